@@ -1,0 +1,67 @@
+import type { ContenderName } from './contenders.ts';
+import type { Processes } from './processes.ts';
+import type { Tools } from './tools.ts';
+
+/** The place of a run: what is there, where things run, how long they run. */
+export interface Lab {
+  readonly processes: Processes;
+  readonly tools: Tools;
+  readonly folder: string;
+  /** The entry file of the gateway under test, and the folder it is started in. */
+  readonly gateway: { readonly entry: string; readonly root: string };
+  readonly upstream: string;
+  readonly cores: Cores;
+  readonly lengths: Lengths;
+  readonly say: (line: string) => void;
+  /** Remarks that belong beside the numbers. */
+  readonly note: (remark: string) => void;
+}
+
+/** A core for each part; undefined where nothing is pinned. */
+export interface Cores {
+  readonly proxy: number | undefined;
+  readonly upstream: number | undefined;
+  readonly load: number | undefined;
+}
+
+export interface Lengths {
+  readonly rounds: number;
+  /** Until a just-in-time compiler has settled; Node.js takes by far the longest. */
+  readonly warmUpMs: Readonly<Record<ContenderName, number>>;
+  readonly saturationMs: number;
+  readonly streams: number;
+  readonly latencyCycles: number;
+  readonly settleMs: number;
+  readonly starts: number;
+}
+
+export const FULL: Lengths = {
+  rounds: 3,
+  warmUpMs: { nginx: 1_000, gateway: 4_000, portkey: 12_000 },
+  saturationMs: 4_000,
+  streams: 150,
+  latencyCycles: 10,
+  settleMs: 3_000,
+  starts: 5,
+};
+
+export const QUICK: Lengths = {
+  rounds: 3,
+  warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 4_000 },
+  saturationMs: 1_000,
+  streams: 50,
+  latencyCycles: 2,
+  settleMs: 1_200,
+  starts: 5,
+};
+
+export function chooseCores(canPin: boolean, count = navigator.hardwareConcurrency): Cores {
+  if (!canPin || count < 2) return { proxy: undefined, upstream: undefined, load: undefined };
+  return { proxy: 0, upstream: 1, load: count > 2 ? 2 : 1 };
+}
+
+export const sizes = [
+  { label: '0.3 KB', bytes: 300 },
+  { label: '60 KB', bytes: 60 * 1024 },
+] as const;
+export type SizeLabel = (typeof sizes)[number]['label'];

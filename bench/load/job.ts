@@ -1,0 +1,69 @@
+/** How the bench talks to its generators: one line of JSON in, lines of JSON out, closing the input means stop. */
+
+export interface Target {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface OpenLoopJob {
+  readonly arms: readonly (Target & { readonly name: string })[];
+  readonly body: string;
+  readonly callsPerSecond: number;
+  readonly sliceMs: number;
+  readonly cycles: number;
+  readonly rounds: number;
+  /** The proxy runs on another core, so a generator that is late was held up by the machine. */
+  readonly isAlone: boolean;
+}
+
+export interface Percentiles {
+  readonly calls: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export interface ArmResult {
+  readonly name: string;
+  readonly round: number;
+  readonly failed: number;
+  readonly all: Percentiles;
+  /** Without the calls that were under way while the machine stood still. */
+  readonly undisturbed: Percentiles | null;
+}
+
+export interface OpenLoopResult {
+  readonly arms: readonly ArmResult[];
+  /** How late the generator itself sent, in milliseconds. */
+  readonly lag: Percentiles;
+}
+
+export interface StreamsJob extends Target {
+  readonly body: string;
+  readonly streams: number;
+  readonly atOnce: number;
+  /** `finish` reads each stream to its end; `hold` opens all, says so, and keeps them until the input closes. */
+  readonly mode: 'finish' | 'hold';
+}
+
+export interface StreamsResult {
+  readonly finished: number;
+  readonly failed: number;
+  readonly events: number;
+  readonly reads: number;
+  readonly ms: number;
+}
+
+export interface HoldingResult {
+  readonly open: number;
+  readonly failed: number;
+}
+
+export async function readJob<T>(): Promise<{ job: T; inputClosed: Promise<void> }> {
+  const lines = console[Symbol.asyncIterator]();
+  const first = await lines.next();
+  return { job: JSON.parse(first.value) as T, inputClosed: lines.next().then(() => undefined) };
+}
+
+export function tell(result: object): void {
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+}

@@ -1,0 +1,48 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Lab } from '../lab.ts';
+import type { Target } from './job.ts';
+
+export interface Saturation {
+  readonly calls: number;
+  readonly failed: number;
+  readonly ms: number;
+}
+
+export const WRK_CONNECTIONS = 32;
+
+let count = 0;
+
+/** As many calls as fit: 32 connections, each sending the next call when the last was answered. */
+export async function saturate(lab: Lab, target: Target, body: string, ms: number): Promise<Saturation> {
+  const name = join(lab.folder, `wrk-${++count}`);
+  writeFileSync(`${name}.json`, body);
+  const headers = Object.entries(target.headers).map(([key, value]) => `wrk.headers[${quote(key)}] = ${quote(value)}`);
+  const script = `
+    local file = io.open(${quote(`${name}.json`)}, 'rb')
+    wrk.method = 'POST'
+    wrk.body = file:read('*a')
+    file:close()
+    ${headers.join('\n    ')}
+    function done(summary)
+      local e = summary.errors
+      io.write(string.format('\\nRESULT {"calls":%d,"failed":%d,"ms":%d}\\n', summary.requests,
+        e.connect + e.read + e.write + e.status + e.timeout, summary.duration / 1000))
+    end`;
+  writeFileSync(`${name}.lua`, script);
+  const seconds = Math.max(1, Math.round(ms / 1_000));
+  const pin = lab.cores.load === undefined ? [] : ['taskset', '-c', String(lab.cores.load)];
+  const flags = ['-t', '1', '-c', String(WRK_CONNECTIONS), '-d', `${seconds}s`, '--timeout', '10s'];
+  const child = Bun.spawn([...pin, lab.tools.wrk, ...flags, '-s', `${name}.lua`, target.url], {
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: ms + 30_000,
+  });
+  const printed = await new Response(child.stdout).text();
+  await child.exited;
+  const result = /^RESULT (.+)$/m.exec(printed)?.[1];
+  if (!result) throw new Error(`wrk gave no result: ${printed}${await new Response(child.stderr).text()}`);
+  return JSON.parse(result) as Saturation;
+}
+
+const quote = (text: string): string => JSON.stringify(text);

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import type { ApiKeys } from '../auth/api-keys.ts';
+import { pageOf, pageQuery } from '../core/paging.ts';
+import { SCOPES } from '../core/scopes.ts';
+import { del, get, post, put, type Route } from '../http/route.ts';
+import { deleted, expiry, limits, name, note, scopes, slug } from './schemas.ts';
+
+const MINUTE = 60_000;
+
+const defaults = z.strictObject({
+  virtual_key: slug.optional(),
+  config: z.undefined({ error: 'this version does not know configs' }).optional(),
+  metadata: z.record(z.string().min(1), z.string().max(128)).optional(),
+});
+
+const create = z.strictObject({
+  name,
+  description: note.optional(),
+  scopes: scopes.optional(),
+  workspace_id: z.string().min(1).optional(),
+  user_id: z.uuid({ error: 'give the id of a user' }).nullable().optional(),
+  defaults: defaults.optional(),
+  expires_at: expiry.optional(),
+  ...limits,
+});
+const update = create.omit({ workspace_id: true, user_id: true }).partial();
+const rotate = z.strictObject({
+  key_transition_period_ms: z
+    .number()
+    .int()
+    .min(0)
+    .max(30 * 24 * 60 * MINUTE)
+    .optional()
+    .describe('How long the old secret stays valid. Default 30 minutes; 0 ends it at once.'),
+});
+
+const apiKey = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('api-key'),
+    name: z.string(),
+    description: z.string().nullable(),
+    masked_key: z.string(),
+    workspace_id: z.string(),
+    user_id: z.string().nullable(),
+    scopes: z.array(z.enum(SCOPES)),
+    defaults: z.record(z.string(), z.unknown()),
+    expires_at: z.string().nullable(),
+    status: z.enum(['active', 'expired']),
+    created_at: z.string(),
+    last_updated_at: z.string(),
+  })
+  .meta({ id: 'ApiKey' });
+const created = apiKey.extend({ key: z.string().describe('The secret, shown this once.') });
+const rotated = z.object({ id: z.uuid(), key: z.string(), object: z.literal('api-key'), key_transition_expires_at: z.string() });
+const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+
+export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
+  post(
+    '/v1/api-keys',
+    { scopes: ['api_keys.create'], summary: 'Create an API key; the secret is shown once', body: create, response: created },
+    (call) => apiKeys.create(call.principal, call.body, call.now),
+  ),
+  get(
+    '/v1/api-keys',
+    { scopes: ['api_keys.list'], summary: 'API keys the caller may see', query: listQuery, response: pageOf(apiKey) },
+    (call) => apiKeys.list(call.principal, call.query, call.now),
+  ),
+  get('/v1/api-keys/:id', { scopes: ['api_keys.read'], summary: 'One API key', response: apiKey }, (call) =>
+    apiKeys.read(call.principal, call.params.id!, call.now),
+  ),
+  put('/v1/api-keys/:id', { scopes: ['api_keys.update'], summary: 'Change an API key', body: update, response: apiKey }, (call) =>
+    apiKeys.update(call.principal, call.params.id!, call.body, call.now),
+  ),
+  del(
+    '/v1/api-keys/:id',
+    { scopes: ['api_keys.delete'], summary: 'Revoke an API key at once', response: deleted('api-key') },
+    async (call) => {
+      await apiKeys.delete(call.principal, call.params.id!);
+      return { id: call.params.id!, object: 'api-key', deleted: true };
+    },
+  ),
+  post(
+    '/v1/api-keys/:id/rotate',
+    { scopes: ['api_keys.rotate'], summary: 'Give an API key a new secret', body: rotate, response: rotated },
+    (call) => apiKeys.rotate(call.principal, call.params.id!, call.body, call.now),
+  ),
+];

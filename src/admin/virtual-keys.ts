@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { pageOf, pageQuery } from '../core/paging.ts';
+import { del, get, post, put, type Route } from '../http/route.ts';
+import { deleted, expiry, limits, name, note, slug } from './schemas.ts';
+
+const create = z.strictObject({
+  name,
+  slug: slug.optional(),
+  note: note.optional(),
+  workspace_id: z.string().min(1).optional(),
+  provider: z.string().min(1),
+  key: z
+    .string()
+    .max(16_384)
+    .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$/, 'holds control characters')
+    .optional()
+    .describe('The provider credential. It is sealed and never shown again.'),
+  custom_host: z.string().max(2_048).nullable().optional().describe("Replaces the provider's base address, version included."),
+  configurations: z.record(z.string(), z.unknown()).optional().describe('Provider settings such as aws_region, and custom_headers.'),
+  expires_at: expiry.optional(),
+  ...limits,
+});
+const update = create.omit({ slug: true, workspace_id: true }).partial();
+
+const virtualKey = z
+  .object({
+    id: z.string(),
+    object: z.literal('virtual-key'),
+    slug: z.string(),
+    name: z.string(),
+    note: z.string().nullable(),
+    workspace_id: z.string(),
+    provider: z.string(),
+    masked_key: z.string(),
+    custom_host: z.string().nullable(),
+    configurations: z.record(z.string(), z.unknown()),
+    status: z.enum(['active', 'expired']),
+    expires_at: z.string().nullable(),
+    created_at: z.string(),
+    last_updated_at: z.string(),
+  })
+  .meta({ id: 'VirtualKey' });
+const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+
+export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
+  post(
+    '/v1/virtual-keys',
+    { scopes: ['virtual_keys.create'], summary: 'Store a provider credential under a name', body: create, response: virtualKey },
+    (call) => virtualKeys.create(call.principal, call.body),
+  ),
+  get(
+    '/v1/virtual-keys',
+    { scopes: ['virtual_keys.list'], summary: 'Virtual keys the caller may see', query: listQuery, response: pageOf(virtualKey) },
+    (call) => virtualKeys.list(call.principal, call.query),
+  ),
+  get('/v1/virtual-keys/:slug', { scopes: ['virtual_keys.read'], summary: 'One virtual key', response: virtualKey }, (call) =>
+    virtualKeys.read(call.principal, call.params.slug!),
+  ),
+  put(
+    '/v1/virtual-keys/:slug',
+    { scopes: ['virtual_keys.update'], summary: 'Change a virtual key', body: update, response: virtualKey },
+    (call) => virtualKeys.update(call.principal, call.params.slug!, call.body),
+  ),
+  del(
+    '/v1/virtual-keys/:slug',
+    { scopes: ['virtual_keys.delete'], summary: 'Delete a virtual key', response: deleted('virtual-key') },
+    async (call) => {
+      await virtualKeys.delete(call.principal, call.params.slug!);
+      return { id: call.params.slug!, object: 'virtual-key', deleted: true };
+    },
+  ),
+];

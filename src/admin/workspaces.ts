@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { Workspaces } from '../auth/workspaces.ts';
+import { pageOf, pageQuery } from '../core/paging.ts';
+import { del, get, post, put, type Route } from '../http/route.ts';
+import { deleted, name, note, slug } from './schemas.ts';
+
+const defaults = z.strictObject({ metadata: z.record(z.string().min(1), z.string().max(128)).optional() });
+
+const create = z.strictObject({ name, slug: slug.optional(), description: note.optional(), defaults: defaults.optional() });
+const update = create.omit({ slug: true }).partial();
+
+const workspace = z
+  .object({
+    id: z.string(),
+    object: z.literal('workspace'),
+    slug: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    defaults: z.record(z.string(), z.unknown()),
+    created_at: z.string(),
+    last_updated_at: z.string(),
+  })
+  .meta({ id: 'Workspace' });
+
+export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
+  post(
+    '/v1/admin/workspaces',
+    { scopes: ['workspaces.create', 'organisation.manage'], summary: 'Create a workspace', body: create, response: workspace },
+    (call) => workspaces.create(call.principal, call.body, call.now),
+  ),
+  get(
+    '/v1/admin/workspaces',
+    { scopes: ['workspaces.list'], summary: 'Workspaces the key may see', query: pageQuery, response: pageOf(workspace) },
+    (call) => workspaces.list(call.principal, call.query),
+  ),
+  get(
+    '/v1/admin/workspaces/:workspace',
+    { scopes: ['workspaces.read'], summary: 'One workspace, by id or slug', response: workspace },
+    (call) => workspaces.read(call.principal, call.params.workspace!),
+  ),
+  put(
+    '/v1/admin/workspaces/:workspace',
+    { scopes: ['workspaces.update'], summary: 'Change a workspace', body: update, response: workspace },
+    (call) => workspaces.update(call.principal, call.params.workspace!, call.body, call.now),
+  ),
+  del(
+    '/v1/admin/workspaces/:workspace',
+    { scopes: ['workspaces.delete'], summary: 'Delete a workspace with its keys', response: deleted('workspace') },
+    async (call) => {
+      await workspaces.delete(call.principal, call.params.workspace!);
+      return { id: call.params.workspace!, object: 'workspace', deleted: true };
+    },
+  ),
+];

@@ -1,0 +1,142 @@
+import { type Authenticator, readKeys } from './auth/authenticate.ts';
+import type { CallLog } from './core/call-log.ts';
+import { fail } from './core/errors.ts';
+import { newId } from './core/ids.ts';
+import type { Principal } from './core/principal.ts';
+import { headerOf } from './http/headers.ts';
+import { readJson, readQuery } from './http/input.ts';
+import { asGatewayError, json, replyWithError } from './http/reply.ts';
+import type { Route } from './http/route.ts';
+import type { createRouter } from './http/router.ts';
+import { UpstreamFailure } from './http/upstream.ts';
+import type { RequestLog } from './telemetry/request-log.ts';
+
+export interface AnswerDeps {
+  readonly match: ReturnType<typeof createRouter>;
+  readonly authenticator: Authenticator;
+  readonly log: RequestLog;
+  readonly now: () => number;
+  /** Unforeseen failures, for the operator. */
+  readonly report: (requestId: string, error: unknown) => void;
+}
+
+/** The status under which a request is logged whose client left before the answer. */
+const CLIENT_CLOSED = 499;
+const LOGGED = '/v1/';
+const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
+export function createAnswer({ match, authenticator, log, now, report }: AnswerDeps) {
+  return async (request: Request, clientAddress: string): Promise<Response> => {
+    const requestId = newId<string>();
+    const { path, search } = splitUrl(request.url);
+    const traceId = traceIdOf(request.headers) ?? requestId;
+    const found = attempt(() => match(request.method, path));
+    const entry = path.startsWith(LOGGED)
+      ? log.open({
+          id: requestId,
+          traceId,
+          method: request.method,
+          path: path + search,
+          route: found.value?.route.path ?? 'unmatched',
+          clientAddress,
+          startedAt: now(),
+          startedMono: performance.now(),
+        })
+      : null;
+    let response: Response;
+    try {
+      if (!found.value) throw found.error;
+      const { route, params } = found.value;
+      const { gatewayKey, providerKey } = readKeys(request.headers);
+      const principal = await admit(route, gatewayKey, authenticator);
+      if (entry && principal) {
+        entry.organisationId = principal.organisationId;
+        entry.workspaceId = principal.workspaceId;
+        entry.apiKeyId = principal.keyId;
+        entry.userId = principal.userId;
+      }
+      const result = await route.handle({
+        request,
+        requestId,
+        path,
+        search,
+        params,
+        query: route.query ? readQuery(search, route.query) : undefined,
+        body: route.body ? await readJson(request, route.body) : undefined,
+        principal: principal as Principal,
+        providerKey,
+        log: entry ?? unlogged,
+        now: now(),
+      });
+      response = result instanceof Response ? result : json(result);
+      if (request.method === 'HEAD' && route.method === 'GET') response = new Response(null, response);
+      if (entry && !entry.closesLater) entry.close({ status: response.status });
+    } catch (error) {
+      const hasLeft = error instanceof UpstreamFailure && error.kind === 'aborted' && request.signal.aborted;
+      const failure = asGatewayError(error, requestId);
+      if (failure.code === 'internal_error') report(requestId, error);
+      response = replyWithError(failure);
+      const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
+      entry?.close(
+        hasLeft
+          ? { status: CLIENT_CLOSED, failedBy: 'client', errorCode: 'client_closed' }
+          : { status: failure.status, failedBy, errorCode: failure.code },
+      );
+    }
+    const { headers } = response;
+    headers.set('x-gateway-request-id', requestId);
+    if (!headers.has('x-request-id')) headers.set('x-request-id', requestId);
+    if (entry) headers.set('x-gateway-trace-id', traceId);
+    return response;
+  };
+}
+
+function attempt<Value>(work: () => Value): { value: Value; error?: never } | { value?: never; error: unknown } {
+  try {
+    return { value: work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Deny by default: a route without `public` needs a key that holds all of its scopes. */
+async function admit({ scopes }: Route, gatewayKey: string | null, { authenticate }: Authenticator): Promise<Principal | null> {
+  if (scopes === 'public') return null;
+  const principal = await authenticate(gatewayKey);
+  for (const scope of scopes) if (!principal.scopes.has(scope)) fail('insufficient_scope', scope);
+  return principal;
+}
+
+/** Path and query as they were sent, without building a URL. */
+function splitUrl(url: string): { path: string; search: string } {
+  const start = url.indexOf('/', url.indexOf('://') + 3);
+  if (start < 0) return { path: '/', search: '' };
+  const question = url.indexOf('?', start);
+  return question < 0 ? { path: url.slice(start), search: '' } : { path: url.slice(start, question), search: url.slice(question) };
+}
+
+function traceIdOf(headers: Headers): string | null {
+  const own = headerOf(headers, 'x-gateway-trace-id');
+  if (own !== null) return TRACE_ID.test(own) ? own : null;
+  const parent = headerOf(headers, 'traceparent');
+  return parent === null ? null : (TRACEPARENT.exec(parent)?.[1] ?? null);
+}
+
+/** What routes outside /v1 write to: nothing of theirs is logged. */
+const unlogged: CallLog = {
+  virtualKey: null,
+  provider: null,
+  model: null,
+  metadata: null,
+  isStream: false,
+  keepBodies: false,
+  requestHeaders: null,
+  responseHeaders: null,
+  captureRequest: () => ({ add: () => {} }),
+  captureResponse: () => ({ add: () => {} }),
+  closesLater: false,
+  firstByte: () => {},
+  close: () => {},
+};

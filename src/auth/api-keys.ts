@@ -1,0 +1,208 @@
+import { fail } from '../core/errors.ts';
+import { type ApiKeyId, newApiKey, newId } from '../core/ids.ts';
+import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { DATA_SCOPES, type Scope } from '../core/scopes.ts';
+import { mask, sha256 } from '../crypto/seal.ts';
+import type { ApiKeyRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { workspaceFor } from './workspaces.ts';
+
+export interface ApiKey {
+  readonly id: ApiKeyId;
+  readonly object: 'api-key';
+  readonly name: string;
+  readonly description: string | null;
+  readonly masked_key: string;
+  readonly workspace_id: string;
+  readonly user_id: string | null;
+  readonly scopes: readonly Scope[];
+  readonly defaults: Principal['defaults'];
+  readonly expires_at: string | null;
+  readonly status: 'active' | 'expired';
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+export interface ApiKeyInput {
+  readonly name: string;
+  readonly description?: string | null;
+  readonly scopes?: readonly Scope[];
+  readonly workspace_id?: string;
+  readonly user_id?: string | null;
+  readonly defaults?: Principal['defaults'];
+  readonly expires_at?: string | null;
+}
+
+/** Both secrets of a rotated key are valid this long, unless the caller says otherwise. */
+export const TRANSITION_MS = 30 * 60_000;
+
+const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+const millis = (text: string | null | undefined) => (text ? Date.parse(text) : null);
+
+const shown = (row: ApiKeyRow, now: number): ApiKey => ({
+  id: row.id as ApiKeyId,
+  object: 'api-key',
+  name: row.name,
+  description: row.description,
+  masked_key: row.masked,
+  workspace_id: row.workspace_id,
+  user_id: row.user_id,
+  scopes: JSON.parse(row.scopes),
+  defaults: JSON.parse(row.defaults),
+  expires_at: iso(row.expires_at),
+  status: row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active',
+  created_at: new Date(row.created_at).toISOString(),
+  last_updated_at: new Date(row.updated_at).toISOString(),
+});
+
+const visible = (db: Db, who: Principal) => {
+  const query = db.selectFrom('api_keys').where('organisation_id', '=', who.organisationId);
+  return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
+};
+
+async function find(db: Db, who: Principal, id: string): Promise<ApiKeyRow> {
+  return (await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst()) ?? fail('api_key_not_found', id);
+}
+
+/** Nobody hands out more than they hold, else a key that may create keys could do everything. */
+function checkGrant(who: Principal, scopes: readonly Scope[]) {
+  const excess = scopes.find((scope) => !who.scopes.has(scope));
+  if (excess) fail('scope_not_grantable', excess);
+}
+
+/** Changing a key that can do more than the caller would be another way to hold what it holds. */
+function checkReach(who: Principal, row: ApiKeyRow) {
+  checkGrant(who, JSON.parse(row.scopes));
+}
+
+async function checkUser(db: Db, who: Principal, userId: string | null | undefined) {
+  if (!userId) return;
+  const user = await db
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', userId)
+    .where('organisation_id', '=', who.organisationId)
+    .executeTakeFirst();
+  if (!user) fail('invalid_request', 'user_id', `no user ${userId} in this organisation`);
+}
+
+export const createApiKeys = ({ store, changed }: { store: Store; changed: () => void }) => ({
+  async create(who: Principal, input: ApiKeyInput, now: number): Promise<ApiKey & { key: string }> {
+    const key = newApiKey();
+    const scopes = input.scopes ?? DATA_SCOPES;
+    checkGrant(who, scopes);
+    const row = await store.transaction(async (db) => {
+      await checkUser(db, who, input.user_id);
+      const made: ApiKeyRow = {
+        id: newId(),
+        organisation_id: who.organisationId,
+        workspace_id: await workspaceFor(db, who, input.workspace_id),
+        user_id: input.user_id ?? null,
+        name: input.name,
+        description: input.description ?? null,
+        scopes: JSON.stringify(scopes),
+        defaults: JSON.stringify(input.defaults ?? {}),
+        masked: mask(key),
+        origin: 'api',
+        expires_at: millis(input.expires_at),
+        created_at: now,
+        updated_at: now,
+      };
+      await db.insertInto('api_keys').values(made).execute();
+      await db.insertInto('api_key_secrets').values({ hash: sha256(key), api_key_id: made.id, valid_until: null, created_at: now }).execute();
+      return made;
+    });
+    return { ...shown(row, now), key };
+  },
+
+  async list(who: Principal, query: PageQuery & { workspace_id?: string }, now: number): Promise<Page<ApiKey>> {
+    const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
+    const matching = () => {
+      const all = visible(store.db, who);
+      return workspace === null ? all : all.where('workspace_id', '=', workspace);
+    };
+    const { total } = await matching()
+      .select((select) => select.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow();
+    const rows = await matching()
+      .selectAll()
+      .orderBy('id')
+      .limit(query.page_size)
+      .offset(query.current_page * query.page_size)
+      .execute();
+    return page(
+      rows.map((row) => shown(row, now)),
+      Number(total),
+      query,
+    );
+  },
+
+  async read(who: Principal, id: string, now: number): Promise<ApiKey> {
+    return shown(await find(store.db, who, id), now);
+  },
+
+  async update(who: Principal, id: string, input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>>, now: number): Promise<ApiKey> {
+    if (input.scopes) checkGrant(who, input.scopes);
+    const row = await store.transaction(async (db) => {
+      const old = await find(db, who, id);
+      checkReach(who, old);
+      if (old.origin === 'bootstrap') fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+      const updated: ApiKeyRow = {
+        ...old,
+        name: input.name ?? old.name,
+        description: input.description === undefined ? old.description : input.description,
+        scopes: input.scopes ? JSON.stringify(input.scopes) : old.scopes,
+        defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
+        expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
+        updated_at: now,
+      };
+      await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
+      return updated;
+    });
+    changed();
+    return shown(row, now);
+  },
+
+  /** A new secret; the old one stays valid for the transition, so that clients can change over. */
+  async rotate(
+    who: Principal,
+    id: string,
+    { key_transition_period_ms = TRANSITION_MS }: { key_transition_period_ms?: number },
+    now: number,
+  ): Promise<{ id: string; key: string; object: 'api-key'; key_transition_expires_at: string }> {
+    const key = newApiKey();
+    const until = now + key_transition_period_ms;
+    await store.transaction(async (db) => {
+      const old = await find(db, who, id);
+      checkReach(who, old);
+      if (old.origin === 'bootstrap') fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+      const open = await db
+        .selectFrom('api_key_secrets')
+        .select('valid_until')
+        .where('api_key_id', '=', id)
+        .where('valid_until', '>', now)
+        .executeTakeFirst();
+      if (open) fail('rotation_in_progress', id, iso(open.valid_until) ?? '');
+      await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).where('valid_until', 'is not', null).execute();
+      await db.updateTable('api_key_secrets').set({ valid_until: until }).where('api_key_id', '=', id).execute();
+      await db.insertInto('api_key_secrets').values({ hash: sha256(key), api_key_id: id, valid_until: null, created_at: now }).execute();
+      await db.updateTable('api_keys').set({ masked: mask(key), updated_at: now }).where('id', '=', id).execute();
+    });
+    changed();
+    return { id, key, object: 'api-key', key_transition_expires_at: new Date(until).toISOString() };
+  },
+
+  async delete(who: Principal, id: string): Promise<void> {
+    await store.transaction(async (db) => {
+      const old = await find(db, who, id);
+      checkReach(who, old);
+      if (old.origin === 'bootstrap') fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+      await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
+      await db.deleteFrom('api_keys').where('id', '=', id).execute();
+    });
+    changed();
+  },
+});
+
+export type ApiKeys = ReturnType<typeof createApiKeys>;

@@ -1,0 +1,89 @@
+import { fail } from '../core/errors.ts';
+import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
+import type { Principal } from '../core/principal.ts';
+import type { Scope } from '../core/scopes.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import { sha256 } from '../crypto/seal.ts';
+import { headerOf } from '../http/headers.ts';
+import type { Db, Store } from '../storage/store.ts';
+
+/** Headers in which unmodified SDKs send the only key they have. */
+const SDK_KEY_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key'] as const;
+
+interface KnownKey {
+  readonly principal: Principal;
+  readonly expiresAt: number | null;
+}
+
+/**
+ * The gateway key of a request, and the provider credential beside it. With `x-gateway-api-key` present the SDK's header
+ * carries the provider's credential; without it that header carries the gateway key.
+ */
+export function readKeys(headers: Headers): { gatewayKey: string | null; providerKey: string | null } {
+  const own = headerOf(headers, 'x-gateway-api-key');
+  let sdkKey: string | null = null;
+  for (const name of SDK_KEY_HEADERS) {
+    const value = headerOf(headers, name);
+    if (value === null) continue;
+    sdkKey = name === 'authorization' ? bearer(value) : value;
+    if (sdkKey !== null) break;
+  }
+  return own === null ? { gatewayKey: sdkKey, providerKey: null } : { gatewayKey: own, providerKey: sdkKey };
+}
+
+const bearer = (value: string): string | null => /^bearer\s+(\S+)$/i.exec(value.trim())?.[1] ?? null;
+
+async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
+  const row = await db
+    .selectFrom('api_key_secrets')
+    .innerJoin('api_keys', 'api_keys.id', 'api_key_secrets.api_key_id')
+    .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
+    .where('api_key_secrets.hash', '=', hash)
+    .select([
+      'api_keys.id',
+      'api_keys.name',
+      'api_keys.organisation_id',
+      'api_keys.workspace_id',
+      'api_keys.user_id',
+      'api_keys.scopes',
+      'api_keys.defaults',
+      'api_keys.expires_at',
+      'api_key_secrets.valid_until',
+      'workspaces.slug as workspace_slug',
+    ])
+    .executeTakeFirst();
+  if (!row) return null;
+  const ends = [row.expires_at, row.valid_until].filter((end) => end !== null);
+  return {
+    expiresAt: ends.length > 0 ? Math.min(...ends) : null,
+    principal: {
+      organisationId: row.organisation_id as OrganisationId,
+      workspaceId: row.workspace_id as WorkspaceId,
+      workspaceSlug: row.workspace_slug,
+      keyId: row.id as ApiKeyId,
+      keyName: row.name,
+      userId: row.user_id as UserId | null,
+      scopes: new Set(JSON.parse(row.scopes) as Scope[]),
+      defaults: JSON.parse(row.defaults),
+    },
+  };
+}
+
+/** Finds who a key belongs to: from a bounded cache, which serves known keys even while the store is away. */
+export function createAuthenticator({ store, now }: { store: Store; now: () => number }) {
+  const cache = new StaleCache<KnownKey>({ capacity: 10_000, freshMs: 10_000, staleMs: 3_600_000, now });
+  return {
+    async authenticate(gatewayKey: string | null): Promise<Principal> {
+      if (gatewayKey === null) fail('invalid_api_key');
+      const hash = sha256(gatewayKey);
+      const known = cache.peek(hash) ?? (await cache.get(hash, () => findKey(store.db, hash)));
+      if (!known) fail('invalid_api_key');
+      if (known.expiresAt !== null && known.expiresAt <= now()) fail('expired_api_key', new Date(known.expiresAt).toISOString());
+      return known.principal;
+    },
+    /** To be called after every change to a key or workspace. */
+    forget: () => cache.clear(),
+  };
+}
+
+export type Authenticator = ReturnType<typeof createAuthenticator>;

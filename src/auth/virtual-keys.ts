@@ -1,0 +1,303 @@
+import { fail } from '../core/errors.ts';
+import { newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
+import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { Secret } from '../core/secret.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import { mask, type Sealer } from '../crypto/seal.ts';
+import type { VirtualKeyRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { DEFAULT_WORKSPACE, withFreeSlug, workspaceFor } from './workspaces.ts';
+
+/** A provider credential under a name, as callers see it: without the secret. */
+export interface VirtualKey {
+  readonly id: string;
+  readonly object: 'virtual-key';
+  readonly slug: string;
+  readonly name: string;
+  readonly note: string | null;
+  readonly workspace_id: string;
+  readonly provider: string;
+  readonly masked_key: string;
+  readonly custom_host: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+  readonly status: 'active' | 'expired';
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+export interface VirtualKeyInput {
+  readonly name: string;
+  readonly slug?: string;
+  readonly note?: string | null;
+  readonly workspace_id?: string;
+  readonly provider: string;
+  readonly key?: string;
+  readonly custom_host?: string | null;
+  readonly configurations?: Readonly<Record<string, unknown>>;
+  readonly expires_at?: string | null;
+}
+
+/** The same key as the relay needs it: opened. */
+export interface StoredCredential {
+  readonly slug: string;
+  readonly provider: string;
+  readonly credential: Secret | null;
+  readonly customHost: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+  readonly expiresAt: number | null;
+}
+
+/** A virtual key that exists because the operator set a variable such as OPENAI_API_KEY. */
+export interface EnvironmentCredential {
+  readonly provider: string;
+  readonly variable: string;
+  readonly credential: Secret;
+}
+
+/** Throws when a provider, its configuration or its host cannot be used. Given by the composition. */
+export type CheckVirtualKey = (key: {
+  provider: string;
+  customHost: string | null;
+  configurations: Readonly<Record<string, unknown>>;
+}) => Promise<void>;
+
+interface Sealed {
+  readonly key: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+}
+
+const SECRET_NAME = /secret|password|token|private|credential|service_account|access_key|api_key|authorization/i;
+
+/** Configurations with everything that could be a secret masked. */
+function maskConfigurations(value: unknown, name = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => maskConfigurations(item, name));
+  if (value !== null && typeof value === 'object') {
+    if (SECRET_NAME.test(name)) return '***';
+    // The values of custom headers are credentials more often than not.
+    const inHeaders = name === 'custom_headers';
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, inHeaders ? mask(String(item)) : maskConfigurations(item, key)]),
+    );
+  }
+  return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
+}
+
+const statusAt = (expiresAt: number | null, now: number) => (expiresAt !== null && expiresAt <= now ? 'expired' : 'active');
+
+const visible = (db: Db, who: Principal) => {
+  const query = db.selectFrom('virtual_keys').where('organisation_id', '=', who.organisationId);
+  return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
+};
+
+/** Slugs are unique in a workspace; an organisation-wide caller means its own workspace first. */
+async function find(db: Db, who: Principal, slug: string): Promise<VirtualKeyRow | undefined> {
+  const rows = await visible(db, who).selectAll().where('slug', '=', slug).limit(100).execute();
+  return rows.find((row) => row.workspace_id === who.workspaceId) ?? rows[0];
+}
+
+export function createVirtualKeys({
+  store,
+  sealer,
+  check,
+  environment,
+  now,
+}: {
+  store: Store;
+  sealer: Sealer;
+  check: CheckVirtualKey;
+  environment: ReadonlyMap<string, EnvironmentCredential>;
+  now: () => number;
+}) {
+  const cache = new StaleCache<StoredCredential>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
+
+  const open = (row: VirtualKeyRow): Sealed => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
+  const seal = (id: string, sealed: Sealed) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
+
+  const shown = (row: VirtualKeyRow): VirtualKey => ({
+    id: row.id,
+    object: 'virtual-key',
+    slug: row.slug,
+    name: row.name,
+    note: row.note,
+    workspace_id: row.workspace_id,
+    provider: row.provider,
+    masked_key: row.masked,
+    custom_host: row.custom_host,
+    configurations: maskConfigurations(open(row).configurations) as Record<string, unknown>,
+    status: statusAt(row.expires_at, now()),
+    expires_at: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
+    created_at: new Date(row.created_at).toISOString(),
+    last_updated_at: new Date(row.updated_at).toISOString(),
+  });
+
+  /** The operator's own keys belong to the default workspace; a stored key of the same slug stands before them. */
+  const fromEnvironment = (who: Principal, slug: string) =>
+    who.workspaceSlug === DEFAULT_WORKSPACE ? environment.get(slug) : undefined;
+
+  const shownFromEnvironment = (who: Principal, { provider, variable, credential }: EnvironmentCredential): VirtualKey => ({
+    id: `environment:${variable}`,
+    object: 'virtual-key',
+    slug: provider,
+    name: `${provider} (from ${variable})`,
+    note: null,
+    workspace_id: who.workspaceId,
+    provider,
+    masked_key: mask(credential.reveal()),
+    custom_host: null,
+    configurations: {},
+    status: 'active',
+    expires_at: null,
+    created_at: new Date(0).toISOString(),
+    last_updated_at: new Date(0).toISOString(),
+  });
+
+  const findOrFail = async (db: Db, who: Principal, slug: string): Promise<VirtualKeyRow> => {
+    const row = await find(db, who, slug);
+    if (row) return row;
+    const fixed = fromEnvironment(who, slug);
+    return fixed ? fail('virtual_key_fixed', slug, fixed.variable) : fail('virtual_key_not_found', slug);
+  };
+
+  const load = async (who: Principal, slug: string): Promise<StoredCredential | null> => {
+    const row = await store.db
+      .selectFrom('virtual_keys')
+      .selectAll()
+      .where('workspace_id', '=', who.workspaceId)
+      .where('slug', '=', slug)
+      .executeTakeFirst();
+    if (row) {
+      const { key, configurations } = open(row);
+      return {
+        slug,
+        provider: row.provider,
+        credential: key ? new Secret(key) : null,
+        customHost: row.custom_host,
+        configurations,
+        expiresAt: row.expires_at,
+      };
+    }
+    const fixed = fromEnvironment(who, slug);
+    return fixed
+      ? { slug, provider: fixed.provider, credential: fixed.credential, customHost: null, configurations: {}, expiresAt: null }
+      : null;
+  };
+
+  return {
+    /** The opened credential behind a slug of the caller's own workspace. */
+    async resolve(who: Principal, slug: string): Promise<StoredCredential> {
+      const key = `${who.workspaceId}/${slug}`;
+      const found = cache.peek(key) ?? (await cache.get(key, () => load(who, slug)));
+      if (!found) fail('unknown_virtual_key', slug);
+      if (found.expiresAt !== null && found.expiresAt <= now()) {
+        fail('expired_virtual_key', slug, new Date(found.expiresAt).toISOString());
+      }
+      return found;
+    },
+
+    async create(who: Principal, input: VirtualKeyInput): Promise<VirtualKey> {
+      const workspaceId: WorkspaceId = await workspaceFor(store.db, who, input.workspace_id);
+      const configurations = input.configurations ?? {};
+      const customHost = input.custom_host || null;
+      await check({ provider: input.provider, customHost, configurations });
+      const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'key' }, async (slug) => {
+        const id = newId<VirtualKeyId>();
+        const row: VirtualKeyRow = {
+          id,
+          organisation_id: who.organisationId,
+          workspace_id: workspaceId,
+          slug,
+          name: input.name,
+          note: input.note ?? null,
+          provider: input.provider,
+          custom_host: customHost,
+          sealed: seal(id, { key: input.key || null, configurations }),
+          masked: input.key ? mask(input.key) : '',
+          expires_at: input.expires_at ? Date.parse(input.expires_at) : null,
+          created_at: now(),
+          updated_at: now(),
+        };
+        await store.db.insertInto('virtual_keys').values(row).execute();
+        return row;
+      });
+      cache.clear();
+      return shown(made);
+    },
+
+    async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<VirtualKey>> {
+      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
+      const matching = () => {
+        const all = visible(store.db, who);
+        return workspace === null ? all : all.where('workspace_id', '=', workspace);
+      };
+      const { total } = await matching()
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await matching()
+        .selectAll()
+        .orderBy('id')
+        .limit(query.page_size)
+        .offset(query.current_page * query.page_size)
+        .execute();
+      const stored = rows.map(shown);
+      const isOwn = who.workspaceSlug === DEFAULT_WORKSPACE && (workspace === null || workspace === who.workspaceId);
+      // The operator's keys stand on the last page, after all stored ones.
+      const isLastPage = query.current_page * query.page_size + rows.length >= Number(total);
+      const fixed = isOwn && isLastPage ? [...environment.values()].filter((each) => !stored.some((key) => key.slug === each.provider)) : [];
+      return page([...stored, ...fixed.map((each) => shownFromEnvironment(who, each))], Number(total) + fixed.length, query);
+    },
+
+    async read(who: Principal, slug: string): Promise<VirtualKey> {
+      const row = await find(store.db, who, slug);
+      if (row) return shown(row);
+      const fixed = fromEnvironment(who, slug);
+      return fixed ? shownFromEnvironment(who, fixed) : fail('virtual_key_not_found', slug);
+    },
+
+    async update(who: Principal, slug: string, input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>>): Promise<VirtualKey> {
+      const before = await findOrFail(store.db, who, slug);
+      const old = open(before);
+      const provider = input.provider ?? before.provider;
+      const customHost = input.custom_host === undefined ? before.custom_host : input.custom_host || null;
+      const configurations = input.configurations ?? old.configurations;
+      // A credential goes only to the host it was stored for: moving the host asks for the credential again.
+      const moves = provider !== before.provider || customHost !== before.custom_host || input.configurations !== undefined;
+      if (moves && input.key === undefined && old.key !== null) {
+        fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
+      }
+      await check({ provider, customHost, configurations });
+      const key = input.key === undefined ? old.key : input.key || null;
+      const updated = await store.transaction(async (db) => {
+        const current = await findOrFail(db, who, slug);
+        const row: VirtualKeyRow = {
+          ...current,
+          name: input.name ?? current.name,
+          note: input.note === undefined ? current.note : input.note,
+          provider,
+          custom_host: customHost,
+          sealed: seal(current.id, { key, configurations }),
+          masked: key ? mask(key) : '',
+          expires_at: input.expires_at === undefined ? current.expires_at : input.expires_at ? Date.parse(input.expires_at) : null,
+          updated_at: now(),
+        };
+        await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();
+        return row;
+      });
+      cache.clear();
+      return shown(updated);
+    },
+
+    async delete(who: Principal, slug: string): Promise<void> {
+      await store.transaction(async (db) => {
+        const { id } = await findOrFail(db, who, slug);
+        await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
+      });
+      cache.clear();
+    },
+
+    forget: () => cache.clear(),
+  };
+}
+
+export type VirtualKeys = ReturnType<typeof createVirtualKeys>;

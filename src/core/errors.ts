@@ -1,0 +1,195 @@
+/**
+ * The whole vocabulary of failure. Every error the gateway answers itself is one entry here: its status, and a message
+ * that says what was wrong, with the value, and what would be right. `docs/errors.md` is held equal to this list by a
+ * test. Throw with `fail(code, …facts)` anywhere; only `http/reply.ts` answers.
+ */
+
+interface Entry<Facts extends unknown[]> {
+  readonly status: number;
+  readonly message: (...facts: Facts) => string;
+  /** The field, header or query parameter at fault, when the facts name one. */
+  readonly param?: (...facts: Facts) => string | null;
+}
+
+const error = <Facts extends unknown[]>(
+  status: number,
+  message: (...facts: Facts) => string,
+  param?: (...facts: Facts) => string | null,
+): Entry<Facts> => ({ status, message, param });
+
+const named = (field: string) => field;
+
+export const catalogue = {
+  // Who is calling
+  invalid_api_key: error(
+    401,
+    () =>
+      'The gateway key is missing or unknown. Send it as x-gateway-api-key, or as Authorization: Bearer, x-api-key or x-goog-api-key when x-gateway-api-key is absent.',
+  ),
+  expired_api_key: error(401, (when: string) => `This gateway key expired at ${when}. Ask for a new one or rotate it.`),
+  insufficient_scope: error(
+    403,
+    (needed: string) => `This key lacks the scope ${needed}. Create a key with that scope, or use another key.`,
+  ),
+  scope_not_grantable: error(
+    403,
+    (scope: string) => `This key cannot grant the scope ${scope}, because it does not hold it itself.`,
+    () => 'scopes',
+  ),
+
+  // What was asked
+  route_not_found: error(
+    404,
+    (method: string, path: string) => `There is no ${method} ${path}. The API lives under /v1; see /docs.`,
+  ),
+  method_not_allowed: error(
+    405,
+    (method: string, path: string, allowed: string) => `${method} is not possible on ${path}. Use ${allowed}.`,
+  ),
+  invalid_path: error(400, (why: string) => `The request path cannot be used: ${why}.`),
+  invalid_header: error(400, (header: string, why: string) => `${header}: ${why}`, named),
+  invalid_json: error(400, (why: string) => `The body is not valid JSON: ${why}.`),
+  invalid_request: error(400, (param: string, why: string) => `${param}: ${why}`, named),
+  unsupported_media_type: error(
+    415,
+    (got: string) => `This route takes application/json, not ${got || 'a body without a content type'}.`,
+    () => 'content-type',
+  ),
+  body_too_large: error(413, (limit: number) => `The body is larger than ${limit} bytes, the limit of this route.`),
+  body_incomplete: error(400, () => 'The connection ended before the whole body had arrived.'),
+
+  // Which provider
+  missing_virtual_key: error(
+    400,
+    () => 'This route needs a virtual key: send x-gateway-virtual-key, or use a key that has a default virtual key.',
+    () => 'x-gateway-virtual-key',
+  ),
+  missing_provider: error(
+    400,
+    () =>
+      'No provider was chosen. Send x-gateway-virtual-key, or x-gateway-provider with Authorization, or model "@slug/name" in a JSON body, or use a key that has a default virtual key.',
+  ),
+  conflicting_provider: error(
+    400,
+    (header: string) => `${header} cannot be combined with x-gateway-virtual-key: a stored credential goes only to its own host.`,
+    named,
+  ),
+  unknown_provider: error(
+    400,
+    (name: string) => `There is no provider "${name}". GET /v1/providers lists the known ones.`,
+    () => 'x-gateway-provider',
+  ),
+  unknown_virtual_key: error(
+    400,
+    (slug: string) => `There is no virtual key "${slug}" in this workspace.`,
+    () => 'x-gateway-virtual-key',
+  ),
+  expired_virtual_key: error(
+    400,
+    (slug: string, when: string) => `The virtual key "${slug}" expired at ${when}.`,
+    () => 'x-gateway-virtual-key',
+  ),
+  missing_credential: error(
+    400,
+    (provider: string) =>
+      `Provider ${provider} needs a credential: send Authorization: Bearer <provider key> beside x-gateway-api-key, or use a virtual key.`,
+    () => 'authorization',
+  ),
+  missing_provider_option: error(
+    400,
+    (provider: string, option: string) =>
+      `Provider ${provider} needs ${option}: set configurations.${option} on the virtual key, or send x-gateway-${option.replaceAll('_', '-')}.`,
+    (_provider, option) => option,
+  ),
+  invalid_provider_option: error(
+    400,
+    (option: string, why: string) => `${option}: ${why}`,
+    named,
+  ),
+  egress_refused: error(400, (host: string, rule: string) => `The gateway does not call ${host}: ${rule}`),
+
+  // What the provider did
+  upstream_unreachable: error(502, (host: string, why: string) => `No connection to ${host}: ${why}. Nothing was sent.`),
+  upstream_failed: error(
+    502,
+    (host: string, why: string) => `${host} broke off before it answered: ${why}. The request may have been carried out.`,
+  ),
+  upstream_timeout: error(
+    504,
+    (host: string, phase: string, ms: number) => `${host} did not answer in time: ${phase} took more than ${ms} ms.`,
+  ),
+  request_timeout: error(408, (ms: number) => `The request took longer than the ${ms} ms that x-gateway-request-timeout allows.`),
+  credential_rejected: error(
+    502,
+    (provider: string, why: string) => `Provider ${provider} issued no access token for the stored credential: ${why}.`,
+  ),
+
+  // Resources
+  workspace_not_found: error(404, (id: string) => `No workspace ${id} in this organisation.`),
+  workspace_in_use: error(400, (slug: string, what: string) => `Workspace ${slug} cannot be deleted: ${what}.`),
+  api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
+  rotation_in_progress: error(
+    400,
+    (id: string, until: string) => `API key ${id} is being rotated; the old secret is valid until ${until}. Rotate again after that.`,
+  ),
+  virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
+  virtual_key_fixed: error(
+    400,
+    (slug: string, variable: string) => `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
+  ),
+  user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
+  slug_taken: error(
+    400,
+    (slug: string) => `The slug "${slug}" is taken. Choose another, or leave slug out to have one made.`,
+    () => 'slug',
+  ),
+  log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
+
+  // The gateway itself
+  store_unavailable: error(503, () => 'The store does not answer at the moment. Nothing was changed; try again shortly.'),
+  shutting_down: error(503, () => 'This process is shutting down. Try again; another one will answer.'),
+  internal_error: error(500, (requestId: string) => `Something failed inside the gateway. Quote request ${requestId} to its operator.`),
+};
+
+type Catalogue = typeof catalogue;
+export type ErrorCode = keyof Catalogue;
+type Facts<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>;
+
+/** An answer that is not the one hoped for: thrown anywhere, answered once. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly param: string | null;
+  /** Extra response headers, such as Allow or Retry-After. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, facts: unknown[], headers: Record<string, string> = {}) {
+    const entry = catalogue[code] as Entry<unknown[]>;
+    super(entry.message(...facts));
+    this.name = 'GatewayError';
+    this.code = code;
+    this.status = entry.status;
+    this.param = entry.param?.(...facts) ?? null;
+    this.headers = headers;
+  }
+
+  body() {
+    return { error: { message: this.message, type: errorType(this.status), param: this.param, code: this.code } };
+  }
+}
+
+/** Throws the catalogue's error; the facts are type-checked. */
+export function fail<Code extends ErrorCode>(code: Code, ...facts: Facts<Code>): never {
+  throw new GatewayError(code, facts);
+}
+
+/** The `type` of an error body, as OpenAI's SDKs know it. */
+export function errorType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 404) return 'not_found_error';
+  if (status === 429) return 'rate_limit_error';
+  if (status === 408 || status === 504) return 'timeout_error';
+  if (status >= 500) return 'api_error';
+  return 'invalid_request_error';
+}

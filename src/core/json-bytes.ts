@@ -1,0 +1,104 @@
+/** Where one member of a JSON object's top level stands in its bytes. */
+export interface Member {
+  /** First byte of the value. */
+  readonly start: number;
+  /** One past its last byte. */
+  readonly end: number;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+function skipSpace(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (isSpace(bytes[at])) at++;
+  return at;
+}
+
+/** One past the closing quote of the string that starts at `from`; the length when it never closes. */
+function skipString(bytes: Uint8Array, from: number): number {
+  let at = from + 1;
+  for (;;) {
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote < 0) return bytes.length;
+    // A quote is escaped when an odd number of backslashes stands before it.
+    let backslashes = 0;
+    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    at = quote + 1;
+    if (backslashes % 2 === 0) return at;
+  }
+}
+
+function skipValue(bytes: Uint8Array, from: number): number {
+  let depth = 0;
+  let at = from;
+  while (at < bytes.length) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) {
+      at = skipString(bytes, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (depth === 0) return at;
+      depth--;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && (byte === COMMA || isSpace(byte))) return at;
+    at++;
+  }
+  return at;
+}
+
+/**
+ * Finds the top-level members of that name without parsing the rest, so that an edit can replace their bytes and leave
+ * every other byte (big integers, duplicate keys, spacing) as it was. Bytes that are no JSON object have no members.
+ */
+export function findMembers(bytes: Uint8Array, name: string): Member[] {
+  const wanted = JSON.stringify(name);
+  const members: Member[] = [];
+  let at = skipSpace(bytes, 0);
+  if (bytes[at] !== OPEN_BRACE) return members;
+  at = skipSpace(bytes, at + 1);
+  while (bytes[at] === QUOTE) {
+    const keyEnd = skipString(bytes, at);
+    const isWanted = keyMatches(bytes, at, keyEnd, name, wanted);
+    at = skipSpace(bytes, keyEnd);
+    if (bytes[at] !== COLON) return members;
+    const start = skipSpace(bytes, at + 1);
+    const end = skipValue(bytes, start);
+    if (isWanted) members.push({ start, end });
+    at = skipSpace(bytes, end);
+    if (bytes[at] !== COMMA) return members;
+    at = skipSpace(bytes, at + 1);
+  }
+  return members;
+}
+
+function keyMatches(bytes: Uint8Array, start: number, end: number, name: string, wanted: string): boolean {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (!view.subarray(start, end).includes(BACKSLASH)) return view.toString('utf8', start, end) === wanted;
+  try {
+    return JSON.parse(view.toString('utf8', start, end)) === name;
+  } catch {
+    return false;
+  }
+}
+
+/** The bytes with one stretch replaced. */
+export function splice(bytes: Uint8Array, { start, end }: Member, replacement: string): Uint8Array {
+  const insert = Buffer.from(replacement);
+  const result = new Uint8Array(bytes.length - (end - start) + insert.length);
+  result.set(bytes.subarray(0, start), 0);
+  result.set(insert, start);
+  result.set(bytes.subarray(end), start + insert.length);
+  return result;
+}

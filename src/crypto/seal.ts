@@ -1,0 +1,46 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+
+/** What a derived key may be used for. One master secret never serves two purposes directly. */
+export type Purpose = 'virtual-key' | 'proof';
+
+/** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
+export interface Sealer {
+  seal(purpose: Purpose, context: string, plain: string): string;
+  /** Throws when the text was altered, moved to another context, or sealed under another master secret. */
+  open(purpose: Purpose, context: string, sealed: string): string;
+}
+
+export function createSealer(master: Uint8Array): Sealer {
+  const keys = new Map<Purpose, Buffer>();
+  const keyFor = (purpose: Purpose) => {
+    let key = keys.get(purpose);
+    if (!key) {
+      key = Buffer.from(hkdfSync('sha256', master, 'gateway', purpose, 32));
+      keys.set(purpose, key);
+    }
+    return key;
+  };
+  return {
+    seal: (purpose, context, plain) => {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', keyFor(purpose), nonce).setAAD(Buffer.from(context));
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      return `v1.${nonce.toString('base64url')}.${body.toString('base64url')}`;
+    },
+    open: (purpose, context, sealed) => {
+      const [version, nonce, body] = sealed.split('.');
+      if (version !== 'v1' || !nonce || !body) throw new Error('sealed value has an unknown form');
+      const bytes = Buffer.from(body, 'base64url');
+      const decipher = createDecipheriv('aes-256-gcm', keyFor(purpose), Buffer.from(nonce, 'base64url'))
+        .setAAD(Buffer.from(context))
+        .setAuthTag(bytes.subarray(-16));
+      return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8');
+    },
+  };
+}
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Enough of a secret to recognise it, too little to use it. */
+export const mask = (secret: string): string =>
+  secret.length < 12 ? '***' : `${secret.slice(0, 3)}***${secret.slice(-3)}`;

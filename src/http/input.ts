@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import { fail } from '../core/errors.ts';
+
+/** The largest JSON body of the gateway's own routes. */
+const MAX_JSON_BYTES = 1 << 20;
+
+/** Collects a body of at most `limit` bytes. */
+export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+  const declared = Number(request.headers.get('content-length') ?? Number.NaN);
+  if (declared > limit) fail('body_too_large', limit);
+  if (!request.body) return new Uint8Array();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const piece of request.body as AsyncIterable<Uint8Array>) {
+      size += piece.byteLength;
+      if (size > limit) break;
+      pieces.push(piece);
+    }
+  } catch {
+    fail('body_incomplete');
+  }
+  if (size > limit) fail('body_too_large', limit);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
+/** The JSON body of one of our own routes, checked by its schema. */
+export async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema): Promise<z.infer<Schema>> {
+  const type = request.headers.get('content-type') ?? '';
+  const bytes = await readBytes(request, MAX_JSON_BYTES);
+  if (bytes.length === 0) return checked(schema, {}, 'body');
+  if (!/^application\/(json|[\w.+-]*\+json)\b/i.test(type)) fail('unsupported_media_type', type);
+  return checked(schema, parseJson(bytes), 'body');
+}
+
+export function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch (error) {
+    return fail('invalid_json', error instanceof SyntaxError ? error.message : 'it is not UTF-8');
+  }
+}
+
+/** The query of one of our own routes, checked by its schema; a parameter given twice is refused. */
+export function readQuery<Schema extends z.ZodType>(search: string, schema: Schema): z.infer<Schema> {
+  const query: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (Object.hasOwn(query, name)) fail('invalid_request', name, 'is given twice in the query');
+    Object.defineProperty(query, name, { value, enumerable: true });
+  }
+  return checked(schema, query, 'query');
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.infer<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue, ...more] = result.error.issues;
+  const others = more.slice(0, 4).map((each) => `${pathOf(each.path) || whole}: ${each.message}`);
+  const also = others.length > 0 ? ` (also ${others.join('; ')})` : '';
+  if (issue?.code === 'unrecognized_keys') {
+    const name = issue.keys[0] ?? '';
+    return fail('invalid_request', [pathOf(issue.path), name].filter(Boolean).join('.'), `is not known here${also}`);
+  }
+  return fail('invalid_request', pathOf(issue?.path ?? []) || whole, `${issue?.message ?? 'is not valid'}${also}`);
+}
+
+/** `defaults.metadata`, `scopes[2]`. */
+const pathOf = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${String(part)}` : String(part)), '');

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { catalogue } from '../core/errors.ts';
+import type { Route } from './route.ts';
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['message', 'type', 'param', 'code'],
+      properties: {
+        message: { type: 'string' },
+        type: { type: 'string' },
+        param: { type: ['string', 'null'] },
+        code: { type: ['string', 'null'], enum: [...Object.keys(catalogue), null] },
+      },
+    },
+  },
+};
+
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') =>
+  z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' });
+
+/** Describes every route, from the same schemas that check its input. */
+export function describeRoutes(routes: readonly Route[], { version, publicUrl }: { version: string; publicUrl: string }) {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}');
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = operation(route);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Gateway',
+      version,
+      description: 'One API in front of every model provider. Paths that are not listed are passed through to the chosen provider.',
+    },
+    servers: [{ url: publicUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        gatewayKey: { type: 'apiKey', in: 'header', name: 'x-gateway-api-key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+      },
+      schemas: { Error: ERROR_SCHEMA },
+    },
+  };
+}
+
+function operation(route: Route) {
+  const isPublic = route.scopes === 'public';
+  const names = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
+  if (route.path.endsWith('*')) names.push('path');
+  return {
+    summary: route.summary,
+    operationId: `${route.method.toLowerCase()}${route.path.replace(/[^a-zA-Z0-9]+(\w)?/g, (_all, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,
+    tags: [tagOf(route.path)],
+    security: isPublic ? [] : [{ gatewayKey: [] }, { bearer: [] }],
+    ...(!isPublic && { 'x-scopes': route.scopes }),
+    parameters: [
+      ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+      ...(route.query ? queryParameters(route.query) : []),
+    ],
+    ...(route.body && {
+      requestBody: { required: true, content: { 'application/json': { schema: inlined(jsonSchema(route.body, 'input')) } } },
+    }),
+    responses: {
+      200: {
+        description: 'Success',
+        ...(route.response && { content: { 'application/json': { schema: inlined(jsonSchema(route.response, 'output')) } } }),
+      },
+      default: { description: 'Failure', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+    },
+  };
+}
+
+/** A schema without the header that only a document of its own needs. */
+function inlined(schema: Record<string, unknown>): Record<string, unknown> {
+  const { $schema: _, ...rest } = schema;
+  return rest;
+}
+
+function queryParameters(query: z.ZodType) {
+  const schema = jsonSchema(query, 'input') as { properties?: Record<string, Record<string, unknown>>; required?: string[] };
+  return Object.entries(schema.properties ?? {}).map(([name, { description, ...rest }]) => ({
+    name,
+    in: 'query',
+    required: schema.required?.includes(name) ?? false,
+    ...(description !== undefined && { description }),
+    schema: rest,
+  }));
+}
+
+const tagOf = (path: string): string => {
+  const [first, second] = path.replace(/^\/v1\//, '').split('/');
+  return (first === 'admin' ? second : first)?.replace(/^[:*].*$/, 'pass-through') || 'service';
+};

@@ -1,0 +1,22 @@
+import { GatewayError } from '../core/errors.ts';
+import { UpstreamFailure } from './upstream.ts';
+
+const JSON_HEADERS = { 'content-type': 'application/json' };
+
+export const json = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status, headers: JSON_HEADERS });
+
+/** What a failure means to a client. A failure nobody foresaw shows its request id and nothing else. */
+export function asGatewayError(error: unknown, requestId: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamFailure) return error.toGatewayError();
+  return new GatewayError('internal_error', [requestId]);
+}
+
+/** The one place that answers an error. */
+export function replyWithError(error: GatewayError): Response {
+  return new Response(JSON.stringify(error.body()), {
+    status: error.status,
+    headers: { ...JSON_HEADERS, 'x-gateway-error-origin': 'gateway', ...error.headers },
+  });
+}

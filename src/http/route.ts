@@ -1,0 +1,63 @@
+import type { z } from 'zod';
+import type { CallLog } from '../core/call-log.ts';
+import type { Principal } from '../core/principal.ts';
+import type { Scope } from '../core/scopes.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+
+/** What a handler gets: the request, who sent it, and its parts after their schemas have checked them. */
+export interface Call<Query = unknown, Body = unknown> {
+  readonly request: Request;
+  readonly requestId: string;
+  /** The path as it was asked for, and the query with its question mark. */
+  readonly path: string;
+  readonly search: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  /** Who is calling; only `public` routes have none, and they do not ask. */
+  readonly principal: Principal;
+  /** The credential the caller brought for a provider. */
+  readonly providerKey: string | null;
+  readonly log: CallLog;
+  readonly now: number;
+}
+
+/**
+ * One path and method the service answers. `access` is never left out: a route without scopes does not exist.
+ *
+ *     get('/v1/virtual-keys/:slug', { scopes: ['virtual_keys.read'], summary: 'One virtual key' },
+ *       (call) => virtualKeys.read(call.principal, call.params.slug))
+ */
+export interface Route {
+  readonly method: Method;
+  /** `:name` is one segment; a closing `*` is the rest. */
+  readonly path: string;
+  /** The caller needs every one of these; `public` needs no key. */
+  readonly scopes: readonly Scope[] | 'public';
+  readonly summary: string;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  readonly response?: z.ZodType;
+  /** Answers a value (sent as JSON, 200) or a whole Response. */
+  // biome-ignore lint/suspicious/noExplicitAny: the table holds routes of every query and body type
+  readonly handle: (call: Call<any, any>) => unknown;
+}
+
+type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<Route, 'scopes' | 'summary' | 'response'> & {
+  readonly query?: Query;
+  readonly body?: Body;
+};
+
+const builder =
+  (method: Method) =>
+  <Query extends z.ZodType = z.ZodUndefined, Body extends z.ZodType = z.ZodUndefined>(
+    path: string,
+    details: Details<Query, Body>,
+    handle: (call: Call<z.infer<Query>, z.infer<Body>>) => unknown,
+  ): Route => ({ method, path, ...details, handle });
+
+export const get = builder('GET');
+export const post = builder('POST');
+export const put = builder('PUT');
+export const del = builder('DELETE');

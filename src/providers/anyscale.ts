@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const anyscale: Provider = {
+  name: 'anyscale',
+  baseUrl: 'https://api.endpoints.anyscale.com/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'ANYSCALE_API_KEY',
+};

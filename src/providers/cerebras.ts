@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const cerebras: Provider = {
+  name: 'cerebras',
+  baseUrl: 'https://api.cerebras.ai/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'CEREBRAS_API_KEY',
+};

@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const deepseek: Provider = {
+  name: 'deepseek',
+  baseUrl: 'https://api.deepseek.com/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'DEEPSEEK_API_KEY',
+};

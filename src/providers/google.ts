@@ -1,0 +1,16 @@
+import { header } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+const ORIGIN = 'https://generativelanguage.googleapis.com';
+
+// The key also fits into the query, where it would end up in logs; the header does the same.
+export const google: Provider = {
+  name: 'google',
+  baseUrl: (_options, path) => {
+    if (path.startsWith('/upload/')) return ORIGIN;
+    return `${ORIGIN}/${/^\/(v1|v1alpha)\//.exec(path)?.[1] ?? 'v1beta'}`;
+  },
+  dialect: 'gemini',
+  authorize: header('x-goog-api-key'),
+  environment: 'GEMINI_API_KEY',
+};

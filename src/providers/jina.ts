@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const jina: Provider = {
+  name: 'jina',
+  baseUrl: 'https://api.jina.ai/v1',
+  dialect: 'none',
+  authorize: bearer,
+  environment: 'JINA_API_KEY',
+};

@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const lemonfoxAi: Provider = {
+  name: 'lemonfox-ai',
+  baseUrl: 'https://api.lemonfox.ai/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'LEMONFOX_API_KEY',
+};

@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const lepton: Provider = {
+  name: 'lepton',
+  baseUrl: 'https://api.lepton.ai/api/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'LEPTON_API_KEY',
+};

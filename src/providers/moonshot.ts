@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const moonshot: Provider = {
+  name: 'moonshot',
+  baseUrl: 'https://api.moonshot.cn/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'MOONSHOT_API_KEY',
+};

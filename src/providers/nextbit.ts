@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const nextbit: Provider = {
+  name: 'nextbit',
+  baseUrl: 'https://api.nextbit256.com/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'NEXTBIT_API_KEY',
+};

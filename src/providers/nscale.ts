@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const nscale: Provider = {
+  name: 'nscale',
+  baseUrl: 'https://inference.api.nscale.com/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'NSCALE_API_KEY',
+};

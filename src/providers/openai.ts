@@ -1,0 +1,14 @@
+import { bearer, withOptionHeaders } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const openai: Provider = {
+  name: 'openai',
+  baseUrl: 'https://api.openai.com/v1',
+  dialect: 'openai-chat',
+  authorize: withOptionHeaders(bearer, {
+    'openai-organization': 'openai_organization',
+    'openai-project': 'openai_project',
+  }),
+  environment: 'OPENAI_API_KEY',
+  options: ['openai_organization', 'openai_project'],
+};

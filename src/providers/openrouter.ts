@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const openrouter: Provider = {
+  name: 'openrouter',
+  baseUrl: 'https://openrouter.ai/api/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'OPENROUTER_API_KEY',
+};

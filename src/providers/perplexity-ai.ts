@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const perplexityAi: Provider = {
+  name: 'perplexity-ai',
+  baseUrl: 'https://api.perplexity.ai',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'PERPLEXITY_API_KEY',
+};

@@ -1,0 +1,79 @@
+import type { Secret } from '../core/secret.ts';
+
+/** Settings of a virtual key, or of `x-gateway-*` headers, beyond its credential: `aws_region`, `azure_resource_name`, … */
+export type ProviderOptions = Readonly<Record<string, unknown>>;
+
+/** Everything a way to authenticate may need. */
+export interface Authorization {
+  /** The provider's name, for error texts. */
+  readonly provider: string;
+  /** The stored or caller's own credential; absent when neither was given. */
+  readonly credential: Secret | null;
+  readonly options: ProviderOptions;
+  readonly method: string;
+  /** The address that will be called, query included. */
+  readonly url: string;
+  /** The headers that will be sent; an authorisation sets its own here. */
+  readonly headers: Headers;
+  /** The whole body, given only when the provider says `signsBody`. */
+  readonly body: Uint8Array | null;
+  readonly tokens: TokenSource;
+  readonly now: number;
+}
+
+/** Sets the headers that say who pays. Synchronous where no signature or token is needed. */
+export type Authorize = (call: Authorization) => void | Promise<void>;
+
+/** Short-lived access tokens: cached until shortly before they expire, fetched once however many calls wait. */
+export interface TokenSource {
+  get(cacheKey: string, fetchToken: () => Promise<AccessToken>): Promise<string>;
+  /** Posts a form through the egress policy; answers the parsed JSON or throws `credential_rejected`. */
+  postForm(
+    provider: string,
+    url: string,
+    form: Record<string, string>,
+    headers?: Record<string, string>,
+  ): Promise<Record<string, unknown>>;
+}
+
+export interface AccessToken {
+  readonly value: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/**
+ * A provider is data: an address, a way to authenticate, a dialect, its quirks.
+ *
+ *     export const groq: Provider = {
+ *       name: 'groq',
+ *       baseUrl: 'https://api.groq.com/openai/v1',
+ *       dialect: 'openai-chat',
+ *       authorize: bearer,
+ *       environment: 'GROQ_API_KEY',
+ *     };
+ */
+export interface Provider {
+  /** How clients and virtual keys call it. */
+  readonly name: string;
+  /**
+   * Its API's address, version segment included and without a closing slash; a function where options or the client's
+   * path (a vendor with two hosts or versions) decide; null: custom_host is required.
+   */
+  readonly baseUrl: string | ((options: ProviderOptions, path: string) => string) | null;
+  /** The shape its chat endpoint speaks. `none`: it has no chat. */
+  readonly dialect: 'openai-chat' | 'anthropic' | 'gemini' | 'converse' | 'cohere' | 'none';
+  readonly authorize: Authorize;
+  /** Headers it always wants, set unless the client sent its own. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The environment variable that makes a virtual key of this name. */
+  readonly environment?: string;
+  /** Option names it reads from `x-gateway-<name with dashes>` headers and from `configurations`. */
+  readonly options?: readonly string[];
+  /** Its signature covers the body, so the body is read whole before it is sent. */
+  readonly signsBody?: boolean;
+  /** The last word on what follows the base, query included, custom host or not; the default is the client's own. */
+  readonly rewrite?: (pathAndQuery: string, options: ProviderOptions) => string;
+  /** Answers inside this process (the built-in simulator); no connection is made. */
+  readonly inProcess?: boolean;
+}

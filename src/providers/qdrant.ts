@@ -1,0 +1,9 @@
+import { header, optionally } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const qdrant: Provider = {
+  name: 'qdrant',
+  baseUrl: null,
+  dialect: 'none',
+  authorize: optionally(header('api-key')),
+};

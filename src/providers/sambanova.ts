@@ -1,0 +1,10 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+export const sambanova: Provider = {
+  name: 'sambanova',
+  baseUrl: 'https://api.sambanova.ai/v1',
+  dialect: 'openai-chat',
+  authorize: bearer,
+  environment: 'SAMBANOVA_API_KEY',
+};

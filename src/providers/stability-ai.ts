@@ -1,0 +1,11 @@
+import { bearer } from './authorize.ts';
+import type { Provider } from './provider.ts';
+
+// Two versions live side by side, so the client names one: /v1/generation/…, /v2beta/stable-image/….
+export const stabilityAi: Provider = {
+  name: 'stability-ai',
+  baseUrl: 'https://api.stability.ai',
+  dialect: 'none',
+  authorize: bearer,
+  environment: 'STABILITY_API_KEY',
+};

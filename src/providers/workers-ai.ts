@@ -1,0 +1,16 @@
+import { bearer } from './authorize.ts';
+import { label, required } from './options.ts';
+import type { Provider } from './provider.ts';
+
+// Every model also has a route of its own, /run/@cf/…, beside the OpenAI-shaped ones.
+export const workersAi: Provider = {
+  name: 'workers-ai',
+  baseUrl: (options, path) => {
+    const account = required('workers-ai', options, 'workers_ai_account_id', label);
+    const base = `https://api.cloudflare.com/client/v4/accounts/${account}/ai`;
+    return path.startsWith('/run/') ? base : `${base}/v1`;
+  },
+  dialect: 'openai-chat',
+  authorize: bearer,
+  options: ['workers_ai_account_id'],
+};

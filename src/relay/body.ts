@@ -1,0 +1,145 @@
+import { fail } from '../core/errors.ts';
+import { findMembers, splice } from '../core/json-bytes.ts';
+import { splitModel } from '../routing/select.ts';
+
+/** A request body on its way: all of it, or a stream that is never held in memory. */
+export type Body = Uint8Array | ReadableStream<Uint8Array> | null;
+
+export interface BodyOptions {
+  readonly maxBytes: number;
+  /** The body must be in memory before it is sent: a signature covers it. */
+  readonly whole: boolean;
+  /** Called with every piece that passes. */
+  readonly tap: (piece: Uint8Array) => void;
+}
+
+/** Small bodies are read at once: one await instead of a stream, and they can be sent again on a stale connection. */
+const WHOLE_BELOW = 1 << 20;
+/** A signed body that does not fit here is refused. */
+const SIGNED_BELOW = 64 << 20;
+
+export const isJson = (headers: Headers): boolean => /^application\/([\w.-]+\+)?json\b/i.test(headers.get('content-type') ?? '');
+
+/** What was read of a body before it is known where it goes. */
+export interface Opening {
+  readonly head: Uint8Array;
+  /** What follows the head; null when the head is all. */
+  readonly rest: ReadableStream<Uint8Array> | null;
+}
+
+/** Reads up to a mebibyte of the body, all of it when it is smaller. */
+export async function openBody(request: Request, maxBytes: number): Promise<Opening | null> {
+  if (!request.body) return null;
+  const length = request.headers.get('content-length');
+  const declared = length === null ? Number.NaN : Number(length);
+  if (declared > maxBytes) fail('body_too_large', maxBytes);
+  if (declared <= WHOLE_BELOW) return { head: await whole(request), rest: null };
+  if (!isJson(request.headers)) return { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> };
+  return peek(request.body as ReadableStream<Uint8Array>);
+}
+
+async function whole(request: Request): Promise<Uint8Array> {
+  try {
+    return await request.bytes();
+  } catch {
+    return fail('body_incomplete');
+  }
+}
+
+async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
+  const reader = stream.getReader();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  while (size < WHOLE_BELOW) {
+    const { value } = await reader.read().catch(() => fail('body_incomplete'));
+    if (!value) return { head: Buffer.concat(pieces), rest: null };
+    pieces.push(value);
+    size += value.byteLength;
+  }
+  reader.releaseLock();
+  return { head: Buffer.concat(pieces), rest: stream };
+}
+
+/** Quotes and @ never stand together in a body that names no virtual key, so most bodies are not looked at further. */
+const MAYBE_SLUG = Buffer.from('"@');
+
+/** `model: "@slug/name"` in a JSON body: the slug, and the body with the plain name in its place. */
+export function takeModelSlug(head: Uint8Array): { slug: string; head: Uint8Array } | null {
+  if (!Buffer.from(head.buffer, head.byteOffset, head.byteLength).includes(MAYBE_SLUG)) return null;
+  const members = findMembers(head, 'model');
+  for (const member of members) {
+    const model = stringAt(head, member);
+    const parts = model === null ? null : splitModel(model);
+    if (!parts) continue;
+    if (members.length > 1) fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
+    return { slug: parts.slug, head: splice(head, member, JSON.stringify(parts.name)) };
+  }
+  return null;
+}
+
+/** The model a JSON body names, when it stands in what was read. */
+export function modelOf(head: Uint8Array): string | null {
+  const member = findMembers(head, 'model').at(-1);
+  return member ? stringAt(head, member) : null;
+}
+
+function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: number }): string | null {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes.subarray(start, end)));
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The body as it will be sent. */
+export async function closeBody(opening: Opening | null, { maxBytes, whole: needsWhole, tap }: BodyOptions): Promise<Body> {
+  if (!opening) return null;
+  const { head, rest } = opening;
+  if (head.byteLength > 0) tap(head);
+  if (!rest) return head;
+  if (needsWhole) return collect(head, rest, Math.min(maxBytes, SIGNED_BELOW), tap);
+  return tapped(head, rest, maxBytes, tap);
+}
+
+async function collect(head: Uint8Array, rest: ReadableStream<Uint8Array>, limit: number, tap: (piece: Uint8Array) => void) {
+  const pieces = [head];
+  let size = head.byteLength;
+  for await (const piece of rest as unknown as AsyncIterable<Uint8Array>) {
+    size += piece.byteLength;
+    if (size > limit) fail('body_too_large', limit);
+    tap(piece);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Pulls from the client only as fast as the provider takes. */
+function tapped(head: Uint8Array, rest: ReadableStream<Uint8Array>, maxBytes: number, tap: (piece: Uint8Array) => void) {
+  const reader = rest.getReader();
+  let size = head.byteLength;
+  let isHeadSent = head.byteLength === 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (!isHeadSent) {
+          isHeadSent = true;
+          return controller.enqueue(head);
+        }
+        try {
+          const { value } = await reader.read();
+          if (!value) return controller.close();
+          size += value.byteLength;
+          if (size > maxBytes) return controller.error(new Error('too large'));
+          tap(value);
+          controller.enqueue(value);
+        } catch {
+          // Nothing to add: the provider's connection is cut, and the client's has ended already.
+          controller.error(new Error('the client left'));
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}

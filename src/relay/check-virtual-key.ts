@@ -1,0 +1,46 @@
+import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
+import { fail, GatewayError } from '../core/errors.ts';
+import type { EgressPolicy } from '../http/egress.ts';
+import { readOptions, upstreamUrl } from '../providers/address.ts';
+import { findProvider, providers } from '../providers/registry.ts';
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
+/** Headers a virtual key may not set, because the connection or another rule owns them. */
+const RESERVED_HEADER = /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|keep-alive|proxy-.*|x-gateway-.*)$/i;
+
+/** Refuses a virtual key that could not be used, when it is saved and not when it is first called. */
+export const checkVirtualKey =
+  (egress: EgressPolicy): CheckVirtualKey =>
+  async ({ provider: name, customHost, configurations }) => {
+    const provider = findProvider(name);
+    if (!provider) {
+      fail('invalid_request', 'provider', `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`);
+    }
+    const known = new Set([...(provider.options ?? []), 'custom_headers']);
+    for (const option of Object.keys(configurations)) {
+      if (!known.has(option)) {
+        fail('invalid_request', `configurations.${option}`, `provider ${name} knows ${[...known].join(', ')}`);
+      }
+    }
+    checkHeaders(configurations.custom_headers);
+    const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
+    if (provider.inProcess) return;
+    try {
+      await egress.admit(url);
+    } catch (error) {
+      // A name that does not resolve at this moment may do so tomorrow; an address that is forbidden stays so.
+      if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
+    }
+  };
+
+function checkHeaders(headers: unknown) {
+  if (headers === undefined) return;
+  const field = 'configurations.custom_headers';
+  if (headers === null || typeof headers !== 'object' || Array.isArray(headers)) fail('invalid_request', field, 'must be an object of strings');
+  for (const [name, value] of Object.entries(headers)) {
+    if (!HEADER_NAME.test(name)) fail('invalid_request', field, `"${name}" is not a header name`);
+    if (RESERVED_HEADER.test(name)) fail('invalid_request', field, `${name} cannot be set`);
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value)) fail('invalid_request', field, `the value of ${name} must be a string of printable ASCII characters`);
+  }
+}

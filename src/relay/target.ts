@@ -1,0 +1,60 @@
+import type { StoredCredential, VirtualKeys } from '../auth/virtual-keys.ts';
+import { fail } from '../core/errors.ts';
+import type { Principal } from '../core/principal.ts';
+import { Secret } from '../core/secret.ts';
+import { readOptions } from '../providers/address.ts';
+import type { Provider, ProviderOptions } from '../providers/provider.ts';
+import { findProvider } from '../providers/registry.ts';
+import type { Selection } from '../routing/select.ts';
+
+/** Where a call goes and who pays for it there. */
+export interface Target {
+  readonly provider: Provider;
+  readonly credential: Secret | null;
+  readonly options: ProviderOptions;
+  readonly customHost: string | null;
+  /** Extra headers stored with the virtual key. */
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly virtualKey: string | null;
+}
+
+/** Opened virtual keys are immutable and cached, and so are the targets made of them. */
+const targets = new WeakMap<StoredCredential, Target>();
+
+export async function findTarget(
+  selection: Selection,
+  who: Principal,
+  request: { headers: Headers; providerKey: string | null },
+  virtualKeys: VirtualKeys,
+): Promise<Target> {
+  if (selection.by === 'virtual-key') {
+    const stored = await virtualKeys.resolve(who, selection.slug);
+    let target = targets.get(stored);
+    if (!target) {
+      target = targetOf(stored);
+      targets.set(stored, target);
+    }
+    return target;
+  }
+  const provider = findProvider(selection.name) ?? fail('unknown_provider', selection.name.slice(0, 80));
+  return {
+    provider,
+    credential: request.providerKey === null ? null : new Secret(request.providerKey),
+    options: readOptions(provider, { headers: request.headers }),
+    customHost: selection.customHost,
+    headers: null,
+    virtualKey: null,
+  };
+}
+
+function targetOf(stored: StoredCredential): Target {
+  const provider = findProvider(stored.provider) ?? fail('unknown_provider', stored.provider);
+  return {
+    provider,
+    credential: stored.credential,
+    options: readOptions(provider, { stored: stored.configurations }),
+    customHost: stored.customHost,
+    headers: (stored.configurations.custom_headers as Record<string, string> | undefined) ?? null,
+    virtualKey: stored.slug,
+  };
+}

@@ -1,0 +1,22 @@
+import { apiKeyRoutes } from './admin/api-keys.ts';
+import { organisationRoutes } from './admin/organisation.ts';
+import { providerRoutes } from './admin/providers.ts';
+import { serviceRoutes } from './admin/service.ts';
+import { virtualKeyRoutes } from './admin/virtual-keys.ts';
+import { workspaceRoutes } from './admin/workspaces.ts';
+import type { Parts } from './app.ts';
+import type { Route } from './http/route.ts';
+import { passthroughRoutes } from './passthrough/routes.ts';
+import { telemetryRoutes } from './telemetry/routes.ts';
+
+/** Every path the service answers. What stands first is found first; the pass-through takes what is left under /v1. */
+export const allRoutes = (parts: Parts): Route[] => [
+  ...serviceRoutes(parts), //              GET /  /health  /ready  /openapi.json  /docs
+  ...telemetryRoutes(parts), //            GET /metrics  /v1/logs  /v1/logs/:id
+  ...organisationRoutes(parts.store), //   GET /v1/admin/organisation
+  ...workspaceRoutes(parts.workspaces), // POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace
+  ...apiKeyRoutes(parts.apiKeys), //       POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate
+  ...virtualKeyRoutes(parts.virtualKeys), // POST GET /v1/virtual-keys, GET PUT DELETE …/:slug
+  ...providerRoutes(), //                  GET /v1/providers
+  ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*
+];

@@ -1,0 +1,52 @@
+import { fail } from '../core/errors.ts';
+import { headerOf } from '../http/headers.ts';
+
+/** How the provider of a call is chosen: a stored credential, or the caller's own. */
+export type Selection =
+  | { readonly by: 'virtual-key'; readonly slug: string }
+  | { readonly by: 'provider'; readonly name: string; readonly customHost: string | null };
+
+export interface KeyDefaults {
+  readonly virtual_key?: string;
+  readonly config?: string;
+}
+
+const MAX_HOST_LENGTH = 2_048;
+
+/** The order of the operator contract: model "@slug/…", config, virtual key, provider, the key's defaults. */
+export function selectProvider(headers: Headers, defaults: KeyDefaults, modelSlug: string | null): Selection {
+  const provider = headerOf(headers, 'x-gateway-provider');
+  const customHost = headerOf(headers, 'x-gateway-custom-host');
+  const slug = modelSlug ?? headerOf(headers, 'x-gateway-virtual-key') ?? slugOfProvider(provider);
+  if (headerOf(headers, 'x-gateway-config') !== null) {
+    fail('invalid_header', 'x-gateway-config', 'this version does not know configs; choose a provider by virtual key');
+  }
+  if (slug !== null) {
+    // A stored credential goes only to the host stored with it.
+    if (provider !== null && slugOfProvider(provider) === null) fail('conflicting_provider', 'x-gateway-provider');
+    if (customHost !== null) fail('conflicting_provider', 'x-gateway-custom-host');
+    return { by: 'virtual-key', slug };
+  }
+  if (customHost !== null && customHost.length > MAX_HOST_LENGTH) {
+    fail('invalid_header', 'x-gateway-custom-host', `is longer than ${MAX_HOST_LENGTH} characters`);
+  }
+  if (provider !== null) return { by: 'provider', name: provider, customHost };
+  if (customHost !== null) {
+    fail('invalid_header', 'x-gateway-custom-host', 'also send x-gateway-provider, which says how that host is spoken to');
+  }
+  if (defaults.virtual_key) return { by: 'virtual-key', slug: defaults.virtual_key };
+  return fail('missing_provider');
+}
+
+/** `x-gateway-provider: @slug` names a stored credential. */
+const slugOfProvider = (provider: string | null) => (provider?.startsWith('@') ? provider.slice(1) : null);
+
+/** `@slug/name` → its two parts; a plain model name is none. */
+export function splitModel(model: string): { slug: string; name: string } | null {
+  if (!model.startsWith('@')) return null;
+  const slash = model.indexOf('/');
+  if (slash < 2 || slash === model.length - 1) {
+    fail('invalid_request', 'model', `"${model.slice(0, 80)}" starts with @ but is not "@virtual-key-slug/model-name"`);
+  }
+  return { slug: model.slice(1, slash), name: model.slice(slash + 1) };
+}

@@ -1,0 +1,179 @@
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Secret } from './core/secret.ts';
+import type { Timeouts } from './http/upstream.ts';
+
+/** A variable whose value cannot be used: one sentence with its name, the fault and the right form. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/** Everything the environment decides, read once, checked and frozen. Nothing else reads `process.env`. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly dataDir: string;
+  /** Null: one is generated at the first start and kept in the data dir. */
+  readonly adminKey: Secret | null;
+  /** 32 bytes, base64. Null: generated and kept in the data dir (embedded store only). */
+  readonly encryptionKey: Secret | null;
+  readonly publicUrl: string;
+  readonly databaseUrl: Secret | null;
+  readonly redisUrl: Secret | null;
+  /** PEM, checked to be RSA of at least 2048 bits. */
+  readonly jwtPrivateKey: Secret | null;
+  readonly trustedCustomHosts: readonly string[];
+  readonly logBodies: boolean;
+  readonly logBodyBytes: number;
+  readonly logRetentionDays: number;
+  readonly maxBodyBytes: number;
+  readonly shutdownSeconds: number;
+  readonly timeouts: Timeouts;
+  /** Every variable that could be a provider's key; the registry decides which are. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Each variable with its meaning and default; `docs/configuration.md` is held equal to this list by a test. */
+export const variables = {
+  HOST: 'listen address',
+  PORT: 'listen port',
+  GATEWAY_DATA_DIR: 'embedded database, files, generated secrets',
+  GATEWAY_ADMIN_KEY: 'bootstrap key with every scope',
+  GATEWAY_ENCRYPTION_KEY: 'master secret for stored credentials',
+  GATEWAY_PUBLIC_URL: 'public address',
+  DATABASE_URL: 'PostgreSQL',
+  REDIS_URL: 'Redis',
+  JWT_PRIVATE_KEY: 'signs identity tokens',
+  JWT_PRIVATE_KEY_FILE: 'file that holds JWT_PRIVATE_KEY',
+  TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
+  GATEWAY_LOG_BODIES: 'store request and response bodies',
+  GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
+  GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries are deleted',
+  GATEWAY_MAX_BODY_BYTES: 'largest request body',
+  GATEWAY_SHUTDOWN_SECONDS: 'how long open requests may finish after SIGTERM',
+  GATEWAY_CONNECT_TIMEOUT_MS: 'limit for reaching a provider',
+  GATEWAY_FIRST_BYTE_TIMEOUT_MS: 'limit from sending to the first byte of the answer',
+  GATEWAY_IDLE_TIMEOUT_MS: 'limit between two pieces of an answer',
+  GATEWAY_TOTAL_TIMEOUT_MS: 'limit of a whole exchange',
+} as const;
+
+const refuse = (name: keyof typeof variables, fault: string, form: string): never => {
+  throw new SettingsError(`${name} ${fault}; ${form}.`);
+};
+
+/** Reads and checks the environment. An empty variable counts as absent. */
+export function readSettings(env: Environment): Settings {
+  const get = (name: keyof typeof variables): string | undefined => env[name]?.trim() || undefined;
+
+  const wholeNumber = (name: keyof typeof variables, fallback: number, min: number, max: number): number => {
+    const value = get(name);
+    if (value === undefined) return fallback;
+    const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max)) refuse(name, `is "${value}"`, `give a whole number from ${min} to ${max}`);
+    return number;
+  };
+  const flag = (name: keyof typeof variables, fallback: boolean): boolean => {
+    const value = get(name)?.toLowerCase();
+    if (value === undefined) return fallback;
+    if (value === 'true' || value === 'false') return value === 'true';
+    return refuse(name, `is "${value}"`, 'give true or false');
+  };
+
+  const host = get('HOST') ?? '127.0.0.1';
+  if (!/^[a-zA-Z0-9.:_-]+$/.test(host)) refuse('HOST', `is "${host}"`, 'give an address or a host name such as 0.0.0.0');
+  const port = wholeNumber('PORT', 8787, 0, 65_535);
+  const databaseUrl = urlOf(get('DATABASE_URL'), 'DATABASE_URL', ['postgres:', 'postgresql:'], 'postgres://user:password@host:5432/name');
+  const redisUrl = urlOf(get('REDIS_URL'), 'REDIS_URL', ['redis:', 'rediss:'], 'redis://host:6379');
+  const encryptionKey = encryptionKeyOf(get('GATEWAY_ENCRYPTION_KEY'));
+  if (databaseUrl && !encryptionKey) {
+    refuse('GATEWAY_ENCRYPTION_KEY', 'is missing while DATABASE_URL is set', 'give every node the same 32 bytes in base64 (openssl rand -base64 32)');
+  }
+  const publicUrl = get('GATEWAY_PUBLIC_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  urlOf(publicUrl, 'GATEWAY_PUBLIC_URL', ['http:', 'https:'], 'https://gateway.example.com');
+
+  return Object.freeze({
+    host,
+    port,
+    dataDir: resolve(get('GATEWAY_DATA_DIR') ?? '.gateway'),
+    adminKey: adminKeyOf(get('GATEWAY_ADMIN_KEY')),
+    encryptionKey,
+    publicUrl: publicUrl.replace(/\/+$/, ''),
+    databaseUrl: databaseUrl ? new Secret(databaseUrl) : null,
+    redisUrl: redisUrl ? new Secret(redisUrl) : null,
+    jwtPrivateKey: jwtPrivateKeyOf(get('JWT_PRIVATE_KEY'), get('JWT_PRIVATE_KEY_FILE')),
+    trustedCustomHosts: (get('TRUSTED_CUSTOM_HOSTS') ?? '')
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter(Boolean),
+    logBodies: flag('GATEWAY_LOG_BODIES', true),
+    logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
+    logRetentionDays: wholeNumber('GATEWAY_LOG_RETENTION_DAYS', 30, 1, 3_650),
+    maxBodyBytes: wholeNumber('GATEWAY_MAX_BODY_BYTES', 1_073_741_824, 1_024, 1_099_511_627_776),
+    shutdownSeconds: wholeNumber('GATEWAY_SHUTDOWN_SECONDS', 30, 0, 3_600),
+    timeouts: {
+      connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),
+      firstByteMs: wholeNumber('GATEWAY_FIRST_BYTE_TIMEOUT_MS', 600_000, 0, 86_400_000),
+      idleMs: wholeNumber('GATEWAY_IDLE_TIMEOUT_MS', 300_000, 0, 86_400_000),
+      totalMs: wholeNumber('GATEWAY_TOTAL_TIMEOUT_MS', 0, 0, 86_400_000),
+    },
+    environment: env,
+  });
+}
+
+function adminKeyOf(value: string | undefined): Secret | null {
+  if (value === undefined) return null;
+  if (!/^[\x21-\x7e]{16,}$/.test(value)) {
+    refuse('GATEWAY_ADMIN_KEY', 'is too short or holds spaces or other characters', 'give 16 or more printable ASCII characters');
+  }
+  return new Secret(value);
+}
+
+function encryptionKeyOf(value: string | undefined): Secret | null {
+  if (value === undefined) return null;
+  const isBase64 = /^[A-Za-z0-9+/_-]+={0,2}$/.test(value);
+  if (!isBase64 || Buffer.from(value, 'base64').length !== 32) {
+    refuse('GATEWAY_ENCRYPTION_KEY', 'is not 32 bytes in base64', 'make one with openssl rand -base64 32');
+  }
+  return new Secret(value);
+}
+
+function urlOf(value: string | undefined, name: keyof typeof variables, schemes: string[], example: string): string | undefined {
+  if (value === undefined) return undefined;
+  const url = URL.parse(value);
+  // The value may hold a password: it is not repeated.
+  if (!url || !schemes.includes(url.protocol) || !url.hostname) refuse(name, 'is not a usable address', `give one such as ${example}`);
+  return value;
+}
+
+function jwtPrivateKeyOf(value: string | undefined, file: string | undefined): Secret | null {
+  if (value && file) refuse('JWT_PRIVATE_KEY_FILE', 'is set beside JWT_PRIVATE_KEY', 'give one of the two');
+  if (!value && !file) return null;
+  const name = file ? 'JWT_PRIVATE_KEY_FILE' : 'JWT_PRIVATE_KEY';
+  let pem = value ?? '';
+  if (file) {
+    try {
+      pem = readFileSync(file, 'utf8');
+    } catch {
+      refuse(name, `names a file that cannot be read (${file})`, 'give the path of a PEM file');
+    }
+  }
+  pem = pem.replaceAll('\\n', '\n');
+  if (!isStrongRsaKey(pem)) refuse(name, 'is not an RSA private key of at least 2048 bits in PEM form', 'make one with openssl genrsa 2048');
+  return new Secret(pem);
+}
+
+function isStrongRsaKey(pem: string): boolean {
+  try {
+    const key = createPrivateKey(pem);
+    return key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  } catch {
+    return false;
+  }
+}
+
+/** Variables that start like ours and are none of ours: most likely misspelt. */
+export const unknownVariables = (env: Environment): string[] =>
+  Object.keys(env).filter((name) => name.startsWith('GATEWAY_') && !(name in variables));

@@ -1,0 +1,74 @@
+import { type Kysely, sql } from 'kysely';
+
+export type Engine = 'sqlite' | 'postgres';
+
+/** One additive step of a schema. Names sort in the order they apply: `0001-keys`. */
+export interface Migration {
+  readonly name: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a migration works on the schema of its own time
+  readonly up: (db: Kysely<any>, engine: Engine) => Promise<void>;
+}
+
+/** Bytewise text on both engines; PostgreSQL would otherwise sort ids by the locale. */
+export const text = (engine: Engine) => (engine === 'postgres' ? sql`text collate "C"` : sql`text`);
+export const bytes = (engine: Engine) => (engine === 'postgres' ? sql`bytea` : sql`blob`);
+export const bigint = (engine: Engine) => (engine === 'postgres' ? sql`bigint` : sql`integer`);
+export const real = (engine: Engine) => (engine === 'postgres' ? sql`double precision` : sql`real`);
+
+/** So that two nodes which start together do not both apply a step. Any number that nobody else uses. */
+const ADVISORY_LOCK = 7_241_905_113;
+
+/**
+ * Applies what is missing, each step in a transaction of its own. A schema one step ahead of this program is accepted
+ * (steps are additive, and nodes are replaced one by one); one that is further ahead is not.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: works on every schema
+export async function migrate(db: Kysely<any>, engine: Engine, table: string, migrations: readonly Migration[]): Promise<string[]> {
+  await withLock(db, engine, (locked) =>
+    locked.schema
+      .createTable(table)
+      .ifNotExists()
+      .addColumn('name', text(engine), (column) => column.primaryKey())
+      .addColumn('applied_at', 'text', (column) => column.notNull())
+      .execute(),
+  );
+  const applied: string[] = [];
+  for (const migration of migrations) {
+    const ran = await db.transaction().execute(async (transaction) => {
+      if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(transaction);
+      const rows = await transaction.selectFrom(table).select('name').execute();
+      const names = new Set(rows.map((row) => String(row.name)));
+      refuseNewerSchema(names, migrations, table);
+      if (names.has(migration.name)) return false;
+      await migration.up(transaction, engine);
+      await transaction.insertInto(table).values({ name: migration.name, applied_at: new Date().toISOString() }).execute();
+      return true;
+    });
+    if (ran) applied.push(migration.name);
+  }
+  return applied;
+}
+
+function refuseNewerSchema(names: Set<string>, migrations: readonly Migration[], table: string) {
+  const known = new Set(migrations.map((migration) => migration.name));
+  const unknown = [...names].filter((name) => !known.has(name)).sort();
+  if (unknown.length > 1) {
+    throw new Error(
+      `The database is newer than this program (${table} holds ${unknown.join(', ')}). Start the version that made it, or a later one.`,
+    );
+  }
+}
+
+/** CREATE TABLE IF NOT EXISTS races with itself on PostgreSQL. */
+// biome-ignore lint/suspicious/noExplicitAny: works on every schema
+async function withLock(db: Kysely<any>, engine: Engine, work: (locked: Kysely<any>) => Promise<void>) {
+  if (engine === 'sqlite') return work(db);
+  await db.connection().execute(async (connection) => {
+    await sql`select pg_advisory_lock(${ADVISORY_LOCK})`.execute(connection);
+    try {
+      await work(connection);
+    } finally {
+      await sql`select pg_advisory_unlock(${ADVISORY_LOCK})`.execute(connection);
+    }
+  });
+}

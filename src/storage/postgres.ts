@@ -1,0 +1,34 @@
+import { PostgresDialect } from 'kysely';
+import { Pool, types } from 'pg';
+
+const INT8 = 20;
+const NUMERIC = 1700;
+
+export interface PostgresOptions {
+  /** The most connections this pool opens. */
+  readonly connections: number;
+}
+
+/** Kysely on a pg pool. 64-bit counts come back as numbers, as on SQLite. */
+export function postgresDialect(url: string, { connections }: PostgresOptions): PostgresDialect {
+  return new PostgresDialect({ pool: postgresPool(url, connections) });
+}
+
+export function postgresPool(url: string, connections: number): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: 3_000,
+    idleTimeoutMillis: 30_000,
+    query_timeout: 15_000,
+    keepAlive: true,
+    application_name: 'gateway',
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        oid === INT8 || oid === NUMERIC ? Number : types.getTypeParser(oid, format as 'text'),
+    },
+  });
+  // An idle connection that breaks is reported here and replaced by the pool; unheard, it would end the process.
+  pool.on('error', () => {});
+  return pool;
+}

@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { Kysely, sql } from 'kysely';
+import { type Engine, migrate } from './migrate.ts';
+import { migrations } from './migrations.ts';
+import { postgresDialect } from './postgres.ts';
+import type { Schema } from './schema.ts';
+import { sqliteDialect } from './sqlite.ts';
+import { reportingAbsence } from './unavailable.ts';
+
+/** A handle for queries: the whole store, or one transaction of it. Repositories take it as a parameter. */
+export type Db = Kysely<Schema>;
+
+/** The state database, embedded or PostgreSQL. A store that is away makes every query throw `store_unavailable`. */
+export interface Store {
+  readonly db: Db;
+  readonly engine: Engine;
+  /** Throws unless the store answers now. */
+  ping(): Promise<void>;
+  /** Runs `work` in one transaction. Inside, only the given handle may be awaited. */
+  transaction<Result>(work: (db: Db) => Promise<Result>): Promise<Result>;
+  /** Applies missing migrations; answers their names. */
+  migrate(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export const openSqlite = (file: string): Store => storeOn('sqlite', sqliteDialect(file, { durability: 'full' }));
+
+export const openPostgres = (url: string): Store => storeOn('postgres', postgresDialect(url, { connections: 10 }));
+
+export const openStore = ({ databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string }): Store =>
+  databaseUrl ? openPostgres(databaseUrl) : openSqlite(join(dataDir, 'state.db'));
+
+function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]): Store {
+  const db: Db = new Kysely<Schema>({ dialect: reportingAbsence(dialect) });
+  return {
+    db,
+    engine,
+    ping: async () => {
+      // A table, not a constant: a database file that vanished or a schema that is missing must show.
+      await sql`select count(*) from facts where name = ''`.execute(db);
+    },
+    transaction: (work) => db.transaction().execute(work),
+    migrate: () => migrate(db, engine, 'gateway_migrations', migrations),
+    close: () => db.destroy(),
+  };
+}
+
+/** Whether an insert failed because a unique value is taken, on either engine. */
+export function isUniqueViolation(error: unknown): boolean {
+  const code = String((error as { code?: unknown })?.code ?? '');
+  return code === '23505' || code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY';
+}

@@ -1,0 +1,62 @@
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
+import { GatewayError } from '../core/errors.ts';
+
+const SQLITE_AWAY = /^SQLITE_(BUSY|IOERR|FULL|CANTOPEN|READONLY|NOTADB|PROTOCOL)/;
+const POSTGRES_AWAY = /^(08|53|57P|58)/;
+const SOCKET_AWAY = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ERR_SOCKET)/;
+const PG_CLIENT_AWAY = /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|not queryable|the database system is/;
+
+/** Whether an error means "the store is away" and not "the query is wrong". */
+export function isStoreAway(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isStoreAway);
+  if (!(error instanceof Error)) return false;
+  const code = String((error as { code?: unknown }).code ?? '');
+  return SQLITE_AWAY.test(code) || POSTGRES_AWAY.test(code) || SOCKET_AWAY.test(code) || PG_CLIENT_AWAY.test(error.message);
+}
+
+/** Turns a store that is away into `store_unavailable` wherever it is noticed, so that callers answer 503 by themselves. */
+export function reportingAbsence(dialect: Dialect): Dialect {
+  return {
+    createAdapter: () => dialect.createAdapter(),
+    createIntrospector: (db) => dialect.createIntrospector(db),
+    createQueryCompiler: () => dialect.createQueryCompiler(),
+    createDriver: () => guardedDriver(dialect.createDriver()),
+  };
+}
+
+async function reporting<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isStoreAway(error)) throw Object.assign(new GatewayError('store_unavailable', []), { cause: error });
+    throw error;
+  }
+}
+
+class GuardedConnection implements DatabaseConnection {
+  readonly inner: DatabaseConnection;
+
+  constructor(inner: DatabaseConnection) {
+    this.inner = inner;
+  }
+
+  executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    return reporting(() => this.inner.executeQuery<Row>(query));
+  }
+
+  streamQuery<Row>(query: CompiledQuery, chunkSize?: number): AsyncIterableIterator<QueryResult<Row>> {
+    return this.inner.streamQuery<Row>(query, chunkSize);
+  }
+}
+
+const innerOf = (connection: DatabaseConnection) => (connection as GuardedConnection).inner;
+
+const guardedDriver = (driver: Driver): Driver => ({
+  init: () => reporting(() => driver.init()),
+  acquireConnection: () => reporting(async () => new GuardedConnection(await driver.acquireConnection())),
+  beginTransaction: (connection, settings) => reporting(() => driver.beginTransaction(innerOf(connection), settings)),
+  commitTransaction: (connection) => reporting(() => driver.commitTransaction(innerOf(connection))),
+  rollbackTransaction: (connection) => reporting(() => driver.rollbackTransaction(innerOf(connection))),
+  releaseConnection: (connection) => driver.releaseConnection(innerOf(connection)),
+  destroy: () => driver.destroy(),
+});

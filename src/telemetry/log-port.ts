@@ -1,0 +1,235 @@
+import { GatewayError } from '../core/errors.ts';
+import type { LogQuery, LogReach } from './log-query.ts';
+import type { LogRow } from './log-schema.ts';
+import type { LogTarget } from './log-store.ts';
+import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
+import type { LogOutcome } from './log-writer.ts';
+
+/** Records as the event loop hands them over; the buffers belong to the receiver afterwards. */
+export interface OutgoingBatch {
+  readonly rows: readonly LogRow[];
+  readonly parts: readonly (number[] | null)[];
+  readonly slab: ArrayBuffer | null;
+  readonly moved: readonly ArrayBuffer[];
+}
+
+/** The event loop's side of the log threads. */
+export interface LogWorkerPort {
+  /** Records and bytes that were sent and are neither committed nor spooled yet. */
+  readonly queuedRecords: number;
+  readonly queuedBytes: number;
+  send(batch: OutgoingBatch): void;
+  /** A page as JSON text: it goes to the client as it is. Throws `store_unavailable`. */
+  list(query: LogQuery): Promise<string>;
+  /** One entry as JSON text, or null. */
+  read(reach: LogReach, id: string): Promise<string | null>;
+  /** Resolves when everything sent so far is committed or spooled. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LogPortOptions {
+  /** The address of `log-worker.ts`; given from outside because a compiled executable has its own. */
+  readonly workerUrl: string | URL;
+  readonly target: LogTarget;
+  /** Holds the spool. */
+  readonly dataDir: string;
+  readonly retentionDays: number | null;
+  readonly spoolBytes?: number;
+  readonly onOutcome: (outcome: Partial<LogOutcome>) => void;
+}
+
+const DEFAULT_SPOOL_BYTES = 1024 * 1024 * 1024;
+const RESTART_AFTER_MS = 1_000;
+/** A batch that was in the thread at two crashes may be what crashes it. */
+const MOST_SENDINGS = 2;
+
+interface Sent {
+  readonly rows: readonly LogRow[];
+  readonly bytes: number;
+  readonly bodies: number;
+  sendings: number;
+}
+
+export function openLogPort(options: LogPortOptions): LogWorkerPort {
+  const { target, dataDir, retentionDays, spoolBytes = DEFAULT_SPOOL_BYTES, workerUrl, onOutcome } = options;
+  const shared = { target, dataDir, retentionDays, spoolBytes };
+  let number = 0;
+  let queuedRecords = 0;
+  let queuedBytes = 0;
+  const sent = new Map<number, Sent>();
+
+  const settle = (batch: number) => {
+    const entry = sent.get(batch);
+    if (!entry) return;
+    sent.delete(batch);
+    queuedRecords -= entry.rows.length;
+    queuedBytes -= entry.bytes;
+  };
+
+  /** Bodies went with the thread; records are sent again, which does no harm to those that had arrived. */
+  const sendAgain = () => {
+    for (const [batch, entry] of sent) {
+      queuedBytes -= entry.bytes;
+      if (++entry.sendings > MOST_SENDINGS) {
+        onOutcome({ dropped: entry.rows.length });
+        sent.delete(batch);
+        queuedRecords -= entry.rows.length;
+        continue;
+      }
+      if (entry.bodies > 0) onOutcome({ bodiesDropped: entry.bodies });
+      sent.set(batch, { ...entry, bytes: 0, bodies: 0 });
+      writer.post(textOf(batch, entry.rows, null));
+    }
+  };
+
+  const writer = new Thread(
+    workerUrl,
+    { ...shared, role: 'writer' },
+    {
+      onMessage: (message) => {
+        if (message.kind === 'stored') settle(message.number);
+        else if (message.kind === 'outcome') onOutcome(message.outcome);
+      },
+      onRestart: sendAgain,
+    },
+  );
+  let reader: Thread | null = null;
+  const ask = (question: (number: number) => ToWorker) => {
+    reader ??= new Thread(workerUrl, { ...shared, role: 'reader' }, {});
+    return reader.call(question);
+  };
+
+  return {
+    get queuedRecords() {
+      return queuedRecords;
+    },
+    get queuedBytes() {
+      return queuedBytes;
+    },
+    send: ({ rows, parts, slab, moved }) => {
+      const batch = ++number;
+      const bytes = moved.reduce((total, buffer) => total + buffer.byteLength, slab?.byteLength ?? 0);
+      queuedRecords += rows.length;
+      queuedBytes += bytes;
+      const bodies = parts.reduce((total, part) => total + (part ? 1 : 0), 0);
+      sent.set(batch, { rows, bytes, bodies, sendings: 1 });
+      writer.post(textOf(batch, rows, slab ? parts : null));
+      if (slab) {
+        const message: PostedBodies = { kind: 'bodies', slab, moved: [...moved] };
+        writer.post(message, [slab, ...moved]);
+      }
+    },
+    list: (query) => ask((call) => ({ kind: 'list', number: call, query })),
+    read: async (reach, id) => {
+      const json = await ask((call) => ({ kind: 'read', number: call, reach, id }));
+      return json === 'null' ? null : json;
+    },
+    flush: async () => {
+      await writer.call((call) => ({ kind: 'flush', number: call }));
+    },
+    close: async () => {
+      await Promise.all([writer.close(), reader?.close()]);
+    },
+  };
+}
+
+function textOf(number: number, rows: readonly LogRow[], parts: readonly (number[] | null)[] | null): string {
+  const batch: PostedBatch = {
+    number,
+    hasBodies: parts !== null,
+    rows: rows as LogRow[],
+    parts: (parts ?? []) as PostedBatch['parts'],
+  };
+  return JSON.stringify(batch);
+}
+
+interface ThreadEvents {
+  readonly onMessage?: (message: FromWorker) => void;
+  /** Called when a crashed thread was replaced. */
+  readonly onRestart?: () => void;
+}
+
+interface Waiter {
+  readonly resolve: (json: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A worker that is replaced when it dies. */
+class Thread {
+  readonly #url: string | URL;
+  readonly #options: LogWorkerOptions;
+  readonly #events: ThreadEvents;
+  readonly #waiters = new Map<number, Waiter>();
+  #worker: Worker | null = null;
+  #calls = 0;
+  #isClosed = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(url: string | URL, options: LogWorkerOptions, events: ThreadEvents) {
+    this.#url = url;
+    this.#options = options;
+    this.#events = events;
+    this.#start();
+  }
+
+  /** While the thread is being replaced, batches wait in the sender's own list of what was sent. */
+  post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+    this.#worker?.postMessage(message, transfer);
+  }
+
+  call(message: (number: number) => ToWorker): Promise<string> {
+    if (!this.#worker) return Promise.reject(new GatewayError('store_unavailable', []));
+    const number = ++this.#calls;
+    return new Promise((resolve, reject) => {
+      this.#waiters.set(number, { resolve, reject });
+      this.post(message(number));
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    const worker = this.#worker;
+    if (!worker) return;
+    await this.call((number) => ({ kind: 'close', number })).catch(() => {});
+    this.#worker = null;
+    worker.terminate();
+  }
+
+  #start() {
+    const worker = new Worker(this.#url);
+    this.#worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#receive(data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      worker.terminate();
+      this.#died(worker);
+    };
+    worker.addEventListener('close', () => this.#died(worker));
+    this.post({ kind: 'start', options: this.#options });
+  }
+
+  #receive(message: FromWorker) {
+    if (message.kind === 'stored' || message.kind === 'outcome') return this.#events.onMessage?.(message);
+    const waiter = this.#waiters.get(message.number);
+    this.#waiters.delete(message.number);
+    if (message.kind === 'failed') waiter?.reject(failureOf(message));
+    else waiter?.resolve(message.kind === 'answer' ? message.json : '');
+  }
+
+  #died(worker: Worker) {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    for (const { reject } of this.#waiters.values()) reject(new GatewayError('store_unavailable', []));
+    this.#waiters.clear();
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#start();
+      this.#events.onRestart?.();
+    }, RESTART_AFTER_MS);
+  }
+}
+
+const failureOf = ({ isAway, message }: Extract<FromWorker, { kind: 'failed' }>) =>
+  isAway ? new GatewayError('store_unavailable', []) : new Error(message);

@@ -1,0 +1,125 @@
+import { type Kysely, sql } from 'kysely';
+import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
+import type { LogRecord } from './record.ts';
+
+export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
+
+/** A record as a row: metadata is JSON text. */
+export type LogRow = Omit<LogRecord, 'metadata'> & { readonly metadata: string | null };
+
+export interface LogTables {
+  request_logs: LogRow;
+  /** Headers and bodies, packed and compressed (`packed-bodies.ts`). */
+  request_log_bodies: { log_id: string; content: Uint8Array };
+  /** Metadata pairs once more, so that a rare value is found without reading every record. */
+  request_log_labels: { workspace_id: string; key: string; value: string; created_at: number; log_id: string };
+}
+
+/** The workspace of labels whose record has none: a primary key takes no null. */
+export const NO_WORKSPACE = '';
+
+export const LOG_COLUMNS = [
+  'id',
+  'trace_id',
+  'created_at',
+  'organisation_id',
+  'workspace_id',
+  'api_key_id',
+  'user_id',
+  'virtual_key',
+  'provider',
+  'model',
+  'method',
+  'path',
+  'status',
+  'failed_by',
+  'error_code',
+  'is_stream',
+  'request_bytes',
+  'response_bytes',
+  'first_byte_ms',
+  'duration_ms',
+  'input_tokens',
+  'output_tokens',
+  'total_tokens',
+  'cached_tokens',
+  'reasoning_tokens',
+  'cost',
+  'client_address',
+  'metadata',
+] as const satisfies readonly (keyof LogRow)[];
+
+export const LOG_MIGRATIONS: readonly Migration[] = [
+  {
+    name: '0001-request-logs',
+    up: async (db, engine) => {
+      await createTables(db, engine);
+      await createIndexes(db);
+    },
+  },
+];
+
+async function createTables(db: Kysely<unknown>, engine: Engine) {
+  await db.schema
+    .createTable('request_logs')
+    .addColumn('id', text(engine), (column) => column.primaryKey().notNull())
+    .addColumn('trace_id', text(engine), (column) => column.notNull())
+    .addColumn('created_at', bigint(engine), (column) => column.notNull())
+    .addColumn('organisation_id', text(engine))
+    .addColumn('workspace_id', text(engine))
+    .addColumn('api_key_id', text(engine))
+    .addColumn('user_id', text(engine))
+    .addColumn('virtual_key', text(engine))
+    .addColumn('provider', text(engine))
+    .addColumn('model', text(engine))
+    .addColumn('method', text(engine), (column) => column.notNull())
+    .addColumn('path', text(engine), (column) => column.notNull())
+    .addColumn('status', 'integer', (column) => column.notNull())
+    .addColumn('failed_by', text(engine))
+    .addColumn('error_code', text(engine))
+    .addColumn('is_stream', 'boolean', (column) => column.notNull())
+    .addColumn('request_bytes', bigint(engine), (column) => column.notNull())
+    .addColumn('response_bytes', bigint(engine), (column) => column.notNull())
+    .addColumn('first_byte_ms', real(engine))
+    .addColumn('duration_ms', real(engine), (column) => column.notNull())
+    .addColumn('input_tokens', bigint(engine))
+    .addColumn('output_tokens', bigint(engine))
+    .addColumn('total_tokens', bigint(engine))
+    .addColumn('cached_tokens', bigint(engine))
+    .addColumn('reasoning_tokens', bigint(engine))
+    .addColumn('cost', real(engine))
+    .addColumn('client_address', text(engine), (column) => column.notNull())
+    .addColumn('metadata', text(engine))
+    .execute();
+  await db.schema
+    .createTable('request_log_bodies')
+    .addColumn('log_id', text(engine), (column) => column.primaryKey().notNull())
+    .addColumn('content', bytes(engine), (column) => column.notNull())
+    .execute();
+  const labels = db.schema
+    .createTable('request_log_labels')
+    .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('key', text(engine), (column) => column.notNull())
+    .addColumn('value', text(engine), (column) => column.notNull())
+    .addColumn('created_at', bigint(engine), (column) => column.notNull())
+    .addColumn('log_id', text(engine), (column) => column.notNull())
+    .addPrimaryKeyConstraint('request_log_labels_pk', ['workspace_id', 'key', 'value', 'created_at', 'log_id']);
+  await (engine === 'sqlite' ? labels.modifyEnd(sql`without rowid`) : labels).execute();
+}
+
+/** Each begins with the workspace, because every question is asked about one; the end gives newest first for free. */
+async function createIndexes(db: Kysely<unknown>) {
+  await sql`create index request_logs_by_time on request_logs (workspace_id, created_at desc, id desc)`.execute(db);
+  for (const column of ['model', 'provider', 'virtual_key', 'api_key_id', 'user_id', 'failed_by']) {
+    const name = sql.ref(`request_logs_by_${column}`);
+    await sql`
+      create index ${name} on request_logs (workspace_id, ${sql.ref(column)}, created_at desc)
+      where ${sql.ref(column)} is not null
+    `.execute(db);
+  }
+  // Successes are found at once by time; only failures are worth an index.
+  await sql`
+    create index request_logs_by_status on request_logs (workspace_id, status, created_at desc) where status >= 400
+  `.execute(db);
+  await sql`create index request_logs_by_trace on request_logs (trace_id)`.execute(db);
+}

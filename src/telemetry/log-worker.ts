@@ -1,0 +1,157 @@
+/**
+ * The thread behind the request log. As `writer` it compresses and stores batches; as `reader`, in a thread of its own,
+ * it answers questions, so that a slow listing delays neither writes nor the event loop.
+ */
+import { join } from 'node:path';
+import { isStoreAway } from '../storage/unavailable.ts';
+import type { LogQuery, LogReach } from './log-query.ts';
+import type { LogRow } from './log-schema.ts';
+import { type LogRole, type LogStore, type LogTarget, openLogStore } from './log-store.ts';
+import { type LogOutcome, LogWriter } from './log-writer.ts';
+import { compress } from './packed-bodies.ts';
+import { Spool } from './spool.ts';
+
+export interface LogWorkerOptions {
+  readonly role: LogRole;
+  readonly target: LogTarget;
+  readonly dataDir: string;
+  readonly retentionDays: number | null;
+  readonly spoolBytes: number;
+}
+
+/**
+ * A batch comes as one string, which costs nothing to post, followed, when `hasBodies`, by the buffers. Each row's
+ * bodies are a list of parts: so many bytes of the slab, or -1 for the next buffer that was moved whole.
+ */
+export interface PostedBatch {
+  readonly number: number;
+  readonly hasBodies: boolean;
+  readonly rows: LogRow[];
+  readonly parts: (number[] | null)[];
+}
+
+export interface PostedBodies {
+  readonly kind: 'bodies';
+  readonly slab: ArrayBuffer;
+  readonly moved: ArrayBuffer[];
+}
+
+export type ToWorker =
+  | string
+  | PostedBodies
+  | { readonly kind: 'start'; readonly options: LogWorkerOptions }
+  | { readonly kind: 'flush' | 'close'; readonly number: number }
+  | { readonly kind: 'list'; readonly number: number; readonly query: LogQuery }
+  | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string };
+
+export type FromWorker =
+  | { readonly kind: 'stored'; readonly number: number }
+  | { readonly kind: 'outcome'; readonly outcome: Partial<LogOutcome> }
+  | { readonly kind: 'done'; readonly number: number }
+  | { readonly kind: 'answer'; readonly number: number; readonly json: string }
+  | { readonly kind: 'failed'; readonly number: number; readonly isAway: boolean; readonly message: string };
+
+declare const self: { onmessage: ((event: { data: ToWorker }) => void) | null; postMessage(message: FromWorker): void };
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+type Handler = (message: Exclude<ToWorker, { kind: 'start' }>) => void;
+
+let handle: Handler = () => {};
+
+self.onmessage = ({ data }) => {
+  if (typeof data === 'object' && data.kind === 'start') handle = start(data.options);
+  else handle(data);
+};
+
+const start = (options: LogWorkerOptions): Handler => (options.role === 'writer' ? write(options) : answer(options));
+
+function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
+  const writer = new LogWriter({
+    open: () => openLogStore(target, 'writer'),
+    spool: new Spool({
+      folder: join(dataDir, 'spool'),
+      maxBytes: spoolBytes,
+      processId: process.pid,
+      now: Date.now,
+    }),
+    retentionMs: retentionDays === null ? null : retentionDays * DAY_MS,
+    now: Date.now,
+    report: (outcome) => self.postMessage({ kind: 'outcome', outcome }),
+  });
+  let expected: PostedBatch | null = null;
+
+  const accept = (batch: PostedBatch, bodies: PostedBodies | null) => {
+    const done = () => self.postMessage({ kind: 'stored', number: batch.number });
+    writer.accept(
+      { rows: batch.rows, bodies: bodies ? takeApart(batch.parts, bodies) : batch.rows.map(() => null) },
+      done,
+    );
+  };
+
+  return (message) => {
+    if (typeof message === 'string') {
+      const batch = JSON.parse(message) as PostedBatch;
+      if (batch.hasBodies) expected = batch;
+      else accept(batch, null);
+    } else if (message.kind === 'bodies') {
+      if (expected) accept(expected, message);
+      expected = null;
+    } else if (message.kind === 'flush') {
+      void writer.flush().then(() => self.postMessage({ kind: 'done', number: message.number }));
+    } else if (message.kind === 'close') {
+      void writer.close().then(() => self.postMessage({ kind: 'done', number: message.number }));
+    }
+  };
+}
+
+function takeApart(parts: PostedBatch['parts'], { slab, moved }: PostedBodies): (Uint8Array | null)[] {
+  let at = 0;
+  let next = 0;
+  const take = (size: number): Uint8Array => {
+    if (size < 0) return new Uint8Array(moved[next++]!);
+    at += size;
+    return new Uint8Array(slab, at - size, size);
+  };
+  return parts.map((sizes) => {
+    if (!sizes) return null;
+    const pieces = sizes.map(take);
+    return compress(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces));
+  });
+}
+
+function answer({ target }: LogWorkerOptions): Handler {
+  let opened: Promise<LogStore> | null = null;
+  const open = () => {
+    opened ??= openLogStore(target, 'reader');
+    return opened;
+  };
+  /** The connection may be broken for good: the next question opens a new one. */
+  const reopen = () => {
+    const broken = opened;
+    opened = null;
+    void broken?.then((store) => store.close()).catch(() => {});
+  };
+  const reply = async (number: number, ask: (store: LogStore) => Promise<unknown>) => {
+    try {
+      self.postMessage({ kind: 'answer', number, json: JSON.stringify(await ask(await open())) });
+    } catch (error) {
+      const isAway = isStoreAway(error) || isNotReady(error);
+      if (isAway) reopen();
+      self.postMessage({ kind: 'failed', number, isAway, message: String(error) });
+    }
+  };
+  return (message) => {
+    if (typeof message === 'string') return;
+    if (message.kind === 'list') void reply(message.number, (store) => store.list(message.query));
+    else if (message.kind === 'read') void reply(message.number, (store) => store.read(message.reach, message.id));
+    else if (message.kind === 'close') {
+      const closing = opened ? opened.then((store) => store.close()).catch(() => {}) : Promise.resolve();
+      void closing.then(() => self.postMessage({ kind: 'done', number: message.number }));
+    }
+  };
+}
+
+/** Nobody has created the tables yet, because the writer has not reached the store. */
+const isNotReady = (error: unknown) =>
+  /no such table/.test(String(error)) || (error as { code?: unknown } | null)?.code === '42P01';

@@ -1,0 +1,215 @@
+import type { Usage } from './record.ts';
+
+/** Seconds; from a cache hit to a long reasoning run. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120] as const;
+
+/** Clients choose model names and methods; a label must not grow with them. */
+const MOST_MODELS = 200;
+const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']);
+
+export type LogResult = 'written' | 'spooled' | 'dropped';
+
+/** One finished request, as it is counted. */
+export interface Observation {
+  /** The route's pattern, never the path that was called. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly durationMs: number;
+  readonly firstByteMs: number | null;
+  readonly usage: Usage | null;
+  readonly cost: number | null;
+}
+
+export interface Metrics {
+  /** Requests that have not sent their last byte. */
+  readonly open: number;
+  opened(): void;
+  closed(observation: Observation): void;
+  logged(result: LogResult, records: number): void;
+  bodiesDropped(records: number): void;
+  /** A value that is read when somebody looks. */
+  gauge(name: string, help: string, read: () => number): void;
+  render(): string;
+}
+
+interface Cell {
+  value: number;
+}
+
+const escapeLabel = (value: string) =>
+  value.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
+
+/** Separates the parts of a series' key; it cannot occur in a header, path or method. */
+const SEPARATOR = '\u0000';
+
+class Family<Value> {
+  readonly series = new Map<string, Value>();
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly #make: () => Value;
+
+  constructor(name: string, help: string, labels: readonly string[], make: () => Value) {
+    this.name = name;
+    this.help = help;
+    this.labels = labels;
+    this.#make = make;
+  }
+
+  at(key: string): Value {
+    let value = this.series.get(key);
+    if (value === undefined) {
+      value = this.#make();
+      this.series.set(key, value);
+    }
+    return value;
+  }
+
+  labelsOf(key: string, extra = ''): string {
+    const values = key.split(SEPARATOR);
+    const pairs = this.labels.map((label, index) => `${label}="${escapeLabel(values[index] ?? '')}"`);
+    if (extra) pairs.push(extra);
+    return pairs.length ? `{${pairs.join(',')}}` : '';
+  }
+}
+
+class Distribution {
+  readonly counts = new Float64Array(BUCKETS.length + 1);
+  sum = 0;
+
+  observe(seconds: number) {
+    let bucket = 0;
+    while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
+    this.counts[bucket]!++;
+    this.sum += seconds;
+  }
+}
+
+const counter = (name: string, help: string, labels: readonly string[]) =>
+  new Family<Cell>(name, help, labels, () => ({ value: 0 }));
+const histogram = (name: string, help: string, labels: readonly string[]) =>
+  new Family<Distribution>(name, help, labels, () => new Distribution());
+
+export interface MetricsOptions {
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+}
+
+export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
+  const requests = counter('gateway_requests_total', 'Finished requests.', ['route', 'method', 'status', 'provider']);
+  const durations = histogram('gateway_request_duration_seconds', 'From the first byte in to the last byte out.', [
+    'provider',
+  ]);
+  const firstBytes = histogram('gateway_first_byte_seconds', 'From the first byte in to the first byte out.', [
+    'provider',
+  ]);
+  const tokens = counter('gateway_tokens_total', 'Tokens as providers counted them.', ['provider', 'model', 'kind']);
+  const costs = counter('gateway_cost_usd_total', 'Cost by list price, where model and usage are known.', ['provider']);
+  const records = counter('gateway_log_records_total', 'Request log records by what became of them.', ['result']);
+  const bodies = counter(
+    'gateway_log_bodies_dropped_total',
+    'Records whose bodies were given up to keep the record.',
+    [],
+  );
+  const open: Cell = { value: 0 };
+  const models = new Set<string>();
+  const gauges: { name: string; help: string; read: () => number }[] = [
+    { name: 'gateway_open_requests', help: 'Requests that have not sent their last byte.', read: () => open.value },
+    { name: 'process_resident_memory_bytes', help: 'Resident memory.', read: () => process.memoryUsage.rss() },
+    { name: 'process_start_time_seconds', help: 'Start, in seconds since the epoch.', read: () => startedAt / 1000 },
+  ];
+  for (const result of ['written', 'spooled', 'dropped']) records.at(result);
+  bodies.at('');
+
+  const modelLabel = (model: string) => {
+    if (models.has(model)) return model;
+    if (models.size >= MOST_MODELS) return 'other';
+    models.add(model);
+    return model;
+  };
+
+  function count({ provider, model, usage, cost }: Observation) {
+    const name = provider ?? '';
+    if (usage) {
+      const prefix = `${name}${SEPARATOR}${model ? modelLabel(model) : ''}${SEPARATOR}`;
+      if (usage.inputTokens) tokens.at(`${prefix}input`).value += usage.inputTokens;
+      if (usage.outputTokens) tokens.at(`${prefix}output`).value += usage.outputTokens;
+      if (usage.cachedInputTokens) tokens.at(`${prefix}cached_input`).value += usage.cachedInputTokens;
+      if (usage.reasoningTokens) tokens.at(`${prefix}reasoning`).value += usage.reasoningTokens;
+    }
+    if (cost) costs.at(name).value += cost;
+  }
+
+  return {
+    get open() {
+      return open.value;
+    },
+    opened: () => {
+      open.value++;
+    },
+    closed: (observation) => {
+      const { route, method, status, provider, durationMs, firstByteMs } = observation;
+      open.value--;
+      const verb = METHODS.has(method) ? method : 'OTHER';
+      const name = provider ?? '';
+      requests.at(`${route}${SEPARATOR}${verb}${SEPARATOR}${status}${SEPARATOR}${name}`).value++;
+      durations.at(name).observe(durationMs / 1000);
+      if (firstByteMs !== null) firstBytes.at(name).observe(firstByteMs / 1000);
+      count(observation);
+    },
+    logged: (result, amount) => {
+      records.at(result).value += amount;
+    },
+    bodiesDropped: (amount) => {
+      bodies.at('').value += amount;
+    },
+    gauge: (name, help, read) => {
+      gauges.push({ name, help, read });
+    },
+    render: () => {
+      const lines: string[] = [];
+      for (const family of [requests, tokens, costs, records, bodies]) renderCounter(family, lines);
+      for (const family of [durations, firstBytes]) renderHistogram(family, lines);
+      for (const { name, help, read } of gauges) describe(lines, name, help, 'gauge').push(`${name} ${read()}`);
+      const { user, system } = process.cpuUsage();
+      describe(lines, 'process_cpu_seconds_total', 'User and system time.', 'counter').push(
+        `process_cpu_seconds_total ${(user + system) / 1e6}`,
+      );
+      describe(lines, 'gateway_build_info', 'Always 1; the version is a label.', 'gauge').push(
+        `gateway_build_info{version="${escapeLabel(version)}"} 1`,
+      );
+      return `${lines.join('\n')}\n`;
+    },
+  };
+}
+
+function describe(lines: string[], name: string, help: string, type: string): string[] {
+  lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+  return lines;
+}
+
+function renderCounter(family: Family<Cell>, lines: string[]) {
+  describe(lines, family.name, family.help, 'counter');
+  for (const [key, cell] of family.series) lines.push(`${family.name}${family.labelsOf(key)} ${cell.value}`);
+}
+
+function renderHistogram(family: Family<Distribution>, lines: string[]) {
+  describe(lines, family.name, family.help, 'histogram');
+  for (const [key, { counts, sum }] of family.series) {
+    let total = 0;
+    for (const [index, bound] of BUCKETS.entries()) {
+      total += counts[index]!;
+      lines.push(`${family.name}_bucket${family.labelsOf(key, `le="${bound}"`)} ${total}`);
+    }
+    total += counts[BUCKETS.length]!;
+    lines.push(`${family.name}_bucket${family.labelsOf(key, 'le="+Inf"')} ${total}`);
+    lines.push(
+      `${family.name}_sum${family.labelsOf(key)} ${sum}`,
+      `${family.name}_count${family.labelsOf(key)} ${total}`,
+    );
+  }
+}

@@ -1,0 +1,82 @@
+import type { LogBodies } from './record.ts';
+import { decodeForUsage, isEncoded } from './usage.ts';
+
+/**
+ * Headers and bodies of one call as one block of bytes: the length of the head (4 bytes, little endian), the head as
+ * JSON, the request body, the response body. One block is compressed in one go, and the event loop only appends.
+ */
+export interface PackedHead {
+  readonly request_headers: Readonly<Record<string, string>>;
+  readonly response_headers: Readonly<Record<string, string>>;
+  readonly request_kept: number;
+  readonly response_kept: number;
+  readonly request_truncated: boolean;
+  readonly response_truncated: boolean;
+}
+
+export function packHead(head: PackedHead): Uint8Array {
+  const json = JSON.stringify(head);
+  const packed = Buffer.allocUnsafe(4 + Buffer.byteLength(json));
+  packed.writeUInt32LE(packed.byteLength - 4, 0);
+  packed.write(json, 4);
+  return packed;
+}
+
+export function unpack(packed: Uint8Array): LogBodies {
+  const block = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
+  const headEnd = 4 + block.readUInt32LE(0);
+  const head = JSON.parse(block.toString('utf8', 4, headEnd)) as PackedHead;
+  const requestEnd = headEnd + head.request_kept;
+  const responseEnd = requestEnd + head.response_kept;
+  return {
+    request_headers: head.request_headers,
+    response_headers: head.response_headers,
+    request_body: head.request_kept ? packed.subarray(headEnd, requestEnd) : null,
+    response_body: head.response_kept ? packed.subarray(requestEnd, responseEnd) : null,
+    request_truncated: head.request_truncated,
+    response_truncated: head.response_truncated,
+  };
+}
+
+export const compress = (packed: Uint8Array): Uint8Array =>
+  Bun.zstdCompressSync(packed as Uint8Array<ArrayBuffer>, { level: 1 });
+export const decompress = (content: Uint8Array): Uint8Array =>
+  Bun.zstdDecompressSync(content as Uint8Array<ArrayBuffer>);
+
+/** One side of a call as `GET /logs/{id}` shows it. */
+export interface ShownMessage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  /** How `body` spells bytes that are no text. */
+  readonly encoding: 'utf8' | 'base64';
+  readonly truncated: boolean;
+}
+
+export async function showMessages(bodies: LogBodies): Promise<{ request: ShownMessage; response: ShownMessage }> {
+  return {
+    request: await show(bodies.request_headers, bodies.request_body, bodies.request_truncated),
+    response: await show(bodies.response_headers, bodies.response_body, bodies.response_truncated),
+  };
+}
+
+async function show(
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array | null,
+  truncated: boolean,
+): Promise<ShownMessage> {
+  if (!body) return { headers, body: null, encoding: 'utf8', truncated };
+  const coding = headers['content-encoding'];
+  const decoded = isEncoded(coding) ? ((await decodeForUsage(coding!, body)) ?? body) : body;
+  const text = asText(decoded, truncated);
+  if (text !== null) return { headers, body: text, encoding: 'utf8', truncated };
+  return { headers, body: Buffer.from(decoded).toString('base64'), encoding: 'base64', truncated };
+}
+
+/** Bytes that are text, or null. A cut may fall inside a character, which is then left out. */
+function asText(bytes: Uint8Array, isCut: boolean): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,59 @@
+import type { FailedBy } from '../core/call-log.ts';
+
+export type { FailedBy };
+
+/** Tokens as the provider counted them. Absent members were not reported. */
+export interface Usage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+  readonly cachedInputTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+}
+
+/** One request to /v1 as it is stored and read back. Field names are those of the wire. */
+export interface LogRecord {
+  readonly id: string;
+  readonly trace_id: string;
+  /** Milliseconds since the epoch. */
+  readonly created_at: number;
+  readonly organisation_id: string | null;
+  readonly workspace_id: string | null;
+  readonly api_key_id: string | null;
+  readonly user_id: string | null;
+  readonly virtual_key: string | null;
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly failed_by: FailedBy | null;
+  readonly error_code: string | null;
+  readonly is_stream: boolean;
+  readonly request_bytes: number;
+  readonly response_bytes: number;
+  /** Milliseconds, with fractions. */
+  readonly first_byte_ms: number | null;
+  readonly duration_ms: number;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly total_tokens: number | null;
+  readonly cached_tokens: number | null;
+  readonly reasoning_tokens: number | null;
+  /** US dollars; null when the model's price or the usage is unknown. */
+  readonly cost: number | null;
+  readonly client_address: string;
+  readonly metadata: Readonly<Record<string, string>> | null;
+}
+
+/** What is stored apart from the record, compressed, when bodies are logged. */
+export interface LogBodies {
+  readonly request_headers: Readonly<Record<string, string>>;
+  readonly response_headers: Readonly<Record<string, string>>;
+  /** The bytes as they travelled, up to the cap. */
+  readonly request_body: Uint8Array | null;
+  readonly response_body: Uint8Array | null;
+  readonly request_truncated: boolean;
+  readonly response_truncated: boolean;
+}

@@ -1,0 +1,52 @@
+export const REDACTED = '[redacted]';
+
+const SENSITIVE_NAME =
+  /auth|cookie|key|token|secret|password|credential|signature|service-account|x-gateway-config|sec-websocket-protocol/i;
+const SENSITIVE_QUERY = /^(?:key|api[-_]?key|.*token|sig|signature|.*secret|password|code|x-(?:amz|goog)-.*)$/i;
+/** Headers that carry an address, which may carry a signature. */
+const ADDRESSES = new Set(['location', 'content-location', 'referer']);
+
+/** Header names repeat endlessly; clients choose them, so the memory of them is bounded. */
+const MOST_NAMES = 2_000;
+const known = new Map<string, boolean>();
+
+function isSensitive(name: string): boolean {
+  let answer = known.get(name);
+  if (answer === undefined) {
+    answer = SENSITIVE_NAME.test(name);
+    if (known.size < MOST_NAMES) known.set(name, answer);
+  }
+  return answer;
+}
+
+/** Headers as they may be stored: names in lower case, no value that could open a door. */
+export function redactHeaders(headers: Iterable<[string, string]>): Record<string, string> {
+  const shown: Record<string, string> = {};
+  for (const [name, value] of headers) {
+    shown[name] = isSensitive(name) ? REDACTED : ADDRESSES.has(name) ? redactPath(value) : value;
+  }
+  return shown;
+}
+
+/** A path, or a whole address, whose query no longer holds keys or signatures. */
+export function redactPath(path: string): string {
+  const mark = path.indexOf('?');
+  if (mark < 0) return path;
+  const query = path
+    .slice(mark + 1)
+    .split('&')
+    .map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 0) return pair;
+      return SENSITIVE_QUERY.test(plain(pair.slice(0, equals))) ? `${pair.slice(0, equals)}=${REDACTED}` : pair;
+    });
+  return `${path.slice(0, mark)}?${query.join('&')}`;
+}
+
+function plain(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

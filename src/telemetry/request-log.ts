@@ -1,0 +1,345 @@
+import type { CallLog, Outcome } from '../core/call-log.ts';
+import { BodyCapture } from './capture.ts';
+import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
+import type { LogQuery, LogReach } from './log-query.ts';
+import type { LogRow } from './log-schema.ts';
+import type { Metrics } from './metrics.ts';
+import { packHead } from './packed-bodies.ts';
+import { costOf } from './prices.ts';
+import type { Usage } from './record.ts';
+import { redactHeaders, redactPath } from './redact.ts';
+import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from './usage.ts';
+
+const SEND_AFTER_MS = 100;
+const SEND_AT_RECORDS = 256;
+const SEND_AT_BYTES = 4 * 1024 * 1024;
+const MOST_QUEUED_BYTES = 64 * 1024 * 1024;
+/** The writer spools long before this; only a writer that hangs lets so much pile up. */
+const MOST_QUEUED_RECORDS = 100_000;
+/** Below this, copying into the slab is cheaper than moving a buffer of its own. */
+const MOVE_FROM_BYTES = 64 * 1024;
+
+export interface LogOpening {
+  readonly id: string;
+  readonly traceId: string;
+  readonly method: string;
+  /** With its query; values that look like keys are not logged. */
+  readonly path: string;
+  /** The route's pattern, for metrics. */
+  readonly route: string;
+  readonly clientAddress: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** The monotonic clock at the same moment. */
+  readonly startedMono: number;
+}
+
+export interface RequestLogOptions {
+  readonly worker: LogWorkerPort;
+  readonly metrics: Metrics;
+  /** The monotonic clock, in milliseconds. */
+  readonly now?: () => number;
+  readonly bodies: {
+    readonly enabled: boolean;
+    /** The most that is kept of each body. */
+    readonly capBytes: number;
+  };
+}
+
+export interface RequestLog {
+  open(opening: LogOpening): LogEntry;
+  /** A page of entries as JSON text. */
+  list(query: LogQuery): Promise<string>;
+  /** One entry with its bodies as JSON text; null when it does not exist within reach. */
+  read(reach: LogReach, id: string): Promise<string | null>;
+  /** Resolves when every closed entry is committed or spooled. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What is done with an entry when it has closed. */
+interface Ledger {
+  readonly metrics: Metrics;
+  readonly now: () => number;
+  readonly keepsBodies: boolean;
+  readonly capBytes: number;
+  add(row: LogRow, bodies: KeptBodies | null): void;
+  later(work: Promise<void>): void;
+}
+
+interface KeptBodies {
+  readonly head: Uint8Array;
+  readonly request: BodyCapture | null;
+  readonly response: BodyCapture | null;
+  readonly bytes: number;
+}
+
+/** One request to /v1, while it is served. Whoever learns a fact sets it; `close` on the last byte makes the record. */
+export class LogEntry implements CallLog {
+  organisationId: string | null = null;
+  workspaceId: string | null = null;
+  apiKeyId: string | null = null;
+  userId: string | null = null;
+  virtualKey: string | null = null;
+  provider: string | null = null;
+  model: string | null = null;
+  metadata: Readonly<Record<string, string>> | null = null;
+  isStream = false;
+  closesLater = false;
+  requestHeaders: Headers | null = null;
+  responseHeaders: Headers | null = null;
+  /** Off unless the route says so: the bodies of admin routes hold secrets. */
+  keepBodies = false;
+  /** Known when the caller counted by itself, as a translator does; otherwise read from the response. */
+  usage: Usage | null = null;
+
+  readonly #opening: LogOpening;
+  readonly #ledger: Ledger;
+  #request: BodyCapture | null = null;
+  #response: BodyCapture | null = null;
+  #firstByteMs: number | null = null;
+  #isClosed = false;
+
+  constructor(opening: LogOpening, ledger: Ledger) {
+    this.#opening = opening;
+    this.#ledger = ledger;
+  }
+
+  get id(): string {
+    return this.#opening.id;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  captureRequest(): BodyCapture {
+    this.#request ??= new BodyCapture(this.#ledger.capBytes);
+    return this.#request;
+  }
+
+  captureResponse(): BodyCapture {
+    this.#response ??= new BodyCapture(this.#ledger.capBytes);
+    return this.#response;
+  }
+
+  firstByte(): void {
+    this.#firstByteMs ??= this.#ledger.now() - this.#opening.startedMono;
+  }
+
+  /** The first call counts; a client that hangs up while the last byte leaves may cause a second one. */
+  close(closing: Outcome): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const durationMs = this.#ledger.now() - this.#opening.startedMono;
+    const coding = this.responseHeaders?.get('content-encoding');
+    const capture = this.#response;
+    const finish = (reading: Reading) => this.#finish(closing, durationMs, reading);
+    if (this.usage || !capture || capture.totalBytes === 0) finish({});
+    else if (!isEncoded(coding)) finish(this.#read(capture));
+    else this.#ledger.later(this.#decode(coding!, capture).then(finish));
+  }
+
+  #read(capture: BodyCapture): Reading {
+    const head = capture.head(HEAD_BYTES);
+    const tail = capture.tail(head.byteLength);
+    return readUsage({ contentType: this.responseHeaders?.get('content-type') ?? null, head, tail });
+  }
+
+  async #decode(coding: string, capture: BodyCapture): Promise<Reading> {
+    const decoded = await decodeForUsage(coding, capture.head(capture.keptBytes));
+    if (!decoded) return {};
+    return readUsage({ contentType: this.responseHeaders?.get('content-type') ?? null, head: decoded, tail: null });
+  }
+
+  #finish({ status, failedBy = null, errorCode = null }: Outcome, durationMs: number, reading: Reading) {
+    const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
+    const usage = this.usage ?? reading.usage ?? null;
+    this.usage = usage;
+    const model = this.model ?? reading.model ?? null;
+    const { provider } = this;
+    // The answer names the dated model, which may have a price of its own; the request may use an alias.
+    const cost = costOf(provider, reading.model ?? model, usage) ?? costOf(provider, model, usage);
+    const { metrics } = this.#ledger;
+    metrics.closed({ route, method, status, provider, model, durationMs, firstByteMs: this.#firstByteMs, usage, cost });
+    const row: LogRow = {
+      id,
+      trace_id: traceId,
+      created_at: startedAt,
+      organisation_id: this.organisationId,
+      workspace_id: this.workspaceId,
+      api_key_id: this.apiKeyId,
+      user_id: this.userId,
+      virtual_key: this.virtualKey,
+      provider,
+      model,
+      method,
+      path: redactPath(path),
+      status,
+      failed_by: failedBy,
+      error_code: errorCode,
+      is_stream: this.isStream,
+      request_bytes: this.#request?.totalBytes ?? 0,
+      response_bytes: this.#response?.totalBytes ?? 0,
+      first_byte_ms: rounded(this.#firstByteMs),
+      duration_ms: rounded(durationMs),
+      input_tokens: usage?.inputTokens ?? null,
+      output_tokens: usage?.outputTokens ?? null,
+      total_tokens: usage?.totalTokens ?? null,
+      cached_tokens: usage?.cachedInputTokens ?? null,
+      reasoning_tokens: usage?.reasoningTokens ?? null,
+      cost,
+      client_address: clientAddress,
+      metadata: this.metadata && Object.keys(this.metadata).length > 0 ? JSON.stringify(this.metadata) : null,
+    };
+    this.#ledger.add(row, this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null);
+    // Whoever still holds the entry must not hold the bodies.
+    this.#request = null;
+    this.#response = null;
+    this.requestHeaders = null;
+    this.responseHeaders = null;
+  }
+
+  #bodies(): KeptBodies {
+    const request = this.#request;
+    const response = this.#response;
+    const requestKept = request?.keptBytes ?? 0;
+    const responseKept = response?.keptBytes ?? 0;
+    const head = packHead({
+      request_headers: this.requestHeaders ? redactHeaders(this.requestHeaders) : {},
+      response_headers: this.responseHeaders ? redactHeaders(this.responseHeaders) : {},
+      request_kept: requestKept,
+      response_kept: responseKept,
+      request_truncated: request?.truncated ?? false,
+      response_truncated: response?.truncated ?? false,
+    });
+    return { head, request, response, bytes: head.byteLength + requestKept + responseKept };
+  }
+}
+
+/** Microseconds are enough, and short numbers are cheaper to write. */
+function rounded(ms: number): number;
+function rounded(ms: number | null): number | null;
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 1000) / 1000;
+}
+
+export function createRequestLog({
+  worker,
+  metrics,
+  bodies,
+  now = () => performance.now(),
+}: RequestLogOptions): RequestLog {
+  let rows: LogRow[] = [];
+  let kept: (KeptBodies | null)[] = [];
+  let bytes = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const unfinished = new Set<Promise<void>>();
+
+  const send = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (rows.length === 0) return;
+    const batch = { rows, kept, bytes };
+    rows = [];
+    kept = [];
+    bytes = 0;
+    if (worker.queuedRecords + batch.rows.length > MOST_QUEUED_RECORDS)
+      return metrics.logged('dropped', batch.rows.length);
+    worker.send(pack(batch.rows, batch.bytes > 0 ? batch.kept : null));
+  };
+
+  const ledger: Ledger = {
+    metrics,
+    now,
+    keepsBodies: bodies.enabled,
+    // Without bodies the ends are still needed, for usage.
+    capBytes: bodies.enabled ? bodies.capBytes : HEAD_BYTES,
+    add: (row, kindred) => {
+      const fits = kindred !== null && worker.queuedBytes + bytes + kindred.bytes <= MOST_QUEUED_BYTES;
+      if (kindred && !fits) metrics.bodiesDropped(1);
+      rows.push(row);
+      kept.push(fits ? kindred : null);
+      if (fits) bytes += kindred.bytes;
+      if (rows.length >= SEND_AT_RECORDS || bytes >= SEND_AT_BYTES) send();
+      else timer ??= setTimeout(send, SEND_AFTER_MS);
+    },
+    later: (work) => {
+      unfinished.add(work);
+      void work.finally(() => unfinished.delete(work));
+    },
+  };
+
+  metrics.gauge('gateway_log_queue_records', 'Log records that are neither committed nor spooled yet.', () => {
+    return rows.length + worker.queuedRecords;
+  });
+
+  const flush = async () => {
+    await Promise.allSettled(unfinished);
+    send();
+    await worker.flush();
+  };
+
+  return {
+    open: (opening) => {
+      metrics.opened();
+      return new LogEntry(opening, ledger);
+    },
+    list: (query) => worker.list(query),
+    read: (reach, id) => worker.read(reach, id),
+    flush,
+    close: async () => {
+      await flush().catch(() => {});
+      await worker.close();
+    },
+  };
+}
+
+/**
+ * Lays the bodies of a batch one after the other into one buffer. Large pieces that nobody else uses are moved instead;
+ * a view on a larger buffer, or one that is used twice, cannot be.
+ */
+function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | null): OutgoingBatch {
+  if (!kept) return { rows, parts: rows.map(() => null), slab: null, moved: [] };
+  const moved = new Set<ArrayBuffer>();
+  const copied: Uint8Array[] = [];
+  let size = 0;
+  const parts = kept.map((bodies) => {
+    if (!bodies) return null;
+    const sizes: number[] = [];
+    let run = 0;
+    const copy = (piece: Uint8Array) => {
+      copied.push(piece);
+      run += piece.byteLength;
+    };
+    copy(bodies.head);
+    for (const capture of [bodies.request, bodies.response]) {
+      for (const piece of capture?.pieces() ?? []) {
+        if (!capture!.transferable || !isMovable(piece) || moved.has(piece.buffer)) {
+          copy(piece);
+          continue;
+        }
+        if (run > 0) sizes.push(run);
+        size += run;
+        run = 0;
+        moved.add(piece.buffer);
+        sizes.push(-1);
+      }
+    }
+    if (run > 0) sizes.push(run);
+    size += run;
+    return sizes;
+  });
+  const slab = new Uint8Array(size);
+  let at = 0;
+  for (const piece of copied) {
+    slab.set(piece, at);
+    at += piece.byteLength;
+  }
+  return { rows, parts, slab: slab.buffer, moved: [...moved] };
+}
+
+const isMovable = (piece: Uint8Array): piece is Uint8Array<ArrayBuffer> =>
+  piece.byteLength >= MOVE_FROM_BYTES &&
+  piece.byteLength === piece.buffer.byteLength &&
+  piece.buffer instanceof ArrayBuffer;
