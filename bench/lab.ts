@@ -30,6 +30,7 @@ export interface Lengths {
   readonly warmUpMs: Readonly<Record<ContenderName, number>>;
   readonly saturationMs: number;
   readonly streams: number;
+  readonly latencySliceMs: number;
   readonly latencyCycles: number;
   readonly settleMs: number;
   readonly starts: number;
@@ -40,6 +41,7 @@ export const FULL: Lengths = {
   warmUpMs: { nginx: 1_000, gateway: 4_000, portkey: 12_000 },
   saturationMs: 4_000,
   streams: 150,
+  latencySliceMs: 500,
   latencyCycles: 10,
   settleMs: 3_000,
   starts: 5,
@@ -50,6 +52,7 @@ export const QUICK: Lengths = {
   warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 4_000 },
   saturationMs: 1_000,
   streams: 50,
+  latencySliceMs: 350,
   latencyCycles: 2,
   settleMs: 1_200,
   starts: 5,

@@ -63,7 +63,7 @@ async function measure(lab: Lab, only: readonly Measurement[]): Promise<Findings
     }
     if (wants('cpu')) findings.cpu = await measureCpu(lab, contenders);
     if (wants('chunks')) findings.chunks = await measureChunks(lab, contenders);
-    if (wants('latency')) findings.latency = await measureLatency(lab, contenders);
+    if (wants('latency')) findings.latency = await measureLatency(lab, contenders, findings.cpu);
   }
   return findings;
 }

@@ -11,7 +11,6 @@ const cpu = (name: CpuSample['name'], ...costs: number[]): CpuSample[] =>
 const latency = (size: LatencySample['size'], addedP99: number, callsPerSecond = 500): LatencySample => ({
   name: 'gateway',
   size,
-  round: 0,
   callsPerSecond,
   addedP50: 0.2,
   addedP99,

@@ -142,7 +142,7 @@ export function details({ cpu = [], chunks = [], latency = [], memory = [], star
           short(of((one) => one.addedP99WithStalls)),
           `${short(of((one) => one.directP50))} / ${short(of((one) => one.directP99))}`,
           `${Math.round(of((one) => one.leftOut) * 100)} %`,
-          short(samples[0]!.generatorLagP99),
+          short(of((one) => one.generatorLagP99)),
         ];
       }),
     );

@@ -102,7 +102,11 @@ function attempt<Value>(work: () => Value): { value: Value; error?: never } | { 
 }
 
 /** Deny by default: a route without `public` needs a key that holds all of its scopes. */
-async function admit({ scopes }: Route, gatewayKey: string | null, { authenticate }: Authenticator): Promise<Principal | null> {
+async function admit(
+  { scopes }: Route,
+  gatewayKey: string | null,
+  { authenticate }: Authenticator,
+): Promise<Principal | null> {
   if (scopes === 'public') return null;
   const principal = await authenticate(gatewayKey);
   for (const scope of scopes) if (!principal.scopes.has(scope)) fail('insufficient_scope', scope);
@@ -114,7 +118,9 @@ function splitUrl(url: string): { path: string; search: string } {
   const start = url.indexOf('/', url.indexOf('://') + 3);
   if (start < 0) return { path: '/', search: '' };
   const question = url.indexOf('?', start);
-  return question < 0 ? { path: url.slice(start), search: '' } : { path: url.slice(start, question), search: url.slice(question) };
+  return question < 0
+    ? { path: url.slice(start), search: '' }
+    : { path: url.slice(start, question), search: url.slice(question) };
 }
 
 function traceIdOf(headers: Headers): string | null {

@@ -56,7 +56,18 @@ export interface App {
 
 /** Puts the parts together. Does no input or output of its own. */
 export function createApp(deps: AppDeps): App {
-  const { settings, store, sealer, egress, upstream, simulate, log, metrics, now = Date.now, report = reportToStderr } = deps;
+  const {
+    settings,
+    store,
+    sealer,
+    egress,
+    upstream,
+    simulate,
+    log,
+    metrics,
+    now = Date.now,
+    report = reportToStderr,
+  } = deps;
 
   const authenticator = createAuthenticator({ store, now });
   const virtualKeys = createVirtualKeys({
@@ -84,7 +95,15 @@ export function createApp(deps: AppDeps): App {
       apiKeys: createApiKeys({ store, changed }),
       virtualKeys,
       relay: (call) =>
-        relay(call, { upstream, simulate, virtualKeys, tokens, timeouts: settings.timeouts, maxBodyBytes: settings.maxBodyBytes, now }),
+        relay(call, {
+          upstream,
+          simulate,
+          virtualKeys,
+          tokens,
+          timeouts: settings.timeouts,
+          maxBodyBytes: settings.maxBodyBytes,
+          now,
+        }),
       version,
       openapi: () => {
         described ??= description();

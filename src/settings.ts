@@ -83,13 +83,23 @@ export function readSettings(env: Environment): Settings {
   };
 
   const host = get('HOST') ?? '127.0.0.1';
-  if (!/^[a-zA-Z0-9.:_-]+$/.test(host)) refuse('HOST', `is "${host}"`, 'give an address or a host name such as 0.0.0.0');
+  if (!/^[a-zA-Z0-9.:_-]+$/.test(host))
+    refuse('HOST', `is "${host}"`, 'give an address or a host name such as 0.0.0.0');
   const port = wholeNumber('PORT', 8787, 0, 65_535);
-  const databaseUrl = urlOf(get('DATABASE_URL'), 'DATABASE_URL', ['postgres:', 'postgresql:'], 'postgres://user:password@host:5432/name');
+  const databaseUrl = urlOf(
+    get('DATABASE_URL'),
+    'DATABASE_URL',
+    ['postgres:', 'postgresql:'],
+    'postgres://user:password@host:5432/name',
+  );
   const redisUrl = urlOf(get('REDIS_URL'), 'REDIS_URL', ['redis:', 'rediss:'], 'redis://host:6379');
   const encryptionKey = encryptionKeyOf(get('GATEWAY_ENCRYPTION_KEY'));
   if (databaseUrl && !encryptionKey) {
-    refuse('GATEWAY_ENCRYPTION_KEY', 'is missing while DATABASE_URL is set', 'give every node the same 32 bytes in base64 (openssl rand -base64 32)');
+    refuse(
+      'GATEWAY_ENCRYPTION_KEY',
+      'is missing while DATABASE_URL is set',
+      'give every node the same 32 bytes in base64 (openssl rand -base64 32)',
+    );
   }
   const publicUrl = get('GATEWAY_PUBLIC_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   urlOf(publicUrl, 'GATEWAY_PUBLIC_URL', ['http:', 'https:'], 'https://gateway.example.com');
@@ -126,7 +136,11 @@ export function readSettings(env: Environment): Settings {
 function adminKeyOf(value: string | undefined): Secret | null {
   if (value === undefined) return null;
   if (!/^[\x21-\x7e]{16,}$/.test(value)) {
-    refuse('GATEWAY_ADMIN_KEY', 'is too short or holds spaces or other characters', 'give 16 or more printable ASCII characters');
+    refuse(
+      'GATEWAY_ADMIN_KEY',
+      'is too short or holds spaces or other characters',
+      'give 16 or more printable ASCII characters',
+    );
   }
   return new Secret(value);
 }
@@ -140,11 +154,17 @@ function encryptionKeyOf(value: string | undefined): Secret | null {
   return new Secret(value);
 }
 
-function urlOf(value: string | undefined, name: keyof typeof variables, schemes: string[], example: string): string | undefined {
+function urlOf(
+  value: string | undefined,
+  name: keyof typeof variables,
+  schemes: string[],
+  example: string,
+): string | undefined {
   if (value === undefined) return undefined;
   const url = URL.parse(value);
   // The value may hold a password: it is not repeated.
-  if (!url || !schemes.includes(url.protocol) || !url.hostname) refuse(name, 'is not a usable address', `give one such as ${example}`);
+  if (!url || !schemes.includes(url.protocol) || !url.hostname)
+    refuse(name, 'is not a usable address', `give one such as ${example}`);
   return value;
 }
 
@@ -161,7 +181,8 @@ function jwtPrivateKeyOf(value: string | undefined, file: string | undefined): S
     }
   }
   pem = pem.replaceAll('\\n', '\n');
-  if (!isStrongRsaKey(pem)) refuse(name, 'is not an RSA private key of at least 2048 bits in PEM form', 'make one with openssl genrsa 2048');
+  if (!isStrongRsaKey(pem))
+    refuse(name, 'is not an RSA private key of at least 2048 bits in PEM form', 'make one with openssl genrsa 2048');
   return new Secret(pem);
 }
 

@@ -38,7 +38,9 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   const log = createRequestLog({
     worker: openLogPort({
       workerUrl: logWorker,
-      target: databaseUrl ? { engine: 'postgres', url: databaseUrl } : { engine: 'sqlite', file: join(settings.dataDir, 'logs.db') },
+      target: databaseUrl
+        ? { engine: 'postgres', url: databaseUrl }
+        : { engine: 'sqlite', file: join(settings.dataDir, 'logs.db') },
       dataDir: settings.dataDir,
       retentionDays: settings.logRetentionDays,
       onOutcome: ({ written = 0, spooled = 0, dropped = 0, bodiesDropped = 0 }) => {
@@ -54,7 +56,16 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   });
   const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
   const { simulate } = createSimulator();
-  const { answer } = createApp({ settings, store, sealer, egress, upstream: createUpstream({ egress }), simulate, log, metrics });
+  const { answer } = createApp({
+    settings,
+    store,
+    sealer,
+    egress,
+    upstream: createUpstream({ egress }),
+    simulate,
+    log,
+    metrics,
+  });
   const server = listen({
     host: settings.host,
     port: settings.port,
@@ -90,5 +101,6 @@ async function whenStoreAnswers<Result>(work: () => Promise<Result>): Promise<Re
 }
 
 const unreachable = (error: Error) =>
-  new Error(`DATABASE_URL: the database does not answer (${(error.cause as Error | undefined)?.message ?? error.message}).`);
-
+  new Error(
+    `DATABASE_URL: the database does not answer (${(error.cause as Error | undefined)?.message ?? error.message}).`,
+  );

@@ -1,3 +1,5 @@
+import { writeSync } from 'node:fs';
+
 /** How the bench talks to its generators: one line of JSON in, lines of JSON out, closing the input means stop. */
 
 export interface Target {
@@ -24,13 +26,13 @@ export interface Percentiles {
 
 export interface ArmResult {
   readonly name: string;
-  readonly round: number;
   readonly failed: number;
   readonly all: Percentiles;
   /** Without the calls that were under way while the machine stood still. */
   readonly undisturbed: Percentiles | null;
 }
 
+/** One round. */
 export interface OpenLoopResult {
   readonly arms: readonly ArmResult[];
   /** How late the generator itself sent, in milliseconds. */
@@ -64,6 +66,7 @@ export async function readJob<T>(): Promise<{ job: T; inputClosed: Promise<void>
   return { job: JSON.parse(first.value) as T, inputClosed: lines.next().then(() => undefined) };
 }
 
+// Not process.stdout: what that has not passed on yet is lost when the process exits.
 export function tell(result: object): void {
-  process.stdout.write(`${JSON.stringify(result)}\n`);
+  writeSync(1, `${JSON.stringify(result)}\n`);
 }

@@ -5,7 +5,15 @@
 
 import { percentile } from '../numbers.ts';
 import { machineCpuMs } from '../proc.ts';
-import { type ArmResult, type OpenLoopJob, type Percentiles, readJob, type Target, tell } from './job.ts';
+import {
+  type ArmResult,
+  type OpenLoopJob,
+  type OpenLoopResult,
+  type Percentiles,
+  readJob,
+  type Target,
+  tell,
+} from './job.ts';
 
 interface Sample {
   readonly dueAt: number;
@@ -74,8 +82,8 @@ function isUndisturbed({ dueAt, doneAt }: Sample): boolean {
   return !stalls.some(({ from, to }) => from <= doneAt && to >= dueAt);
 }
 
-const results: ArmResult[] = [];
 for (let round = 0; round < job.rounds; round++) {
+  lags.length = 0;
   const records = job.arms.map((arm) => ({ arm, samples: [] as Sample[], failed: 0 }));
   for (let cycle = 0; cycle < job.cycles; cycle++) {
     for (let turn = 0; turn < records.length; turn++) {
@@ -85,18 +93,17 @@ for (let round = 0; round < job.rounds; round++) {
     }
   }
   await Bun.sleep(30);
-  for (const { arm, samples, failed } of records) {
+  const arms = records.map(({ arm, samples, failed }): ArmResult => {
     const milliseconds = (some: readonly Sample[]) => some.map(({ dueAt, doneAt }) => doneAt - dueAt);
     const undisturbed = samples.filter(isUndisturbed);
-    results.push({
+    return {
       name: arm.name,
-      round,
       failed,
       all: describe(milliseconds(samples)),
-      undisturbed: undisturbed.length < 200 ? null : describe(milliseconds(undisturbed)),
-    });
-  }
+      undisturbed: undisturbed.length < samples.length / 2 ? null : describe(milliseconds(undisturbed)),
+    };
+  });
+  tell({ arms, lag: describe(lags) } satisfies OpenLoopResult);
 }
 clearInterval(watch);
-tell({ arms: results, lag: describe(lags) });
 process.exit(0);

@@ -21,7 +21,7 @@ export async function measureCpu(lab: Lab, contenders: readonly Contender[]): Pr
   await warmUp(lab, contenders);
   for (const size of sizes) {
     const body = chatRequest(size.bytes);
-    for (const contender of contenders) await saturate(lab, contender, body, 1_000);
+    if (size !== sizes[0]) for (const contender of contenders) await saturate(lab, contender, body, 1_000);
     for (let round = 0; round < lab.lengths.rounds; round++) {
       for (let turn = 0; turn < contenders.length; turn++) {
         const contender = contenders[(turn + round) % contenders.length]!;

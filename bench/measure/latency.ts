@@ -4,14 +4,13 @@ import type { Lab, SizeLabel } from '../lab.ts';
 import { sizes } from '../lab.ts';
 import type { OpenLoopJob, OpenLoopResult, Percentiles } from '../load/job.ts';
 import { saturate } from '../load/wrk.ts';
-import { short } from '../numbers.ts';
+import { median, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
-import { warmUp } from './cpu.ts';
+import { type CpuSample, warmUp } from './cpu.ts';
 
 export interface LatencySample {
   readonly name: Contender['name'];
   readonly size: SizeLabel;
-  readonly round: number;
   readonly callsPerSecond: number;
   readonly addedP50: number;
   readonly addedP99: number;
@@ -25,9 +24,13 @@ export interface LatencySample {
 }
 
 export const RATE = 500;
-const SLICE_MS = 500;
 
-export async function measureLatency(lab: Lab, contenders: readonly Contender[]): Promise<LatencySample[]> {
+/** `cpu` says what each proxy can do at most, where that was measured. */
+export async function measureLatency(
+  lab: Lab,
+  contenders: readonly Contender[],
+  cpu: readonly CpuSample[] = [],
+): Promise<LatencySample[]> {
   await warmUp(lab, contenders);
   const samples: LatencySample[] = [];
   const wakers = lab.processes.keepAwake(lab.cores);
@@ -35,7 +38,10 @@ export async function measureLatency(lab: Lab, contenders: readonly Contender[])
     const body = chatRequest(size.bytes);
     const groups = new Map<number, Contender[]>();
     for (const contender of contenders) {
-      const rate = await bearableRate(lab, contender, body);
+      const known = cpu.filter((one) => one.name === contender.name && one.size === size.label);
+      const most =
+        known.length > 0 ? median(known.map((one) => one.callsPerSecond)) : await capacity(lab, contender, body);
+      const rate = bearableRate(most);
       if (rate < RATE) {
         lab.note(
           `${labels[contender.name]} cannot hold ${RATE} calls/s of ${size.label}; its latency is taken at ${rate} calls/s.`,
@@ -50,47 +56,62 @@ export async function measureLatency(lab: Lab, contenders: readonly Contender[])
 }
 
 /** The rate of the comparison, or 60 % of what the proxy can do where that is less. */
-async function bearableRate(lab: Lab, contender: Contender, body: string): Promise<number> {
-  const { calls, ms } = await saturate(lab, contender, body, 1_000);
-  const most = (calls * 1_000) / ms;
+function bearableRate(most: number): number {
   return most * 0.8 >= RATE ? RATE : Math.max(10, Math.floor((most * 0.6) / 10) * 10);
 }
 
+async function capacity(lab: Lab, contender: Contender, body: string): Promise<number> {
+  const { calls, ms } = await saturate(lab, contender, body, 2_000);
+  return (calls * 1_000) / ms;
+}
+
 async function compare(lab: Lab, size: SizeLabel, body: string, rate: number, group: Contender[]) {
-  const { rounds, latencyCycles: cycles } = lab.lengths;
+  const { rounds, latencySliceMs: sliceMs, latencyCycles: cycles } = lab.lengths;
   const arms = [{ name: 'direct', ...direct(lab) }, ...group.map(({ name, url, headers }) => ({ name, url, headers }))];
   const isAlone = lab.cores.load !== lab.cores.proxy;
-  const job: OpenLoopJob = { arms, body, callsPerSecond: rate, sliceMs: SLICE_MS, cycles, rounds, isAlone };
+  const job: OpenLoopJob = { arms, body, callsPerSecond: rate, sliceMs, cycles, rounds, isAlone };
   const generator = lab.processes.converse(join(import.meta.dir, '../load/open-loop.ts'), job, lab.cores.load);
-  const { arms: results, lag } = await generator.next<OpenLoopResult>(300_000);
+  const samples: LatencySample[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const result = await generator.next<OpenLoopResult>(120_000);
+    for (const contender of group) {
+      const sample = added(lab, contender, { size, rate, round }, result);
+      samples.push(sample);
+      lab.say(
+        `latency ${size} at ${rate}/s round ${round + 1}/${rounds}, ${labels[contender.name]}: ` +
+          `adds ${short(sample.addedP50)} ms p50, ${short(sample.addedP99)} ms p99`,
+      );
+    }
+  }
   await generator.close();
+  return samples;
+}
 
-  return results.flatMap(({ name, round, failed, all, undisturbed }): LatencySample[] => {
-    const contender = group.find((one) => one.name === name);
-    if (!contender) return [];
-    const label = labels[contender.name];
-    const base = results.find((other) => other.name === 'direct' && other.round === round)!;
-    const isQuiet = undisturbed !== null && base.undisturbed !== null;
-    const through: Percentiles = isQuiet ? undisturbed : all;
-    const straight: Percentiles = isQuiet ? base.undisturbed : base.all;
-    const sample: LatencySample = {
-      name: contender.name,
-      size,
-      round,
-      callsPerSecond: rate,
-      addedP50: through.p50 - straight.p50,
-      addedP99: through.p99 - straight.p99,
-      addedP99WithStalls: all.p99 - base.all.p99,
-      directP50: straight.p50,
-      directP99: straight.p99,
-      leftOut: 1 - through.calls / all.calls,
-      generatorLagP99: lag.p99,
-    };
-    if (failed > 0) lab.note(`${label}: ${failed} calls failed at ${rate} calls/s, ${size}.`);
-    lab.say(
-      `latency ${size} at ${rate}/s round ${round + 1}/${rounds}, ${label}: adds ${short(sample.addedP50)} ms p50, ` +
-        `${short(sample.addedP99)} ms p99 (${through.calls} calls, ${Math.round(sample.leftOut * 100)} % left out)`,
-    );
-    return [sample];
-  });
+interface Setting {
+  readonly size: SizeLabel;
+  readonly rate: number;
+  readonly round: number;
+}
+
+function added(lab: Lab, contender: Contender, { size, rate, round }: Setting, result: OpenLoopResult): LatencySample {
+  const direct = result.arms.find((arm) => arm.name === 'direct')!;
+  const arm = result.arms.find((one) => one.name === contender.name)!;
+  if (arm.failed > 0) {
+    lab.note(`${labels[contender.name]}: ${arm.failed} calls failed at ${rate} calls/s, ${size}, round ${round + 1}.`);
+  }
+  const isQuiet = arm.undisturbed !== null && direct.undisturbed !== null;
+  const through: Percentiles = isQuiet ? arm.undisturbed! : arm.all;
+  const straight: Percentiles = isQuiet ? direct.undisturbed! : direct.all;
+  return {
+    name: contender.name,
+    size,
+    callsPerSecond: rate,
+    addedP50: through.p50 - straight.p50,
+    addedP99: through.p99 - straight.p99,
+    addedP99WithStalls: arm.all.p99 - direct.all.p99,
+    directP50: straight.p50,
+    directP99: straight.p99,
+    leftOut: 1 - through.calls / arm.all.calls,
+    generatorLagP99: result.lag.p99,
+  };
 }

@@ -52,13 +52,23 @@ const apiKey = z
   })
   .meta({ id: 'ApiKey' });
 const created = apiKey.extend({ key: z.string().describe('The secret, shown this once.') });
-const rotated = z.object({ id: z.uuid(), key: z.string(), object: z.literal('api-key'), key_transition_expires_at: z.string() });
+const rotated = z.object({
+  id: z.uuid(),
+  key: z.string(),
+  object: z.literal('api-key'),
+  key_transition_expires_at: z.string(),
+});
 const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
 
 export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
   post(
     '/v1/api-keys',
-    { scopes: ['api_keys.create'], summary: 'Create an API key; the secret is shown once', body: create, response: created },
+    {
+      scopes: ['api_keys.create'],
+      summary: 'Create an API key; the secret is shown once',
+      body: create,
+      response: created,
+    },
     (call) => apiKeys.create(call.principal, call.body, call.now),
   ),
   get(
@@ -69,8 +79,10 @@ export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
   get('/v1/api-keys/:id', { scopes: ['api_keys.read'], summary: 'One API key', response: apiKey }, (call) =>
     apiKeys.read(call.principal, call.params.id!, call.now),
   ),
-  put('/v1/api-keys/:id', { scopes: ['api_keys.update'], summary: 'Change an API key', body: update, response: apiKey }, (call) =>
-    apiKeys.update(call.principal, call.params.id!, call.body, call.now),
+  put(
+    '/v1/api-keys/:id',
+    { scopes: ['api_keys.update'], summary: 'Change an API key', body: update, response: apiKey },
+    (call) => apiKeys.update(call.principal, call.params.id!, call.body, call.now),
   ),
   del(
     '/v1/api-keys/:id',

@@ -3,7 +3,9 @@ import { readOrganisation } from '../auth/organisation.ts';
 import { get, type Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 
-const organisation = z.object({ id: z.uuid(), object: z.literal('organisation'), name: z.string(), created_at: z.string() }).meta({ id: 'Organisation' });
+const organisation = z
+  .object({ id: z.uuid(), object: z.literal('organisation'), name: z.string(), created_at: z.string() })
+  .meta({ id: 'Organisation' });
 
 export const organisationRoutes = (store: Store): Route[] => [
   get(

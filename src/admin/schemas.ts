@@ -14,10 +14,13 @@ export const expiry = z.iso
   .refine((text) => Date.parse(text) > Date.now(), 'lies in the past')
   .nullable();
 
-export const scopes = z.array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' })).refine((list) => new Set(list).size === list.length, 'names a scope twice');
+export const scopes = z
+  .array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' }))
+  .refine((list) => new Set(list).size === list.length, 'names a scope twice');
 
 /** Limits are part of the contract, but a limit that is stored and not held would be worse than none. */
 const notHeldYet = z.undefined({ error: 'this version does not enforce limits and therefore does not accept them' });
 export const limits = { rate_limits: notHeldYet.optional(), usage_limits: notHeldYet.optional() };
 
-export const deleted = (object: string) => z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });
+export const deleted = (object: string) =>
+  z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });

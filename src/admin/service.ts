@@ -18,8 +18,15 @@ const html = (page: string) => new Response(page, { headers: { 'content-type': '
 
 /** What a stranger and an orchestrator ask first; none of it needs a key. */
 export const serviceRoutes = ({ store, version, openapi }: ServiceParts): Route[] => [
-  get('/', { scopes: 'public', summary: 'What this is' }, () => ({ name: 'gateway', version, docs: '/docs', openapi: '/openapi.json' })),
-  get('/health', { scopes: 'public', summary: '200 while the process lives', response: health }, () => ({ status: 'ok' })),
+  get('/', { scopes: 'public', summary: 'What this is' }, () => ({
+    name: 'gateway',
+    version,
+    docs: '/docs',
+    openapi: '/openapi.json',
+  })),
+  get('/health', { scopes: 'public', summary: '200 while the process lives', response: health }, () => ({
+    status: 'ok',
+  })),
   get('/ready', { scopes: 'public', summary: '200 when the store answers, else 503', response: ready }, async () => {
     try {
       await store.ping();

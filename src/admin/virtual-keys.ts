@@ -16,8 +16,16 @@ const create = z.strictObject({
     .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$/, 'holds control characters')
     .optional()
     .describe('The provider credential. It is sealed and never shown again.'),
-  custom_host: z.string().max(2_048).nullable().optional().describe("Replaces the provider's base address, version included."),
-  configurations: z.record(z.string(), z.unknown()).optional().describe('Provider settings such as aws_region, and custom_headers.'),
+  custom_host: z
+    .string()
+    .max(2_048)
+    .nullable()
+    .optional()
+    .describe("Replaces the provider's base address, version included."),
+  configurations: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Provider settings such as aws_region, and custom_headers.'),
   expires_at: expiry.optional(),
   ...limits,
 });
@@ -46,16 +54,28 @@ const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
 export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
   post(
     '/v1/virtual-keys',
-    { scopes: ['virtual_keys.create'], summary: 'Store a provider credential under a name', body: create, response: virtualKey },
+    {
+      scopes: ['virtual_keys.create'],
+      summary: 'Store a provider credential under a name',
+      body: create,
+      response: virtualKey,
+    },
     (call) => virtualKeys.create(call.principal, call.body),
   ),
   get(
     '/v1/virtual-keys',
-    { scopes: ['virtual_keys.list'], summary: 'Virtual keys the caller may see', query: listQuery, response: pageOf(virtualKey) },
+    {
+      scopes: ['virtual_keys.list'],
+      summary: 'Virtual keys the caller may see',
+      query: listQuery,
+      response: pageOf(virtualKey),
+    },
     (call) => virtualKeys.list(call.principal, call.query),
   ),
-  get('/v1/virtual-keys/:slug', { scopes: ['virtual_keys.read'], summary: 'One virtual key', response: virtualKey }, (call) =>
-    virtualKeys.read(call.principal, call.params.slug!),
+  get(
+    '/v1/virtual-keys/:slug',
+    { scopes: ['virtual_keys.read'], summary: 'One virtual key', response: virtualKey },
+    (call) => virtualKeys.read(call.principal, call.params.slug!),
   ),
   put(
     '/v1/virtual-keys/:slug',

@@ -6,7 +6,12 @@ import { deleted, name, note, slug } from './schemas.ts';
 
 const defaults = z.strictObject({ metadata: z.record(z.string().min(1), z.string().max(128)).optional() });
 
-const create = z.strictObject({ name, slug: slug.optional(), description: note.optional(), defaults: defaults.optional() });
+const create = z.strictObject({
+  name,
+  slug: slug.optional(),
+  description: note.optional(),
+  defaults: defaults.optional(),
+});
 const update = create.omit({ slug: true }).partial();
 
 const workspace = z
@@ -25,12 +30,22 @@ const workspace = z
 export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
   post(
     '/v1/admin/workspaces',
-    { scopes: ['workspaces.create', 'organisation.manage'], summary: 'Create a workspace', body: create, response: workspace },
+    {
+      scopes: ['workspaces.create', 'organisation.manage'],
+      summary: 'Create a workspace',
+      body: create,
+      response: workspace,
+    },
     (call) => workspaces.create(call.principal, call.body, call.now),
   ),
   get(
     '/v1/admin/workspaces',
-    { scopes: ['workspaces.list'], summary: 'Workspaces the key may see', query: pageQuery, response: pageOf(workspace) },
+    {
+      scopes: ['workspaces.list'],
+      summary: 'Workspaces the key may see',
+      query: pageQuery,
+      response: pageOf(workspace),
+    },
     (call) => workspaces.list(call.principal, call.query),
   ),
   get(

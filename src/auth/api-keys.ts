@@ -110,7 +110,10 @@ export const createApiKeys = ({ store, changed }: { store: Store; changed: () =>
         updated_at: now,
       };
       await db.insertInto('api_keys').values(made).execute();
-      await db.insertInto('api_key_secrets').values({ hash: sha256(key), api_key_id: made.id, valid_until: null, created_at: now }).execute();
+      await db
+        .insertInto('api_key_secrets')
+        .values({ hash: sha256(key), api_key_id: made.id, valid_until: null, created_at: now })
+        .execute();
       return made;
     });
     return { ...shown(row, now), key };
@@ -142,12 +145,18 @@ export const createApiKeys = ({ store, changed }: { store: Store; changed: () =>
     return shown(await find(store.db, who, id), now);
   },
 
-  async update(who: Principal, id: string, input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>>, now: number): Promise<ApiKey> {
+  async update(
+    who: Principal,
+    id: string,
+    input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>>,
+    now: number,
+  ): Promise<ApiKey> {
     if (input.scopes) checkGrant(who, input.scopes);
     const row = await store.transaction(async (db) => {
       const old = await find(db, who, id);
       checkReach(who, old);
-      if (old.origin === 'bootstrap') fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+      if (old.origin === 'bootstrap')
+        fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
       const updated: ApiKeyRow = {
         ...old,
         name: input.name ?? old.name,
@@ -176,7 +185,8 @@ export const createApiKeys = ({ store, changed }: { store: Store; changed: () =>
     await store.transaction(async (db) => {
       const old = await find(db, who, id);
       checkReach(who, old);
-      if (old.origin === 'bootstrap') fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+      if (old.origin === 'bootstrap')
+        fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
       const open = await db
         .selectFrom('api_key_secrets')
         .select('valid_until')
@@ -184,10 +194,21 @@ export const createApiKeys = ({ store, changed }: { store: Store; changed: () =>
         .where('valid_until', '>', now)
         .executeTakeFirst();
       if (open) fail('rotation_in_progress', id, iso(open.valid_until) ?? '');
-      await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).where('valid_until', 'is not', null).execute();
+      await db
+        .deleteFrom('api_key_secrets')
+        .where('api_key_id', '=', id)
+        .where('valid_until', 'is not', null)
+        .execute();
       await db.updateTable('api_key_secrets').set({ valid_until: until }).where('api_key_id', '=', id).execute();
-      await db.insertInto('api_key_secrets').values({ hash: sha256(key), api_key_id: id, valid_until: null, created_at: now }).execute();
-      await db.updateTable('api_keys').set({ masked: mask(key), updated_at: now }).where('id', '=', id).execute();
+      await db
+        .insertInto('api_key_secrets')
+        .values({ hash: sha256(key), api_key_id: id, valid_until: null, created_at: now })
+        .execute();
+      await db
+        .updateTable('api_keys')
+        .set({ masked: mask(key), updated_at: now })
+        .where('id', '=', id)
+        .execute();
     });
     changed();
     return { id, key, object: 'api-key', key_transition_expires_at: new Date(until).toISOString() };
@@ -197,7 +218,8 @@ export const createApiKeys = ({ store, changed }: { store: Store; changed: () =>
     await store.transaction(async (db) => {
       const old = await find(db, who, id);
       checkReach(who, old);
-      if (old.origin === 'bootstrap') fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+      if (old.origin === 'bootstrap')
+        fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
       await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
       await db.deleteFrom('api_keys').where('id', '=', id).execute();
     });

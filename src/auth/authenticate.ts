@@ -78,7 +78,8 @@ export function createAuthenticator({ store, now }: { store: Store; now: () => n
       const hash = sha256(gatewayKey);
       const known = cache.peek(hash) ?? (await cache.get(hash, () => findKey(store.db, hash)));
       if (!known) fail('invalid_api_key');
-      if (known.expiresAt !== null && known.expiresAt <= now()) fail('expired_api_key', new Date(known.expiresAt).toISOString());
+      if (known.expiresAt !== null && known.expiresAt <= now())
+        fail('expired_api_key', new Date(known.expiresAt).toISOString());
       return known.principal;
     },
     /** To be called after every change to a key or workspace. */

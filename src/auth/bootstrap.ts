@@ -10,7 +10,10 @@ const PROOF = 'encryption-key-proof';
 async function proveEncryptionKey(db: Db, sealer: Sealer) {
   const fact = await db.selectFrom('facts').select('value').where('name', '=', PROOF).executeTakeFirst();
   if (!fact) {
-    await db.insertInto('facts').values({ name: PROOF, value: sealer.seal('proof', PROOF, 'proof') }).execute();
+    await db
+      .insertInto('facts')
+      .values({ name: PROOF, value: sealer.seal('proof', PROOF, 'proof') })
+      .execute();
     return;
   }
   try {
@@ -20,7 +23,10 @@ async function proveEncryptionKey(db: Db, sealer: Sealer) {
   }
 }
 
-async function ensureOrganisation(db: Db, now: number): Promise<{ organisationId: OrganisationId; workspaceId: WorkspaceId; isNew: boolean }> {
+async function ensureOrganisation(
+  db: Db,
+  now: number,
+): Promise<{ organisationId: OrganisationId; workspaceId: WorkspaceId; isNew: boolean }> {
   const existing = await db.selectFrom('organisations').select('id').orderBy('created_at').executeTakeFirst();
   if (existing) {
     const workspace = await db
@@ -51,7 +57,12 @@ async function ensureOrganisation(db: Db, now: number): Promise<{ organisationId
 }
 
 /** Makes the given key the one that may do everything; an earlier bootstrap key stops working. */
-async function ensureAdminKey(db: Db, place: { organisationId: string; workspaceId: string }, adminKey: string, now: number) {
+async function ensureAdminKey(
+  db: Db,
+  place: { organisationId: string; workspaceId: string },
+  adminKey: string,
+  now: number,
+) {
   const hash = sha256(adminKey);
   const scopes = JSON.stringify(SCOPES);
   const holder = await db
@@ -71,7 +82,11 @@ async function ensureAdminKey(db: Db, place: { organisationId: string; workspace
   const id = old?.id ?? newId();
   if (old) {
     await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
-    await db.updateTable('api_keys').set({ scopes, masked: mask(adminKey), updated_at: now }).where('id', '=', id).execute();
+    await db
+      .updateTable('api_keys')
+      .set({ scopes, masked: mask(adminKey), updated_at: now })
+      .where('id', '=', id)
+      .execute();
   } else {
     await db
       .insertInto('api_keys')
@@ -99,7 +114,11 @@ export const hasAdminKey = async (db: Db): Promise<boolean> =>
   (await db.selectFrom('api_keys').select('id').where('origin', '=', 'bootstrap').executeTakeFirst()) !== undefined;
 
 /** What the first start creates and every start makes sure of, in one transaction. */
-export async function bootstrap(store: Store, sealer: Sealer, { adminKey, now }: { adminKey: string | null; now: number }) {
+export async function bootstrap(
+  store: Store,
+  sealer: Sealer,
+  { adminKey, now }: { adminKey: string | null; now: number },
+) {
   const run = () =>
     store.transaction(async (db) => {
       await proveEncryptionKey(db, sealer);
@@ -117,7 +136,12 @@ export async function bootstrap(store: Store, sealer: Sealer, { adminKey, now }:
   }
 }
 
-async function createDemoKey(db: Db, sealer: Sealer, place: { organisationId: string; workspaceId: string }, now: number) {
+async function createDemoKey(
+  db: Db,
+  sealer: Sealer,
+  place: { organisationId: string; workspaceId: string },
+  now: number,
+) {
   const id = newId<string>();
   await db
     .insertInto('virtual_keys')

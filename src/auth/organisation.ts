@@ -10,5 +10,10 @@ export interface Organisation {
 
 export async function readOrganisation(db: Db, id: OrganisationId): Promise<Organisation> {
   const row = await db.selectFrom('organisations').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-  return { id: row.id as OrganisationId, object: 'organisation', name: row.name, created_at: new Date(row.created_at).toISOString() };
+  return {
+    id: row.id as OrganisationId,
+    object: 'organisation',
+    name: row.name,
+    created_at: new Date(row.created_at).toISOString(),
+  };
 }

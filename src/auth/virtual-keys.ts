@@ -84,7 +84,8 @@ function maskConfigurations(value: unknown, name = ''): unknown {
   return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
 }
 
-const statusAt = (expiresAt: number | null, now: number) => (expiresAt !== null && expiresAt <= now ? 'expired' : 'active');
+const statusAt = (expiresAt: number | null, now: number) =>
+  expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
 
 const visible = (db: Db, who: Principal) => {
   const query = db.selectFrom('virtual_keys').where('organisation_id', '=', who.organisationId);
@@ -136,7 +137,10 @@ export function createVirtualKeys({
   const fromEnvironment = (who: Principal, slug: string) =>
     who.workspaceSlug === DEFAULT_WORKSPACE ? environment.get(slug) : undefined;
 
-  const shownFromEnvironment = (who: Principal, { provider, variable, credential }: EnvironmentCredential): VirtualKey => ({
+  const shownFromEnvironment = (
+    who: Principal,
+    { provider, variable, credential }: EnvironmentCredential,
+  ): VirtualKey => ({
     id: `environment:${variable}`,
     object: 'virtual-key',
     slug: provider,
@@ -180,7 +184,14 @@ export function createVirtualKeys({
     }
     const fixed = fromEnvironment(who, slug);
     return fixed
-      ? { slug, provider: fixed.provider, credential: fixed.credential, customHost: null, configurations: {}, expiresAt: null }
+      ? {
+          slug,
+          provider: fixed.provider,
+          credential: fixed.credential,
+          customHost: null,
+          configurations: {},
+          expiresAt: null,
+        }
       : null;
   };
 
@@ -244,8 +255,15 @@ export function createVirtualKeys({
       const isOwn = who.workspaceSlug === DEFAULT_WORKSPACE && (workspace === null || workspace === who.workspaceId);
       // The operator's keys stand on the last page, after all stored ones.
       const isLastPage = query.current_page * query.page_size + rows.length >= Number(total);
-      const fixed = isOwn && isLastPage ? [...environment.values()].filter((each) => !stored.some((key) => key.slug === each.provider)) : [];
-      return page([...stored, ...fixed.map((each) => shownFromEnvironment(who, each))], Number(total) + fixed.length, query);
+      const fixed =
+        isOwn && isLastPage
+          ? [...environment.values()].filter((each) => !stored.some((key) => key.slug === each.provider))
+          : [];
+      return page(
+        [...stored, ...fixed.map((each) => shownFromEnvironment(who, each))],
+        Number(total) + fixed.length,
+        query,
+      );
     },
 
     async read(who: Principal, slug: string): Promise<VirtualKey> {
@@ -255,14 +273,19 @@ export function createVirtualKeys({
       return fixed ? shownFromEnvironment(who, fixed) : fail('virtual_key_not_found', slug);
     },
 
-    async update(who: Principal, slug: string, input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>>): Promise<VirtualKey> {
+    async update(
+      who: Principal,
+      slug: string,
+      input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>>,
+    ): Promise<VirtualKey> {
       const before = await findOrFail(store.db, who, slug);
       const old = open(before);
       const provider = input.provider ?? before.provider;
       const customHost = input.custom_host === undefined ? before.custom_host : input.custom_host || null;
       const configurations = input.configurations ?? old.configurations;
       // A credential goes only to the host it was stored for: moving the host asks for the credential again.
-      const moves = provider !== before.provider || customHost !== before.custom_host || input.configurations !== undefined;
+      const moves =
+        provider !== before.provider || customHost !== before.custom_host || input.configurations !== undefined;
       if (moves && input.key === undefined && old.key !== null) {
         fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
       }
@@ -278,7 +301,12 @@ export function createVirtualKeys({
           custom_host: customHost,
           sealed: seal(current.id, { key, configurations }),
           masked: key ? mask(key) : '',
-          expires_at: input.expires_at === undefined ? current.expires_at : input.expires_at ? Date.parse(input.expires_at) : null,
+          expires_at:
+            input.expires_at === undefined
+              ? current.expires_at
+              : input.expires_at
+                ? Date.parse(input.expires_at)
+                : null,
           updated_at: now(),
         };
         await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();

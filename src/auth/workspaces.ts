@@ -109,7 +109,12 @@ export const createWorkspaces = ({ store, changed }: { store: Store; changed: ()
     return shown(await find(store.db, who, idOrSlug));
   },
 
-  async update(who: Principal, idOrSlug: string, input: Partial<Omit<WorkspaceInput, 'slug'>>, now: number): Promise<Workspace> {
+  async update(
+    who: Principal,
+    idOrSlug: string,
+    input: Partial<Omit<WorkspaceInput, 'slug'>>,
+    now: number,
+  ): Promise<Workspace> {
     const row = await store.transaction(async (db) => {
       const old = await find(db, who, idOrSlug);
       const updated: WorkspaceRow = {

@@ -1,7 +1,18 @@
-import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { newApiKey } from '../core/ids.ts';
 import { Secret } from '../core/secret.ts';
 
@@ -10,7 +21,9 @@ export function openDataDir(dataDir: string) {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new Error(`GATEWAY_DATA_DIR ${dataDir} cannot be created (${(error as Error).message}); give a folder this user may write.`);
+    throw new Error(
+      `GATEWAY_DATA_DIR ${dataDir} cannot be created (${(error as Error).message}); give a folder this user may write.`,
+    );
   }
   if (!statSync(dataDir).isDirectory()) throw new Error(`GATEWAY_DATA_DIR ${dataDir} is not a folder.`);
 }
@@ -26,7 +39,9 @@ export function lockDataDir(dataDir: string): { release(): void } {
     lock.run('BEGIN EXCLUSIVE');
   } catch {
     lock.close();
-    throw new Error(`Another gateway process is using ${dataDir}. Stop it, or give this one its own GATEWAY_DATA_DIR; several processes share a store through DATABASE_URL.`);
+    throw new Error(
+      `Another gateway process is using ${dataDir}. Stop it, or give this one its own GATEWAY_DATA_DIR; several processes share a store through DATABASE_URL.`,
+    );
   }
   return { release: () => lock.close() };
 }
@@ -39,7 +54,8 @@ export function encryptionKeyIn(dataDir: string, given: Secret | null): Uint8Arr
   const file = join(dataDir, ENCRYPTION_KEY_FILE);
   const text = given?.reveal() ?? readSecret(file) ?? writeSecret(file, randomBytes(32).toString('base64'));
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.length !== 32) throw new Error(`${file} is damaged: it should hold 32 bytes in base64. Restore it from a backup.`);
+  if (bytes.length !== 32)
+    throw new Error(`${file} is damaged: it should hold 32 bytes in base64. Restore it from a backup.`);
   return bytes;
 }
 
@@ -52,7 +68,11 @@ export interface AdminKey {
 }
 
 /** The bootstrap key: the operator's, or one that is made once and kept. Null: the store has one that we do not know. */
-export function adminKeyIn(dataDir: string, given: Secret | null, { mayGenerate }: { mayGenerate: boolean }): AdminKey | null {
+export function adminKeyIn(
+  dataDir: string,
+  given: Secret | null,
+  { mayGenerate }: { mayGenerate: boolean },
+): AdminKey | null {
   if (given) return { key: given, isNew: false, shell: '$GATEWAY_ADMIN_KEY' };
   const file = join(dataDir, ADMIN_KEY_FILE);
   const kept = readSecret(file);

@@ -15,7 +15,8 @@ interface Finding {
 const ok = (what: string, says: string): Finding => ({ what, state: 'ok', says });
 const warn = (what: string, says: string): Finding => ({ what, state: 'warn', says });
 const fault = (what: string, says: string): Finding => ({ what, state: 'fault', says });
-const because = (error: unknown) => (error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error));
+const because = (error: unknown) =>
+  error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error);
 
 /** Looks at everything a start needs, changes nothing, and says what is wrong. Exit code 1 when something is. */
 export async function doctor(settings: Settings): Promise<void> {
@@ -33,7 +34,11 @@ export async function doctor(settings: Settings): Promise<void> {
   const marks = { ok: '  ok  ', warn: ' warn ', fault: 'FAULT ' } as const;
   for (const { what, state, says } of findings) console.log(`${marks[state]} ${what.padEnd(14)} ${says}`);
   const faults = findings.filter(({ state }) => state === 'fault').length;
-  console.log(faults === 0 ? '\nThe gateway can start.' : `\n${faults} ${faults === 1 ? 'fault' : 'faults'} to mend before it can start.`);
+  console.log(
+    faults === 0
+      ? '\nThe gateway can start.'
+      : `\n${faults} ${faults === 1 ? 'fault' : 'faults'} to mend before it can start.`,
+  );
   if (faults > 0) process.exitCode = 1;
 }
 
@@ -50,7 +55,8 @@ function checkDataDir({ dataDir }: Settings): Finding {
   } catch {
     return fault('data dir', `${dataDir} is not writable by this user`);
   }
-  if ((statSync(dataDir).mode & 0o077) !== 0) return warn('data dir', `${dataDir} is open to other users; chmod 700 it`);
+  if ((statSync(dataDir).mode & 0o077) !== 0)
+    return warn('data dir', `${dataDir} is open to other users; chmod 700 it`);
   return ok('data dir', dataDir);
 }
 
@@ -76,7 +82,12 @@ function checkTrustedHosts({ trustedCustomHosts }: Settings): Finding {
   } catch (error) {
     return fault('egress', because(error));
   }
-  return ok('egress', trustedCustomHosts.length > 0 ? `private hosts allowed: ${trustedCustomHosts.join(', ')}` : 'only public addresses over https');
+  return ok(
+    'egress',
+    trustedCustomHosts.length > 0
+      ? `private hosts allowed: ${trustedCustomHosts.join(', ')}`
+      : 'only public addresses over https',
+  );
 }
 
 async function checkPort({ host, port }: Settings): Promise<Finding> {
@@ -94,13 +105,24 @@ async function checkStore(settings: Settings): Promise<Finding> {
   if (!databaseUrl && !existsSync(name)) return ok('store', `${name} will be made at the first start`);
   const store = openStore({ databaseUrl: databaseUrl?.reveal() ?? null, dataDir });
   try {
-    const proof = await store.db.selectFrom('facts').select('value').where('name', '=', 'encryption-key-proof').executeTakeFirst();
-    if (proof) createSealer(encryptionKeyIn(dataDir, settings.encryptionKey)).open('proof', 'encryption-key-proof', proof.value);
+    const proof = await store.db
+      .selectFrom('facts')
+      .select('value')
+      .where('name', '=', 'encryption-key-proof')
+      .executeTakeFirst();
+    if (proof)
+      createSealer(encryptionKeyIn(dataDir, settings.encryptionKey)).open('proof', 'encryption-key-proof', proof.value);
     return ok('store', `${name} answers and opens with the encryption key`);
   } catch (error) {
     const says = because(error);
-    if (/no such table|does not exist/.test(says)) return warn('store', `${name} answers but is empty; the first start fills it`);
-    return fault('store', /auth|tag|decrypt|unknown form|Unsupported state/i.test(says) ? `GATEWAY_ENCRYPTION_KEY is not the key ${name} was sealed with` : `${name}: ${says}`);
+    if (/no such table|does not exist/.test(says))
+      return warn('store', `${name} answers but is empty; the first start fills it`);
+    return fault(
+      'store',
+      /auth|tag|decrypt|unknown form|Unsupported state/i.test(says)
+        ? `GATEWAY_ENCRYPTION_KEY is not the key ${name} was sealed with`
+        : `${name}: ${says}`,
+    );
   } finally {
     await store.close().catch(() => {});
   }
@@ -109,5 +131,8 @@ async function checkStore(settings: Settings): Promise<Finding> {
 function checkAdminKey({ adminKey, dataDir }: Settings): Finding {
   if (adminKey) return ok('admin key', 'from GATEWAY_ADMIN_KEY');
   const file = join(dataDir, ADMIN_KEY_FILE);
-  return ok('admin key', existsSync(file) ? `kept in ${file}` : 'will be generated at the first start and printed once');
+  return ok(
+    'admin key',
+    existsSync(file) ? `kept in ${file}` : 'will be generated at the first start and printed once',
+  );
 }

@@ -71,7 +71,8 @@ export const catalogue = {
   ),
   conflicting_provider: error(
     400,
-    (header: string) => `${header} cannot be combined with x-gateway-virtual-key: a stored credential goes only to its own host.`,
+    (header: string) =>
+      `${header} cannot be combined with x-gateway-virtual-key: a stored credential goes only to its own host.`,
     named,
   ),
   unknown_provider: error(
@@ -101,24 +102,27 @@ export const catalogue = {
       `Provider ${provider} needs ${option}: set configurations.${option} on the virtual key, or send x-gateway-${option.replaceAll('_', '-')}.`,
     (_provider, option) => option,
   ),
-  invalid_provider_option: error(
-    400,
-    (option: string, why: string) => `${option}: ${why}`,
-    named,
-  ),
+  invalid_provider_option: error(400, (option: string, why: string) => `${option}: ${why}`, named),
   egress_refused: error(400, (host: string, rule: string) => `The gateway does not call ${host}: ${rule}`),
 
   // What the provider did
-  upstream_unreachable: error(502, (host: string, why: string) => `No connection to ${host}: ${why}. Nothing was sent.`),
+  upstream_unreachable: error(
+    502,
+    (host: string, why: string) => `No connection to ${host}: ${why}. Nothing was sent.`,
+  ),
   upstream_failed: error(
     502,
-    (host: string, why: string) => `${host} broke off before it answered: ${why}. The request may have been carried out.`,
+    (host: string, why: string) =>
+      `${host} broke off before it answered: ${why}. The request may have been carried out.`,
   ),
   upstream_timeout: error(
     504,
     (host: string, phase: string, ms: number) => `${host} did not answer in time: ${phase} took more than ${ms} ms.`,
   ),
-  request_timeout: error(408, (ms: number) => `The request took longer than the ${ms} ms that x-gateway-request-timeout allows.`),
+  request_timeout: error(
+    408,
+    (ms: number) => `The request took longer than the ${ms} ms that x-gateway-request-timeout allows.`,
+  ),
   credential_rejected: error(
     502,
     (provider: string, why: string) => `Provider ${provider} issued no access token for the stored credential: ${why}.`,
@@ -130,12 +134,14 @@ export const catalogue = {
   api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
   rotation_in_progress: error(
     400,
-    (id: string, until: string) => `API key ${id} is being rotated; the old secret is valid until ${until}. Rotate again after that.`,
+    (id: string, until: string) =>
+      `API key ${id} is being rotated; the old secret is valid until ${until}. Rotate again after that.`,
   ),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
   virtual_key_fixed: error(
     400,
-    (slug: string, variable: string) => `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
+    (slug: string, variable: string) =>
+      `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
   ),
   user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
   slug_taken: error(
@@ -146,9 +152,15 @@ export const catalogue = {
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 
   // The gateway itself
-  store_unavailable: error(503, () => 'The store does not answer at the moment. Nothing was changed; try again shortly.'),
+  store_unavailable: error(
+    503,
+    () => 'The store does not answer at the moment. Nothing was changed; try again shortly.',
+  ),
   shutting_down: error(503, () => 'This process is shutting down. Try again; another one will answer.'),
-  internal_error: error(500, (requestId: string) => `Something failed inside the gateway. Quote request ${requestId} to its operator.`),
+  internal_error: error(
+    500,
+    (requestId: string) => `Something failed inside the gateway. Quote request ${requestId} to its operator.`,
+  ),
 };
 
 type Catalogue = typeof catalogue;

@@ -11,7 +11,11 @@ const table: [name: string, text: string, found: string[]][] = [
   ['a plain member', '{"model":"a","x":1}', ['"a"']],
   ['the last member', '{"x":{"model":"inner"},"model":"b"}', ['"b"']],
   ['every duplicate', '{"model":"a","model":"b"}', ['"a"', '"b"']],
-  ['a member after nested text that looks like one', '{"a":"\\"model\\":\\"no\\"","b":["{","\\\\"],"model" : "c" }', ['"c"']],
+  [
+    'a member after nested text that looks like one',
+    '{"a":"\\"model\\":\\"no\\"","b":["{","\\\\"],"model" : "c" }',
+    ['"c"'],
+  ],
   ['a key spelled with escapes', '{"\\u006dodel":"d"}', ['"d"']],
   ['numbers, literals and objects', '{"model": -1.5e3 , "z":null}', ['-1.5e3']],
   ['an object value', '{"model":{"deep":[1,{"x":"}"}]},"n":1}', ['{"deep":[1,{"x":"}"}]}']],
@@ -21,12 +25,15 @@ const table: [name: string, text: string, found: string[]][] = [
   ['nothing in an unclosed key', '{"model', []],
   ['an unclosed value up to the end', '{"model":"abc', ['"abc']],
 ];
-for (const [name, text, found] of table) test(`findMembers sees ${name}`, () => expect(values(text, 'model')).toEqual(found));
+for (const [name, text, found] of table)
+  test(`findMembers sees ${name}`, () => expect(values(text, 'model')).toEqual(found));
 
 test('a splice leaves every other byte as it was', () => {
   const text = '{ "id": 12345678901234567890, "model" : "@demo/x", "id": 1.0 }';
   const [member] = findMembers(bytes(text), 'model');
-  expect(new TextDecoder().decode(splice(bytes(text), member!, '"x"'))).toBe('{ "id": 12345678901234567890, "model" : "x", "id": 1.0 }');
+  expect(new TextDecoder().decode(splice(bytes(text), member!, '"x"'))).toBe(
+    '{ "id": 12345678901234567890, "model" : "x", "id": 1.0 }',
+  );
 });
 
 test('findMembers agrees with JSON.parse on generated objects', () => {
@@ -35,7 +42,8 @@ test('findMembers agrees with JSON.parse on generated objects', () => {
     seed = (seed * 1103515245 + 12345) % 2147483648;
     return seed % below;
   };
-  const text = () => Array.from({ length: random(6) }, () => ['"', '\\', 'é', '{', '}', ',', ':', 'm', '\n', '😀'][random(10)]).join('');
+  const text = () =>
+    Array.from({ length: random(6) }, () => ['"', '\\', 'é', '{', '}', ',', ':', 'm', '\n', '😀'][random(10)]).join('');
   const value = (depth: number): unknown => {
     const kind = random(depth > 3 ? 4 : 6);
     if (kind === 0) return random(1000) - 500;

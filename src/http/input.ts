@@ -66,4 +66,7 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole
 
 /** `defaults.metadata`, `scopes[2]`. */
 const pathOf = (path: readonly PropertyKey[]): string =>
-  path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${String(part)}` : String(part)), '');
+  path.reduce<string>(
+    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${String(part)}` : String(part)),
+    '',
+  );

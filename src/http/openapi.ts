@@ -23,7 +23,10 @@ const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') =>
   z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' });
 
 /** Describes every route, from the same schemas that check its input. */
-export function describeRoutes(routes: readonly Route[], { version, publicUrl }: { version: string; publicUrl: string }) {
+export function describeRoutes(
+  routes: readonly Route[],
+  { version, publicUrl }: { version: string; publicUrl: string },
+) {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}');
@@ -35,7 +38,8 @@ export function describeRoutes(routes: readonly Route[], { version, publicUrl }:
     info: {
       title: 'Gateway',
       version,
-      description: 'One API in front of every model provider. Paths that are not listed are passed through to the chosen provider.',
+      description:
+        'One API in front of every model provider. Paths that are not listed are passed through to the chosen provider.',
     },
     servers: [{ url: publicUrl }],
     paths,
@@ -64,14 +68,22 @@ function operation(route: Route) {
       ...(route.query ? queryParameters(route.query) : []),
     ],
     ...(route.body && {
-      requestBody: { required: true, content: { 'application/json': { schema: inlined(jsonSchema(route.body, 'input')) } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: inlined(jsonSchema(route.body, 'input')) } },
+      },
     }),
     responses: {
       200: {
         description: 'Success',
-        ...(route.response && { content: { 'application/json': { schema: inlined(jsonSchema(route.response, 'output')) } } }),
+        ...(route.response && {
+          content: { 'application/json': { schema: inlined(jsonSchema(route.response, 'output')) } },
+        }),
       },
-      default: { description: 'Failure', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+      default: {
+        description: 'Failure',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
     },
   };
 }
@@ -83,7 +95,10 @@ function inlined(schema: Record<string, unknown>): Record<string, unknown> {
 }
 
 function queryParameters(query: z.ZodType) {
-  const schema = jsonSchema(query, 'input') as { properties?: Record<string, Record<string, unknown>>; required?: string[] };
+  const schema = jsonSchema(query, 'input') as {
+    properties?: Record<string, Record<string, unknown>>;
+    required?: string[];
+  };
   return Object.entries(schema.properties ?? {}).map(([name, { description, ...rest }]) => ({
     name,
     in: 'query',

@@ -45,7 +45,14 @@ export class UpstreamFailure extends Error {
   readonly sent: 'no' | 'maybe';
   readonly limitMs: number;
 
-  constructor(facts: { host: string; phase: Phase; kind: UpstreamFailure['kind']; sent: 'no' | 'maybe'; why: string; limitMs?: number }) {
+  constructor(facts: {
+    host: string;
+    phase: Phase;
+    kind: UpstreamFailure['kind'];
+    sent: 'no' | 'maybe';
+    why: string;
+    limitMs?: number;
+  }) {
     super(facts.why);
     this.name = 'UpstreamFailure';
     this.host = facts.host;
@@ -129,7 +136,8 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
 }
 
 function mayResend(error: unknown, outgoing: Outgoing, elapsedMs: number): boolean {
-  if (!(error instanceof UpstreamFailure) || outgoing.resend === false || outgoing.body instanceof ReadableStream) return false;
+  if (!(error instanceof UpstreamFailure) || outgoing.resend === false || outgoing.body instanceof ReadableStream)
+    return false;
   if (error.kind !== 'broken') return false;
   return elapsedMs < STALE_CONNECTION_MS;
 }
@@ -144,7 +152,8 @@ function originLength(url: string): number {
   return url.length;
 }
 
-const hostOf = (destination: Destination) => destination.host ?? destination.origin.slice(destination.origin.indexOf('://') + 3);
+const hostOf = (destination: Destination) =>
+  destination.host ?? destination.origin.slice(destination.origin.indexOf('://') + 3);
 
 const aborted = (host: string, phase: Phase, sent: 'no' | 'maybe') =>
   new UpstreamFailure({ host, phase, kind: 'aborted', sent, why: 'the caller ended the request' });
@@ -255,7 +264,8 @@ class Exchange {
   tick(now: number) {
     const { totalMs, idleMs, firstByteMs } = this.#outgoing.timeouts;
     if (totalMs > 0 && now - this.#started > totalMs) this.#stop(this.#timeout('total', totalMs));
-    else if (now > this.#deadline) this.#stop(this.#timeout(this.#phase, this.#phase === 'body' ? idleMs : firstByteMs));
+    else if (now > this.#deadline)
+      this.#stop(this.#timeout(this.#phase, this.#phase === 'body' ? idleMs : firstByteMs));
     else if (now > this.#probeAt) this.#probe();
   }
 
@@ -295,7 +305,14 @@ class Exchange {
   }
 
   #timeout(phase: Phase, limitMs: number) {
-    return new UpstreamFailure({ host: this.#host, phase, kind: 'timeout', sent: 'maybe', why: `${phase} timed out`, limitMs });
+    return new UpstreamFailure({
+      host: this.#host,
+      phase,
+      kind: 'timeout',
+      sent: 'maybe',
+      why: `${phase} timed out`,
+      limitMs,
+    });
   }
 
   #touch() {
@@ -318,16 +335,29 @@ class Exchange {
   }
 }
 
-const NEVER_SENT = /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EADDRNOTAVAIL|DNS)/;
+const NEVER_SENT =
+  /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EADDRNOTAVAIL|DNS)/;
 const TLS_REFUSED = /CERT|TLS|SSL|SIGNATURE|UNABLE_TO|SELF_SIGNED/i;
 
 function classify(error: unknown, host: string): UpstreamFailure {
   const code = String((error as { code?: unknown })?.code ?? '');
   if (NEVER_SENT.test(code)) {
-    return new UpstreamFailure({ host, phase: 'connect', kind: 'unreachable', sent: 'no', why: 'the connection was refused or could not be opened' });
+    return new UpstreamFailure({
+      host,
+      phase: 'connect',
+      kind: 'unreachable',
+      sent: 'no',
+      why: 'the connection was refused or could not be opened',
+    });
   }
   if (TLS_REFUSED.test(code)) {
-    return new UpstreamFailure({ host, phase: 'connect', kind: 'unreachable', sent: 'no', why: `its certificate was not accepted (${code})` });
+    return new UpstreamFailure({
+      host,
+      phase: 'connect',
+      kind: 'unreachable',
+      sent: 'no',
+      why: `its certificate was not accepted (${code})`,
+    });
   }
   return broken(host, 'first byte', error);
 }
@@ -341,7 +371,13 @@ function broken(host: string, phase: Phase, error: unknown): UpstreamFailure {
 export async function fetchSmall(
   upstream: Upstream,
   url: string,
-  init: { method?: string; headers?: RequestInit['headers']; body?: RequestInit['body']; timeoutMs?: number; maxBytes?: number } = {},
+  init: {
+    method?: string;
+    headers?: RequestInit['headers'];
+    body?: RequestInit['body'];
+    timeoutMs?: number;
+    maxBytes?: number;
+  } = {},
 ): Promise<Response> {
   const { method = 'GET', body, timeoutMs = 10_000, maxBytes = 1 << 20 } = init;
   const headers = new Headers(init.headers);
@@ -363,5 +399,8 @@ export async function fetchSmall(
     }
     pieces.push(piece);
   }
-  return new Response(Buffer.concat(pieces), { status: incoming.status, headers: { 'content-type': incoming.headers.get('content-type') ?? '' } });
+  return new Response(Buffer.concat(pieces), {
+    status: incoming.status,
+    headers: { 'content-type': incoming.headers.get('content-type') ?? '' },
+  });
 }

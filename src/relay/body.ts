@@ -18,7 +18,8 @@ const WHOLE_BELOW = 1 << 20;
 /** A signed body that does not fit here is refused. */
 const SIGNED_BELOW = 64 << 20;
 
-export const isJson = (headers: Headers): boolean => /^application\/([\w.-]+\+)?json\b/i.test(headers.get('content-type') ?? '');
+export const isJson = (headers: Headers): boolean =>
+  /^application\/([\w.-]+\+)?json\b/i.test(headers.get('content-type') ?? '');
 
 /** What was read of a body before it is known where it goes. */
 export interface Opening {
@@ -71,7 +72,8 @@ export function takeModelSlug(head: Uint8Array): { slug: string; head: Uint8Arra
     const model = stringAt(head, member);
     const parts = model === null ? null : splitModel(model);
     if (!parts) continue;
-    if (members.length > 1) fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
+    if (members.length > 1)
+      fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
     return { slug: parts.slug, head: splice(head, member, JSON.stringify(parts.name)) };
   }
   return null;
@@ -93,7 +95,10 @@ function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: numbe
 }
 
 /** The body as it will be sent. */
-export async function closeBody(opening: Opening | null, { maxBytes, whole: needsWhole, tap }: BodyOptions): Promise<Body> {
+export async function closeBody(
+  opening: Opening | null,
+  { maxBytes, whole: needsWhole, tap }: BodyOptions,
+): Promise<Body> {
   if (!opening) return null;
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);
@@ -102,7 +107,12 @@ export async function closeBody(opening: Opening | null, { maxBytes, whole: need
   return tapped(head, rest, maxBytes, tap);
 }
 
-async function collect(head: Uint8Array, rest: ReadableStream<Uint8Array>, limit: number, tap: (piece: Uint8Array) => void) {
+async function collect(
+  head: Uint8Array,
+  rest: ReadableStream<Uint8Array>,
+  limit: number,
+  tap: (piece: Uint8Array) => void,
+) {
   const pieces = [head];
   let size = head.byteLength;
   for await (const piece of rest as unknown as AsyncIterable<Uint8Array>) {
@@ -115,7 +125,12 @@ async function collect(head: Uint8Array, rest: ReadableStream<Uint8Array>, limit
 }
 
 /** Pulls from the client only as fast as the provider takes. */
-function tapped(head: Uint8Array, rest: ReadableStream<Uint8Array>, maxBytes: number, tap: (piece: Uint8Array) => void) {
+function tapped(
+  head: Uint8Array,
+  rest: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  tap: (piece: Uint8Array) => void,
+) {
   const reader = rest.getReader();
   let size = head.byteLength;
   let isHeadSent = head.byteLength === 0;

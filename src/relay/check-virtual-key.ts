@@ -7,7 +7,8 @@ import { findProvider, providers } from '../providers/registry.ts';
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 /** Headers a virtual key may not set, because the connection or another rule owns them. */
-const RESERVED_HEADER = /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|keep-alive|proxy-.*|x-gateway-.*)$/i;
+const RESERVED_HEADER =
+  /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|keep-alive|proxy-.*|x-gateway-.*)$/i;
 
 /** Refuses a virtual key that could not be used, when it is saved and not when it is first called. */
 export const checkVirtualKey =
@@ -15,7 +16,11 @@ export const checkVirtualKey =
   async ({ provider: name, customHost, configurations }) => {
     const provider = findProvider(name);
     if (!provider) {
-      fail('invalid_request', 'provider', `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`);
+      fail(
+        'invalid_request',
+        'provider',
+        `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`,
+      );
     }
     const known = new Set([...(provider.options ?? []), 'custom_headers']);
     for (const option of Object.keys(configurations)) {
@@ -37,10 +42,12 @@ export const checkVirtualKey =
 function checkHeaders(headers: unknown) {
   if (headers === undefined) return;
   const field = 'configurations.custom_headers';
-  if (headers === null || typeof headers !== 'object' || Array.isArray(headers)) fail('invalid_request', field, 'must be an object of strings');
+  if (headers === null || typeof headers !== 'object' || Array.isArray(headers))
+    fail('invalid_request', field, 'must be an object of strings');
   for (const [name, value] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name)) fail('invalid_request', field, `"${name}" is not a header name`);
     if (RESERVED_HEADER.test(name)) fail('invalid_request', field, `${name} cannot be set`);
-    if (typeof value !== 'string' || !HEADER_VALUE.test(value)) fail('invalid_request', field, `the value of ${name} must be a string of printable ASCII characters`);
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value))
+      fail('invalid_request', field, `the value of ${name} must be a string of printable ASCII characters`);
   }
 }

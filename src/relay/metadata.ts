@@ -5,13 +5,17 @@ const HEADER = 'x-gateway-metadata';
 const MAX_VALUE_LENGTH = 128;
 
 /** `x-gateway-metadata`, a JSON object of short strings. What the key's owner fixed stands above what the request says. */
-export function readMetadata(headers: Headers, fixed: Readonly<Record<string, string>> | undefined): Record<string, string> | null {
+export function readMetadata(
+  headers: Headers,
+  fixed: Readonly<Record<string, string>> | undefined,
+): Record<string, string> | null {
   const text = headerOf(headers, HEADER);
   if (text === null) return fixed ? { ...fixed } : null;
   const metadata = parse(text);
   for (const [key, value] of Object.entries(metadata)) {
     if (typeof value !== 'string') fail('invalid_header', HEADER, `the value of "${key}" must be a string`);
-    if ([...value].length > MAX_VALUE_LENGTH) fail('invalid_header', HEADER, `the value of "${key}" is longer than ${MAX_VALUE_LENGTH} characters`);
+    if ([...value].length > MAX_VALUE_LENGTH)
+      fail('invalid_header', HEADER, `the value of "${key}" is longer than ${MAX_VALUE_LENGTH} characters`);
   }
   return { ...(metadata as Record<string, string>), ...fixed };
 }

@@ -71,7 +71,13 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const deadline = startDeadline(request);
   try {
     const incoming = target.provider.inProcess
-      ? await inProcess(deps.simulate, { method: request.method, url, headers: outgoing, body, signal: deadline.signal })
+      ? await inProcess(deps.simulate, {
+          method: request.method,
+          url,
+          headers: outgoing,
+          body,
+          signal: deadline.signal,
+        })
       : await deps.upstream.send({
           method: request.method,
           url,
@@ -102,7 +108,8 @@ async function outgoingHeaders(
   if (target.headers) for (const name in target.headers) headers.set(name, target.headers[name]!);
   // A stream is sent with the length the client declared, where it declared one.
   const length = request.headers.get('content-length');
-  if (body instanceof ReadableStream && length !== null) headers.set('content-length', String(Number(length) + grownBy));
+  if (body instanceof ReadableStream && length !== null)
+    headers.set('content-length', String(Number(length) + grownBy));
   const authorized = provider.authorize({
     provider: provider.name,
     credential,
@@ -169,7 +176,11 @@ function relayedBody({ log }: ModelCall, incoming: Incoming, status: number): Re
           controller.enqueue(piece);
         } catch (error) {
           const isClient = error instanceof UpstreamFailure && error.kind === 'aborted';
-          log.close({ status, failedBy: isClient ? 'client' : 'provider', errorCode: isClient ? 'client_closed' : 'stream_broken' });
+          log.close({
+            status,
+            failedBy: isClient ? 'client' : 'provider',
+            errorCode: isClient ? 'client_closed' : 'stream_broken',
+          });
           // Cuts the client's connection: a clean end would pass half an answer off as a whole one. Without a reason,
           // because Bun prints every other one to stderr.
           controller.error(undefined);
@@ -191,7 +202,12 @@ function startDeadline(request: Request) {
   const ms = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (ms < 1) fail('invalid_header', 'x-gateway-request-timeout', 'give a whole number of milliseconds above 0');
   const timer = new AbortController();
-  const deadline = { signal: AbortSignal.any([request.signal, timer.signal]), ms, hasPassed: false, disarm: () => clearTimeout(timeout) };
+  const deadline = {
+    signal: AbortSignal.any([request.signal, timer.signal]),
+    ms,
+    hasPassed: false,
+    disarm: () => clearTimeout(timeout),
+  };
   const timeout = setTimeout(() => {
     deadline.hasPassed = true;
     timer.abort();
@@ -202,11 +218,18 @@ function startDeadline(request: Request) {
 /** The built-in provider, seen like any other. */
 async function inProcess(
   simulate: RelayDeps['simulate'],
-  { method, url, headers, body, signal }: { method: string; url: string; headers: Headers; body: Body; signal: AbortSignal },
+  {
+    method,
+    url,
+    headers,
+    body,
+    signal,
+  }: { method: string; url: string; headers: Headers; body: Body; signal: AbortSignal },
 ): Promise<Incoming> {
   const response = await simulate(new Request(url, { method, headers, body: body as RequestInit['body'], signal }));
   const host = 'the built-in simulator';
-  const failure = (kind: 'aborted' | 'broken') => new UpstreamFailure({ host, phase: 'body', kind, sent: 'maybe', why: 'its answer ended early' });
+  const failure = (kind: 'aborted' | 'broken') =>
+    new UpstreamFailure({ host, phase: 'body', kind, sent: 'maybe', why: 'its answer ended early' });
   const reader = response.body?.getReader();
   return {
     status: response.status,

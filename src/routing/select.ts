@@ -32,7 +32,11 @@ export function selectProvider(headers: Headers, defaults: KeyDefaults, modelSlu
   }
   if (provider !== null) return { by: 'provider', name: provider, customHost };
   if (customHost !== null) {
-    fail('invalid_header', 'x-gateway-custom-host', 'also send x-gateway-provider, which says how that host is spoken to');
+    fail(
+      'invalid_header',
+      'x-gateway-custom-host',
+      'also send x-gateway-provider, which says how that host is spoken to',
+    );
   }
   if (defaults.virtual_key) return { by: 'virtual-key', slug: defaults.virtual_key };
   return fail('missing_provider');

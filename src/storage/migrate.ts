@@ -2,11 +2,13 @@ import { type Kysely, sql } from 'kysely';
 
 export type Engine = 'sqlite' | 'postgres';
 
+// biome-ignore lint/suspicious/noExplicitAny: a migration works on the schema of its own time
+export type AnyDb = Kysely<any>;
+
 /** One additive step of a schema. Names sort in the order they apply: `0001-keys`. */
 export interface Migration {
   readonly name: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a migration works on the schema of its own time
-  readonly up: (db: Kysely<any>, engine: Engine) => Promise<void>;
+  readonly up: (db: AnyDb, engine: Engine) => Promise<void>;
 }
 
 /** Bytewise text on both engines; PostgreSQL would otherwise sort ids by the locale. */
@@ -22,8 +24,12 @@ const ADVISORY_LOCK = 7_241_905_113;
  * Applies what is missing, each step in a transaction of its own. A schema one step ahead of this program is accepted
  * (steps are additive, and nodes are replaced one by one); one that is further ahead is not.
  */
-// biome-ignore lint/suspicious/noExplicitAny: works on every schema
-export async function migrate(db: Kysely<any>, engine: Engine, table: string, migrations: readonly Migration[]): Promise<string[]> {
+export async function migrate(
+  db: AnyDb,
+  engine: Engine,
+  table: string,
+  migrations: readonly Migration[],
+): Promise<string[]> {
   await withLock(db, engine, (locked) =>
     locked.schema
       .createTable(table)
@@ -41,7 +47,10 @@ export async function migrate(db: Kysely<any>, engine: Engine, table: string, mi
       refuseNewerSchema(names, migrations, table);
       if (names.has(migration.name)) return false;
       await migration.up(transaction, engine);
-      await transaction.insertInto(table).values({ name: migration.name, applied_at: new Date().toISOString() }).execute();
+      await transaction
+        .insertInto(table)
+        .values({ name: migration.name, applied_at: new Date().toISOString() })
+        .execute();
       return true;
     });
     if (ran) applied.push(migration.name);
@@ -60,8 +69,7 @@ function refuseNewerSchema(names: Set<string>, migrations: readonly Migration[],
 }
 
 /** CREATE TABLE IF NOT EXISTS races with itself on PostgreSQL. */
-// biome-ignore lint/suspicious/noExplicitAny: works on every schema
-async function withLock(db: Kysely<any>, engine: Engine, work: (locked: Kysely<any>) => Promise<void>) {
+async function withLock(db: AnyDb, engine: Engine, work: (locked: AnyDb) => Promise<void>) {
   if (engine === 'sqlite') return work(db);
   await db.connection().execute(async (connection) => {
     await sql`select pg_advisory_lock(${ADVISORY_LOCK})`.execute(connection);

@@ -57,7 +57,9 @@ export const migrations: readonly Migration[] = [
       await schema
         .createTable('api_key_secrets')
         .addColumn('hash', text(engine), (column) => column.primaryKey())
-        .addColumn('api_key_id', text(engine), (column) => column.notNull().references('api_keys.id').onDelete('cascade'))
+        .addColumn('api_key_id', text(engine), (column) =>
+          column.notNull().references('api_keys.id').onDelete('cascade'),
+        )
         .addColumn('valid_until', bigint(engine))
         .addColumn('created_at', bigint(engine), (column) => column.notNull())
         .execute();

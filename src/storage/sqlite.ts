@@ -1,5 +1,12 @@
 import { Database } from 'bun:sqlite';
-import { CompiledQuery, type DatabaseConnection, type Driver, SqliteDialect, type SqliteDialectConfig, SqliteDriver } from 'kysely';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  SqliteDialect,
+  type SqliteDialectConfig,
+  SqliteDriver,
+} from 'kysely';
 
 export interface SqliteOptions {
   /** `full` survives a power cut at every commit; `normal` may lose the last moments then, never after a mere crash. */

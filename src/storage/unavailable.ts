@@ -4,14 +4,17 @@ import { GatewayError } from '../core/errors.ts';
 const SQLITE_AWAY = /^SQLITE_(BUSY|IOERR|FULL|CANTOPEN|READONLY|NOTADB|PROTOCOL)/;
 const POSTGRES_AWAY = /^(08|53|57P|58)/;
 const SOCKET_AWAY = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ERR_SOCKET)/;
-const PG_CLIENT_AWAY = /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|not queryable|the database system is/;
+const PG_CLIENT_AWAY =
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|not queryable|the database system is/;
 
 /** Whether an error means "the store is away" and not "the query is wrong". */
 export function isStoreAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isStoreAway);
   if (!(error instanceof Error)) return false;
   const code = String((error as { code?: unknown }).code ?? '');
-  return SQLITE_AWAY.test(code) || POSTGRES_AWAY.test(code) || SOCKET_AWAY.test(code) || PG_CLIENT_AWAY.test(error.message);
+  return (
+    SQLITE_AWAY.test(code) || POSTGRES_AWAY.test(code) || SOCKET_AWAY.test(code) || PG_CLIENT_AWAY.test(error.message)
+  );
 }
 
 /** Turns a store that is away into `store_unavailable` wherever it is noticed, so that callers answer 503 by themselves. */

@@ -28,6 +28,7 @@ const claude = (input: number, output: number): Price => ({
  * that is missing here has no cost instead of a wrong one. An operator's own prices can be laid over this table later.
  */
 const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
+  __proto__: null as never,
   openai: {
     'gpt-6.1-sol': price(2, 10, 0.1),
     'gpt-6-sol': price(2, 10, 0.2),
@@ -111,6 +112,7 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
 
 /** Whose price list a provider's models are on. Resellers charge the maker's list price. */
 const LISTS: Readonly<Record<string, readonly string[]>> = {
+  __proto__: null as never,
   'azure-openai': ['openai'],
   google: ['gemini'],
   'vertex-ai': ['gemini', 'anthropic'],

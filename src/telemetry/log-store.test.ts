@@ -1,0 +1,302 @@
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Client } from 'pg';
+import { positionOf } from './log-query.ts';
+import { LOG_COLUMNS } from './log-schema.ts';
+import { type LogStore, type LogTarget, openLogStore } from './log-store.ts';
+import { ask, batchOf, packed, row, temporaryFolder } from './test-log.ts';
+import { startPostgres, type TestPostgres } from './test-postgres.ts';
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 60_000);
+afterAll(() => postgres.remove());
+
+const sqliteTarget = async (): Promise<LogTarget> => ({ engine: 'sqlite', file: join(temporaryFolder(), 'logs.db') });
+const postgresTarget = async (): Promise<LogTarget> => ({ engine: 'postgres', url: await postgres.database() });
+
+logStoreContract('SQLite', sqliteTarget);
+logStoreContract('PostgreSQL', postgresTarget);
+
+function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
+  describe(`the log store on ${name}`, () => {
+    let target: LogTarget;
+    let store: LogStore;
+    let reader: LogStore;
+    const idsOf = async (over = {}) => (await reader.list(ask(over))).data.map((record) => record.id);
+    let workspaces = 0;
+    /** Tests share the tables; each has a workspace of its own. */
+    const newWorkspace = () => `workspace-${++workspaces}`;
+
+    beforeAll(async () => {
+      target = await newTarget();
+      store = await openLogStore(target, 'writer');
+      reader = await openLogStore(target, 'reader');
+    });
+    afterAll(async () => {
+      await reader.close();
+      await store.close();
+    });
+
+    test('a record comes back as it went in', async () => {
+      const workspaceId = newWorkspace();
+      const record = row({ workspace_id: workspaceId, is_stream: true, metadata: '{"team":"blue"}', user_id: 'u' });
+      await store.insert(batchOf(record));
+      const page = await reader.list(ask({ workspaceId }));
+      expect(page).toEqual({ object: 'list', data: [{ ...record, metadata: { team: 'blue' } }], has_more: false });
+      expect(Object.keys(record).sort()).toEqual([...LOG_COLUMNS].sort());
+    });
+
+    test('a batch that is sent again changes nothing', async () => {
+      const workspaceId = newWorkspace();
+      const batch = batchOf(
+        ...Array.from({ length: 40 }, () => row({ workspace_id: workspaceId, metadata: '{"a":"b"}' })),
+      );
+      const withBodies = { ...batch, bodies: batch.rows.map(() => packed({ request: 'x' })) };
+      await store.insert(withBodies);
+      await store.insert(withBodies);
+      expect((await idsOf({ workspaceId })).length).toBe(40);
+      expect((await idsOf({ workspaceId, metadata: { a: 'b' } })).length).toBe(40);
+    });
+
+    test('pages run newest first, over equal times too, and meet every record once', async () => {
+      const workspaceId = newWorkspace();
+      const rows = Array.from({ length: 57 }, (_, index) =>
+        row({ workspace_id: workspaceId, created_at: 1_000 + Math.floor(index / 20), metadata: '{"k":"v"}' }),
+      );
+      await store.insert(batchOf(...rows));
+      const expected = rows
+        .toSorted((one, other) => other.created_at - one.created_at || (one.id < other.id ? 1 : -1))
+        .map(({ id }) => id);
+      for (const filter of [{}, { model: 'gpt-4o' }, { metadata: { k: 'v' } }]) {
+        const seen: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await reader.list(
+            ask({ workspaceId, limit: 10, ...filter, after: cursor ? positionOf(cursor)! : undefined }),
+          );
+          expect(page.has_more).toBe(page.next_cursor !== undefined);
+          seen.push(...page.data.map(({ id }) => id));
+          cursor = page.next_cursor;
+        } while (cursor);
+        expect(seen).toEqual(expected);
+      }
+    });
+
+    test('every filter selects what it says', async () => {
+      const workspaceId = newWorkspace();
+      const plain = row({ workspace_id: workspaceId, created_at: 5_000 });
+      const other = row({
+        workspace_id: workspaceId,
+        created_at: 9_000,
+        status: 429,
+        failed_by: 'provider',
+        provider: 'anthropic',
+        model: 'claude',
+        virtual_key: 'mine',
+        api_key_id: 'key-2',
+        user_id: 'user-2',
+        trace_id: 'trace-2',
+        path: '/v1/messages_%',
+        is_stream: true,
+        metadata: '{"team":"blue","env":"it\'s"}',
+      });
+      await store.insert(batchOf(plain, other));
+      for (const filter of [
+        { status: 429 },
+        { failedBy: 'provider' as const },
+        { provider: 'anthropic' },
+        { model: 'claude' },
+        { virtualKey: 'mine' },
+        { apiKeyId: 'key-2' },
+        { userId: 'user-2' },
+        { traceId: 'trace-2' },
+        { pathPrefix: '/v1/messages_%' },
+        { isStream: true },
+        { metadata: { team: 'blue' } },
+        { metadata: { team: 'blue', env: "it's" } },
+        { metadata: { team: 'blue' }, model: 'claude' },
+        { startTime: 9_000 },
+        { startTime: 6_000, endTime: 9_001 },
+      ]) {
+        expect(await idsOf({ workspaceId, ...filter })).toEqual([other.id]);
+      }
+      expect(await idsOf({ workspaceId, status: 200 })).toEqual([plain.id]);
+      expect(await idsOf({ workspaceId, isStream: false })).toEqual([plain.id]);
+      expect(await idsOf({ workspaceId, endTime: 9_000 })).toEqual([plain.id]);
+      expect(await idsOf({ workspaceId, pathPrefix: '/v1/chat' })).toEqual([plain.id]);
+      expect(await idsOf({ workspaceId, metadata: { team: 'red' } })).toEqual([]);
+      expect(await idsOf({ workspaceId, metadata: { team: 'blue', env: 'x' } })).toEqual([]);
+    });
+
+    test('a caller sees one workspace, or all of its own organisation, merged by time', async () => {
+      const [one, two, foreign] = [newWorkspace(), newWorkspace(), newWorkspace()];
+      const organisation = Bun.randomUUIDv7();
+      const mine = Array.from({ length: 12 }, (_, index) =>
+        row({ organisation_id: organisation, workspace_id: [one, two, null][index % 3], created_at: 1_000 + index }),
+      );
+      await store.insert(
+        batchOf(...mine, row({ organisation_id: 'elsewhere', workspace_id: foreign, created_at: 1_005 })),
+      );
+      const newest = mine.toReversed().map(({ id }) => id);
+      expect(await idsOf({ organisationId: organisation, workspaceId: null })).toEqual(newest);
+      const page = await reader.list(ask({ organisationId: organisation, workspaceId: null, limit: 5 }));
+      expect(page.data.map(({ id }) => id)).toEqual(newest.slice(0, 5));
+      expect(
+        await idsOf({
+          organisationId: organisation,
+          workspaceId: null,
+          limit: 7,
+          after: positionOf(page.next_cursor!)!,
+        }),
+      ).toEqual(newest.slice(5));
+      expect((await idsOf({ organisationId: organisation, workspaceId: one })).length).toBe(4);
+      expect(await idsOf({ organisationId: organisation, workspaceId: foreign })).toEqual([]);
+    });
+
+    test('one entry comes with its bodies, decoded where that is possible', async () => {
+      const workspaceId = newWorkspace();
+      const rows = Array.from({ length: 4 }, () => row({ workspace_id: workspaceId }));
+      await store.insert({
+        rows,
+        bodies: [
+          packed({
+            request: '{"q":"ä"}',
+            response: gzipSync('{"a":1}'),
+            responseHeaders: { 'content-encoding': 'gzip' },
+          }),
+          packed({ response: Uint8Array.of(0xff, 0xfe, 0x00) }),
+          packed({ response: Buffer.from('grün').subarray(0, 3), truncated: true }),
+          null,
+        ],
+      });
+      const read = (index: number) => reader.read(ask({ workspaceId }), rows[index]!.id);
+      expect(await read(0)).toMatchObject({
+        id: rows[0]!.id,
+        request: {
+          headers: { 'content-type': 'application/json' },
+          body: '{"q":"ä"}',
+          encoding: 'utf8',
+          truncated: false,
+        },
+        response: { body: '{"a":1}', encoding: 'utf8' },
+      });
+      expect(await read(1)).toMatchObject({ request: { body: null }, response: { body: '//4A', encoding: 'base64' } });
+      expect(await read(2)).toMatchObject({ response: { body: 'gr', encoding: 'utf8', truncated: true } });
+      expect(await read(3)).toMatchObject({ request: null, response: null });
+    });
+
+    test('a missing entry, a foreign workspace and a foreign organisation are the same: nothing', async () => {
+      const workspaceId = newWorkspace();
+      const record = row({ workspace_id: workspaceId });
+      await store.insert(batchOf(record));
+      expect(await reader.read(ask({ workspaceId }), 'missing')).toBeNull();
+      expect(await reader.read(ask({ workspaceId: 'another' }), record.id)).toBeNull();
+      expect(await reader.read({ organisationId: 'another', workspaceId: null }, record.id)).toBeNull();
+      expect(await reader.read({ organisationId: 'org', workspaceId: null }, record.id)).toMatchObject({
+        id: record.id,
+      });
+    });
+
+    test('characters that a database cannot hold do not keep a record out', async () => {
+      const workspaceId = newWorkspace();
+      const metadata = JSON.stringify({ nul: 'a\0b', half: '\ud800', slash: '\\u0000' });
+      const record = row({ workspace_id: workspaceId, model: 'x\0y\ud800z', path: '/v1/"\\u0000', metadata });
+      await store.insert(batchOf(record));
+      expect(await idsOf({ workspaceId, metadata: { nul: 'a\uFFFDb' } })).toEqual([record.id]);
+      expect(await idsOf({ workspaceId, metadata: { slash: '\\u0000' } })).toEqual([record.id]);
+      expect(await store.prune(record.created_at + 1, 100_000)).toBeGreaterThan(0);
+    });
+
+    test('retention deletes what is older, a bounded number at a time, with bodies and labels', async () => {
+      await store.prune(Number.MAX_SAFE_INTEGER, 100_000);
+      const [one, two] = [newWorkspace(), newWorkspace()];
+      const rows = Array.from({ length: 30 }, (_, index) =>
+        row({ workspace_id: [one, two, null][index % 3], created_at: index, metadata: '{"k":"v"}' }),
+      );
+      await store.insert({ rows, bodies: rows.map(() => packed({ request: 'x' })) });
+      expect(await store.prune(20, 15)).toBe(15);
+      expect(await store.prune(20, 15)).toBe(5);
+      expect(await store.prune(20, 15)).toBe(0);
+      const left = rows.slice(20).map(({ id }) => id);
+      expect((await idsOf({ workspaceId: null })).toSorted()).toEqual(left.toSorted());
+      expect((await idsOf({ workspaceId: null, metadata: { k: 'v' } })).toSorted()).toEqual(left.toSorted());
+      expect(await reader.read(ask({ workspaceId: null }), rows[0]!.id)).toBeNull();
+      expect(await countOf(target, 'request_log_bodies')).toBe(10);
+      expect(await countOf(target, 'request_log_labels')).toBe(10);
+    });
+
+    test('a schema that is there already is left alone', async () => {
+      const again = await openLogStore(target, 'writer');
+      await again.ping();
+      await again.close();
+    });
+  });
+}
+
+async function countOf(target: LogTarget, table: string): Promise<number> {
+  const text = `select count(*) as total from ${table}`;
+  if (target.engine === 'sqlite') return (new Database(target.file).query(text).get() as { total: number }).total;
+  const client = new Client({ connectionString: target.url });
+  await client.connect();
+  const { rows } = await client.query(text);
+  await client.end();
+  return Number(rows[0].total);
+}
+
+const selective: [filter: string, index: string][] = [
+  ["model = 'rare'", 'request_logs_by_model'],
+  ["provider = 'rare'", 'request_logs_by_provider'],
+  ["virtual_key = 'rare'", 'request_logs_by_virtual_key'],
+  ["api_key_id = 'rare'", 'request_logs_by_api_key_id'],
+  ["user_id = 'rare'", 'request_logs_by_user_id'],
+  ["failed_by = 'gateway'", 'request_logs_by_failed_by'],
+  ['status = 418 and status >= 400', 'request_logs_by_status'],
+  ["trace_id = 'rare'", 'request_logs_by_trace'],
+  ["(created_at, id) < (1700000000500, 'x')", 'request_logs_by_time'],
+];
+const question = (filter: string) =>
+  `select * from request_logs where workspace_id = 'workspace' and organisation_id = 'org' and ${filter} order by created_at desc, id desc limit 101`;
+
+async function fill(store: LogStore) {
+  for (let at = 0; at < 20; at++) {
+    await store.insert(
+      batchOf(
+        ...Array.from({ length: 256 }, (_, index) =>
+          row({ created_at: 1_700_000_000_000 + at * 256 + index, trace_id: `${at}-${index}` }),
+        ),
+      ),
+    );
+  }
+}
+
+test('SQLite finds rare values and pages by an index', async () => {
+  const file = join(temporaryFolder(), 'logs.db');
+  const store = await openLogStore({ engine: 'sqlite', file }, 'writer');
+  await fill(store);
+  await store.close();
+  const database = new Database(file);
+  for (const [filter, index] of selective) {
+    const plan = database.query(`explain query plan ${question(filter)}`).all() as { detail: string }[];
+    expect(plan[0]!.detail).toContain(index);
+  }
+  database.close();
+});
+
+test('PostgreSQL finds rare values and pages by an index', async () => {
+  const url = await postgres.database();
+  const store = await openLogStore({ engine: 'postgres', url }, 'writer');
+  await fill(store);
+  await store.close();
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query('analyze');
+  for (const [filter, index] of selective) {
+    const { rows } = await client.query(`explain ${question(filter)}`);
+    expect(rows.map((line) => line['QUERY PLAN']).join('\n')).toContain(index);
+  }
+  await client.end();
+});

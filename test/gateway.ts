@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSimulator, type Simulator } from '../simulator/simulator.ts';
+import { readSettings } from '../src/settings.ts';
+import { start } from '../src/start.ts';
+import { createDatabase } from './postgres.ts';
+
+export const ADMIN_KEY = 'gw-admin-key-for-tests-only';
+const ENCRYPTION_KEY = Buffer.alloc(32, 1).toString('base64');
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was answered
+  readonly json: any;
+}
+
+interface CallOptions {
+  readonly key?: string | null;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** A client that speaks as the admin unless told otherwise. Objects are sent as JSON, everything else as it is. */
+export function client(url: string) {
+  const call = async (
+    method: string,
+    path: string,
+    { key = ADMIN_KEY, headers = {}, body }: CallOptions = {},
+  ): Promise<Reply> => {
+    const isJson =
+      body !== null && typeof body === 'object' && !(body instanceof Uint8Array) && !(body instanceof FormData);
+    const response = await fetch(url + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(key !== null && { 'x-gateway-api-key': key }),
+        ...(isJson && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: isJson ? JSON.stringify(body) : (body as RequestInit['body']),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parsed(text) };
+  };
+  return {
+    call,
+    get: (path: string, options?: CallOptions) => call('GET', path, options),
+    post: (path: string, body?: unknown, options?: CallOptions) => call('POST', path, { body, ...options }),
+    put: (path: string, body?: unknown, options?: CallOptions) => call('PUT', path, { body, ...options }),
+    delete: (path: string, options?: CallOptions) => call('DELETE', path, options),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The simulator as a provider on a socket of its own. */
+export function startProvider(): { url: string; simulator: Simulator; stop(): void } {
+  const simulator = createSimulator();
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    idleTimeout: 0,
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    fetch: (request) => simulator.simulate(request),
+  });
+  return { url: `http://127.0.0.1:${server.port}/v1`, simulator, stop: () => server.stop(true) };
+}
+
+export interface StartOptions {
+  readonly engine?: 'sqlite' | 'postgres';
+  readonly environment?: Record<string, string>;
+  readonly databaseUrl?: string;
+}
+
+/** The real gateway on a free port, with an empty store of its own and a simulated provider behind a virtual key `sim`. */
+export async function startGateway({ engine = 'sqlite', environment = {}, databaseUrl }: StartOptions = {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  const provider = startProvider();
+  const settings = readSettings({
+    PORT: '0',
+    GATEWAY_DATA_DIR: dataDir,
+    GATEWAY_ADMIN_KEY: ADMIN_KEY,
+    GATEWAY_ENCRYPTION_KEY: ENCRYPTION_KEY,
+    GATEWAY_SHUTDOWN_SECONDS: '1',
+    TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
+    ...(engine === 'postgres' && { DATABASE_URL: databaseUrl ?? (await createDatabase()) }),
+    ...environment,
+  });
+  const gateway = await start(settings, { logWorker: new URL('../src/telemetry/log-worker.ts', import.meta.url) });
+  const { url } = gateway.server;
+  const api = client(url);
+
+  const made = async (path: string, body: Record<string, unknown>) => {
+    const reply = await api.post(path, body);
+    if (reply.status !== 200) throw new Error(`${path} answered ${reply.status}: ${reply.text}`);
+    return reply.json;
+  };
+  const given = {
+    workspace: (body: Record<string, unknown> = {}) => made('/v1/admin/workspaces', { name: 'Another', ...body }),
+    apiKey: (body: Record<string, unknown> = {}) => made('/v1/api-keys', { name: 'test', ...body }),
+    virtualKey: (body: Record<string, unknown> = {}) =>
+      made('/v1/virtual-keys', {
+        name: 'test',
+        provider: 'openai',
+        key: 'sk-test-credential',
+        custom_host: provider.url,
+        ...body,
+      }),
+  };
+  await given.virtualKey({ name: 'sim', slug: 'sim' });
+
+  /** The log entry of a reply, once it is there. */
+  const logOf = async (reply: { headers: Headers }) => {
+    const id = reply.headers.get('x-gateway-request-id');
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const found = await api.get(`/v1/logs/${id}`);
+      if (found.status === 200) return found.json;
+      await Bun.sleep(20);
+    }
+    throw new Error(`no log entry ${id}`);
+  };
+
+  return {
+    url,
+    dataDir,
+    api,
+    given,
+    provider,
+    logOf,
+    stop: async () => {
+      await gateway.stop();
+      provider.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>;

@@ -1,0 +1,62 @@
+import { sharedUrlVariable, startPostgres } from './postgres.ts';
+
+/**
+ * `npm test`: types, lint, then every test on SQLite and PostgreSQL; `--long` runs the soaks instead. Ends with one line,
+ * `N passed, N failed`, and a failing exit code when anything failed.
+ */
+const isLong = process.argv.includes('--long');
+const root = new URL('..', import.meta.url).pathname;
+const bun = process.execPath;
+let passed = 0;
+let failed = 0;
+
+async function step(name: string, command: string[], environment: Record<string, string> = {}): Promise<string> {
+  const started = Date.now();
+  console.log(`\n── ${name}`);
+  const child = Bun.spawn(command, {
+    cwd: root,
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: { ...process.env, ...environment },
+  });
+  const [output] = await Promise.all([collect(child.stdout), collect(child.stderr)]).then((texts) => [texts.join('')]);
+  const isGood = (await child.exited) === 0;
+  console.log(`── ${name}: ${isGood ? 'ok' : 'FAILED'} in ${((Date.now() - started) / 1000).toFixed(1)} s`);
+  if (/\d+ pass\b/.test(output!)) {
+    passed += Number(/(\d+) pass\b/.exec(output!)?.[1] ?? 0);
+    const faults = Number(/(\d+) fail\b/.exec(output!)?.[1] ?? 0) + Number(/(\d+) errors?\b/.exec(output!)?.[1] ?? 0);
+    failed += isGood ? 0 : Math.max(1, faults);
+  } else if (isGood) passed++;
+  else failed++;
+  return output!;
+}
+
+async function collect(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+    process.stdout.write(chunk);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+const tool = (name: string) => [bun, 'x', '--bun', '--no-install', name];
+
+if (!isLong) {
+  await step('types', [...tool('tsc'), '--noEmit']);
+  await step('lint and format', [...tool('biome'), 'check', '.']);
+}
+const postgres = await startPostgres();
+try {
+  const environment = { [sharedUrlVariable]: postgres.url, BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' };
+  const where = isLong
+    ? ['test/long/']
+    : ['src/', 'simulator/', 'bench/', 'test/front-door/', 'test/shelves.test.ts', 'test/docs.test.ts'];
+  const options = isLong ? ['--timeout=600000'] : ['--parallel=2', '--timeout=30000'];
+  await step(isLong ? 'long tests' : 'tests', [bun, 'test', ...options, ...where], environment);
+} finally {
+  await postgres.remove();
+}
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,63 @@
+import { expect, test } from 'bun:test';
+import { dirname, join, relative } from 'node:path';
+import { Glob } from 'bun';
+
+/** A file imports from lower shelves or its own folder: never upward, never from a neighbour. */
+const shelves: readonly (readonly string[])[] = [
+  ['core'],
+  ['dialects', 'storage', 'http', 'crypto'],
+  ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files', 'work'],
+  ['relay'],
+  ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
+  ['', 'cli'],
+];
+const source = join(import.meta.dir, '..', 'src');
+const shelfOf = (folder: string) => shelves.findIndex((shelf) => shelf.includes(folder));
+const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '');
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)|(?:^|\n)\s*import\s+'(\.[^']+)'/g;
+
+export function faultsOf(file: string, text: string): string[] {
+  const faults: string[] = [];
+  const from = folderOf(file);
+  for (const match of text.matchAll(IMPORT)) {
+    const target = relative(source, join(source, dirname(file), (match[1] ?? match[2] ?? match[3])!));
+    // The simulator is a provider that happens to live here, and package.json is data.
+    if (target.startsWith('..')) {
+      if (shelfOf(from) !== shelves.length - 1) faults.push(`${file} imports ${target}, which lies outside src`);
+      continue;
+    }
+    const to = folderOf(target);
+    if (to === from) continue;
+    if (shelfOf(to) < 0) faults.push(`${file} imports ${target}, whose folder stands on no shelf`);
+    else if (shelfOf(to) > shelfOf(from)) faults.push(`${file} imports ${target} from a shelf above`);
+    else if (shelfOf(to) === shelfOf(from) && shelfOf(to) !== shelves.length - 1)
+      faults.push(`${file} imports ${target} from a neighbour`);
+    const isRoutes = /(^|\/)routes\.ts$/.test(target) && target !== 'routes.ts';
+    if (isRoutes && file !== 'routes.ts') faults.push(`${file} imports ${target}; only src/routes.ts may`);
+  }
+  return faults;
+}
+
+test('imports go down the shelves', async () => {
+  const files = [...new Glob('**/*.ts').scanSync(source)].filter((file) => !file.endsWith('.test.ts'));
+  expect(files.length).toBeGreaterThan(50);
+  const faults: string[] = [];
+  for (const file of files) {
+    if (shelfOf(folderOf(file)) < 0) faults.push(`${file} stands on no shelf`);
+    faults.push(...faultsOf(file, await Bun.file(join(source, file)).text()));
+  }
+  expect(faults).toEqual([]);
+});
+
+test('an import that goes up, sideways or out is seen', () => {
+  expect(faultsOf('core/ids.ts', "import { x } from '../http/reply.ts';")).toEqual([
+    'core/ids.ts imports http/reply.ts from a shelf above',
+  ]);
+  expect(faultsOf('auth/api-keys.ts', "import type { x } from '../providers/provider.ts';")).toHaveLength(1);
+  expect(faultsOf('relay/relay.ts', "import {\n  x,\n} from '../admin/schemas.ts';")).toHaveLength(1);
+  expect(faultsOf('relay/relay.ts', "const x = await import('../main.ts');")).toHaveLength(1);
+  expect(faultsOf('relay/relay.ts', "import { x } from '../../simulator/simulator.ts';")).toHaveLength(1);
+  expect(faultsOf('app.ts', "import { x } from './telemetry/routes.ts';")).toHaveLength(1);
+  expect(faultsOf('relay/relay.ts', "import { x } from '../auth/api-keys.ts';")).toEqual([]);
+});
