@@ -7,6 +7,7 @@ import { GatewayError } from './core/errors.ts';
 import { createSealer } from './crypto/seal.ts';
 import { createEgressPolicy } from './http/egress.ts';
 import { replyWithError } from './http/reply.ts';
+import type { Route } from './http/route.ts';
 import { listen, type Server } from './http/server.ts';
 import { createUpstream } from './http/upstream.ts';
 import type { Settings } from './settings.ts';
@@ -18,6 +19,7 @@ import { version } from './version.ts';
 
 export interface Gateway {
   readonly server: Server;
+  readonly routes: readonly Route[];
   readonly adminKey: AdminKey | null;
   /** Lets open requests finish, flushes the log, closes the store. */
   stop(): Promise<{ cut: number }>;
@@ -56,7 +58,7 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   });
   const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
   const { simulate } = createSimulator();
-  const { answer } = createApp({
+  const { answer, routes } = createApp({
     settings,
     store,
     sealer,
@@ -75,6 +77,7 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   });
   return {
     server,
+    routes,
     adminKey,
     stop: async () => {
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);

@@ -61,8 +61,9 @@ function skipValue(bytes: Uint8Array, from: number): number {
 /**
  * Finds the top-level members of that name without parsing the rest, so that an edit can replace their bytes and leave
  * every other byte (big integers, duplicate keys, spacing) as it was. Bytes that are no JSON object have no members.
+ * The name is plain ASCII.
  */
-export function findMembers(bytes: Uint8Array, name: string): Member[] {
+export function findMembers(bytes: Uint8Array, name: string, atMost = Number.POSITIVE_INFINITY): Member[] {
   const wanted = JSON.stringify(name);
   const members: Member[] = [];
   let at = skipSpace(bytes, 0);
@@ -75,7 +76,7 @@ export function findMembers(bytes: Uint8Array, name: string): Member[] {
     if (bytes[at] !== COLON) return members;
     const start = skipSpace(bytes, at + 1);
     const end = skipValue(bytes, start);
-    if (isWanted) members.push({ start, end });
+    if (isWanted && members.push({ start, end }) >= atMost) return members;
     at = skipSpace(bytes, end);
     if (bytes[at] !== COMMA) return members;
     at = skipSpace(bytes, at + 1);
@@ -84,12 +85,20 @@ export function findMembers(bytes: Uint8Array, name: string): Member[] {
 }
 
 function keyMatches(bytes: Uint8Array, start: number, end: number, name: string, wanted: string): boolean {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (!view.subarray(start, end).includes(BACKSLASH)) return view.toString('utf8', start, end) === wanted;
+  let matches = end - start === wanted.length;
+  for (let index = start; index < end; index++) {
+    const byte = bytes[index];
+    if (byte === BACKSLASH) return decodedKey(bytes, start, end) === name;
+    if (byte !== wanted.charCodeAt(index - start)) matches = false;
+  }
+  return matches;
+}
+
+function decodedKey(bytes: Uint8Array, start: number, end: number): unknown {
   try {
-    return JSON.parse(view.toString('utf8', start, end)) === name;
+    return JSON.parse(new TextDecoder().decode(bytes.subarray(start, end)));
   } catch {
-    return false;
+    return undefined;
   }
 }
 

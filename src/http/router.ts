@@ -21,12 +21,17 @@ const smartRouter = () => new SmartRouter<Route>({ routers: [new RegExpRouter(),
 export function createRouter(routes: readonly Route[]) {
   const byMethod = smartRouter();
   const claimed = smartRouter();
+  const claimedAreas = new Set<string>();
   for (const route of routes) {
     byMethod.add(route.method, route.path, route);
-    if (!route.path.endsWith('*')) claimed.add(EVERY_METHOD, route.path, route);
+    if (route.path.endsWith('*')) continue;
+    claimed.add(EVERY_METHOD, route.path, route);
+    claimedAreas.add(areaOf(route.path));
   }
 
   const allowedMethods = (path: string): Method[] => {
+    // Most calls are for a provider: those are told apart by a look at one segment.
+    if (!claimedAreas.has(areaOf(path))) return [];
     const methods = claimed.match(EVERY_METHOD, path)[0].map(([route]) => route.method);
     if (methods.includes('GET') && !methods.includes('HEAD')) methods.push('HEAD');
     return [...new Set(methods)];
@@ -47,6 +52,12 @@ export function createRouter(routes: readonly Route[]) {
     }
     return found ?? fail('route_not_found', method, path);
   };
+}
+
+/** `/v1/api-keys/x` → `/v1/api-keys`. */
+function areaOf(path: string): string {
+  const end = path.indexOf('/', path.startsWith('/v1/') ? 4 : 1);
+  return end < 0 ? path : path.slice(0, end);
 }
 
 function first(router: ReturnType<typeof smartRouter>, method: string, path: string): Match | null {

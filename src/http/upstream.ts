@@ -4,9 +4,9 @@ import type { Destination, EgressPolicy } from './egress.ts';
 /** How long each part of an exchange may take, in milliseconds; 0 means without limit. */
 export interface Timeouts {
   readonly connectMs: number;
-  /** From sending until the answer's headers. */
+  /** Until the answer's headers, from the last piece of the request that the provider took. */
   readonly firstByteMs: number;
-  /** Between two pieces of the answer's body. */
+  /** Between two pieces of the answer's body; time in which nobody asks for the next piece does not count. */
   readonly idleMs: number;
   readonly totalMs: number;
 }
@@ -197,7 +197,7 @@ class Exchange {
       response = await fetch(url, {
         method,
         headers,
-        body: body as RequestInit['body'],
+        body: (body instanceof ReadableStream ? this.#watched(body) : body) as RequestInit['body'],
         signal: this.#abort.signal,
         redirect: 'manual',
         decompress: false,
@@ -216,8 +216,30 @@ class Exchange {
     }
     this.#phase = 'body';
     this.#probeAt = Number.POSITIVE_INFINITY;
-    this.#touch();
+    this.#deadline = Number.POSITIVE_INFINITY;
     return this.#incoming(response);
+  }
+
+  /** An upload may take longer than any answer: the limit runs only while the provider has the next move. */
+  #watched(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = body.getReader();
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          this.#allow('first byte', 0);
+          try {
+            const { value } = await reader.read();
+            this.#allow('first byte', this.#outgoing.timeouts.firstByteMs);
+            if (value) controller.enqueue(value);
+            else controller.close();
+          } catch (error) {
+            controller.error(error);
+          }
+        },
+        cancel: (reason) => reader.cancel(reason),
+      },
+      { highWaterMark: 0 },
+    );
   }
 
   #incoming(response: Response): Incoming {
@@ -243,16 +265,18 @@ class Exchange {
             return null;
           }
           reader ??= response.body.getReader();
+          this.#allow('body', this.#outgoing.timeouts.idleMs);
           const { value } = await reader.read();
+          this.#allow('body', 0);
           if (!value) {
             this.#end();
             return null;
           }
-          this.#touch();
           return value;
         }),
       bytes: () =>
         guarded(async () => {
+          this.#allow('body', this.#outgoing.timeouts.idleMs);
           const bytes = await response.bytes();
           this.#end();
           return bytes;
@@ -277,11 +301,12 @@ class Exchange {
     this.#probeAt = Number.POSITIVE_INFINITY;
     const { connectMs } = this.#outgoing.timeouts;
     const { hostname, port, protocol } = new URL(this.#destination.origin);
-    const unreachable = (why: string) => {
-      if (this.#phase === 'first byte') {
-        this.#stop(new UpstreamFailure({ host: this.#host, phase: 'connect', kind: 'unreachable', sent: 'no', why }));
-      }
+    const fails = (kind: 'unreachable' | 'timeout', why: string) => {
+      if (this.#phase !== 'first byte') return;
+      const facts = { host: this.#host, phase: 'connect', sent: 'no', limitMs: connectMs } as const;
+      this.#stop(new UpstreamFailure({ ...facts, kind, why }));
     };
+    const unreachable = (why: string) => fails('unreachable', why);
     let isSettled = false;
     const settle = (work: () => void) => {
       if (isSettled) return;
@@ -289,7 +314,10 @@ class Exchange {
       clearTimeout(timer);
       work();
     };
-    const timer = setTimeout(() => settle(() => unreachable(`no connection within ${connectMs} ms`)), connectMs / 2);
+    const timer = setTimeout(
+      () => settle(() => fails('timeout', `no connection within ${connectMs} ms`)),
+      connectMs / 2,
+    );
     Bun.connect({
       hostname: hostname.replace(/^\[|\]$/g, ''),
       port: Number(port) || (protocol === 'https:' ? 443 : 80),
@@ -315,9 +343,11 @@ class Exchange {
     });
   }
 
-  #touch() {
-    const { idleMs } = this.#outgoing.timeouts;
-    this.#deadline = idleMs > 0 ? performance.now() + idleMs : Number.POSITIVE_INFINITY;
+  /** Gives the current phase so much time from now; 0: all the time there is. */
+  #allow(phase: Phase, limitMs: number) {
+    // A provider may answer while it is still being sent to.
+    if (phase !== this.#phase) return;
+    this.#deadline = limitMs > 0 ? performance.now() + limitMs : Number.POSITIVE_INFINITY;
   }
 
   #stop(failure: UpstreamFailure) {
@@ -339,7 +369,9 @@ const NEVER_SENT =
   /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EADDRNOTAVAIL|DNS)/;
 const TLS_REFUSED = /CERT|TLS|SSL|SIGNATURE|UNABLE_TO|SELF_SIGNED/i;
 
-function classify(error: unknown, host: string): UpstreamFailure {
+function classify(error: unknown, host: string): UpstreamFailure | GatewayError {
+  // What the request's own body failed with comes out of fetch as it is.
+  if (error instanceof GatewayError) return error;
   const code = String((error as { code?: unknown })?.code ?? '');
   if (NEVER_SENT.test(code)) {
     return new UpstreamFailure({

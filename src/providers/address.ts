@@ -16,9 +16,22 @@ export function upstreamUrl(
   search: string,
 ): string {
   refuseDetours(path, search);
-  const base = customHost ? address('custom_host', customHost) : ownBase(provider, options, path);
+  const base = customHost ? customBase(customHost) : ownBase(provider, options, path);
   const tail = withoutVersionOf(base, path) + search;
   return base + (provider.rewrite ? provider.rewrite(tail, options) : tail);
+}
+
+/** Hosts that were checked before; a URL is too dear to be built for every call. */
+const customBases = new Map<string, string>();
+
+function customBase(customHost: string): string {
+  let base = customBases.get(customHost);
+  if (base === undefined) {
+    base = address('custom_host', customHost);
+    if (customBases.size >= 1_000) customBases.clear();
+    customBases.set(customHost, base);
+  }
+  return base;
 }
 
 function ownBase(provider: Provider, options: ProviderOptions, path: string): string {

@@ -35,8 +35,8 @@ export const none: Authorize = () => {};
 export const withOptionHeaders =
   (authorize: Authorize, names: Readonly<Record<string, string>>): Authorize =>
   (call) => {
-    for (const [name, option] of Object.entries(names)) {
-      const value = optional(call.options, option, printable);
+    for (const name in names) {
+      const value = optional(call.options, names[name]!, printable);
       if (value !== undefined) call.headers.set(name, value);
     }
     return authorize(call);

@@ -1,4 +1,4 @@
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, splice } from '../core/json-bytes.ts';
 import { splitModel } from '../routing/select.ts';
 
@@ -36,7 +36,9 @@ export async function openBody(request: Request, maxBytes: number): Promise<Open
   if (declared > maxBytes) fail('body_too_large', maxBytes);
   if (declared <= WHOLE_BELOW) return { head: await whole(request), rest: null };
   if (!isJson(request.headers)) return { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> };
-  return peek(request.body as ReadableStream<Uint8Array>);
+  const opening = await peek(request.body as ReadableStream<Uint8Array>);
+  if (opening.head.byteLength > maxBytes) fail('body_too_large', maxBytes);
+  return opening;
 }
 
 async function whole(request: Request): Promise<Uint8Array> {
@@ -79,9 +81,9 @@ export function takeModelSlug(head: Uint8Array): { slug: string; head: Uint8Arra
   return null;
 }
 
-/** The model a JSON body names, when it stands in what was read. */
+/** The model a JSON body names, when it stands in what was read; for the log, so the first will do. */
 export function modelOf(head: Uint8Array): string | null {
-  const member = findMembers(head, 'model').at(-1);
+  const [member] = findMembers(head, 'model', 1);
   return member ? stringAt(head, member) : null;
 }
 
@@ -124,7 +126,7 @@ async function collect(
   return Buffer.concat(pieces);
 }
 
-/** Pulls from the client only as fast as the provider takes. */
+/** Pulls from the client only as fast as the provider takes. A body that ends early or grows too large cuts the provider's connection. */
 function tapped(
   head: Uint8Array,
   rest: ReadableStream<Uint8Array>,
@@ -145,12 +147,14 @@ function tapped(
           const { value } = await reader.read();
           if (!value) return controller.close();
           size += value.byteLength;
-          if (size > maxBytes) return controller.error(new Error('too large'));
+          if (size > maxBytes) {
+            void reader.cancel().catch(() => {});
+            return controller.error(new GatewayError('body_too_large', [maxBytes]));
+          }
           tap(value);
           controller.enqueue(value);
         } catch {
-          // Nothing to add: the provider's connection is cut, and the client's has ended already.
-          controller.error(new Error('the client left'));
+          controller.error(new GatewayError('body_incomplete', []));
         }
       },
       cancel: (reason) => reader.cancel(reason),

@@ -1,7 +1,7 @@
 /** Beyond the cap only the end is remembered, because that is where providers report usage. */
 export const TAIL_BYTES = 16 * 1024;
 
-/** Smaller chunks are gathered: hundreds of tiny arrays would cost more memory than their bytes. */
+/** Smaller chunks after the first are gathered: hundreds of tiny arrays would cost more memory than their bytes. */
 const GATHER_BELOW = 4 * 1024;
 const FIRST_BLOCK = 1024;
 const LARGEST_BLOCK = 16 * 1024;
@@ -11,7 +11,7 @@ const isSliver = (chunk: Uint8Array) => chunk.byteLength * 4 < chunk.buffer.byte
 
 /**
  * What the log keeps of a body while it passes by: the first `capBytes` bytes and the last few. Large chunks are kept
- * by reference and never copied on the way.
+ * by reference and never copied on the way; whoever adds a chunk does not write to it afterwards.
  */
 export class BodyCapture {
   readonly capBytes: number;
@@ -82,7 +82,11 @@ export class BodyCapture {
   #keep(chunk: Uint8Array) {
     const size = chunk.byteLength;
     this.#keptBytes += size;
-    if (size < GATHER_BELOW || isSliver(chunk)) return this.#gather(chunk);
+    const isOnly = this.#keptBytes === size;
+    if (isSliver(chunk) || (size < GATHER_BELOW && !isOnly)) {
+      this.#gather(chunk);
+      return;
+    }
     this.#sealBlock();
     this.#pieces.push(chunk);
   }

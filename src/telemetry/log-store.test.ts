@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { positionOf } from './log-query.ts';
 import { LOG_COLUMNS } from './log-schema.ts';
 import { type LogStore, type LogTarget, openLogStore } from './log-store.ts';
+import { decompress } from './packed-bodies.ts';
 import { ask, batchOf, packed, row, temporaryFolder } from './test-log.ts';
 import { startPostgres, type TestPostgres } from './test-postgres.ts';
 
@@ -168,7 +169,7 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
             response: gzipSync('{"a":1}'),
             responseHeaders: { 'content-encoding': 'gzip' },
           }),
-          packed({ response: Uint8Array.of(0xff, 0xfe, 0x00) }),
+          decompress(packed({ response: Uint8Array.of(0xff, 0xfe, 0x00) })),
           packed({ response: Buffer.from('grün').subarray(0, 3), truncated: true }),
           null,
         ],

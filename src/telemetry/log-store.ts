@@ -1,4 +1,5 @@
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
+import { existsSync } from 'node:fs';
 import { Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { type Engine, migrate } from '../storage/migrate.ts';
@@ -47,6 +48,7 @@ export function openLogStore(target: LogTarget, role: LogRole): Promise<LogStore
 async function openSqlite(file: string, role: LogRole): Promise<LogStore> {
   const { openSqliteFile, sqliteDialect } = await import('../storage/sqlite.ts');
   const options = { durability: 'normal', readonly: role === 'reader' } as const;
+  if (role === 'writer') await createWithLargePages(file);
   const db = new Kysely<LogTables>({ dialect: sqliteDialect(file, options) });
   try {
     if (role === 'reader') return new SqlLogStore(db, 'sqlite', refuseWrites, () => db.destroy());
@@ -61,6 +63,18 @@ async function openSqlite(file: string, role: LogRole): Promise<LogStore> {
     await db.destroy();
     throw error;
   }
+}
+
+/** Bodies span fewer pages then: 44 instead of 78 µs to insert 20 KB. The size is settled when the file is made. */
+const PAGE_BYTES = 16 * 1024;
+
+async function createWithLargePages(file: string) {
+  if (existsSync(file)) return;
+  const { Database } = await import('bun:sqlite');
+  const database = new Database(file, { create: true });
+  database.run(`PRAGMA page_size = ${PAGE_BYTES}`);
+  database.run('PRAGMA journal_mode = WAL');
+  database.close();
 }
 
 async function openPostgres(url: string, role: LogRole): Promise<LogStore> {

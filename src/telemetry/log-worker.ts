@@ -8,7 +8,7 @@ import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogRow } from './log-schema.ts';
 import { type LogRole, type LogStore, type LogTarget, openLogStore } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
-import { compress } from './packed-bodies.ts';
+import { thriftyCompressor } from './packed-bodies.ts';
 import { Spool } from './spool.ts';
 
 export interface LogWorkerOptions {
@@ -79,12 +79,18 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     now: Date.now,
     report: (outcome) => self.postMessage({ kind: 'outcome', outcome }),
   });
+  const compress = thriftyCompressor(() => performance.now());
   let expected: PostedBatch | null = null;
 
   const accept = (batch: PostedBatch, bodies: PostedBodies | null) => {
     const done = () => self.postMessage({ kind: 'stored', number: batch.number });
     writer.accept(
-      { rows: batch.rows, bodies: bodies ? takeApart(batch.parts, bodies) : batch.rows.map(() => null) },
+      {
+        rows: batch.rows,
+        bodies: bodies
+          ? takeApart(batch.parts, bodies).map((packed) => packed && compress(packed))
+          : batch.rows.map(() => null),
+      },
       done,
     );
   };
@@ -116,7 +122,7 @@ function takeApart(parts: PostedBatch['parts'], { slab, moved }: PostedBodies): 
   return parts.map((sizes) => {
     if (!sizes) return null;
     const pieces = sizes.map(take);
-    return compress(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces));
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   });
 }
 
