@@ -15,6 +15,8 @@ export interface Contender {
   readonly headers: Readonly<Record<string, string>>;
   /** The process whose CPU and memory count, with everything it starts. */
   readonly pid: number;
+  /** What it says about its own work that belongs beside the numbers. */
+  ownAccount?(): Promise<string>;
   end(): Promise<void>;
 }
 
@@ -165,6 +167,13 @@ async function startGateway(lab: Lab): Promise<Contender> {
     url: `${origin}${CHAT}`,
     headers: { ...caller, 'x-gateway-virtual-key': 'bench' },
     pid: running.pid,
+    ownAccount: async () => {
+      const metrics = await (await fetch(`${origin}/metrics`, { headers: caller })).text();
+      const counts = metrics.split('\n').filter((line) => line.startsWith('gateway_log_'));
+      return counts.length === 0
+        ? 'Our gateway did not say what became of its log.'
+        : `Our gateway on its log after the load: ${counts.map((line) => `\`${line}\``).join(', ')}.`;
+    },
     end: running.end,
   });
 }

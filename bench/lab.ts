@@ -49,12 +49,12 @@ export const FULL: Lengths = {
 
 export const QUICK: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 4_000 },
+  warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 3_000 },
   saturationMs: 1_000,
   streams: 50,
   latencySliceMs: 350,
   latencyCycles: 2,
-  settleMs: 1_200,
+  settleMs: 1_000,
   starts: 5,
 };
 

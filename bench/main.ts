@@ -64,6 +64,7 @@ async function measure(lab: Lab, only: readonly Measurement[]): Promise<Findings
     if (wants('cpu')) findings.cpu = await measureCpu(lab, contenders);
     if (wants('chunks')) findings.chunks = await measureChunks(lab, contenders);
     if (wants('latency')) findings.latency = await measureLatency(lab, contenders, findings.cpu);
+    for (const contender of contenders) if (contender.ownAccount) lab.note(await contender.ownAccount());
   }
   return findings;
 }
@@ -164,6 +165,9 @@ async function run(): Promise<void> {
     const after = machineCpuMs();
     const foreignMs = after.busy - before.machine.busy - (cpuMsOf(process.pid) - before.own);
     const share = (ms: number): string => `${Math.max(0, (ms * 100) / capacityMs).toFixed(1)} %`;
+    if (options.isQuick) notes.add('A quick run: a look, not numbers to quote.');
+    if (foreignMs > capacityMs * 0.05)
+      notes.add('**The machine was not quiet.** Repeat the run before believing a miss.');
     notes.add(
       `Of the machine's CPU time during the run, other work took ${share(foreignMs)} and the hypervisor withheld ` +
         `${share(after.stolen - before.machine.stolen)}.`,

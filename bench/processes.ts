@@ -41,18 +41,16 @@ export class Processes {
       stdout: log,
       stderr: log,
     });
-    const running: Running = {
-      name,
-      pid: child.pid,
-      hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-      lastWords: () => readFileSync(logPath, 'utf8').trim().split('\n').slice(-12).join('\n'),
-      end: async () => {
-        this.#running.delete(running);
-        await endTree(child);
-      },
-    };
-    this.#running.add(running);
-    return running;
+    const lastWords = () => readFileSync(logPath, 'utf8').trim().split('\n').slice(-12).join('\n');
+    return this.#keep(name, child, lastWords);
+  }
+
+  /** Runs a command to its end and returns what it printed. */
+  async collect(name: string, command: readonly string[], withinMs: number, core?: number): Promise<string> {
+    const child = Bun.spawn(pinned(command, core), { env: environment({}), stdout: 'pipe', stderr: 'inherit' });
+    const running = this.#keep(name, child);
+    const printed = within(withinMs, new Response(child.stdout).text(), `${name} took longer than ${withinMs} ms`);
+    return printed.finally(() => running.end());
   }
 
   /** Runs one of our generators: a job goes in as JSON, lines of JSON come out. */
@@ -63,20 +61,25 @@ export class Processes {
       stdout: 'pipe',
       stderr: 'inherit',
     });
-    const running: Running = {
-      name: script,
-      pid: child.pid,
-      hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-      lastWords: () => '',
-      end: async () => {
-        this.#running.delete(running);
-        await endTree(child);
-      },
-    };
-    this.#running.add(running);
+    const running = this.#keep(script, child);
     child.stdin.write(`${JSON.stringify(job)}\n`);
     child.stdin.flush();
     return new Conversation(running, child.stdout, () => child.stdin.end());
+  }
+
+  #keep(name: string, child: Bun.Subprocess, lastWords = () => ''): Running {
+    const running: Running = {
+      name,
+      pid: child.pid,
+      hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+      lastWords,
+      end: async () => {
+        await endTree(child);
+        this.#running.delete(running);
+      },
+    };
+    this.#running.add(running);
+    return running;
   }
 
   /**
@@ -149,6 +152,7 @@ function environment(own: Record<string, string>): Record<string, string> {
 }
 
 async function endTree(child: Bun.Subprocess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const tree = processTree(child.pid);
   child.kill('SIGTERM');
   const gone = await Promise.race([child.exited.then(() => true), Bun.sleep(5_000).then(() => false)]);

@@ -35,10 +35,12 @@ export async function echo(call: Call): Promise<Answer> {
     size += chunk.length;
   }
   const url = new URL(call.request.url);
+  const queryStart = call.request.url.indexOf('?');
   return json({
     method: call.method,
     path: url.pathname,
     query: Object.fromEntries(url.searchParams),
+    search: queryStart === -1 ? '' : call.request.url.slice(queryStart),
     headers: Object.fromEntries(call.headers),
     body_sha256: hash.digest('hex'),
     body_bytes: size,

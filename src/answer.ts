@@ -1,8 +1,9 @@
 import { type Authenticator, readKeys } from './auth/authenticate.ts';
 import type { CallLog } from './core/call-log.ts';
 import { fail } from './core/errors.ts';
-import { newId } from './core/ids.ts';
+import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
+import type { Scope } from './core/scopes.ts';
 import { headerOf } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
@@ -15,6 +16,8 @@ export interface AnswerDeps {
   readonly match: ReturnType<typeof createRouter>;
   readonly authenticator: Authenticator;
   readonly log: RequestLog;
+  /** Whose log a request is in before its caller is known, and when he never is. */
+  readonly organisationId: OrganisationId;
   readonly now: () => number;
   /** Unforeseen failures, for the operator. */
   readonly report: (requestId: string, error: unknown) => void;
@@ -27,7 +30,7 @@ const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
-export function createAnswer({ match, authenticator, log, now, report }: AnswerDeps) {
+export function createAnswer({ match, authenticator, log, organisationId, now, report }: AnswerDeps) {
   return async (request: Request, clientAddress: string): Promise<Response> => {
     const requestId = newId<string>();
     const { path, search } = splitUrl(request.url);
@@ -45,18 +48,20 @@ export function createAnswer({ match, authenticator, log, now, report }: AnswerD
           startedMono: performance.now(),
         })
       : null;
+    if (entry) entry.organisationId = organisationId;
     let response: Response;
     try {
       if (!found.value) throw found.error;
       const { route, params } = found.value;
       const { gatewayKey, providerKey } = readKeys(request.headers);
-      const principal = await admit(route, gatewayKey, authenticator);
+      const principal = route.scopes === 'public' ? null : await authenticator.authenticate(gatewayKey);
       if (entry && principal) {
         entry.organisationId = principal.organisationId;
         entry.workspaceId = principal.workspaceId;
         entry.apiKeyId = principal.keyId;
         entry.userId = principal.userId;
       }
+      if (principal) admit(route, principal);
       const result = await route.handle({
         request,
         requestId,
@@ -74,8 +79,9 @@ export function createAnswer({ match, authenticator, log, now, report }: AnswerD
       if (request.method === 'HEAD' && route.method === 'GET') response = new Response(null, response);
       if (entry && !entry.closesLater) entry.close({ status: response.status });
     } catch (error) {
-      const hasLeft = error instanceof UpstreamFailure && error.kind === 'aborted' && request.signal.aborted;
       const failure = asGatewayError(error, requestId);
+      const isAborted = error instanceof UpstreamFailure && error.kind === 'aborted' && request.signal.aborted;
+      const hasLeft = isAborted || failure.code === 'body_incomplete';
       if (failure.code === 'internal_error') report(requestId, error);
       response = replyWithError(failure);
       const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
@@ -102,15 +108,8 @@ function attempt<Value>(work: () => Value): { value: Value; error?: never } | { 
 }
 
 /** Deny by default: a route without `public` needs a key that holds all of its scopes. */
-async function admit(
-  { scopes }: Route,
-  gatewayKey: string | null,
-  { authenticate }: Authenticator,
-): Promise<Principal | null> {
-  if (scopes === 'public') return null;
-  const principal = await authenticate(gatewayKey);
-  for (const scope of scopes) if (!principal.scopes.has(scope)) fail('insufficient_scope', scope);
-  return principal;
+function admit({ scopes }: Route, principal: Principal) {
+  for (const scope of scopes) if (!principal.scopes.has(scope as Scope)) fail('insufficient_scope', scope);
 }
 
 /** Path and query as they were sent, without building a URL. */

@@ -3,6 +3,7 @@ import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
+import type { OrganisationId } from './core/ids.ts';
 import { Secret } from './core/secret.ts';
 import type { Sealer } from './crypto/seal.ts';
 import type { EgressPolicy } from './http/egress.ts';
@@ -31,6 +32,8 @@ export interface AppDeps {
   readonly simulate: (request: Request) => Promise<Response>;
   readonly log: RequestLog;
   readonly metrics: Metrics;
+  /** The organisation of this installation. */
+  readonly organisationId: OrganisationId;
   readonly now?: () => number;
   readonly report?: (requestId: string, error: unknown) => void;
 }
@@ -65,6 +68,7 @@ export function createApp(deps: AppDeps): App {
     simulate,
     log,
     metrics,
+    organisationId,
     now = Date.now,
     report = reportToStderr,
   } = deps;
@@ -111,7 +115,8 @@ export function createApp(deps: AppDeps): App {
       },
     }),
   );
-  return { routes, answer: createAnswer({ match: createRouter(routes), authenticator, log, now, report }) };
+  const match = createRouter(routes);
+  return { routes, answer: createAnswer({ match, authenticator, log, organisationId, now, report }) };
 }
 
 /** A virtual key for every provider whose variable is set. */

@@ -34,7 +34,10 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   const store = openStore({ databaseUrl, dataDir: settings.dataDir });
   await whenStoreAnswers(() => store.migrate());
   const adminKey = adminKeyIn(settings.dataDir, settings.adminKey, { mayGenerate: !(await hasAdminKey(store.db)) });
-  await bootstrap(store, sealer, { adminKey: adminKey?.key.reveal() ?? null, now: Date.now() });
+  const { organisationId } = await bootstrap(store, sealer, {
+    adminKey: adminKey?.key.reveal() ?? null,
+    now: Date.now(),
+  });
 
   const metrics = createMetrics({ version, startedAt: Date.now() });
   const log = createRequestLog({
@@ -67,6 +70,7 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
     simulate,
     log,
     metrics,
+    organisationId,
   });
   const server = listen({
     host: settings.host,

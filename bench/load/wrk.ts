@@ -31,17 +31,11 @@ export async function saturate(lab: Lab, target: Target, body: string, ms: numbe
     end`;
   writeFileSync(`${name}.lua`, script);
   const seconds = Math.max(1, Math.round(ms / 1_000));
-  const pin = lab.cores.load === undefined ? [] : ['taskset', '-c', String(lab.cores.load)];
   const flags = ['-t', '1', '-c', String(WRK_CONNECTIONS), '-d', `${seconds}s`, '--timeout', '10s'];
-  const child = Bun.spawn([...pin, lab.tools.wrk, ...flags, '-s', `${name}.lua`, target.url], {
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: ms + 30_000,
-  });
-  const printed = await new Response(child.stdout).text();
-  await child.exited;
+  const command = [lab.tools.wrk, ...flags, '-s', `${name}.lua`, target.url];
+  const printed = await lab.processes.collect('wrk', command, ms + 30_000, lab.cores.load);
   const result = /^RESULT (.+)$/m.exec(printed)?.[1];
-  if (!result) throw new Error(`wrk gave no result: ${printed}${await new Response(child.stderr).text()}`);
+  if (!result) throw new Error(`wrk gave no result: ${printed}`);
   return JSON.parse(result) as Saturation;
 }
 

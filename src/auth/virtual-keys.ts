@@ -1,5 +1,5 @@
 import { fail } from '../core/errors.ts';
-import { newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
+import { isSlug, newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
@@ -157,6 +157,19 @@ export function createVirtualKeys({
     last_updated_at: new Date(0).toISOString(),
   });
 
+  /** The operator's keys that no stored key of the same slug hides. */
+  const unshadowed = async (who: Principal): Promise<EnvironmentCredential[]> => {
+    if (environment.size === 0 || who.workspaceSlug !== DEFAULT_WORKSPACE) return [];
+    const rows = await store.db
+      .selectFrom('virtual_keys')
+      .select('slug')
+      .where('workspace_id', '=', who.workspaceId)
+      .where('slug', 'in', [...environment.keys()])
+      .execute();
+    const hidden = new Set(rows.map(({ slug }) => slug));
+    return [...environment].filter(([slug]) => !hidden.has(slug)).map(([, credential]) => credential);
+  };
+
   const findOrFail = async (db: Db, who: Principal, slug: string): Promise<VirtualKeyRow> => {
     const row = await find(db, who, slug);
     if (row) return row;
@@ -198,6 +211,7 @@ export function createVirtualKeys({
   return {
     /** The opened credential behind a slug of the caller's own workspace. */
     async resolve(who: Principal, slug: string): Promise<StoredCredential> {
+      if (!isSlug(slug)) fail('unknown_virtual_key', slug.slice(0, 80));
       const key = `${who.workspaceId}/${slug}`;
       const found = cache.peek(key) ?? (await cache.get(key, () => load(who, slug)));
       if (!found) fail('unknown_virtual_key', slug);
@@ -242,26 +256,20 @@ export function createVirtualKeys({
         const all = visible(store.db, who);
         return workspace === null ? all : all.where('workspace_id', '=', workspace);
       };
-      const { total } = await matching()
+      const { total: count } = await matching()
         .select((select) => select.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
-      const rows = await matching()
-        .selectAll()
-        .orderBy('id')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
-      const stored = rows.map(shown);
-      const isOwn = who.workspaceSlug === DEFAULT_WORKSPACE && (workspace === null || workspace === who.workspaceId);
-      // The operator's keys stand on the last page, after all stored ones.
-      const isLastPage = query.current_page * query.page_size + rows.length >= Number(total);
-      const fixed =
-        isOwn && isLastPage
-          ? [...environment.values()].filter((each) => !stored.some((key) => key.slug === each.provider))
-          : [];
+      const stored = Number(count);
+      const offset = query.current_page * query.page_size;
+      const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
+      // The operator's keys stand after all stored ones.
+      const isOwn = workspace === null || workspace === who.workspaceId;
+      const fixed = isOwn ? await unshadowed(who) : [];
+      const start = Math.max(0, offset - stored);
+      const shownFixed = fixed.slice(start, start + query.page_size - rows.length);
       return page(
-        [...stored, ...fixed.map((each) => shownFromEnvironment(who, each))],
-        Number(total) + fixed.length,
+        [...rows.map(shown), ...shownFixed.map((each) => shownFromEnvironment(who, each))],
+        stored + fixed.length,
         query,
       );
     },

@@ -52,6 +52,7 @@ export function readQuery<Schema extends z.ZodType>(search: string, schema: Sche
 }
 
 function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.infer<Schema> {
+  refuseNul(value, whole);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue, ...more] = result.error.issues;
@@ -62,6 +63,26 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole
     return fail('invalid_request', [pathOf(issue.path), name].filter(Boolean).join('.'), `is not known here${also}`);
   }
   return fail('invalid_request', pathOf(issue?.path ?? []) || whole, `${issue?.message ?? 'is not valid'}${also}`);
+}
+
+/** PostgreSQL stores no text with U+0000; refusing it here keeps both stores alike. */
+function refuseNul(value: unknown, whole: string) {
+  const members = value !== null && typeof value === 'object' ? Object.entries(value) : [[whole, value] as const];
+  for (const [name, member] of members) {
+    if (holdsNul(name) || holdsNul(member)) fail('invalid_request', name, 'must not contain U+0000');
+  }
+}
+
+/** Without recursion: a body may be nested deeper than the stack. */
+function holdsNul(value: unknown): boolean {
+  const waiting = [value];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (typeof next === 'string' && next.includes('\0')) return true;
+    if (next === null || typeof next !== 'object') continue;
+    for (const name in next) waiting.push(name, (next as Record<string, unknown>)[name]);
+  }
+  return false;
 }
 
 /** `defaults.metadata`, `scopes[2]`. */

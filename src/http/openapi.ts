@@ -19,7 +19,9 @@ const ERROR_SCHEMA = {
   },
 };
 
-const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') =>
+type Json = Record<string, unknown>;
+
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): Json =>
   z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' });
 
 /** Describes every route, from the same schemas that check its input. */
@@ -27,11 +29,12 @@ export function describeRoutes(
   routes: readonly Route[],
   { version, publicUrl }: { version: string; publicUrl: string },
 ) {
-  const paths: Record<string, Record<string, unknown>> = {};
+  const paths: Record<string, Json> = {};
+  const schemas: Json = { Error: ERROR_SCHEMA };
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}');
     paths[path] ??= {};
-    paths[path][route.method.toLowerCase()] = operation(route);
+    paths[path][route.method.toLowerCase()] = operation(route, schemas);
   }
   return {
     openapi: '3.1.0',
@@ -48,12 +51,12 @@ export function describeRoutes(
         gatewayKey: { type: 'apiKey', in: 'header', name: 'x-gateway-api-key' },
         bearer: { type: 'http', scheme: 'bearer' },
       },
-      schemas: { Error: ERROR_SCHEMA },
+      schemas,
     },
   };
 }
 
-function operation(route: Route) {
+function operation(route: Route, schemas: Json) {
   const isPublic = route.scopes === 'public';
   const names = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
   if (route.path.endsWith('*')) names.push('path');
@@ -70,14 +73,14 @@ function operation(route: Route) {
     ...(route.body && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: inlined(jsonSchema(route.body, 'input')) } },
+        content: { 'application/json': { schema: placed(jsonSchema(route.body, 'input'), schemas) } },
       },
     }),
     responses: {
       200: {
         description: 'Success',
         ...(route.response && {
-          content: { 'application/json': { schema: inlined(jsonSchema(route.response, 'output')) } },
+          content: { 'application/json': { schema: placed(jsonSchema(route.response, 'output'), schemas) } },
         }),
       },
       default: {
@@ -88,9 +91,11 @@ function operation(route: Route) {
   };
 }
 
-/** A schema without the header that only a document of its own needs. */
-function inlined(schema: Record<string, unknown>): Record<string, unknown> {
-  const { $schema: _, ...rest } = schema;
+/** A schema as a part of the whole document: named parts of it move to where the document keeps them. */
+function placed(schema: Json, schemas: Json): Json {
+  const text = JSON.stringify(schema).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/');
+  const { $schema: _, $defs, ...rest } = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
+  for (const [name, { id: __, ...part }] of Object.entries($defs ?? {})) schemas[name] = part;
   return rest;
 }
 

@@ -76,9 +76,12 @@ function first(router: ReturnType<typeof smartRouter>, method: string, path: str
 
 function decode(segment: string): string {
   if (!segment.includes('%')) return segment;
+  let text: string;
   try {
-    return decodeURIComponent(segment);
+    text = decodeURIComponent(segment);
   } catch {
     return fail('invalid_path', 'it holds a broken percent escape');
   }
+  // No name in the store holds U+0000, and PostgreSQL refuses the question.
+  return text.includes('\0') ? fail('invalid_path', 'it holds U+0000') : text;
 }

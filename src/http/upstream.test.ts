@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { selfSignedCertificate } from '../../test/certificate.ts';
+import { eventually } from '../../test/process.ts';
 import { closedPort, type RawUpstream, responseText, startBlackHole, startRawUpstream } from '../../test/socket.ts';
+import { GatewayError } from '../core/errors.ts';
 import type { Destination, EgressPolicy } from './egress.ts';
 import { createUpstream, type Incoming, type Outgoing, UpstreamFailure } from './upstream.ts';
 
@@ -118,6 +120,46 @@ test('an answer that does not begin in time fails in phase first byte, and may h
   expect(upstream.open).toBe(0);
 });
 
+test('a slow upload does not use up the time for the first byte', async () => {
+  const server = await given((socket) => setTimeout(() => socket.write(responseText('ok')), 100));
+  const upstream = createUpstream({ egress: anywhere });
+  const pieces = ['a', 'b', 'c', 'd'];
+  const slow = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await Bun.sleep(200);
+      const piece = pieces.shift();
+      if (piece) controller.enqueue(bytes(piece));
+      else controller.close();
+    },
+  });
+
+  const limited = { ...unlimited, firstByteMs: 300 };
+  const incoming = await upstream.send(outgoing(server.url, { body: slow, timeouts: limited }));
+
+  expect(await readAll(incoming)).toBe('ok');
+  expect(server.requests).toHaveLength(1);
+});
+
+test('a streamed body that fails cuts the request, and its own reason comes out', async () => {
+  const server = await given((socket) => socket.write(responseText('ok')));
+  const upstream = createUpstream({ egress: anywhere });
+  let isFirst = true;
+  const failing = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (!isFirst) return controller.error(new GatewayError('body_too_large', [5]));
+      isFirst = false;
+      controller.enqueue(bytes('first'));
+    },
+  });
+
+  const sending = upstream.send(outgoing(server.url, { body: failing }));
+
+  expect(sending).rejects.toMatchObject({ code: 'body_too_large' });
+  await sending.catch(() => {});
+  expect(server.requests).toHaveLength(0);
+  expect(upstream.open).toBe(0);
+});
+
 test('an answer that falls silent fails in phase body, after the pieces that came', async () => {
   const server = await given((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'));
   const upstream = createUpstream({ egress: anywhere });
@@ -221,8 +263,7 @@ test('cancel ends the connection, and is harmless afterwards', async () => {
   incoming.cancel();
   incoming.cancel();
 
-  for (let waited = 0; !isClosed && waited < 1_000; waited += 5) await Bun.sleep(5);
-  expect(isClosed).toBe(true);
+  await eventually('the connection ends', () => isClosed);
   expect(upstream.open).toBe(0);
 });
 
@@ -252,16 +293,18 @@ test('a connection that the provider closed while it was idle does not fail the 
 });
 
 test('a kept connection that breaks at once is tried again on a new one, once', async () => {
-  const server = await given((socket, { onConnection }) => {
-    if (onConnection === 1) socket.write(responseText('ok'));
-    else socket.destroy();
+  // Only a break within 50 ms is taken for a stale connection, and a busy machine may need longer.
+  await eventually('the second call is sent again on a connection of its own', async () => {
+    const server = await given((socket, { onConnection }) => {
+      if (onConnection === 1) socket.write(responseText('ok'));
+      else socket.destroy();
+    });
+    const upstream = createUpstream({ egress: anywhere });
+    const call = () => upstream.send(outgoing(server.url)).then(readAll, (failure: UpstreamFailure) => failure.kind);
+    const answers = [await call(), await call()];
+    expect(server.requests.length).toBeLessThanOrEqual(3);
+    return answers.join() === 'ok,ok' && server.requests.map(({ onConnection }) => onConnection).join() === '1,2,1';
   });
-  const upstream = createUpstream({ egress: anywhere });
-
-  expect(await readAll(await upstream.send(outgoing(server.url)))).toBe('ok');
-  expect(await readAll(await upstream.send(outgoing(server.url)))).toBe('ok');
-
-  expect(server.requests.map(({ onConnection }) => onConnection)).toEqual([1, 2, 1]);
 });
 
 test('a provider that closes every connection at once is asked twice, not more', async () => {

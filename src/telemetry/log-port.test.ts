@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { createDatabase, startPostgres } from '../../test/postgres.ts';
 import { type LogPortOptions, openLogPort } from './log-port.ts';
 import type { LogDetail, LogPage } from './log-query.ts';
 import type { LogTarget } from './log-store.ts';
 import type { LogOutcome } from './log-writer.ts';
 import { createMetrics } from './metrics.ts';
 import { createRequestLog } from './request-log.ts';
-import { ask, eventually, temporaryFolder } from './test-log.ts';
-import { startPostgres, type TestPostgres } from './test-postgres.ts';
+import { ask, eventually, removeTemporaryFolders, temporaryFolder } from './test-log.ts';
 
 const workerUrl = new URL('./log-worker.ts', import.meta.url);
 
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-}, 60_000);
-afterAll(() => postgres.remove());
+afterAll(removeTemporaryFolders);
 
 /** The whole log with its real threads. */
 function startLog({ target, ...over }: { target?: LogTarget } & Partial<LogPortOptions> = {}) {
@@ -63,7 +59,7 @@ function startLog({ target, ...over }: { target?: LogTarget } & Partial<LogPortO
 
 const targets: [string, () => Promise<LogTarget | undefined>][] = [
   ['SQLite', async () => undefined],
-  ['PostgreSQL', async () => ({ engine: 'postgres', url: await postgres.database() })],
+  ['PostgreSQL', async () => ({ engine: 'postgres', url: await createDatabase() })],
 ];
 
 for (const [name, newTarget] of targets) {
@@ -78,7 +74,7 @@ for (const [name, newTarget] of targets) {
     expect(detail.response!.body).toBe(`answer to ${id}`);
     expect(await log.read(ask(), 'missing')).toBeNull();
     await log.close();
-  });
+  }, 60_000);
 
   test(`${name}: flush means stored, for more than one batch of every size`, async () => {
     const { log, call, ids, worker } = startLog({ target: await newTarget() });
@@ -88,12 +84,13 @@ for (const [name, newTarget] of targets) {
     expect(worker.queuedBytes).toBe(0);
     expect(await ids()).toEqual(made.toSorted());
     await log.close();
-  });
+  }, 60_000);
 }
 
 test('PostgreSQL stopped and started again: nothing is lost, reads say that the store is away', async () => {
+  const postgres = await startPostgres();
   const { log, call, ids, list, total, dataDir } = startLog({
-    target: { engine: 'postgres', url: await postgres.database() },
+    target: { engine: 'postgres', url: postgres.url },
   });
   const made = [call(), call()];
   await log.flush();
@@ -113,7 +110,8 @@ test('PostgreSQL stopped and started again: nothing is lost, reads say that the 
   expect(await ids()).toEqual(made.toSorted());
   expect(total).toEqual({ written: 23, spooled: 20, dropped: 0, bodiesDropped: 0 });
   await log.close();
-}, 40_000);
+  await postgres.remove();
+}, 60_000);
 
 test('a process that ends while the store is away leaves its entries for the next one', async () => {
   const dataDir = temporaryFolder();
@@ -126,7 +124,7 @@ test('a process that ends while the store is away leaves its entries for the nex
   const second = startLog({ dataDir });
   await eventually(async () => expect(await second.ids()).toEqual(made.toSorted()));
   await second.log.close();
-});
+}, 60_000);
 
 test('a thread that dies is replaced and gets its records again', async () => {
   const dataDir = temporaryFolder();
@@ -154,4 +152,4 @@ test('a thread that dies is replaced and gets its records again', async () => {
   expect(worker.queuedRecords).toBe(0);
   expect(worker.queuedBytes).toBe(0);
   await log.close();
-});
+}, 60_000);

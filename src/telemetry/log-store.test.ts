@@ -3,21 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
+import { createDatabase } from '../../test/postgres.ts';
 import { positionOf } from './log-query.ts';
 import { LOG_COLUMNS } from './log-schema.ts';
 import { type LogStore, type LogTarget, openLogStore } from './log-store.ts';
 import { decompress } from './packed-bodies.ts';
-import { ask, batchOf, packed, row, temporaryFolder } from './test-log.ts';
-import { startPostgres, type TestPostgres } from './test-postgres.ts';
+import { ask, batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-}, 60_000);
-afterAll(() => postgres.remove());
+afterAll(removeTemporaryFolders);
 
 const sqliteTarget = async (): Promise<LogTarget> => ({ engine: 'sqlite', file: join(temporaryFolder(), 'logs.db') });
-const postgresTarget = async (): Promise<LogTarget> => ({ engine: 'postgres', url: await postgres.database() });
+const postgresTarget = async (): Promise<LogTarget> => ({ engine: 'postgres', url: await createDatabase() });
 
 logStoreContract('SQLite', sqliteTarget);
 logStoreContract('PostgreSQL', postgresTarget);
@@ -36,7 +32,7 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
       target = await newTarget();
       store = await openLogStore(target, 'writer');
       reader = await openLogStore(target, 'reader');
-    });
+    }, 60_000);
     afterAll(async () => {
       await reader.close();
       await store.close();
@@ -232,7 +228,7 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
 
     test('a schema that is there already is left alone', async () => {
       const again = await openLogStore(target, 'writer');
-      await again.ping();
+      await again.insert(batchOf(row()));
       await again.close();
     });
   });
@@ -288,7 +284,7 @@ test('SQLite finds rare values and pages by an index', async () => {
 });
 
 test('PostgreSQL finds rare values and pages by an index', async () => {
-  const url = await postgres.database();
+  const url = await createDatabase();
   const store = await openLogStore({ engine: 'postgres', url }, 'writer');
   await fill(store);
   await store.close();
@@ -300,4 +296,4 @@ test('PostgreSQL finds rare values and pages by an index', async () => {
     expect(rows.map((line) => line['QUERY PLAN']).join('\n')).toContain(index);
   }
   await client.end();
-});
+}, 60_000);

@@ -53,6 +53,9 @@ export type FromWorker =
 
 declare const self: { onmessage: ((event: { data: ToWorker }) => void) | null; postMessage(message: FromWorker): void };
 
+/** A question that comes just after the start waits this long for the writer to create the tables. */
+const READY_WITHIN_MS = 2_000;
+const ASK_AGAIN_MS = 25;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 type Handler = (message: Exclude<ToWorker, { kind: 'start' }>) => void;
@@ -138,12 +141,17 @@ function answer({ target }: LogWorkerOptions): Handler {
     opened = null;
     void broken?.then((store) => store.close()).catch(() => {});
   };
-  const reply = async (number: number, ask: (store: LogStore) => Promise<unknown>) => {
+  const startedAt = performance.now();
+  const reply = async (number: number, ask: (store: LogStore) => Promise<unknown>): Promise<void> => {
     try {
       self.postMessage({ kind: 'answer', number, json: JSON.stringify(await ask(await open())) });
     } catch (error) {
       const isAway = isStoreAway(error) || isNotReady(error);
       if (isAway) reopen();
+      if (isNotReady(error) && performance.now() - startedAt < READY_WITHIN_MS) {
+        await Bun.sleep(ASK_AGAIN_MS);
+        return reply(number, ask);
+      }
       self.postMessage({ kind: 'failed', number, isAway, message: String(error) });
     }
   };
@@ -160,4 +168,5 @@ function answer({ target }: LogWorkerOptions): Handler {
 
 /** Nobody has created the tables yet, because the writer has not reached the store. */
 const isNotReady = (error: unknown) =>
-  /no such table/.test(String(error)) || (error as { code?: unknown } | null)?.code === '42P01';
+  /no such table/.test(String(error)) ||
+  /^(42P01|SQLITE_CANTOPEN)$/.test(String((error as { code?: unknown } | null)?.code));

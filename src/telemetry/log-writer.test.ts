@@ -1,10 +1,12 @@
-import { expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LogBatch, type LogStore, openLogStore } from './log-store.ts';
 import { type LogOutcome, LogWriter, type LogWriterOptions } from './log-writer.ts';
 import { Spool } from './spool.ts';
-import { ask, batchOf, eventually, row, temporaryFolder } from './test-log.ts';
+import { ask, batchOf, eventually, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
+
+afterAll(removeTemporaryFolders);
 
 /** A writer on a real SQLite file whose folder can be taken away, with short pauses between attempts. */
 function startWriter(over: Partial<LogWriterOptions> & { folder?: string } = {}) {
@@ -76,7 +78,6 @@ test('a store that fails in the middle of its life loses nothing', async () => {
       list: (query) => store.list(query),
       read: (reach, id) => store.read(reach, id),
       prune: (before, atMost) => store.prune(before, atMost),
-      ping: () => store.ping(),
       close: () => store.close(),
     };
   };

@@ -1,9 +1,11 @@
-import { expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogBatch } from './log-store.ts';
 import { Spool } from './spool.ts';
-import { batchOf, packed, row, temporaryFolder } from './test-log.ts';
+import { batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
+
+afterAll(removeTemporaryFolders);
 
 const ids = (batches: LogBatch[]) => batches.flatMap(({ rows }) => rows.map(({ id }) => id));
 

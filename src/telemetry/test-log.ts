@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LogQuery } from './log-query.ts';
@@ -6,7 +6,17 @@ import type { LogRow } from './log-schema.ts';
 import type { LogBatch } from './log-store.ts';
 import { compress, packHead } from './packed-bodies.ts';
 
-export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'gateway-log-'));
+const folders: string[] = [];
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-log-'));
+  folders.push(folder);
+  return folder;
+}
+
+export function removeTemporaryFolders(): void {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+}
 
 export function row(over: Partial<LogRow> = {}): LogRow {
   return {
