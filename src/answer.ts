@@ -7,7 +7,6 @@ import type { Scope } from './core/scopes.ts';
 import { headerOf } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
-import type { Route } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
 import { UpstreamFailure } from './http/upstream.ts';
 import type { RequestLog } from './telemetry/request-log.ts';
@@ -16,7 +15,7 @@ export interface AnswerDeps {
   readonly match: ReturnType<typeof createRouter>;
   readonly authenticator: Authenticator;
   readonly log: RequestLog;
-  /** Whose log a request is in before its caller is known, and when he never is. */
+  /** Whose log a request is in before its caller is known, or when it never is. */
   readonly organisationId: OrganisationId;
   readonly now: () => number;
   /** Unforeseen failures, for the operator. */
@@ -61,7 +60,7 @@ export function createAnswer({ match, authenticator, log, organisationId, now, r
         entry.apiKeyId = principal.keyId;
         entry.userId = principal.userId;
       }
-      if (principal) admit(route, principal);
+      if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       const result = await route.handle({
         request,
         requestId,
@@ -108,8 +107,8 @@ function attempt<Value>(work: () => Value): { value: Value; error?: never } | { 
 }
 
 /** Deny by default: a route without `public` needs a key that holds all of its scopes. */
-function admit({ scopes }: Route, principal: Principal) {
-  for (const scope of scopes) if (!principal.scopes.has(scope as Scope)) fail('insufficient_scope', scope);
+function admit(principal: Principal, scopes: readonly Scope[]) {
+  for (const scope of scopes) if (!principal.scopes.has(scope)) fail('insufficient_scope', scope);
 }
 
 /** Path and query as they were sent, without building a URL. */

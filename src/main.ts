@@ -72,6 +72,8 @@ async function main(): Promise<void> {
     process.exit(2);
   }
   if (command === 'serve') restartWithRequestLimit();
+  // Databases, logs and spools hold what people said: nobody else on this machine may read them.
+  process.umask(0o077);
   await run(readSettings(process.env));
 }
 

@@ -8,7 +8,7 @@ import { createSealer } from './crypto/seal.ts';
 import { createEgressPolicy } from './http/egress.ts';
 import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
-import { listen, type Server } from './http/server.ts';
+import { listen, type Server, tryAddress } from './http/server.ts';
 import { createUpstream } from './http/upstream.ts';
 import type { Settings } from './settings.ts';
 import { openStore } from './storage/store.ts';
@@ -27,8 +27,11 @@ export interface Gateway {
 
 /** Settings → data dir → store → app → listen. */
 export async function start(settings: Settings, { logWorker }: { logWorker: URL | string }): Promise<Gateway> {
+  // Whatever may refuse comes first: a key that is made by a start that fails would never be shown.
+  const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
   openDataDir(settings.dataDir);
   const lock = settings.databaseUrl ? null : lockDataDir(settings.dataDir);
+  await tryAddress(settings.host, settings.port);
   const sealer = createSealer(encryptionKeyIn(settings.dataDir, settings.encryptionKey));
   const databaseUrl = settings.databaseUrl?.reveal() ?? null;
   const store = openStore({ databaseUrl, dataDir: settings.dataDir });
@@ -59,7 +62,6 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
     now: () => performance.now(),
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
-  const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
   const { simulate } = createSimulator();
   const { answer, routes } = createApp({
     settings,
@@ -77,7 +79,6 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
     port: settings.port,
     answer,
     refuse: () => replyWithError(new GatewayError('shutting_down', [], { connection: 'close' })),
-    open: () => metrics.open,
   });
   return {
     server,

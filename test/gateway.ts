@@ -19,7 +19,7 @@ export interface Reply {
 
 interface CallOptions {
   readonly key?: string | null;
-  readonly headers?: Record<string, string>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
 }
 
@@ -50,6 +50,7 @@ export function client(url: string) {
     get: (path: string, options?: CallOptions) => call('GET', path, options),
     post: (path: string, body?: unknown, options?: CallOptions) => call('POST', path, { body, ...options }),
     put: (path: string, body?: unknown, options?: CallOptions) => call('PUT', path, { body, ...options }),
+    patch: (path: string, body?: unknown, options?: CallOptions) => call('PATCH', path, { body, ...options }),
     delete: (path: string, options?: CallOptions) => call('DELETE', path, options),
   };
 }
@@ -62,17 +63,45 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The simulator as a provider on a socket of its own. */
-export function startProvider(): { url: string; simulator: Simulator; stop(): void } {
-  const simulator = createSimulator();
+/** A server of a test's own making, on loopback. */
+export function serve(answer: (request: Request) => Response | Promise<Response>) {
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     idleTimeout: 0,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: (request) => simulator.simulate(request),
+    fetch: answer,
   });
-  return { url: `http://127.0.0.1:${server.port}/v1`, simulator, stop: () => server.stop(true) };
+  return { origin: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
+}
+
+export interface TestProvider {
+  readonly origin: string;
+  /** With the version segment, as a virtual key's custom_host. */
+  readonly url: string;
+  readonly simulator: Simulator;
+  /** How many requests have reached it. */
+  readonly calls: number;
+  stop(): void;
+}
+
+/** The simulator as a provider on a socket of its own. */
+export function startProvider(): TestProvider {
+  const simulator = createSimulator();
+  let calls = 0;
+  const { origin, stop } = serve((request) => {
+    calls++;
+    return simulator.simulate(request);
+  });
+  return {
+    origin,
+    url: `${origin}/v1`,
+    simulator,
+    get calls() {
+      return calls;
+    },
+    stop,
+  };
 }
 
 export interface StartOptions {
@@ -85,6 +114,7 @@ export interface StartOptions {
 export async function startGateway({ engine = 'sqlite', environment = {}, databaseUrl }: StartOptions = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
   const provider = startProvider();
+  const database = engine === 'postgres' ? (databaseUrl ?? (await createDatabase())) : null;
   const settings = readSettings({
     PORT: '0',
     GATEWAY_DATA_DIR: dataDir,
@@ -92,7 +122,7 @@ export async function startGateway({ engine = 'sqlite', environment = {}, databa
     GATEWAY_ENCRYPTION_KEY: ENCRYPTION_KEY,
     GATEWAY_SHUTDOWN_SECONDS: '1',
     TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
-    ...(engine === 'postgres' && { DATABASE_URL: databaseUrl ?? (await createDatabase()) }),
+    ...(database && { DATABASE_URL: database }),
     ...environment,
   });
   const gateway = await start(settings, { logWorker: new URL('../src/telemetry/log-worker.ts', import.meta.url) });
@@ -131,7 +161,9 @@ export async function startGateway({ engine = 'sqlite', environment = {}, databa
 
   return {
     url,
+    routes: gateway.routes,
     dataDir,
+    databaseUrl: database,
     api,
     given,
     provider,

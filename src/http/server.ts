@@ -14,13 +14,30 @@ export interface ListenOptions {
   readonly answer: (request: Request, clientAddress: string) => Promise<Response>;
   /** What a client gets that still asks while the process stops. */
   readonly refuse: () => Response;
-  /** Requests whose last byte has not been sent. */
-  readonly open: () => number;
 }
 
-export function listen({ host, port, answer, refuse, open }: ListenOptions): Server {
+function serve(
+  options: { hostname: string; port: number } & Omit<Bun.Serve.HostnamePortServeOptions<undefined>, 'routes'>,
+) {
+  try {
+    return Bun.serve(options);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') {
+      throw new Error(`PORT ${options.port} on HOST ${options.hostname} is taken by another process; give a free one.`);
+    }
+    throw new Error(`HOST ${options.hostname} and PORT ${options.port} cannot be listened on (${message}).`);
+  }
+}
+
+/** Throws when the address could not be listened on at this moment. */
+export async function tryAddress(host: string, port: number): Promise<void> {
+  await serve({ hostname: host, port, fetch: () => new Response() }).stop(true);
+}
+
+export function listen({ host, port, answer, refuse }: ListenOptions): Server {
   let isStopping = false;
-  const server = Bun.serve({
+  const server = serve({
     hostname: host,
     port,
     idleTimeout: IDLE_SECONDS,
@@ -40,8 +57,9 @@ export function listen({ host, port, answer, refuse, open }: ListenOptions): Ser
       isStopping = true;
       const closed = server.stop(false);
       const deadline = Date.now() + limitMs;
-      while (open() > 0 && Date.now() < deadline) await Bun.sleep(20);
-      const cut = open();
+      // Counts a request until the kernel has its last byte: a slow client may still be reading an answer that is made.
+      while (server.pendingRequests > 0 && Date.now() < deadline) await Bun.sleep(20);
+      const cut = server.pendingRequests;
       await Promise.race([server.stop(true), Bun.sleep(1_000)]);
       closed.catch(() => {});
       return { cut };

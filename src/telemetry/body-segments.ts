@@ -1,0 +1,120 @@
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { compress, decompress } from './packed-bodies.ts';
+
+/** Large enough that files are few, small enough that retention frees disk in useful steps. */
+const LARGEST_SEGMENT = 64 * 1024 * 1024;
+const SEGMENT = /^(\d+)\.bodies$/;
+
+/**
+ * Bodies beside the embedded database: whole batches appended to plain files, each batch one block. A database would
+ * copy every body into its log, then into its pages, and clean up row by row; here a batch is one write, and what is
+ * too old goes with its file. A block that a crash left without records is never looked at.
+ */
+export class BodySegments {
+  readonly #folder: string;
+  readonly #compressing: Share;
+  #current: { name: string; descriptor: number; size: number } | null = null;
+
+  constructor(folder: string, { now = () => performance.now() }: { now?: () => number } = {}) {
+    this.#folder = folder;
+    this.#compressing = new Share(now);
+  }
+
+  /** Stores the bodies of a batch and says where each is: null where there was none. */
+  append(bodies: readonly (Uint8Array | null)[]): (string | null)[] {
+    const present = bodies.filter((body) => body !== null);
+    if (present.length === 0) return bodies.map(() => null);
+    const plain = present.length === 1 ? present[0]! : Buffer.concat(present);
+    const block = this.#compressing.spend(() => compress(plain)) ?? plain;
+    const { name, offset } = this.#write(block);
+    let at = 0;
+    return bodies.map((body) => {
+      if (!body) return null;
+      const place = [name, offset, block.byteLength, at, body.byteLength].join(':');
+      at += body.byteLength;
+      return place;
+    });
+  }
+
+  /** The body at a place, or null when its file is gone. */
+  read(place: string): Uint8Array | null {
+    const [name, offset, length, at, size] = place.split(':').map(Number) as [number, number, number, number, number];
+    const path = this.#path(String(name));
+    if (!existsSync(path)) return null;
+    const descriptor = openSync(path, 'r');
+    try {
+      const block = new Uint8Array(length);
+      if (readSync(descriptor, block, 0, length, offset) < length) return null;
+      return decompress(block).subarray(at, at + size);
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  /** Deletes files whose last byte is older than this moment. */
+  prune(before: number): void {
+    if (!existsSync(this.#folder)) return;
+    for (const file of readdirSync(this.#folder)) {
+      const name = SEGMENT.exec(file)?.[1];
+      if (name === undefined || name === this.#current?.name) continue;
+      if (statSync(join(this.#folder, file)).mtimeMs < before) unlinkSync(join(this.#folder, file));
+    }
+  }
+
+  close(): void {
+    if (this.#current) closeSync(this.#current.descriptor);
+    this.#current = null;
+  }
+
+  #write(block: Uint8Array): { name: string; offset: number } {
+    if (this.#current && this.#current.size + block.byteLength > LARGEST_SEGMENT) this.close();
+    this.#current ??= this.#start();
+    const { name, descriptor, size: offset } = this.#current;
+    for (let at = 0; at < block.byteLength; ) at += writeSync(descriptor, block, at);
+    this.#current.size += block.byteLength;
+    return { name, offset };
+  }
+
+  #start() {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    let name = Date.now();
+    while (existsSync(this.#path(String(name)))) name++;
+    return { name: String(name), descriptor: openSync(this.#path(String(name)), 'ax', 0o600), size: 0 };
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, `${name}.bodies`);
+  }
+}
+
+/**
+ * Compressing is the dearest part of writing a log. It may take this share of one core; what comes beyond that is stored
+ * as it is, because under such load the calls need the processor more than the disk needs the room.
+ */
+const COMPRESSING_SHARE = 0.05;
+const WINDOW_MS = 1_000;
+
+/** Work that may take a share of the time and is left undone beyond it. `now` is a monotonic clock in milliseconds. */
+export class Share {
+  readonly #now: () => number;
+  #windowStart: number;
+  #spentMs = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#windowStart = now();
+  }
+
+  spend<Result>(work: () => Result): Result | null {
+    const start = this.#now();
+    if (start - this.#windowStart >= WINDOW_MS) {
+      this.#windowStart = start;
+      this.#spentMs = 0;
+    }
+    if (this.#spentMs >= WINDOW_MS * COMPRESSING_SHARE) return null;
+    const result = work();
+    this.#spentMs += this.#now() - start;
+    return result;
+  }
+}

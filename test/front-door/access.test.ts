@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { SCOPES } from '../../src/core/scopes.ts';
+import type { Route } from '../../src/http/route.ts';
+import { ADMIN_KEY, startGateway } from '../gateway.ts';
+
+// Started while the file loads, because each route of its table becomes a test.
+const gateway = await startGateway();
+const { api, given, routes } = gateway;
+afterAll(() => gateway.stop());
+
+const isPublic = (route: Route) => route.scopes === 'public';
+const guarded = routes.filter((route) => !isPublic(route));
+const withoutOrganisation = SCOPES.filter((scope) => scope !== 'organisation.manage');
+
+/** One of each resource, in the default workspace. */
+const ours = { apiKey: '', virtualKey: 'sim', workspace: 'default', log: '' };
+let stranger: { id: string; key: string };
+const lacking = new Map<string, string>();
+
+beforeAll(async () => {
+  ours.apiKey = (await given.apiKey({ name: 'ours' })).id;
+  const entry = await gateway.logOf(await api.get('/v1/models', { headers: { 'x-gateway-virtual-key': 'sim' } }));
+  ours.log = entry.id;
+  const workspace = await given.workspace({ slug: 'strangers' });
+  stranger = await given.apiKey({ workspace_id: workspace.id, scopes: withoutOrganisation });
+  for (const scope of new Set(guarded.flatMap(({ scopes }) => [...scopes]))) {
+    const { key } = await given.apiKey({ scopes: SCOPES.filter((other) => other !== scope) });
+    lacking.set(scope, key);
+  }
+});
+
+/** A path of that route which leads to something that exists. */
+function pathOf({ path }: Route): string {
+  if (path.startsWith('/v1/logs')) return path.replace(':id', ours.log);
+  return path
+    .replace(':id', ours.apiKey)
+    .replace(':slug', ours.virtualKey)
+    .replace(':workspace', ours.workspace)
+    .replace('*', 'echo');
+}
+
+const titleOf = ({ method, path }: Route) => `${method} ${path}`;
+
+/** HEAD answers have no body to look into. */
+const codeOf = (route: Route, reply: { json: { error?: { code?: string } } | null }, expected: string) =>
+  route.method === 'HEAD' ? expected : reply.json?.error?.code;
+
+test('exactly the pages for strangers and orchestrators are public', () => {
+  expect(routes.filter(isPublic).map(titleOf).sort()).toEqual([
+    'GET /',
+    'GET /docs',
+    'GET /health',
+    'GET /openapi.json',
+    'GET /ready',
+  ]);
+});
+
+for (const route of routes.filter(isPublic)) {
+  test(`${titleOf(route)} answers without a key`, async () => {
+    expect((await api.get(route.path, { key: null })).status).toBe(200);
+  });
+}
+
+for (const route of guarded) {
+  describe(titleOf(route), () => {
+    test('needs a key', async () => {
+      const reply = await api.call(route.method, pathOf(route), { key: null });
+      expect(reply.status).toBe(401);
+      expect(codeOf(route, reply, 'invalid_api_key')).toBe('invalid_api_key');
+    });
+
+    test('refuses a key nobody issued', async () => {
+      const reply = await api.call(route.method, pathOf(route), { key: `${ADMIN_KEY}x` });
+      expect(reply.status).toBe(401);
+      expect(codeOf(route, reply, 'invalid_api_key')).toBe('invalid_api_key');
+    });
+
+    for (const scope of route.scopes) {
+      test(`refuses a key that holds every scope but ${scope}`, async () => {
+        const reply = await api.call(route.method, pathOf(route), { key: lacking.get(scope)! });
+        expect(reply.status).toBe(403);
+        expect(codeOf(route, reply, 'insufficient_scope')).toBe('insufficient_scope');
+        if (route.method !== 'HEAD') expect(reply.json.error.message).toContain(scope);
+      });
+    }
+
+    if (route.path.includes('/:')) {
+      test("answers another workspace's resource like a missing one", async () => {
+        const body = route.body && !route.path.endsWith('/rotate') ? { name: 'taken over' } : undefined;
+        const reply = await api.call(route.method, pathOf(route), { key: stranger.key, body });
+        const missing = await api.call(
+          route.method,
+          pathOf(route).replace(/(?<=\/)(default|sim|[0-9a-f-]{36})/, 'no'),
+          {
+            key: stranger.key,
+            body,
+          },
+        );
+        expect(reply.status).toBe(404);
+        expect(missing.status).toBe(404);
+        expect(reply.json.error.code).toBe(missing.json.error.code);
+        expect(reply.text).not.toMatch(/"(name|created_at)"/);
+      });
+    }
+  });
+}
+
+test('what a stranger tried to change is as it was', async () => {
+  expect((await api.get(`/v1/api-keys/${ours.apiKey}`)).json.name).toBe('ours');
+  expect((await api.get('/v1/virtual-keys/sim')).json.name).toBe('sim');
+  expect((await api.get('/v1/admin/workspaces/default')).json.name).toBe('Default');
+});
+
+test("lists show a workspace's key only what is its own", async () => {
+  const key = stranger.key;
+  const keys = (await api.get('/v1/api-keys', { key })).json;
+  expect(keys.data.map(({ id }: { id: string }) => id)).toEqual([stranger.id]);
+  expect(keys.total).toBe(1);
+  expect((await api.get('/v1/virtual-keys', { key })).json).toMatchObject({ data: [], total: 0 });
+  const workspaces = (await api.get('/v1/admin/workspaces', { key })).json;
+  expect(workspaces.data.map(({ slug }: { slug: string }) => slug)).toEqual(['strangers']);
+  const logs = (await api.get('/v1/logs?limit=1000', { key })).json;
+  for (const entry of logs.data) expect(entry.workspace_id).toBe(workspaces.data[0].id);
+});
+
+test("a workspace's key cannot reach another workspace by naming it", async () => {
+  const key = stranger.key;
+  const { id } = (await api.get('/v1/admin/workspaces/default')).json;
+  for (const name of ['default', id]) {
+    expect((await api.get(`/v1/api-keys?workspace_id=${name}`, { key })).status).toBe(404);
+    expect((await api.get(`/v1/virtual-keys?workspace_id=${name}`, { key })).status).toBe(404);
+    expect((await api.get(`/v1/logs?workspace_id=${name}`, { key })).status).toBe(404);
+    const made = await api.post('/v1/api-keys', { name: 'spy', workspace_id: name, scopes: [] }, { key });
+    expect(made.status).toBe(404);
+    const stored = await api.post(
+      '/v1/virtual-keys',
+      { name: 'spy', provider: 'openai', key: 'sk-spy', workspace_id: name },
+      { key },
+    );
+    expect(stored.status).toBe(404);
+  }
+});
+
+test("a workspace's key cannot call with another workspace's virtual key, by header, model or default", async () => {
+  const calls = gateway.provider.calls;
+  const byHeader = await api.get('/v1/models', { key: stranger.key, headers: { 'x-gateway-virtual-key': 'sim' } });
+  const byModel = await api.post('/v1/chat/completions', { model: '@sim/any', messages: [] }, { key: stranger.key });
+  const defaulted = await given.apiKey({ workspace_id: 'strangers', defaults: { virtual_key: 'sim' } });
+  const byDefault = await api.get('/v1/models', { key: defaulted.key });
+  for (const reply of [byHeader, byModel, byDefault]) {
+    expect(reply.status).toBe(400);
+    expect(reply.json.error.code).toBe('unknown_virtual_key');
+  }
+  expect(gateway.provider.calls).toBe(calls);
+});
+
+test('a key is refused once it has expired', async () => {
+  const { id, key } = await given.apiKey();
+  expect((await api.get('/v1/providers', { key })).status).toBe(200);
+
+  const end = Date.now() + 500;
+  await api.put(`/v1/api-keys/${id}`, { expires_at: new Date(end).toISOString() });
+  await Bun.sleep(end - Date.now() + 10);
+
+  const reply = await api.get('/v1/providers', { key });
+  expect(reply.status).toBe(401);
+  expect(reply.json.error).toMatchObject({ code: 'expired_api_key', type: 'authentication_error' });
+  expect((await api.get(`/v1/api-keys/${id}`)).json.status).toBe('expired');
+});
+
+describe('the gateway key is found', () => {
+  const ways: [string, Record<string, string>][] = [
+    ['in x-gateway-api-key', { 'x-gateway-api-key': ADMIN_KEY }],
+    ['in Authorization: Bearer', { authorization: `Bearer ${ADMIN_KEY}` }],
+    ['in authorization: bearer, whatever its case', { authorization: `bearer ${ADMIN_KEY}` }],
+    ['in x-api-key', { 'x-api-key': ADMIN_KEY }],
+    ['in x-goog-api-key', { 'x-goog-api-key': ADMIN_KEY }],
+    [
+      'in Authorization beside an empty x-gateway-api-key',
+      {
+        'x-gateway-api-key': '',
+        authorization: `Bearer ${ADMIN_KEY}`,
+      },
+    ],
+    ['in x-api-key beside an Authorization of another kind', { authorization: 'Basic YTpi', 'x-api-key': ADMIN_KEY }],
+  ];
+  for (const [name, headers] of ways) {
+    test(name, async () => {
+      expect((await api.get('/v1/providers', { key: null, headers })).status).toBe(200);
+    });
+  }
+});
+
+test('a wrong x-gateway-api-key is not saved by a right Authorization', async () => {
+  const reply = await api.get('/v1/providers', { key: 'gw-wrong', headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+  expect(reply.status).toBe(401);
+});
+
+test('paths of our own answer 405 to other methods and are never passed to a provider', async () => {
+  const calls = gateway.provider.calls;
+  const headers = { 'x-gateway-virtual-key': 'sim' };
+  for (const [method, path, allow] of [
+    ['DELETE', '/v1/providers', 'GET, HEAD'],
+    ['PATCH', '/v1/api-keys', 'POST, GET, HEAD'],
+    ['POST', '/v1/logs', 'GET, HEAD'],
+    ['POST', '/health', 'GET, HEAD'],
+  ] as const) {
+    const reply = await api.call(method, path, { headers });
+    expect(reply.status).toBe(405);
+    expect(reply.json.error.code).toBe('method_not_allowed');
+    expect(reply.headers.get('allow')).toBe(allow);
+  }
+  expect(gateway.provider.calls).toBe(calls);
+});
+
+test('a path outside /v1 that is not ours is not found', async () => {
+  const reply = await api.get('/v2/models', { headers: { 'x-gateway-virtual-key': 'sim' } });
+  expect(reply.status).toBe(404);
+  expect(reply.json.error.code).toBe('route_not_found');
+});

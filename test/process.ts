@@ -1,0 +1,212 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { ADMIN_KEY, client } from './gateway.ts';
+
+export const root = join(import.meta.dir, '..');
+
+/** Every way to start us that users have. The executable must have been built, the others need nothing. */
+export const commands = {
+  source: [process.execPath, join(root, 'src/main.ts')],
+  bin: [join(root, 'bin/gateway')],
+  npm: ['npm', '--prefix', root, 'start', '--'],
+  executable: [join(root, 'dist/gateway')],
+} as const;
+
+export interface ProcessOptions {
+  readonly command?: readonly string[];
+  readonly arguments?: readonly string[];
+  readonly environment?: Record<string, string>;
+  /** Kept when the process ends; without it the process gets a new one that goes with it. */
+  readonly dataDir?: string;
+  readonly cwd?: string;
+}
+
+export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'gateway-process-'));
+export const removeDataDir = (dataDir: string): void => rmSync(dataDir, { recursive: true, force: true });
+
+/** Nothing of the tester's own environment: a provider's key or a raised limit there would change what is tested. */
+const surroundings = (dataDir: string, environment: Record<string, string>) => ({
+  // npm's scripts find Bun beside the other tools, and bin/gateway needs only a shell.
+  PATH: `${join(root, 'node_modules/.bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
+  HOME: dataDir,
+  PORT: '0',
+  GATEWAY_DATA_DIR: join(dataDir, 'data'),
+  ...environment,
+});
+
+/** Environment of a gateway that the tests can talk to and that may call a simulated provider on this machine. */
+export const forTests = {
+  GATEWAY_ADMIN_KEY: ADMIN_KEY,
+  TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
+};
+
+/** Runs a command of the gateway to its end. */
+export async function runGateway({
+  command = commands.source,
+  arguments: rest = [],
+  environment = {},
+  dataDir,
+  cwd,
+}: ProcessOptions = {}) {
+  const home = dataDir ?? newDataDir();
+  const child = Bun.spawn([...command, ...rest], {
+    cwd: cwd ?? home,
+    env: surroundings(home, environment),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const [output, errors, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (!dataDir) removeDataDir(home);
+  return { exitCode, output, errors };
+}
+
+/** Starts the gateway as a process of its own and waits until it says where it listens. */
+export async function startProcess({
+  command = commands.source,
+  environment = forTests,
+  dataDir,
+  cwd,
+}: ProcessOptions = {}) {
+  const home = dataDir ?? newDataDir();
+  const startedAt = performance.now();
+  const child = Bun.spawn([...command], {
+    cwd: cwd ?? home,
+    env: surroundings(home, environment),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const running = new Set([child]);
+  const endWithTests = () => child.kill('SIGKILL');
+  process.once('exit', endWithTests);
+  child.exited.then(() => {
+    running.delete(child);
+    process.removeListener('exit', endWithTests);
+  });
+
+  const output = collect(child.stdout);
+  const errors = collect(child.stderr);
+  const url = await Promise.race([
+    output.until(/ on (http:\/\/\S+)/),
+    child.exited.then(async (code) => {
+      await errors.ended;
+      throw new Error(`The gateway ended with ${code} instead of starting: ${errors.text}`);
+    }),
+    Bun.sleep(20_000).then(() => {
+      throw new Error(`The gateway did not start within 20 s: ${output.text}${errors.text}`);
+    }),
+  ]);
+  const startMs = performance.now() - startedAt;
+
+  const end = async (signal: NodeJS.Signals): Promise<number> => {
+    // npm passes the signal on to its child, but is not ended by one that comes back as an exit code.
+    child.kill(signal);
+    const code = await child.exited;
+    await Promise.all([output.ended, errors.ended]);
+    if (!dataDir) removeDataDir(home);
+    return code;
+  };
+
+  return {
+    url,
+    home,
+    dataDir: join(home, 'data'),
+    api: client(url),
+    /** Of the process that was started: for npm, npm's own. */
+    pid: child.pid,
+    startMs,
+    get output() {
+      return output.text;
+    },
+    get errors() {
+      return errors.text;
+    },
+    get isAlive() {
+      return running.has(child);
+    },
+    exited: child.exited,
+    signal: (signal: NodeJS.Signals) => child.kill(signal),
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    /** Resident memory in bytes. */
+    memory: () => residentBytes(child.pid),
+    given: {
+      virtualKey: async (customHost: string, slug = 'sim') => {
+        const reply = await client(url).post('/v1/virtual-keys', {
+          name: slug,
+          slug,
+          provider: 'openai',
+          key: 'sk-test-credential',
+          custom_host: customHost,
+        });
+        if (reply.status !== 200) throw new Error(`no virtual key: ${reply.status} ${reply.text}`);
+      },
+    },
+  };
+}
+
+export type GatewayProcess = Awaited<ReturnType<typeof startProcess>>;
+
+export function residentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) * 1024;
+}
+
+export const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10;
+
+/** The most memory the process had until the work was done. */
+export async function mostMemoryDuring(child: { memory(): number }, work: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  const finish = () => {
+    isDone = true;
+  };
+  work.then(finish, finish);
+  let most = 0;
+  while (!isDone) {
+    most = Math.max(most, child.memory());
+    await Bun.sleep(20);
+  }
+  await work;
+  return most;
+}
+
+/** What a process writes, as far as it has come. */
+function collect(stream: ReadableStream<Uint8Array>) {
+  const waiting: { pattern: RegExp; resolve: (found: string) => void }[] = [];
+  const collected = {
+    text: '',
+    ended: Promise.resolve(),
+    /** The first group of the pattern, as soon as it matches. */
+    until: (pattern: RegExp) =>
+      new Promise<string>((resolve) => {
+        waiting.push({ pattern, resolve });
+        look();
+      }),
+  };
+  const look = () => {
+    for (const { pattern, resolve } of waiting) {
+      const found = pattern.exec(collected.text)?.[1];
+      if (found !== undefined) resolve(found);
+    }
+  };
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for await (const piece of stream as unknown as AsyncIterable<Uint8Array>) {
+      collected.text += decoder.decode(piece, { stream: true });
+      look();
+    }
+  };
+  collected.ended = read();
+  return collected;
+}
+
+/** Waits for something that happens elsewhere, and says what did not. */
+export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = 10_000) {
+  const deadline = performance.now() + limitMs;
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);
+    await Bun.sleep(10);
+  }
+}
