@@ -8,8 +8,9 @@ export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
 export type LogRow = Omit<LogRecord, 'metadata'> & { readonly metadata: string | null };
 
 export interface LogTables {
-  request_logs: LogRow;
-  /** Headers and bodies, packed and compressed (`packed-bodies.ts`). */
+  /** `body_place`: where the embedded store keeps headers and bodies (`body-segments.ts`). */
+  request_logs: LogRow & { readonly body_place: string | null };
+  /** PostgreSQL: headers and bodies, packed (`packed-bodies.ts`), mostly compressed. */
   request_log_bodies: { log_id: string; content: Uint8Array };
   /** Metadata pairs once more, so that a rare value is found without reading every record. */
   request_log_labels: { workspace_id: string; key: string; value: string; created_at: number; log_id: string };
@@ -91,6 +92,7 @@ async function createTables(db: Kysely<unknown>, engine: Engine) {
     .addColumn('cost', real(engine))
     .addColumn('client_address', text(engine), (column) => column.notNull())
     .addColumn('metadata', text(engine))
+    .addColumn('body_place', 'text')
     .execute();
   await db.schema
     .createTable('request_log_bodies')

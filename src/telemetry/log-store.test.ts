@@ -222,7 +222,7 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
       expect((await idsOf({ workspaceId: null })).toSorted()).toEqual(left.toSorted());
       expect((await idsOf({ workspaceId: null, metadata: { k: 'v' } })).toSorted()).toEqual(left.toSorted());
       expect(await reader.read(ask({ workspaceId: null }), rows[0]!.id)).toBeNull();
-      expect(await countOf(target, 'request_log_bodies')).toBe(10);
+      expect(await countOf(target, 'request_log_bodies')).toBe(target.engine === 'postgres' ? 10 : 0);
       expect(await countOf(target, 'request_log_labels')).toBe(10);
     });
 

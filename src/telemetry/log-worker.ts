@@ -1,5 +1,5 @@
 /**
- * The thread behind the request log. As `writer` it compresses and stores batches; as `reader`, in a thread of its own,
+ * The thread behind the request log. As `writer` it stores batches; as `reader`, in a thread of its own,
  * it answers questions, so that a slow listing delays neither writes nor the event loop.
  */
 import { join } from 'node:path';
@@ -8,7 +8,6 @@ import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogRow } from './log-schema.ts';
 import { type LogRole, type LogStore, type LogTarget, openLogStore } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
-import { thriftyCompressor } from './packed-bodies.ts';
 import { Spool } from './spool.ts';
 
 export interface LogWorkerOptions {
@@ -82,7 +81,6 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     now: Date.now,
     report: (outcome) => self.postMessage({ kind: 'outcome', outcome }),
   });
-  const compress = thriftyCompressor(() => performance.now());
   let expected: PostedBatch | null = null;
 
   const accept = (batch: PostedBatch, bodies: PostedBodies | null) => {
@@ -90,9 +88,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     writer.accept(
       {
         rows: batch.rows,
-        bodies: bodies
-          ? takeApart(batch.parts, bodies).map((packed) => packed && compress(packed))
-          : batch.rows.map(() => null),
+        bodies: bodies ? takeApart(batch.parts, bodies) : batch.rows.map(() => null),
       },
       done,
     );

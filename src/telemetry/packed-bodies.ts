@@ -49,31 +49,6 @@ export function decompress(content: Uint8Array): Uint8Array {
   return start === ZSTD_MAGIC ? Bun.zstdDecompressSync(content as Uint8Array<ArrayBuffer>) : content;
 }
 
-/**
- * Compression is the dearest part of writing a log (150 to 450 µs for 60 KB of text, three times the insert). It may
- * take this share of one core; what comes beyond that is stored as it is, because under such load the calls need the
- * processor more than the disk needs the room.
- */
-const COMPRESSING_SHARE = 0.1;
-const WINDOW_MS = 1_000;
-
-/** `now` is a monotonic clock in milliseconds. */
-export function thriftyCompressor(now: () => number): (packed: Uint8Array) => Uint8Array {
-  let windowStart = now();
-  let spent = 0;
-  return (packed) => {
-    const start = now();
-    if (start - windowStart >= WINDOW_MS) {
-      windowStart = start;
-      spent = 0;
-    }
-    if (spent >= WINDOW_MS * COMPRESSING_SHARE) return packed;
-    const compressed = compress(packed);
-    spent += now() - start;
-    return compressed;
-  };
-}
-
 /** One side of a call as `GET /logs/{id}` shows it. */
 export interface ShownMessage {
   readonly headers: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { LogQuery } from './log-query.ts';
 import type { LogRow } from './log-schema.ts';
 import type { LogBatch } from './log-store.ts';
-import { compress, packHead } from './packed-bodies.ts';
+import { packHead } from './packed-bodies.ts';
 
 const folders: string[] = [];
 
@@ -84,7 +84,7 @@ export function packed({
     request_truncated: false,
     response_truncated: truncated,
   });
-  return compress(Buffer.concat([head, requestBytes, responseBytes]));
+  return Buffer.concat([head, requestBytes, responseBytes]);
 }
 
 /** Asks until the answer is there; a failure after `withinMs` shows the last answer. */

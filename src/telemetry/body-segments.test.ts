@@ -1,0 +1,68 @@
+import { afterEach, expect, test } from 'bun:test';
+import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BodySegments, Share } from './body-segments.ts';
+
+const folders: string[] = [];
+const folder = () => {
+  const made = mkdtempSync(join(tmpdir(), 'gateway-bodies-'));
+  folders.push(made);
+  return made;
+};
+afterEach(() => {
+  for (const each of folders.splice(0)) rmSync(each, { recursive: true, force: true });
+});
+
+const body = (text: string) => Buffer.from(text.repeat(200));
+const texts = (segments: BodySegments, places: (string | null)[]) =>
+  places.map((place) => (place === null ? null : Buffer.from(segments.read(place)!).toString()));
+
+test('each body of a batch is found again, compressed or not, by this process and by the next', () => {
+  const place = folder();
+  let time = 0;
+  // The second batch finds the share of the processor spent, and is stored as it is.
+  const segments = new BodySegments(place, { now: () => (time += 60) });
+  const first = segments.append([body('one'), null, body('two')]);
+  const second = segments.append([body('three')]);
+  const expected = [body('one').toString(), null, body('two').toString(), body('three').toString()];
+  expect(texts(segments, [...first, ...second])).toEqual(expected);
+  segments.close();
+  const next = new BodySegments(place);
+  next.append([body('four')]);
+  expect(texts(next, [...first, ...second])).toEqual(expected);
+  expect(readdirSync(place)).toHaveLength(2);
+});
+
+test('files whose last byte is too old go, the one that is written stays', () => {
+  const place = folder();
+  const old = new BodySegments(place);
+  const [gone] = old.append([body('old')]);
+  old.close();
+  for (const file of readdirSync(place)) utimesSync(join(place, file), 1, 1);
+  const segments = new BodySegments(place);
+  const [kept] = segments.append([body('new')]);
+  for (const file of readdirSync(place)) utimesSync(join(place, file), 1, 1);
+  segments.prune(Date.now());
+  expect(segments.read(gone!)).toBeNull();
+  expect(Buffer.from(segments.read(kept!)!).toString()).toBe(body('new').toString());
+});
+
+test('a place beyond the end of a torn file is no body', () => {
+  const segments = new BodySegments(folder());
+  const [place] = segments.append([body('x')]);
+  const [name] = place!.split(':');
+  expect(segments.read(`${name}:1000000:10:0:10`)).toBeNull();
+});
+
+test('work beyond its share of the time is left undone until the next window', () => {
+  let time = 0;
+  const share = new Share(() => time);
+  const work = () => {
+    time += 30;
+    return 'done';
+  };
+  expect([share.spend(work), share.spend(work), share.spend(work)]).toEqual(['done', 'done', null]);
+  time += 1_000;
+  expect(share.spend(work)).toBe('done');
+});
