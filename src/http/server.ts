@@ -16,40 +16,44 @@ export interface ListenOptions {
   readonly refuse: () => Response;
 }
 
-function serve(
-  options: { hostname: string; port: number } & Omit<Bun.Serve.HostnamePortServeOptions<undefined>, 'routes'>,
-) {
+/** Bun's own errors name neither variable. */
+function naming<Result>(host: string, port: number, open: () => Result): Result {
   try {
-    return Bun.serve(options);
+    return open();
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') {
-      throw new Error(`PORT ${options.port} on HOST ${options.hostname} is taken by another process; give a free one.`);
+      throw new Error(`PORT ${port} on HOST ${host} is taken by another process; give a free one.`);
     }
-    throw new Error(`HOST ${options.hostname} and PORT ${options.port} cannot be listened on (${message}).`);
+    throw new Error(
+      `HOST ${host} and PORT ${port} cannot be listened on (${message}); give an address of this machine.`,
+    );
   }
 }
 
 /** Throws when the address could not be listened on at this moment. */
 export async function tryAddress(host: string, port: number): Promise<void> {
-  await serve({ hostname: host, port, fetch: () => new Response() }).stop(true);
+  const server = naming(host, port, () => Bun.serve({ hostname: host, port, fetch: () => new Response() }));
+  await server.stop(true);
 }
 
 export function listen({ host, port, answer, refuse }: ListenOptions): Server {
   let isStopping = false;
-  const server = serve({
-    hostname: host,
-    port,
-    idleTimeout: IDLE_SECONDS,
-    // Each route has its own limit and says so; Bun's would answer without a body.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch(request, bun) {
-      if (isStopping) return refuse();
-      // A model may think for longer than a connection may idle.
-      bun.timeout(request, 0);
-      return answer(request, bun.requestIP(request)?.address ?? '');
-    },
-  });
+  const server = naming(host, port, () =>
+    Bun.serve({
+      hostname: host,
+      port,
+      idleTimeout: IDLE_SECONDS,
+      // Each route has its own limit and says so; Bun's would answer without a body.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch(request, bun) {
+        if (isStopping) return refuse();
+        // A model may think for longer than a connection may idle.
+        bun.timeout(request, 0);
+        return answer(request, bun.requestIP(request)?.address ?? '');
+      },
+    }),
+  );
   return {
     port: server.port ?? port,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`,

@@ -121,17 +121,13 @@ const home = newDataDir();
 afterAll(() => removeDataDir(home));
 writeFileSync(join(home, 'not-a-folder'), '');
 
+/** Each variable once; `settings.test.ts` knows more ways to get them wrong. */
 const wrong: [variable: string, value: string, beside?: Record<string, string>][] = [
-  ['HOST', 'two words'],
   ['HOST', '203.0.113.7'],
   ['PORT', 'eighty'],
-  ['PORT', '65536'],
-  ['PORT', '-1'],
   ['GATEWAY_DATA_DIR', join(home, 'not-a-folder')],
   ['GATEWAY_ADMIN_KEY', 'too-short'],
-  ['GATEWAY_ADMIN_KEY', 'with spaces in between them'],
   ['GATEWAY_ENCRYPTION_KEY', 'c2hvcnQ='],
-  ['GATEWAY_ENCRYPTION_KEY', 'not base64 at all!'],
   ['GATEWAY_PUBLIC_URL', 'gateway.example.com'],
   ['DATABASE_URL', 'mysql://user:hunter2-password@host/name', { GATEWAY_ENCRYPTION_KEY: key(1) }],
   ['REDIS_URL', 'http://user:hunter2-password@localhost'],

@@ -1,0 +1,153 @@
+import { expect, test } from 'bun:test';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { readSettings, SettingsError, unknownVariables, variables } from './settings.ts';
+
+const encryptionKey = Buffer.alloc(32, 7).toString('base64');
+const pemOf = (bits: number) =>
+  generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+
+test('an empty environment is a whole one', () => {
+  const settings = readSettings({});
+
+  expect(settings).toMatchObject({
+    host: '127.0.0.1',
+    port: 8787,
+    dataDir: resolve('.gateway'),
+    adminKey: null,
+    encryptionKey: null,
+    publicUrl: 'http://127.0.0.1:8787',
+    databaseUrl: null,
+    redisUrl: null,
+    jwtPrivateKey: null,
+    trustedCustomHosts: [],
+    logBodies: true,
+    shutdownSeconds: 30,
+  });
+  expect(Object.isFrozen(settings)).toBe(true);
+});
+
+test('an empty or blank variable counts as absent', () => {
+  for (const blank of ['', '  ', '\t']) {
+    const environment = Object.fromEntries(Object.keys(variables).map((name) => [name, blank]));
+    expect({ ...readSettings(environment), environment: null }).toEqual({ ...readSettings({}), environment: null });
+  }
+});
+
+test('every value is taken, without the spaces around it', () => {
+  const settings = readSettings({
+    HOST: ' 0.0.0.0 ',
+    PORT: '80',
+    GATEWAY_DATA_DIR: '/srv/gateway',
+    GATEWAY_ADMIN_KEY: 'a-key-of-16-char',
+    GATEWAY_ENCRYPTION_KEY: encryptionKey,
+    GATEWAY_PUBLIC_URL: 'https://gateway.example.com/',
+    DATABASE_URL: 'postgres://user:password@host/name',
+    REDIS_URL: 'rediss://host:6379',
+    TRUSTED_CUSTOM_HOSTS: ' 127.0.0.1, ,*.models.internal ',
+    GATEWAY_LOG_BODIES: 'False',
+    GATEWAY_IDLE_TIMEOUT_MS: '0',
+    GATEWAY_TOTAL_TIMEOUT_MS: '5000',
+  });
+
+  expect(settings).toMatchObject({
+    host: '0.0.0.0',
+    port: 80,
+    dataDir: '/srv/gateway',
+    publicUrl: 'https://gateway.example.com',
+    trustedCustomHosts: ['127.0.0.1', '*.models.internal'],
+    logBodies: false,
+    timeouts: { idleMs: 0, totalMs: 5_000 },
+  });
+  expect(settings.adminKey?.reveal()).toBe('a-key-of-16-char');
+  expect(settings.databaseUrl?.reveal()).toBe('postgres://user:password@host/name');
+});
+
+test('an IPv6 address stands in brackets in the public address', () => {
+  expect(readSettings({ HOST: '::1', PORT: '9000' }).publicUrl).toBe('http://[::1]:9000');
+});
+
+const wrong: [variable: keyof typeof variables, value: string, beside?: Record<string, string>][] = [
+  ['HOST', 'two words'],
+  ['HOST', 'http://host'],
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '80.5'],
+  ['PORT', '0x50'],
+  ['GATEWAY_ADMIN_KEY', 'fifteen-chars-x'],
+  ['GATEWAY_ADMIN_KEY', 'spaces are not possible'],
+  ['GATEWAY_ADMIN_KEY', 'schlüssel-mit-umlaut'],
+  ['GATEWAY_ENCRYPTION_KEY', 'not base64 at all!'],
+  ['GATEWAY_ENCRYPTION_KEY', Buffer.alloc(31).toString('base64')],
+  ['GATEWAY_ENCRYPTION_KEY', Buffer.alloc(33).toString('base64')],
+  ['GATEWAY_PUBLIC_URL', 'gateway.example.com'],
+  ['GATEWAY_PUBLIC_URL', 'ftp://gateway.example.com'],
+  ['DATABASE_URL', 'mysql://user:hunter2@host/name', { GATEWAY_ENCRYPTION_KEY: encryptionKey }],
+  ['DATABASE_URL', 'user:hunter2@host', { GATEWAY_ENCRYPTION_KEY: encryptionKey }],
+  ['REDIS_URL', 'http://:hunter2@host'],
+  ['JWT_PRIVATE_KEY', 'hunter2'],
+  ['JWT_PRIVATE_KEY', pemOf(1024)],
+  ['JWT_PRIVATE_KEY_FILE', '/absent/key.pem'],
+  ['JWT_PRIVATE_KEY_FILE', '/dev/null', { JWT_PRIVATE_KEY: 'both' }],
+  ['GATEWAY_LOG_BODIES', 'yes'],
+  ['GATEWAY_LOG_BODY_BYTES', '16777217'],
+  ['GATEWAY_LOG_RETENTION_DAYS', '0'],
+  ['GATEWAY_MAX_BODY_BYTES', '1023'],
+  ['GATEWAY_SHUTDOWN_SECONDS', '1m'],
+  ['GATEWAY_CONNECT_TIMEOUT_MS', '1e3'],
+  ['GATEWAY_FIRST_BYTE_TIMEOUT_MS', '-5'],
+  ['GATEWAY_IDLE_TIMEOUT_MS', 'Infinity'],
+  ['GATEWAY_TOTAL_TIMEOUT_MS', '99999999999999999999'],
+];
+
+for (const [index, [variable, value, beside = {}]] of wrong.entries()) {
+  const shown = value.length > 40 ? `${value.slice(0, 30)}…` : value;
+  test(`${variable} is refused, case ${index + 1}: ${shown.replaceAll('\n', ' ')}`, () => {
+    const read = () => readSettings({ ...beside, [variable]: value });
+
+    expect(read).toThrow(SettingsError);
+    expect(read).toThrow(new RegExp(`^${variable} .*; .+\\.$`));
+    expect(read).not.toThrow(/hunter2/);
+  });
+}
+
+test('PostgreSQL needs an encryption key that all nodes share', () => {
+  expect(() => readSettings({ DATABASE_URL: 'postgres://host/name' })).toThrow(/^GATEWAY_ENCRYPTION_KEY is missing/);
+});
+
+test('a signing key is taken from the variable, with its line ends spelt out, or from a file', () => {
+  const pem = pemOf(2048);
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-settings-'));
+  const file = join(folder, 'key.pem');
+  writeFileSync(file, pem);
+  try {
+    const inline = readSettings({ JWT_PRIVATE_KEY: pem.replaceAll('\n', '\\n') });
+    const filed = readSettings({ JWT_PRIVATE_KEY_FILE: file });
+    expect(inline.jwtPrivateKey?.reveal().trim()).toBe(pem.trim());
+    expect(filed.jwtPrivateKey?.reveal().trim()).toBe(pem.trim());
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('no secret shows when settings are printed', () => {
+  const { environment: _, ...settings } = readSettings({
+    GATEWAY_ADMIN_KEY: 'hunter2-hunter2-hunter2',
+    GATEWAY_ENCRYPTION_KEY: encryptionKey,
+    DATABASE_URL: 'postgres://user:hunter2@host/name',
+    REDIS_URL: 'redis://:hunter2@host',
+  });
+
+  for (const printed of [JSON.stringify(settings), Bun.inspect(settings), String(settings.adminKey)]) {
+    expect(printed).not.toContain('hunter2');
+    expect(printed).not.toContain(encryptionKey);
+  }
+});
+
+test('variables that start like ours and are none of ours are found', () => {
+  expect(unknownVariables({ GATEWAY_ADMIN_KEY: 'x', GATEWAY_ADMIN_KEYS: 'x', OTHER: 'x' })).toEqual([
+    'GATEWAY_ADMIN_KEYS',
+  ]);
+});
