@@ -45,6 +45,7 @@ function greet(settings: Settings, { server, adminKey }: Gateway) {
   const store = settings.databaseUrl ? 'PostgreSQL' : `embedded store in ${settings.dataDir}`;
   const lines = [`Gateway ${version} on ${server.url} (${store})`];
   for (const name of unknownVariables(process.env)) lines.push(`Warning: ${name} is not a setting of this version.`);
+  if (settings.redisUrl) lines.push('Note: REDIS_URL is set; this version does not use Redis yet.');
   if (adminKey?.isNew)
     lines.push('', `Admin key, shown this once and kept in ${settings.dataDir}: ${adminKey.key.reveal()}`);
   if (adminKey) {

@@ -7,7 +7,7 @@ export interface FuzzCase {
   readonly name: string;
   readonly bytes: Buffer;
   /** What the client does when everything is written. */
-  readonly then: 'wait' | 'end' | 'leave';
+  readonly afterwards: 'wait' | 'end' | 'leave';
   /** A whole request: silence would be a fault. */
   readonly isWhole: boolean;
   readonly method: string;
@@ -372,16 +372,16 @@ function whole(name: string, line: string, headers: readonly string[], body: str
   return {
     name,
     bytes: assemble(line, [...framed, 'connection: close'], body),
-    then: 'wait',
+    afterwards: 'wait',
     isWhole: true,
     method: line.slice(0, line.indexOf(' ')),
   };
 }
 
-const torn = (name: string, bytes: Buffer, then: FuzzCase['then'] = 'wait'): FuzzCase => ({
+const torn = (name: string, bytes: Buffer, afterwards: FuzzCase['afterwards'] = 'wait'): FuzzCase => ({
   name,
   bytes,
-  then,
+  afterwards,
   isWhole: false,
   method: 'GET',
 });
@@ -601,8 +601,8 @@ export async function tryCase(fuzzed: FuzzCase, { url }: FuzzTarget): Promise<st
     });
     if (exchange.isOver) return 'the connection was refused';
     socket.write(fuzzed.bytes);
-    if (fuzzed.then === 'end') socket.end();
-    if (fuzzed.then === 'leave') {
+    if (fuzzed.afterwards === 'end') socket.end();
+    if (fuzzed.afterwards === 'leave') {
       await Bun.sleep(5);
       return faultIn(exchange.received, fuzzed);
     }
@@ -620,23 +620,34 @@ export async function tryCase(fuzzed: FuzzCase, { url }: FuzzTarget): Promise<st
 /** A server that does not speak the version says so itself (RFC 9110 section 15.6.6). */
 const VERSION_NOT_SUPPORTED = 505;
 
+/** Looks at every answer on the connection: a confused client may have earned several. */
 function faultIn(received: string, { method }: FuzzCase): string | null {
-  const found = /^HTTP\/1\.[01] (\d{3}) [^\r\n]*\r\n([\s\S]*?)\r\n\r\n([\s\S]*)$/.exec(received);
-  if (!found) return received === '' || /^HTTP\/1/.test(received) ? null : `no HTTP: ${received.slice(0, 80)}`;
-  const [, code, head = '', body = ''] = found;
-  const status = Number(code);
-  const header = (name: string) => new RegExp(`^${name}: *(.*)$`, 'im').exec(head)?.[1]?.trim();
-  const isOurs = header('x-gateway-request-id') !== undefined;
-  const isProviders = header('x-gateway-error-origin') === 'provider';
-  if (status >= 500 && !isProviders && (isOurs || status !== VERSION_NOT_SUPPORTED)) {
-    return `${status} ${body.slice(0, 200)}`;
+  for (let left = received; left !== ''; ) {
+    const found = /^HTTP\/1\.[01] (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n/.exec(left);
+    if (!found) return /^HTTP\/1/.test(left) ? null : `no HTTP: ${left.slice(0, 80)}`;
+    const [{ length }, code, head = ''] = found;
+    const header = (name: string) => new RegExp(`^${name}: *(.*)$`, 'im').exec(head)?.[1]?.trim();
+    const size = method === 'HEAD' ? 0 : Number(header('content-length') ?? 0);
+    const body = left.slice(length, length + size);
+    const isCut = body.length < size;
+    const isChunked = header('transfer-encoding') !== undefined;
+    const isOurs = header('x-gateway-request-id') !== undefined;
+    const isProviders = header('x-gateway-error-origin') === 'provider';
+    const status = Number(code);
+    if (status >= 500 && !isProviders && (isOurs || status !== VERSION_NOT_SUPPORTED)) {
+      return `${status} ${body.slice(0, 200)}`;
+    }
+    if (status >= 400 && isOurs && !isProviders && method !== 'HEAD' && !isCut) {
+      const fault = isChunked ? 'an error of ours in chunks' : shapeFault(body);
+      if (fault) return fault;
+    }
+    if (isCut || isChunked) return null;
+    left = left.slice(length + size);
   }
-  if (status < 400 || !isOurs || isProviders || method === 'HEAD') return null;
-  return shapeFault(body, header('transfer-encoding') === undefined);
+  return null;
 }
 
-function shapeFault(body: string, isPlain: boolean): string | null {
-  if (!isPlain) return `an error of ours in chunks: ${body.slice(0, 100)}`;
+function shapeFault(body: string): string | null {
   let parsed: { error?: Record<string, unknown> };
   try {
     parsed = JSON.parse(Buffer.from(body, 'latin1').toString('utf8'));
@@ -702,9 +713,19 @@ export function bodiesIn(description: unknown, identifier: (parameter: string) =
 }
 
 /** Fuzzes a gateway in a process of its own, with a provider that is well, and looks at it afterwards. */
-export async function fuzzGateway(options: { seed: number; cases: number; progress?: (done: number) => void }) {
+export async function fuzzGateway({
+  environment = {},
+  ...options
+}: {
+  seed: number;
+  cases: number;
+  environment?: Record<string, string>;
+  progress?: (done: number) => void;
+}) {
   const provider = startProvider();
-  const gateway = await startProcess({ environment: { ...forTests, GATEWAY_MAX_BODY_BYTES: '200000' } });
+  const gateway = await startProcess({
+    environment: { ...forTests, GATEWAY_MAX_BODY_BYTES: '200000', ...environment },
+  });
   try {
     const made = async (path: string, body: Record<string, unknown>) => (await gateway.api.post(path, body)).json;
     await gateway.given.virtualKey(provider.url);

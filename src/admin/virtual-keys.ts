@@ -85,9 +85,10 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
   del(
     '/v1/virtual-keys/:slug',
     { scopes: ['virtual_keys.delete'], summary: 'Delete a virtual key', response: deleted('virtual-key') },
-    async (call) => {
-      await virtualKeys.delete(call.principal, call.params.slug!);
-      return { id: call.params.slug!, object: 'virtual-key', deleted: true };
-    },
+    async (call) => ({
+      id: await virtualKeys.delete(call.principal, call.params.slug!),
+      object: 'virtual-key',
+      deleted: true,
+    }),
   ),
 ];

@@ -61,9 +61,10 @@ export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
   del(
     '/v1/admin/workspaces/:workspace',
     { scopes: ['workspaces.delete'], summary: 'Delete a workspace with its keys', response: deleted('workspace') },
-    async (call) => {
-      await workspaces.delete(call.principal, call.params.workspace!);
-      return { id: call.params.workspace!, object: 'workspace', deleted: true };
-    },
+    async (call) => ({
+      id: await workspaces.delete(call.principal, call.params.workspace!),
+      object: 'workspace',
+      deleted: true,
+    }),
   ),
 ];

@@ -50,6 +50,7 @@ async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
       'api_keys.expires_at',
       'api_key_secrets.valid_until',
       'workspaces.slug as workspace_slug',
+      'workspaces.defaults as workspace_defaults',
     ])
     .executeTakeFirst();
   if (!row) return null;
@@ -64,10 +65,14 @@ async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
       keyName: row.name,
       userId: row.user_id as UserId | null,
       scopes: new Set(JSON.parse(row.scopes) as Scope[]),
-      defaults: JSON.parse(row.defaults),
+      defaults: withWorkspace(JSON.parse(row.defaults), JSON.parse(row.workspace_defaults)),
     },
   };
 }
+
+/** What the workspace fixes stands above what the key says. */
+const withWorkspace = (own: Principal['defaults'], workspace: Principal['defaults']): Principal['defaults'] =>
+  workspace.metadata ? { ...own, metadata: { ...own.metadata, ...workspace.metadata } } : own;
 
 /** Finds who a key belongs to: from a bounded cache, which serves known keys even while the store is away. */
 export function createAuthenticator({ store, now }: { store: Store; now: () => number }) {

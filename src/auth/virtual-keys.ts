@@ -324,12 +324,15 @@ export function createVirtualKeys({
       return shown(updated);
     },
 
-    async delete(who: Principal, slug: string): Promise<void> {
-      await store.transaction(async (db) => {
+    /** Answers the id of what is gone. */
+    async delete(who: Principal, slug: string): Promise<string> {
+      const gone = await store.transaction(async (db) => {
         const { id } = await findOrFail(db, who, slug);
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
+        return id;
       });
       cache.clear();
+      return gone;
     },
 
     forget: () => cache.clear(),

@@ -131,16 +131,19 @@ export const createWorkspaces = ({ store, changed }: { store: Store; changed: ()
     return shown(row);
   },
 
-  async delete(who: Principal, idOrSlug: string): Promise<void> {
-    await store.transaction(async (db) => {
+  /** Answers the id of what is gone. */
+  async delete(who: Principal, idOrSlug: string): Promise<string> {
+    const gone = await store.transaction(async (db) => {
       const { id, slug } = await find(db, who, idOrSlug);
       if (slug === DEFAULT_WORKSPACE) fail('workspace_in_use', slug, 'the default workspace always exists');
       if (id === who.workspaceId) fail('workspace_in_use', slug, 'the calling key belongs to it');
       await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).execute();
       await db.deleteFrom('api_keys').where('workspace_id', '=', id).execute();
       await db.deleteFrom('workspaces').where('id', '=', id).execute();
+      return id;
     });
     changed();
+    return gone;
   },
 });
 

@@ -143,7 +143,6 @@ export const catalogue = {
     (slug: string, variable: string) =>
       `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
   ),
-  user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
   slug_taken: error(
     400,
     (slug: string) => `The slug "${slug}" is taken. Choose another, or leave slug out to have one made.`,

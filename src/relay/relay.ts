@@ -53,7 +53,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const opening = received && named ? { ...received, head: named.head } : received;
   if (opening && isJson(headers)) log.model = modelOf(opening.head);
 
-  const selection = selectProvider(headers, principal.defaults, named?.slug ?? null);
+  const selection = selectProvider({ headers, path: call.path }, principal.defaults, named?.slug ?? null);
   const target = await findTarget(selection, principal, { headers, providerKey: call.providerKey }, deps.virtualKeys);
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;

@@ -13,8 +13,15 @@ export interface KeyDefaults {
 
 const MAX_HOST_LENGTH = 2_048;
 
+/** Endpoint families whose calls name a virtual key (spec 5.1). */
+const NEEDS_VIRTUAL_KEY = /^\/(threads|batches|fine_tuning)(\/|$)/;
+
 /** The order of the operator contract: model "@slug/…", config, virtual key, provider, the key's defaults. */
-export function selectProvider(headers: Headers, defaults: KeyDefaults, modelSlug: string | null): Selection {
+export function selectProvider(
+  { headers, path }: { headers: Headers; path: string },
+  defaults: KeyDefaults,
+  modelSlug: string | null,
+): Selection {
   const provider = headerOf(headers, 'x-gateway-provider');
   const customHost = headerOf(headers, 'x-gateway-custom-host');
   const slug = modelSlug ?? headerOf(headers, 'x-gateway-virtual-key') ?? slugOfProvider(provider);
@@ -39,7 +46,7 @@ export function selectProvider(headers: Headers, defaults: KeyDefaults, modelSlu
     );
   }
   if (defaults.virtual_key) return { by: 'virtual-key', slug: defaults.virtual_key };
-  return fail('missing_provider');
+  return fail(NEEDS_VIRTUAL_KEY.test(path) ? 'missing_virtual_key' : 'missing_provider');
 }
 
 /** `x-gateway-provider: @slug` names a stored credential. */

@@ -1,11 +1,24 @@
 import { expect, test } from 'bun:test';
 import { fuzzGateway } from '../fuzz.ts';
+import { createDatabase } from '../postgres.ts';
 
-test('3,000 malformed requests get answers in our shape or none, and leave the gateway as it was', async () => {
-  const { faults, errors, growth, isWell } = await fuzzGateway({ seed: 1, cases: 3_000 });
-
-  expect(faults).toEqual([]);
-  expect(errors).toBe('');
-  expect(isWell).toBe(true);
-  expect(growth).toBeLessThan(150);
+const postgres = async () => ({
+  DATABASE_URL: await createDatabase(),
+  GATEWAY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
 });
+
+for (const [store, seed, environmentOf] of [
+  ['SQLite', 1, async () => ({})],
+  ['PostgreSQL', 2, postgres],
+] as const) {
+  test(`2,500 malformed requests are answered in our shape or not at all and leave no trace, on ${store}`, async () => {
+    const environment = await environmentOf();
+
+    const { faults, errors, growth, isWell } = await fuzzGateway({ seed, cases: 2_500, environment });
+
+    expect(faults).toEqual([]);
+    expect(errors).toBe('');
+    expect(isWell).toBe(true);
+    expect(growth).toBeLessThan(150);
+  });
+}
