@@ -34,7 +34,7 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   await tryAddress(settings.host, settings.port);
   const sealer = createSealer(encryptionKeyIn(settings.dataDir, settings.encryptionKey));
   const databaseUrl = settings.databaseUrl?.reveal() ?? null;
-  const store = openStore({ databaseUrl, dataDir: settings.dataDir });
+  const store = await openStore({ databaseUrl, dataDir: settings.dataDir });
   await whenStoreAnswers(() => store.migrate());
   const adminKey = adminKeyIn(settings.dataDir, settings.adminKey, { mayGenerate: !(await hasAdminKey(store.db)) });
   const { organisationId } = await bootstrap(store, sealer, {

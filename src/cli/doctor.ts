@@ -103,7 +103,7 @@ async function checkStore(settings: Settings): Promise<Finding> {
   const { databaseUrl, dataDir } = settings;
   const name = databaseUrl ? 'PostgreSQL' : join(dataDir, 'state.db');
   if (!databaseUrl && !existsSync(name)) return ok('store', `${name} will be made at the first start`);
-  const store = openStore({ databaseUrl: databaseUrl?.reveal() ?? null, dataDir });
+  const store = await openStore({ databaseUrl: databaseUrl?.reveal() ?? null, dataDir });
   try {
     const proof = await store.db
       .selectFrom('facts')

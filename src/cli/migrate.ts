@@ -6,7 +6,7 @@ import { lockDataDir, openDataDir } from './data-dir.ts';
 export async function migrateOnly(settings: Settings): Promise<void> {
   openDataDir(settings.dataDir);
   const lock = settings.databaseUrl ? null : lockDataDir(settings.dataDir);
-  const store = openStore({ databaseUrl: settings.databaseUrl?.reveal() ?? null, dataDir: settings.dataDir });
+  const store = await openStore({ databaseUrl: settings.databaseUrl?.reveal() ?? null, dataDir: settings.dataDir });
   try {
     const applied = await store.migrate();
     console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.');

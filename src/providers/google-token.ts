@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { importPKCS8, SignJWT } from 'jose';
 import { fail } from '../core/errors.ts';
 import { reveal, setSecret } from './authorize.ts';
 import { oneOf, refuseAmbient } from './options.ts';
@@ -45,6 +44,7 @@ function storedAccount(options: ProviderOptions): string | undefined {
 }
 
 async function exchange({ provider, tokens, now }: Authorization, account: ServiceAccount): Promise<AccessToken> {
+  const { importPKCS8, SignJWT } = await import('jose');
   const key = await importPKCS8(account.private_key, 'RS256').catch(() =>
     fail('invalid_provider_option', OPTION, 'its private_key is not an RSA key in PKCS #8 PEM form.'),
   );

@@ -125,7 +125,7 @@ storeContract('sqlite', async () => openSqlite(':memory:'));
 storeContract('postgres', async () => openPostgres(await createDatabase()));
 
 test('a store that is not there says store_unavailable', async () => {
-  const store = openPostgres('postgres://nobody@127.0.0.1:1/none');
+  const store = await openPostgres('postgres://nobody@127.0.0.1:1/none');
   expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
   expect(store.transaction(async () => {})).rejects.toMatchObject({ code: 'store_unavailable' });
   await store.close();

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';
 import { type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
-import { postgresDialect } from './postgres.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite.ts';
 import { reportingAbsence } from './unavailable.ts';
@@ -25,10 +24,14 @@ export interface Store {
 
 export const openSqlite = (file: string): Store => storeOn('sqlite', sqliteDialect(file, { durability: 'full' }));
 
-export const openPostgres = (url: string): Store => storeOn('postgres', postgresDialect(url, { connections: 10 }));
+/** The driver is loaded only when it is needed: an embedded installation does without its memory. */
+export async function openPostgres(url: string): Promise<Store> {
+  const { postgresDialect } = await import('./postgres.ts');
+  return storeOn('postgres', postgresDialect(url, { connections: 10 }));
+}
 
-export const openStore = ({ databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string }): Store =>
-  databaseUrl ? openPostgres(databaseUrl) : openSqlite(join(dataDir, 'state.db'));
+export const openStore = async (place: { databaseUrl: string | null; dataDir: string }): Promise<Store> =>
+  place.databaseUrl ? openPostgres(place.databaseUrl) : openSqlite(join(place.dataDir, 'state.db'));
 
 function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]): Store {
   const db: Db = new Kysely<Schema>({ dialect: reportingAbsence(dialect) });

@@ -139,11 +139,14 @@ function answer({ target }: LogWorkerOptions): Handler {
   };
   const startedAt = performance.now();
   const reply = async (number: number, ask: (store: LogStore) => Promise<unknown>): Promise<void> => {
+    const asked = open();
     try {
-      self.postMessage({ kind: 'answer', number, json: JSON.stringify(await ask(await open())) });
+      self.postMessage({ kind: 'answer', number, json: JSON.stringify(await ask(await asked)) });
     } catch (error) {
-      const isAway = isStoreAway(error) || isNotReady(error);
-      if (isAway) reopen();
+      // Another question, asked at the same time, found the connection broken and closed it under this one.
+      const isClosed = asked !== opened;
+      const isAway = isClosed || isStoreAway(error) || isNotReady(error);
+      if (isAway && !isClosed) reopen();
       if (isNotReady(error) && performance.now() - startedAt < READY_WITHIN_MS) {
         await Bun.sleep(ASK_AGAIN_MS);
         return reply(number, ask);
