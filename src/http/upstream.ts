@@ -108,10 +108,10 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
     const known = performance.now() - (lastAnswer.get(destination.origin) ?? Number.NEGATIVE_INFINITY) < KNOWN_GOOD_MS;
     const exchange = new Exchange(outgoing, destination, known, (ended) => exchanges.delete(ended));
     watch(exchange);
-    const incoming = await exchange.send(url);
+    await exchange.send(url);
     if (lastAnswer.size > 1_000) lastAnswer.clear();
     lastAnswer.set(destination.origin, performance.now());
-    return incoming;
+    return exchange;
   };
 
   return {
@@ -152,14 +152,33 @@ function originLength(url: string): number {
   return url.length;
 }
 
+/** What Bun's fetch takes beyond the standard. */
+interface FetchOptions {
+  method: string;
+  headers: Headers;
+  body: Outgoing['body'];
+  signal: AbortSignal;
+  redirect: 'manual';
+  decompress: false;
+  timeout: false;
+  keepalive?: false;
+  tls?: { serverName: string };
+}
+
+const NO_HEADERS = new Headers();
+const EMPTY = { read: async () => ({}) };
+
 const hostOf = (destination: Destination) =>
   destination.host ?? destination.origin.slice(destination.origin.indexOf('://') + 3);
 
 const aborted = (host: string, phase: Phase, sent: 'no' | 'maybe') =>
   new UpstreamFailure({ host, phase, kind: 'aborted', sent, why: 'the caller ended the request' });
 
-/** One request and its answer, with its deadlines. */
-class Exchange {
+/** One request and its answer, with its deadlines. It is its own `Incoming`: one object less for every call. */
+class Exchange implements Incoming {
+  status = 0;
+  statusText = '';
+  headers = NO_HEADERS;
   readonly #outgoing: Outgoing;
   readonly #destination: Destination;
   readonly #ended: (exchange: Exchange) => void;
@@ -171,6 +190,8 @@ class Exchange {
   #failure: UpstreamFailure | null = null;
   #isOver = false;
   #onAbort: (() => void) | null = null;
+  #response: Response | null = null;
+  #reader: { read(): Promise<{ value?: Uint8Array }> } | null = null;
 
   constructor(outgoing: Outgoing, destination: Destination, isKnownGood: boolean, ended: (exchange: Exchange) => void) {
     this.#outgoing = outgoing;
@@ -190,21 +211,24 @@ class Exchange {
     return hostOf(this.#destination);
   }
 
-  async send(url: string): Promise<Incoming> {
+  /** Resolves when the answer's headers are there. */
+  async send(url: string): Promise<void> {
     const { method, headers, body, resend } = this.#outgoing;
+    const { serverName } = this.#destination;
+    const options: FetchOptions = {
+      method,
+      headers,
+      body: body instanceof ReadableStream ? this.#watched(body) : body,
+      signal: this.#abort.signal,
+      redirect: 'manual',
+      decompress: false,
+      timeout: false,
+    };
+    if (resend === false) options.keepalive = false;
+    if (serverName) options.tls = { serverName };
     let response: Response;
     try {
-      response = await fetch(url, {
-        method,
-        headers,
-        body: (body instanceof ReadableStream ? this.#watched(body) : body) as RequestInit['body'],
-        signal: this.#abort.signal,
-        redirect: 'manual',
-        decompress: false,
-        timeout: false,
-        ...(resend === false && { keepalive: false }),
-        ...(this.#destination.serverName && { tls: { serverName: this.#destination.serverName } }),
-      } as RequestInit);
+      response = await fetch(url, options as RequestInit);
     } catch (error) {
       const failure = this.#failure ?? classify(error, this.#host);
       this.#end();
@@ -217,7 +241,46 @@ class Exchange {
     this.#phase = 'body';
     this.#probeAt = Number.POSITIVE_INFINITY;
     this.#deadline = Number.POSITIVE_INFINITY;
-    return this.#incoming(response);
+    this.#response = response;
+    this.status = response.status;
+    this.statusText = response.statusText;
+    this.headers = response.headers;
+  }
+
+  async read(): Promise<Uint8Array | null> {
+    try {
+      if (this.#failure) throw this.#failure;
+      this.#reader ??= this.#response?.body?.getReader() ?? EMPTY;
+      this.#allow('body', this.#outgoing.timeouts.idleMs);
+      const { value } = await this.#reader.read();
+      this.#allow('body', 0);
+      if (value) return value;
+      this.#end();
+      return null;
+    } catch (error) {
+      throw this.#brokenOff(error);
+    }
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    try {
+      this.#allow('body', this.#outgoing.timeouts.idleMs);
+      const bytes = await this.#response!.bytes();
+      this.#end();
+      return bytes;
+    } catch (error) {
+      throw this.#brokenOff(error);
+    }
+  }
+
+  cancel(): void {
+    this.#stop(aborted(this.#host, this.#phase, 'maybe'));
+  }
+
+  #brokenOff(error: unknown): UpstreamFailure {
+    const failure = this.#failure ?? broken(this.#host, 'body', error);
+    this.#end();
+    return failure;
   }
 
   /** An upload may take longer than any answer: the limit runs only while the provider has the next move. */
@@ -240,49 +303,6 @@ class Exchange {
       },
       { highWaterMark: 0 },
     );
-  }
-
-  #incoming(response: Response): Incoming {
-    let reader: { read(): Promise<{ done: boolean; value?: Uint8Array }> } | null = null;
-    const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-      try {
-        return await work();
-      } catch (error) {
-        const failure = this.#failure ?? broken(this.#host, 'body', error);
-        this.#end();
-        throw failure;
-      }
-    };
-    return {
-      status: response.status,
-      statusText: response.statusText,
-      headers: response.headers,
-      read: () =>
-        guarded(async () => {
-          if (this.#failure) throw this.#failure;
-          if (!response.body) {
-            this.#end();
-            return null;
-          }
-          reader ??= response.body.getReader();
-          this.#allow('body', this.#outgoing.timeouts.idleMs);
-          const { value } = await reader.read();
-          this.#allow('body', 0);
-          if (!value) {
-            this.#end();
-            return null;
-          }
-          return value;
-        }),
-      bytes: () =>
-        guarded(async () => {
-          this.#allow('body', this.#outgoing.timeouts.idleMs);
-          const bytes = await response.bytes();
-          this.#end();
-          return bytes;
-        }),
-      cancel: () => this.#stop(aborted(this.#host, this.#phase, 'maybe')),
-    };
   }
 
   tick(now: number) {
