@@ -49,6 +49,15 @@ function hydrateSymlinks(home: string, copy: string) {
 const asUnprivileged = (command: string[]): string[] =>
   isRoot() ? ['setpriv', `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, '--clear-groups', ...command] : command;
 
+/**
+ * Runs a server until a line comes in, and then stops it fast: connections are ended, data are flushed. When the input
+ * ends without one, whoever started it is gone without a word (a test runner fires no exit event), and its data go, too.
+ */
+const GUARD = `"$@" & server=$!
+read -r word; was_told=$?
+kill -INT $server; wait $server
+[ $was_told -eq 0 ] || rm -rf "$GUARDED_DATA" "$GUARDED_BIN"`;
+
 async function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -82,27 +91,32 @@ export async function startPostgres(): Promise<TestPostgres> {
   if (!made.success) throw new Error(`initdb failed: ${made.stderr.toString()}`);
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  let server: Bun.Subprocess | null = null;
+  let server: Bun.Subprocess<'pipe', 'ignore', 'ignore'> | null = null;
 
   const start = async () => {
-    server = Bun.spawn(
-      asUnprivileged([
-        join(bin, 'bin', 'postgres'),
-        '-D',
-        data,
-        '-p',
-        String(port),
-        '-h',
-        '127.0.0.1',
-        '-k',
-        data,
-        '-c',
-        'fsync=off',
-        '-c',
-        'max_connections=200',
-      ]),
-      { env: environment, stdout: 'ignore', stderr: 'ignore' },
-    );
+    const command = asUnprivileged([
+      join(bin, 'bin', 'postgres'),
+      '-D',
+      data,
+      '-p',
+      String(port),
+      '-h',
+      '127.0.0.1',
+      '-k',
+      data,
+      '-c',
+      'fsync=off',
+      '-c',
+      'max_connections=200',
+    ]);
+    server = Bun.spawn(['sh', '-c', GUARD, 'sh', ...command], {
+      env: { ...environment, GUARDED_DATA: data, GUARDED_BIN: bin },
+      stdin: 'pipe',
+      stdout: 'ignore',
+      stderr: 'ignore',
+    });
+    // A server nobody stops is no reason for the tests to go on.
+    server.unref();
     for (let attempt = 0; attempt < 200; attempt++) {
       const client = new Client({ connectionString: url });
       client.on('error', () => {});
@@ -116,12 +130,12 @@ export async function startPostgres(): Promise<TestPostgres> {
     throw new Error('PostgreSQL did not start');
   };
   const stop = async () => {
-    server?.kill('SIGINT'); // fast shutdown: connections are ended, data are flushed
+    server?.stdin.write('stop\n');
+    server?.stdin.end();
     await server?.exited;
     server = null;
   };
   await start();
-  process.once('exit', () => server?.kill('SIGKILL'));
   return {
     url,
     start,

@@ -79,12 +79,7 @@ export async function startProcess({
     stderr: 'pipe',
   });
   const running = new Set([child]);
-  const endWithTests = () => child.kill('SIGKILL');
-  process.once('exit', endWithTests);
-  child.exited.then(() => {
-    running.delete(child);
-    process.removeListener('exit', endWithTests);
-  });
+  child.exited.then(() => running.delete(child));
 
   const output = collect(child.stdout);
   const errors = collect(child.stderr);
@@ -148,6 +143,25 @@ export async function startProcess({
 }
 
 export type GatewayProcess = Awaited<ReturnType<typeof startProcess>>;
+
+/** The simulated providers as a process of their own: a heavy test must not measure itself. */
+export async function startSimulator() {
+  const child = Bun.spawn([process.execPath, join(root, 'simulator/main.ts')], {
+    env: { PATH: process.env.PATH, PORT: '0' },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  const base = (await collect(child.stdout).until(/at (http:\/\/\S+)/)).replace(/\/$/, '');
+  return {
+    url: `${base}/v1`,
+    stats: async () => (await (await fetch(`${base}/stats`)).json()) as { open: number; aborted: number },
+    stop: async () => {
+      child.kill('SIGKILL');
+      await child.exited;
+    },
+  };
+}
 
 export function residentBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

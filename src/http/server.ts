@@ -44,6 +44,8 @@ export function listen({ host, port, answer, refuse }: ListenOptions): Server {
       hostname: host,
       port,
       idleTimeout: IDLE_SECONDS,
+      // Otherwise an unforeseen failure would show a page with our source in it.
+      development: false,
       // Each route has its own limit and says so; Bun's would answer without a body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch(request, bun) {

@@ -142,7 +142,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       await make({ slug: 'short', custom_host: gateway.provider.url });
       expect(await credentialOf('short')).toBe(`Bearer ${SECRET}`);
       const reply = await gateway.api.delete('/v1/virtual-keys/short');
-      expect(reply.json).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), object: 'virtual-key', deleted: true });
+      expect(reply.json).toEqual({
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        object: 'virtual-key',
+        deleted: true,
+      });
       expect(await credentialOf('short')).toBe('unknown_virtual_key');
       refusal(await gateway.api.get('/v1/virtual-keys/short'), 404, { code: 'virtual_key_not_found' });
       refusal(await gateway.api.delete('/v1/virtual-keys/short'), 404, { code: 'virtual_key_not_found' });
