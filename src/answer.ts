@@ -4,7 +4,7 @@ import { fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
-import { headerOf } from './http/headers.ts';
+import { headerOf, type SentHeaders, sentHeaders } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
 import type { createRouter } from './http/router.ts';
@@ -25,6 +25,7 @@ export interface AnswerDeps {
 /** The status under which a request is logged whose client left before the answer. */
 const CLIENT_CLOSED = 499;
 const LOGGED = '/v1/';
+const REQUEST_ID = 'x-gateway-request-id';
 const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
@@ -33,7 +34,9 @@ export function createAnswer({ match, authenticator, log, organisationId, now, r
   return async (request: Request, clientAddress: string): Promise<Response> => {
     const requestId = newId<string>();
     const { path, search } = splitUrl(request.url);
-    const traceId = traceIdOf(request.headers) ?? requestId;
+    const headers = sentHeaders(request.headers);
+    const traceId = traceIdOf(headers) ?? requestId;
+    const stamp = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
     const found = attempt(() => match(request.method, path));
     const entry = path.startsWith(LOGGED)
       ? log.open({
@@ -52,7 +55,7 @@ export function createAnswer({ match, authenticator, log, organisationId, now, r
     try {
       if (!found.value) throw found.error;
       const { route, params } = found.value;
-      const { gatewayKey, providerKey } = readKeys(request.headers);
+      const { gatewayKey, providerKey } = readKeys(headers);
       const principal = route.scopes === 'public' ? null : await authenticator.authenticate(gatewayKey);
       if (entry && principal) {
         entry.organisationId = principal.organisationId;
@@ -63,7 +66,9 @@ export function createAnswer({ match, authenticator, log, organisationId, now, r
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       const result = await route.handle({
         request,
+        headers,
         requestId,
+        stamp,
         path,
         search,
         params,
@@ -90,10 +95,8 @@ export function createAnswer({ match, authenticator, log, organisationId, now, r
           : { status: failure.status, failedBy, errorCode: failure.code },
       );
     }
-    const { headers } = response;
-    headers.set('x-gateway-request-id', requestId);
-    if (!headers.has('x-request-id')) headers.set('x-request-id', requestId);
-    if (entry) headers.set('x-gateway-trace-id', traceId);
+    if (!response.headers.has(REQUEST_ID))
+      for (const name in stamp) response.headers.set(name, stamp[name as keyof typeof stamp]);
     return response;
   };
 }
@@ -121,7 +124,7 @@ function splitUrl(url: string): { path: string; search: string } {
     : { path: url.slice(start, question), search: url.slice(question) };
 }
 
-function traceIdOf(headers: Headers): string | null {
+function traceIdOf(headers: SentHeaders): string | null {
   const own = headerOf(headers, 'x-gateway-trace-id');
   if (own !== null) return TRACE_ID.test(own) ? own : null;
   const parent = headerOf(headers, 'traceparent');

@@ -4,7 +4,7 @@ import type { Principal } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { sha256 } from '../crypto/seal.ts';
-import { headerOf } from '../http/headers.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Db, Store } from '../storage/store.ts';
 
 /** Headers in which unmodified SDKs send the only key they have. */
@@ -19,7 +19,7 @@ interface KnownKey {
  * The gateway key of a request, and the provider credential beside it. With `x-gateway-api-key` present the SDK's header
  * carries the provider's credential; without it that header carries the gateway key.
  */
-export function readKeys(headers: Headers): { gatewayKey: string | null; providerKey: string | null } {
+export function readKeys(headers: SentHeaders): { gatewayKey: string | null; providerKey: string | null } {
   const own = headerOf(headers, 'x-gateway-api-key');
   let sdkKey: string | null = null;
   for (const name of SDK_KEY_HEADERS) {

@@ -22,8 +22,8 @@ export interface CallLog {
   isStream: boolean;
   /** Whether the bodies and headers of this call are stored. */
   keepBodies: boolean;
-  requestHeaders: Headers | null;
-  responseHeaders: Headers | null;
+  requestHeaders: Readonly<Record<string, string>> | null;
+  responseHeaders: Readonly<Record<string, string>> | null;
   /** Starts to take note of a body; its pieces go into what this answers. */
   captureRequest(): Capture;
   captureResponse(): Capture;

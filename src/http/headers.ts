@@ -55,10 +55,17 @@ function isForwarded(name: string): boolean {
   return verdict;
 }
 
+/**
+ * Headers as they came, by lower-case name. Taken out of a `Headers` once, by one native call, and then looked at as
+ * plain data: a call reads a dozen of them, and each look through `Headers` crosses into native code.
+ */
+export type SentHeaders = Readonly<Record<string, string>>;
+
+/** Lines of the same name are joined, as HTTP allows; only `set-cookie`, which cannot be, is an array. */
+export const sentHeaders = (headers: Headers): SentHeaders => headers.toJSON() as SentHeaders;
+
 /** The client's end-to-end headers, as far as they are meant for a provider. */
-export function forwardedHeaders(incoming: Headers): Headers {
-  // Bun's toJSON is one native call; iterating costs one for each header.
-  const sent = incoming.toJSON() as Record<string, string>;
+export function forwardedHeaders(sent: SentHeaders): Headers {
   const dropped = namedInConnection(sent.connection);
   const forwarded: Record<string, string> = {};
   for (const name in sent) {
@@ -67,14 +74,24 @@ export function forwardedHeaders(incoming: Headers): Headers {
   return new Headers(forwarded);
 }
 
-/** The provider's end-to-end headers, for the client; `set-cookie` lines stay apart. */
-export function returnedHeaders(incoming: Headers): Headers {
-  const dropped = namedInConnection(incoming.get('connection'));
-  const returned = new Headers(incoming);
-  for (const name of HOP_BY_HOP) returned.delete(name);
-  if (dropped) for (const name of dropped) returned.delete(name);
-  return returned;
+/** The provider's end-to-end headers, for the client, with the stamp of ours; `set-cookie` lines stay apart. */
+export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers | Record<string, string> {
+  const dropped = namedInConnection(received.connection);
+  const returned: Record<string, string> = {};
+  for (const name in received) {
+    if (!HOP_BY_HOP.has(name) && !dropped?.has(name)) returned[name] = received[name]!;
+  }
+  for (const name in stamp) {
+    // The provider's own id is the one its support asks for.
+    if (name !== 'x-request-id' || returned[name] === undefined) returned[name] = stamp[name]!;
+  }
+  const cookies = returned['set-cookie'] as string[] | string | undefined;
+  if (cookies === undefined) return returned;
+  delete returned['set-cookie'];
+  const headers = new Headers(returned);
+  for (const cookie of [cookies].flat()) headers.append('set-cookie', cookie);
+  return headers;
 }
 
 /** A header's value; an empty one counts as absent. */
-export const headerOf = (headers: Headers, name: string): string | null => headers.get(name) || null;
+export const headerOf = (headers: SentHeaders, name: string): string | null => headers[name] || null;

@@ -2,13 +2,17 @@ import type { z } from 'zod';
 import type { CallLog } from '../core/call-log.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
+import type { SentHeaders } from './headers.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
 
 /** What a handler gets: the request, who sent it, and its parts after their schemas have checked them. */
 export interface Call<Query = unknown, Body = unknown> {
   readonly request: Request;
+  readonly headers: SentHeaders;
   readonly requestId: string;
+  /** What every response carries: the request's ids. Whoever makes a response may set them at once. */
+  readonly stamp: SentHeaders;
   /** The path as it was asked for, and the query with its question mark. */
   readonly path: string;
   readonly search: string;

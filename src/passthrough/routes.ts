@@ -13,6 +13,8 @@ export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>)
     if (path === '' || path === '/') fail('route_not_found', call.request.method, call.path);
     return relay({
       request: call.request,
+      headers: call.headers,
+      stamp: call.stamp,
       path,
       search: call.search,
       principal: call.principal,

@@ -204,11 +204,11 @@ describe('azure deployments', () => {
 });
 
 describe('reading options', () => {
-  const headers = new Headers({
+  const headers = {
     'x-gateway-aws-region': 'eu-west-1',
     'x-gateway-aws-role-arn': '',
     'x-gateway-azure-resource-name': 'not-for-bedrock',
-  });
+  };
   const read = (provider: Provider, source: Parameters<typeof readOptions>[1]) => readOptions(provider, source);
 
   test('headers give the options of the provider they are for; an empty one counts as absent', () => {

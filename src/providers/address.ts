@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import type { SentHeaders } from '../http/headers.ts';
 import { address } from './options.ts';
 import type { Provider, ProviderOptions } from './provider.ts';
 
@@ -64,7 +65,7 @@ function refuseDetours(path: string, search: string): void {
 }
 
 /** Where options may come from: a virtual key's configurations, or the headers of a call with its own credential. */
-export type OptionSource = { readonly stored: Readonly<Record<string, unknown>> } | { readonly headers: Headers };
+export type OptionSource = { readonly stored: Readonly<Record<string, unknown>> } | { readonly headers: SentHeaders };
 
 /**
  * The options this provider knows, from one source only: a stored credential goes to the host stored with it, so no
@@ -73,7 +74,7 @@ export type OptionSource = { readonly stored: Readonly<Record<string, unknown>> 
 export function readOptions(provider: Provider, source: OptionSource): ProviderOptions {
   const found: Record<string, unknown> = {};
   for (const name of provider.options ?? []) {
-    const value = 'stored' in source ? source.stored[name] : source.headers.get(optionHeader(name));
+    const value = 'stored' in source ? source.stored[name] : source.headers[optionHeader(name)];
     if (value !== undefined && value !== null && value !== '') found[name] = value;
   }
   return found;

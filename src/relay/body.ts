@@ -1,5 +1,6 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, splice } from '../core/json-bytes.ts';
+import type { SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
 
 /** A request body on its way: all of it, or a stream that is never held in memory. */
@@ -18,8 +19,10 @@ const WHOLE_BELOW = 1 << 20;
 /** A signed body that does not fit here is refused. */
 const SIGNED_BELOW = 64 << 20;
 
-export const isJson = (headers: Headers): boolean =>
-  /^application\/([\w.-]+\+)?json\b/i.test(headers.get('content-type') ?? '');
+export const isJson = (headers: SentHeaders): boolean => {
+  const type = headers['content-type'];
+  return type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
+};
 
 /** What was read of a body before it is known where it goes. */
 export interface Opening {
@@ -29,13 +32,15 @@ export interface Opening {
 }
 
 /** Reads up to a mebibyte of the body, all of it when it is smaller. */
-export async function openBody(request: Request, maxBytes: number): Promise<Opening | null> {
-  if (!request.body) return null;
-  const length = request.headers.get('content-length');
-  const declared = length === null ? Number.NaN : Number(length);
+export async function openBody(request: Request, headers: SentHeaders, maxBytes: number): Promise<Opening | null> {
+  const length = headers['content-length'];
+  // Looking at `request.body` would build a stream, also where there is nothing to stream.
+  if (length === '0' || (length === undefined && !headers['transfer-encoding'])) return null;
+  const declared = length === undefined ? Number.NaN : Number(length);
   if (declared > maxBytes) fail('body_too_large', maxBytes);
   if (declared <= WHOLE_BELOW) return { head: await whole(request), rest: null };
-  if (!isJson(request.headers)) return { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> };
+  if (!request.body) return null;
+  if (!isJson(headers)) return { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> };
   const opening = await peek(request.body as ReadableStream<Uint8Array>);
   if (opening.head.byteLength > maxBytes) fail('body_too_large', maxBytes);
   return opening;

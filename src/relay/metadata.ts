@@ -1,12 +1,12 @@
 import { fail } from '../core/errors.ts';
-import { headerOf } from '../http/headers.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
 
 const HEADER = 'x-gateway-metadata';
 const MAX_VALUE_LENGTH = 128;
 
 /** `x-gateway-metadata`, a JSON object of short strings. What the key's owner fixed stands above what the request says. */
 export function readMetadata(
-  headers: Headers,
+  headers: SentHeaders,
   fixed: Readonly<Record<string, string>> | undefined,
 ): Record<string, string> | null {
   const text = headerOf(headers, HEADER);

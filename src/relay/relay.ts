@@ -2,7 +2,7 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { CallLog } from '../core/call-log.ts';
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
-import { forwardedHeaders, headerOf, returnedHeaders } from '../http/headers.ts';
+import { forwardedHeaders, headerOf, returnedHeaders, type SentHeaders, sentHeaders } from '../http/headers.ts';
 import { type Incoming, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import { upstreamUrl } from '../providers/address.ts';
 import type { TokenSource } from '../providers/provider.ts';
@@ -14,6 +14,9 @@ import { findTarget, type Target } from './target.ts';
 /** One model call as it came in. */
 export interface ModelCall {
   readonly request: Request;
+  readonly headers: SentHeaders;
+  /** What the answer carries beside the provider's headers. */
+  readonly stamp: SentHeaders;
   /** The path after `/v1`. */
   readonly path: string;
   /** The query with its question mark, or nothing. */
@@ -42,16 +45,16 @@ const SMALL_ANSWER = 256 << 10;
 
 /** The life of one model call, in the order things happen. The log entry closes on the last byte. */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
-  const { request, log, principal } = call;
-  const { headers } = request;
+  const { request, headers, log, principal } = call;
   log.metadata = readMetadata(headers, principal.defaults.metadata);
   log.keepBodies = headerOf(headers, 'x-gateway-debug')?.toLowerCase() !== 'false';
   log.requestHeaders = headers;
 
-  const received = await openBody(request, deps.maxBodyBytes);
-  const named = received && call.readsModel && isJson(headers) ? takeModelSlug(received.head) : null;
+  const received = await openBody(request, headers, deps.maxBodyBytes);
+  const readable = received && isJson(headers) ? received : null;
+  const named = readable && call.readsModel ? takeModelSlug(readable.head) : null;
   const opening = received && named ? { ...received, head: named.head } : received;
-  if (opening && isJson(headers)) log.model = modelOf(opening.head);
+  if (readable) log.model = modelOf(opening!.head);
 
   const selection = selectProvider({ headers, path: call.path }, principal.defaults, named?.slug ?? null);
   const target = await findTarget(selection, principal, { headers, providerKey: call.providerKey }, deps.virtualKeys);
@@ -68,7 +71,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const grownBy = opening && received ? opening.head.byteLength - received.head.byteLength : 0;
   const outgoing = await outgoingHeaders(call, target, { url, body, grownBy }, deps);
 
-  const deadline = startDeadline(request);
+  const deadline = startDeadline(call);
   try {
     const incoming = target.provider.inProcess
       ? await inProcess(deps.simulate, {
@@ -95,20 +98,20 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
 }
 
 async function outgoingHeaders(
-  { request }: ModelCall,
+  { request, headers: sent }: ModelCall,
   target: Target,
   { url, body, grownBy }: { url: string; body: Body; grownBy: number },
   deps: RelayDeps,
 ): Promise<Headers> {
   const { provider, credential, options } = target;
-  const headers = forwardedHeaders(request.headers);
+  const headers = forwardedHeaders(sent);
   if (provider.headers) {
     for (const name in provider.headers) if (!headers.has(name)) headers.set(name, provider.headers[name]!);
   }
   if (target.headers) for (const name in target.headers) headers.set(name, target.headers[name]!);
   // A stream is sent with the length the client declared, where it declared one.
-  const length = request.headers.get('content-length');
-  if (body instanceof ReadableStream && length !== null)
+  const length = sent['content-length'];
+  if (body instanceof ReadableStream && length !== undefined)
     headers.set('content-length', String(Number(length) + grownBy));
   const authorized = provider.authorize({
     provider: provider.name,
@@ -129,11 +132,12 @@ async function outgoingHeaders(
 async function answer(call: ModelCall, incoming: Incoming): Promise<Response> {
   const { log, request } = call;
   const { status } = incoming;
-  const headers = returnedHeaders(incoming.headers);
-  if (status >= 400) headers.set('x-gateway-error-origin', 'provider');
+  const received = sentHeaders(incoming.headers);
   const failedBy = status >= 400 ? 'provider' : null;
-  log.responseHeaders = incoming.headers;
-  const type = headers.get('content-type') ?? '';
+  const stamp = failedBy ? { ...call.stamp, 'x-gateway-error-origin': failedBy } : call.stamp;
+  const headers = returnedHeaders(received, stamp);
+  log.responseHeaders = received;
+  const type = received['content-type'] ?? '';
   log.isStream = type.startsWith('text/event-stream') || type.startsWith('application/vnd.amazon.eventstream');
   const init = { status, statusText: incoming.statusText, headers };
 
@@ -143,7 +147,7 @@ async function answer(call: ModelCall, incoming: Incoming): Promise<Response> {
     log.close({ status, failedBy });
     return new Response(null, init);
   }
-  const length = Number(headers.get('content-length') ?? Number.NaN);
+  const length = Number(received['content-length'] ?? Number.NaN);
   if (length <= SMALL_ANSWER && !log.isStream) {
     const bytes = await incoming.bytes();
     log.firstByte();
@@ -196,8 +200,8 @@ function relayedBody({ log }: ModelCall, incoming: Incoming, status: number): Re
 }
 
 /** The client's own limit (`x-gateway-request-timeout`) and its hanging up, as one signal for the provider's call. */
-function startDeadline(request: Request) {
-  const text = headerOf(request.headers, 'x-gateway-request-timeout');
+function startDeadline({ request, headers }: ModelCall) {
+  const text = headerOf(headers, 'x-gateway-request-timeout');
   if (text === null) return { signal: request.signal, ms: 0, hasPassed: false, disarm: () => {} };
   const ms = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (ms < 1) fail('invalid_header', 'x-gateway-request-timeout', 'give a whole number of milliseconds above 0');

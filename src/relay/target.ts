@@ -2,6 +2,7 @@ import type { StoredCredential, VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
+import type { SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
@@ -24,7 +25,7 @@ const targets = new WeakMap<StoredCredential, Target>();
 export async function findTarget(
   selection: Selection,
   who: Principal,
-  request: { headers: Headers; providerKey: string | null },
+  request: { headers: SentHeaders; providerKey: string | null },
   virtualKeys: VirtualKeys,
 ): Promise<Target> {
   if (selection.by === 'virtual-key') {

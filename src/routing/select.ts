@@ -1,5 +1,5 @@
 import { fail } from '../core/errors.ts';
-import { headerOf } from '../http/headers.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
 
 /** How the provider of a call is chosen: a stored credential, or the caller's own. */
 export type Selection =
@@ -18,7 +18,7 @@ const NEEDS_VIRTUAL_KEY = /^\/(threads|batches|fine_tuning)(\/|$)/;
 
 /** The order of the operator contract: model "@slug/…", config, virtual key, provider, the key's defaults. */
 export function selectProvider(
-  { headers, path }: { headers: Headers; path: string },
+  { headers, path }: { headers: SentHeaders; path: string },
   defaults: KeyDefaults,
   modelSlug: string | null,
 ): Selection {

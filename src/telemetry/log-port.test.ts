@@ -45,8 +45,8 @@ function startLog({ target, ...over }: { target?: LogTarget } & Partial<LogPortO
     entry.organisationId = 'org';
     entry.workspaceId = 'workspace';
     entry.keepBodies = true;
-    entry.requestHeaders = new Headers({ 'content-type': 'application/json', authorization: 'Bearer hidden' });
-    entry.responseHeaders = new Headers({ 'content-type': 'text/plain' });
+    entry.requestHeaders = { 'content-type': 'application/json', authorization: 'Bearer hidden' };
+    entry.responseHeaders = { 'content-type': 'text/plain' };
     entry.captureRequest().add(new TextEncoder().encode(body));
     entry.captureResponse().add(new TextEncoder().encode(`answer to ${id}`));
     entry.close({ status: 200 });

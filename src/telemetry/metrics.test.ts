@@ -19,6 +19,7 @@ test('a finished request shows in counters, histograms, tokens and cost', () => 
   const metrics = create();
   metrics.opened();
   metrics.opened();
+  metrics.ended();
   metrics.closed(observation);
   const lines = metrics.render().split('\n');
   for (const line of [

@@ -27,6 +27,8 @@ export interface Metrics {
   /** Requests that have not sent their last byte. */
   readonly open: number;
   opened(): void;
+  /** Its last byte was sent; what is known of it is counted by `closed`, a little later. */
+  ended(): void;
   closed(observation: Observation): void;
   logged(result: LogResult, records: number): void;
   bodiesDropped(records: number): void;
@@ -151,9 +153,11 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     opened: () => {
       open.value++;
     },
+    ended: () => {
+      open.value--;
+    },
     closed: (observation) => {
       const { route, method, status, provider, durationMs, firstByteMs } = observation;
-      open.value--;
       const verb = METHODS.has(method) ? method : 'OTHER';
       const name = provider ?? '';
       requests.at(`${route}${SEPARATOR}${verb}${SEPARATOR}${status}${SEPARATOR}${name}`).value++;

@@ -24,17 +24,17 @@ for (const name of [
   'sec-websocket-protocol',
 ]) {
   test(`the value of ${name} is not logged`, () => {
-    expect(redactHeaders(new Headers({ [name]: 'hidden' }))).toEqual({ [name]: REDACTED });
+    expect(redactHeaders({ [name]: 'hidden' })).toEqual({ [name]: REDACTED });
   });
 }
 
 test('other headers are logged as they are', () => {
   const headers = { 'content-type': 'application/json', 'user-agent': 'test', 'x-gateway-trace-id': 't' };
-  expect(redactHeaders(new Headers(headers))).toEqual(headers);
+  expect(redactHeaders(headers)).toEqual(headers);
 });
 
 test('an address in a header loses its signature', () => {
-  const shown = redactHeaders(new Headers({ location: 'https://files.example/a?X-Amz-Signature=abc&part=1' }));
+  const shown = redactHeaders({ location: 'https://files.example/a?X-Amz-Signature=abc&part=1' });
   expect(shown.location).toBe(`https://files.example/a?X-Amz-Signature=${REDACTED}&part=1`);
 });
 

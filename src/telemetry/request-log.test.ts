@@ -74,8 +74,8 @@ test('an entry becomes a record with usage, cost, times and bodies', async () =>
   entry.model = 'gpt-4o';
   entry.metadata = { team: 'blue' };
   entry.keepBodies = true;
-  entry.requestHeaders = new Headers({ authorization: 'Bearer hidden', 'content-type': 'application/json' });
-  entry.responseHeaders = new Headers({ 'content-type': 'application/json' });
+  entry.requestHeaders = { authorization: 'Bearer hidden', 'content-type': 'application/json' };
+  entry.responseHeaders = { 'content-type': 'application/json' };
   entry.captureRequest().add(bytesOf('{"messages":[]}'));
   pass(12.5);
   entry.firstByte();
@@ -152,7 +152,7 @@ test('an encoded answer is decoded before its usage is read, and flush waits for
   const { log, open, rows } = startLog();
   const entry = open();
   entry.provider = 'openai';
-  entry.responseHeaders = new Headers({ 'content-encoding': 'gzip', 'content-type': 'application/json' });
+  entry.responseHeaders = { 'content-encoding': 'gzip', 'content-type': 'application/json' };
   entry.captureResponse().add(gzipSync(answer));
   entry.close({ status: 200 });
   await log.flush();
@@ -164,7 +164,7 @@ test('without bodies the usage of a long answer is still known', async () => {
   const entry = open();
   entry.keepBodies = true;
   entry.isStream = true;
-  entry.responseHeaders = new Headers({ 'content-type': 'text/event-stream' });
+  entry.responseHeaders = { 'content-type': 'text/event-stream' };
   for (let index = 0; index < 3_000; index++)
     entry.captureResponse().add(bytesOf('data: {"choices":[{"delta":{}}]}\n\n'));
   entry.captureResponse().add(bytesOf(`data: ${answer}\n\ndata: [DONE]\n\n`));

@@ -65,6 +65,8 @@ interface Ledger {
   readonly capBytes: number;
   add(row: LogRow, bodies: KeptBodies | null): void;
   later(work: Promise<void>): void;
+  /** Takes a closed entry, to be finished together with others. */
+  closed(entry: LogEntry): void;
 }
 
 interface KeptBodies {
@@ -86,8 +88,8 @@ export class LogEntry implements CallLog {
   metadata: Readonly<Record<string, string>> | null = null;
   isStream = false;
   closesLater = false;
-  requestHeaders: Headers | null = null;
-  responseHeaders: Headers | null = null;
+  requestHeaders: Readonly<Record<string, string>> | null = null;
+  responseHeaders: Readonly<Record<string, string>> | null = null;
   /** Off unless the route says so: the bodies of admin routes hold secrets. */
   keepBodies = false;
   /** Known when the caller counted by itself, as a translator does; otherwise read from the response. */
@@ -99,6 +101,8 @@ export class LogEntry implements CallLog {
   #response: BodyCapture | null = null;
   #firstByteMs: number | null = null;
   #isClosed = false;
+  #outcome: Outcome = { status: 0 };
+  #durationMs = 0;
 
   constructor(opening: LogOpening, ledger: Ledger) {
     this.#opening = opening;
@@ -131,28 +135,40 @@ export class LogEntry implements CallLog {
   close(closing: Outcome): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const durationMs = this.#ledger.now() - this.#opening.startedMono;
-    const coding = this.responseHeaders?.get('content-encoding');
+    this.#outcome = closing;
+    this.#durationMs = this.#ledger.now() - this.#opening.startedMono;
+    this.#ledger.closed(this);
+  }
+
+  /** What it holds in memory until it is finished. */
+  get keptBytes(): number {
+    return (this.#request?.keptBytes ?? 0) + (this.#response?.keptBytes ?? 0);
+  }
+
+  /** Reads the usage and makes the record. */
+  finish(): void {
+    const coding = this.responseHeaders?.['content-encoding'];
     const capture = this.#response;
-    const finish = (reading: Reading) => this.#finish(closing, durationMs, reading);
-    if (this.usage || !capture || capture.totalBytes === 0) finish({});
-    else if (!isEncoded(coding)) finish(this.#read(capture));
-    else this.#ledger.later(this.#decode(coding!, capture).then(finish));
+    if (this.usage || !capture || capture.totalBytes === 0) this.#finish({});
+    else if (!isEncoded(coding)) this.#finish(this.#read(capture));
+    else this.#ledger.later(this.#decode(coding!, capture).then((reading) => this.#finish(reading)));
   }
 
   #read(capture: BodyCapture): Reading {
     const head = capture.head(HEAD_BYTES);
     const tail = capture.tail(head.byteLength);
-    return readUsage({ contentType: this.responseHeaders?.get('content-type') ?? null, head, tail });
+    return readUsage({ contentType: this.responseHeaders?.['content-type'] ?? null, head, tail });
   }
 
   async #decode(coding: string, capture: BodyCapture): Promise<Reading> {
     const decoded = await decodeForUsage(coding, capture.head(capture.keptBytes));
     if (!decoded) return {};
-    return readUsage({ contentType: this.responseHeaders?.get('content-type') ?? null, head: decoded, tail: null });
+    return readUsage({ contentType: this.responseHeaders?.['content-type'] ?? null, head: decoded, tail: null });
   }
 
-  #finish({ status, failedBy = null, errorCode = null }: Outcome, durationMs: number, reading: Reading) {
+  #finish(reading: Reading) {
+    const { status, failedBy = null, errorCode = null } = this.#outcome;
+    const durationMs = this.#durationMs;
     const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
     const usage = this.usage ?? reading.usage ?? null;
     this.usage = usage;
@@ -233,10 +249,22 @@ export function createRequestLog({
   let rows: LogRow[] = [];
   let kept: (KeptBodies | null)[] = [];
   let bytes = 0;
+  let closed: LogEntry[] = [];
+  let closedBytes = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const unfinished = new Set<Promise<void>>();
 
+  // Entries are finished many at a time and not each when its call ends: the code that does it is then in the
+  // processor's caches, which takes less than half the time.
+  const finishClosed = () => {
+    const entries = closed;
+    closed = [];
+    closedBytes = 0;
+    for (const entry of entries) entry.finish();
+  };
+
   const send = () => {
+    finishClosed();
     clearTimeout(timer);
     timer = undefined;
     if (rows.length === 0) return;
@@ -255,14 +283,21 @@ export function createRequestLog({
     keepsBodies: bodies.enabled,
     // Without bodies the ends are still needed, for usage.
     capBytes: bodies.enabled ? bodies.capBytes : HEAD_BYTES,
+    closed: (entry) => {
+      metrics.ended();
+      closed.push(entry);
+      closedBytes += entry.keptBytes;
+      if (closed.length >= SEND_AT_RECORDS || closedBytes >= SEND_AT_BYTES) send();
+      else timer ??= setTimeout(send, SEND_AFTER_MS);
+    },
     add: (row, kindred) => {
       const fits = kindred !== null && worker.queuedBytes + bytes + kindred.bytes <= MOST_QUEUED_BYTES;
       if (kindred && !fits) metrics.bodiesDropped(1);
       rows.push(row);
       kept.push(fits ? kindred : null);
       if (fits) bytes += kindred.bytes;
-      if (rows.length >= SEND_AT_RECORDS || bytes >= SEND_AT_BYTES) send();
-      else timer ??= setTimeout(send, SEND_AFTER_MS);
+      // An answer that had to be decoded first comes after its batch has gone.
+      timer ??= setTimeout(send, SEND_AFTER_MS);
     },
     later: (work) => {
       unfinished.add(work);
@@ -271,10 +306,11 @@ export function createRequestLog({
   };
 
   metrics.gauge('gateway_log_queue_records', 'Log records that are neither committed nor spooled yet.', () => {
-    return rows.length + worker.queuedRecords;
+    return closed.length + rows.length + worker.queuedRecords;
   });
 
   const flush = async () => {
+    finishClosed();
     await Promise.allSettled(unfinished);
     send();
     await worker.flush();
