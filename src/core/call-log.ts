@@ -3,6 +3,8 @@ export type FailedBy = 'gateway' | 'provider' | 'client';
 
 /** Takes note of a body as it passes, without holding it up. */
 export interface Capture {
+  /** Nobody reads or writes the pieces once the entry is closed, so they may be moved to another thread as they are. */
+  transferable: boolean;
   add(piece: Uint8Array): void;
 }
 

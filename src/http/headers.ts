@@ -75,7 +75,7 @@ export function forwardedHeaders(sent: SentHeaders): Headers {
 }
 
 /** The provider's end-to-end headers, for the client, with the stamp of ours; `set-cookie` lines stay apart. */
-export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers | Record<string, string> {
+export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers {
   const dropped = namedInConnection(received.connection);
   const returned: Record<string, string> = {};
   for (const name in received) {
@@ -86,7 +86,7 @@ export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Head
     if (name !== 'x-request-id' || returned[name] === undefined) returned[name] = stamp[name]!;
   }
   const cookies = returned['set-cookie'] as string[] | string | undefined;
-  if (cookies === undefined) return returned;
+  if (cookies === undefined) return new Headers(returned);
   delete returned['set-cookie'];
   const headers = new Headers(returned);
   for (const cookie of [cookies].flat()) headers.append('set-cookie', cookie);

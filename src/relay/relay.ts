@@ -63,6 +63,8 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
 
   const url = upstreamUrl(target.provider, target.options, target.customHost, call.path, call.search);
   const capture = opening && log.captureRequest();
+  // fetch copies a body that it is given whole.
+  if (capture) capture.transferable = opening.rest === null;
   const body = await closeBody(opening, {
     maxBytes: deps.maxBodyBytes,
     whole: target.provider.signsBody === true,
@@ -151,9 +153,13 @@ async function answer(call: ModelCall, incoming: Incoming): Promise<Response> {
   if (length <= SMALL_ANSWER && !log.isStream) {
     const bytes = await incoming.bytes();
     log.firstByte();
-    log.captureResponse().add(bytes);
+    // Copies the bytes, which the log may take away as soon as it is closed.
+    const response = new Response(bytes as Uint8Array<ArrayBuffer>, init);
+    const answered = log.captureResponse();
+    answered.transferable = true;
+    answered.add(bytes);
     log.close({ status, failedBy });
-    return new Response(bytes as Uint8Array<ArrayBuffer>, init);
+    return response;
   }
   log.closesLater = true;
   return new Response(relayedBody(call, incoming, status), init);

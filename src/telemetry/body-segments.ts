@@ -8,9 +8,10 @@ import {
   statSync,
   unlinkSync,
   writeSync,
+  writevSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { compress, decompress } from './packed-bodies.ts';
+import { compress, decompress, type PackedBody, sizeOf } from './packed-bodies.ts';
 
 /** Large enough that files are few, small enough that retention frees disk in useful steps. */
 const LARGEST_SEGMENT = 64 * 1024 * 1024;
@@ -32,17 +33,19 @@ export class BodySegments {
   }
 
   /** Stores the bodies of a batch and says where each is: null where there was none. */
-  append(bodies: readonly (Uint8Array | null)[]): (string | null)[] {
-    const present = bodies.filter((body) => body !== null);
-    if (present.length === 0) return bodies.map(() => null);
-    const plain = present.length === 1 ? present[0]! : Buffer.concat(present);
-    const block = this.#compressing.spend(() => compress(plain)) ?? plain;
-    const { name, offset } = this.#write(block);
+  append(bodies: readonly (PackedBody | null)[]): (string | null)[] {
+    const plain = bodies.flatMap((body) => body ?? []);
+    if (plain.length === 0) return bodies.map(() => null);
+    const compressed = this.#compressing.spend(() => compress(Buffer.concat(plain)));
+    const block = compressed ? [compressed] : plain;
+    const length = sizeOf(block);
+    const { name, offset } = this.#write(block, length);
     let at = 0;
     return bodies.map((body) => {
       if (!body) return null;
-      const place = [name, offset, block.byteLength, at, body.byteLength].join(':');
-      at += body.byteLength;
+      const size = sizeOf(body);
+      const place = [name, offset, length, at, size].join(':');
+      at += size;
       return place;
     });
   }
@@ -77,12 +80,12 @@ export class BodySegments {
     this.#current = null;
   }
 
-  #write(block: Uint8Array): { name: string; offset: number } {
-    if (this.#current && this.#current.size + block.byteLength > LARGEST_SEGMENT) this.close();
+  #write(pieces: readonly Uint8Array[], length: number): { name: string; offset: number } {
+    if (this.#current && this.#current.size + length > LARGEST_SEGMENT) this.close();
     this.#current ??= this.#start();
     const { name, descriptor, size: offset } = this.#current;
-    for (let at = 0; at < block.byteLength; ) at += writeSync(descriptor, block, at);
-    this.#current.size += block.byteLength;
+    for (let at = 0; at < pieces.length; at += MOST_PIECES) writeAll(descriptor, pieces.slice(at, at + MOST_PIECES));
+    this.#current.size += length;
     return { name, offset };
   }
 
@@ -96,6 +99,17 @@ export class BodySegments {
   #path(name: string): string {
     return join(this.#folder, `${name}.bodies`);
   }
+}
+
+/** What one call of the system takes (IOV_MAX). */
+const MOST_PIECES = 1_000;
+
+/** Pieces as they lie in memory. A disk that is nearly full takes less than all; the rest then fails loudly. */
+function writeAll(descriptor: number, pieces: readonly Uint8Array[]) {
+  const written = writevSync(descriptor, pieces as Uint8Array[]);
+  if (written === sizeOf(pieces)) return;
+  const rest = Buffer.concat(pieces).subarray(written);
+  for (let at = 0; at < rest.byteLength; ) at += writeSync(descriptor, rest, at);
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   type LogTables,
   NO_WORKSPACE,
 } from './log-schema.ts';
-import { compress, decompress, showMessages, unpack } from './packed-bodies.ts';
+import { compress, decompress, type PackedBody, showMessages, unpack } from './packed-bodies.ts';
 import type { LogRecord } from './record.ts';
 
 /** Where request logs live. */
@@ -24,7 +24,7 @@ export type LogTarget =
 /** Records on their way to the store, each with its packed bodies, if any were kept. */
 export interface LogBatch {
   readonly rows: readonly LogRow[];
-  readonly bodies: readonly (Uint8Array | null)[];
+  readonly bodies: readonly (PackedBody | null)[];
 }
 
 export interface LogStore {
@@ -127,7 +127,10 @@ function sqliteInsert(raw: Database, segments: BodySegments): Insert {
 
 function postgresInsert(pool: Pool): Insert {
   const compressing = new Share(() => performance.now());
-  const stored = (content: Uint8Array) => Buffer.from(compressing.spend(() => compress(content)) ?? content);
+  const stored = (pieces: PackedBody) => {
+    const content = Buffer.concat(pieces);
+    return Buffer.from(compressing.spend(() => compress(content)) ?? content);
+  };
   const columns = LOG_COLUMNS.join(', ');
   // One parameter for any number of rows; the server takes them apart by the table's own types.
   const insertRows = `insert into request_logs (${columns})

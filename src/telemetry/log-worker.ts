@@ -8,6 +8,7 @@ import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogRow } from './log-schema.ts';
 import { type LogRole, type LogStore, type LogTarget, openLogStore } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
+import type { PackedBody } from './packed-bodies.ts';
 import { Spool } from './spool.ts';
 
 export interface LogWorkerOptions {
@@ -110,7 +111,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
   };
 }
 
-function takeApart(parts: PostedBatch['parts'], { slab, moved }: PostedBodies): (Uint8Array | null)[] {
+function takeApart(parts: PostedBatch['parts'], { slab, moved }: PostedBodies): (PackedBody | null)[] {
   let at = 0;
   let next = 0;
   const take = (size: number): Uint8Array => {
@@ -118,11 +119,7 @@ function takeApart(parts: PostedBatch['parts'], { slab, moved }: PostedBodies): 
     at += size;
     return new Uint8Array(slab, at - size, size);
   };
-  return parts.map((sizes) => {
-    if (!sizes) return null;
-    const pieces = sizes.map(take);
-    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-  });
+  return parts.map((sizes) => sizes?.map(take) ?? null);
 }
 
 function answer({ target }: LogWorkerOptions): Handler {

@@ -1,4 +1,5 @@
 import type { LogBatch, LogStore } from './log-store.ts';
+import { sizeOf } from './packed-bodies.ts';
 import type { Spool } from './spool.ts';
 
 /** What became of records. A spooled record is reported again, as written, when it is replayed. */
@@ -69,7 +70,7 @@ export class LogWriter {
   }
 
   accept(batch: LogBatch, done: () => void): void {
-    const bytes = batch.bodies.reduce((total, body) => total + (body?.byteLength ?? 0), 0);
+    const bytes = batch.bodies.reduce((total, body) => total + (body ? sizeOf(body) : 0), 0);
     this.#waiting.push({ batch, bytes, done });
     this.#waitingRecords += batch.rows.length;
     this.#waitingBytes += bytes;

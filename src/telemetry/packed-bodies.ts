@@ -14,6 +14,11 @@ export interface PackedHead {
   readonly response_truncated: boolean;
 }
 
+/** The block in the pieces it came in; joining them is left to whoever needs it whole. */
+export type PackedBody = readonly Uint8Array[];
+
+export const sizeOf = (pieces: PackedBody): number => pieces.reduce((total, piece) => total + piece.byteLength, 0);
+
 export function packHead(head: PackedHead): Uint8Array {
   const json = JSON.stringify(head);
   const packed = Buffer.allocUnsafe(4 + Buffer.byteLength(json));

@@ -17,7 +17,7 @@ const MOST_QUEUED_BYTES = 64 * 1024 * 1024;
 /** The writer spools long before this; only a writer that hangs lets so much pile up. */
 const MOST_QUEUED_RECORDS = 100_000;
 /** Below this, copying into the slab is cheaper than moving a buffer of its own. */
-const MOVE_FROM_BYTES = 64 * 1024;
+const MOVE_FROM_BYTES = 16 * 1024;
 
 export interface LogOpening {
   readonly id: string;

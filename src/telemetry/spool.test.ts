@@ -20,7 +20,7 @@ function newSpool({
 
 test('batches come back in the order they were appended, bodies and all', () => {
   const { spool } = newSpool();
-  const one: LogBatch = { rows: [row(), row({ metadata: '{"ä":"ö"}' })], bodies: [packed({ request: 'x' }), null] };
+  const one: LogBatch = { rows: [row(), row({ metadata: '{"ä":"ö"}' })], bodies: [[packed({ request: 'x' })], null] };
   const two = batchOf(row());
   spool.append(one);
   spool.append(two);
@@ -28,7 +28,7 @@ test('batches come back in the order they were appended, bodies and all', () => 
   spool.seal();
   const read = spool.files().flatMap((file) => spool.read(file));
   expect(read.map(({ rows }) => rows)).toEqual([one.rows, two.rows] as LogBatch['rows'][] as never);
-  expect(Buffer.from(read[0]!.bodies[0]!).equals(one.bodies[0]!)).toBe(true);
+  expect(Buffer.concat(read[0]!.bodies[0]!).equals(Buffer.concat(one.bodies[0]!))).toBe(true);
   expect(read[0]!.bodies[1]).toBeNull();
 });
 
@@ -36,7 +36,7 @@ test('a last frame that a kill has torn is ignored, wherever it was torn', () =>
   const { spool, folder } = newSpool();
   const kept = batchOf(row());
   spool.append(kept);
-  spool.append({ rows: [row()], bodies: [packed({ request: 'y' })] });
+  spool.append({ rows: [row()], bodies: [[packed({ request: 'y' })]] });
   spool.seal();
   const [file] = spool.files();
   const path = join(folder, file!);
@@ -65,7 +65,7 @@ test('beyond its bound the oldest bodies go first, records only when nothing els
     const size = readdirSync(folder).reduce((total, name) => total + statSync(join(folder, name)).size, 0);
     expect(size).toBeLessThanOrEqual(230_000);
   };
-  for (let index = 0; index < 30; index++) append({ rows: [row()], bodies: [packed({ request: noise() })] });
+  for (let index = 0; index < 30; index++) append({ rows: [row()], bodies: [[packed({ request: noise() })]] });
   expect(bodies).toBeGreaterThan(10);
   expect(records).toBe(0);
   spool.seal();

@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path';
 import type { LogRow } from './log-schema.ts';
 import type { LogBatch } from './log-store.ts';
+import { sizeOf } from './packed-bodies.ts';
 
 export interface SpoolOptions {
   readonly folder: string;
@@ -172,10 +173,9 @@ interface FrameMeta {
 }
 
 function encode({ rows, bodies }: LogBatch): Buffer {
-  const meta: FrameMeta = { rows: [...rows], sizes: bodies.map((body) => body?.byteLength ?? 0) };
+  const meta: FrameMeta = { rows: [...rows], sizes: bodies.map((body) => (body ? sizeOf(body) : 0)) };
   const json = Buffer.from(JSON.stringify(meta));
-  const contents = bodies.filter((body) => body !== null);
-  const payload = Buffer.concat([json, ...contents]);
+  const payload = Buffer.concat([json, ...bodies.flatMap((body) => body ?? [])]);
   const head = Buffer.alloc(FRAME_HEAD);
   head.writeUInt32LE(json.byteLength, 0);
   head.writeUInt32LE(payload.byteLength - json.byteLength, 4);
@@ -204,7 +204,7 @@ function decode(payload: Buffer, jsonBytes: number): LogBatch {
   let at = jsonBytes;
   const bodies = sizes.map((size) => {
     at += size;
-    return size === 0 ? null : payload.subarray(at - size, at);
+    return size === 0 ? null : [payload.subarray(at - size, at)];
   });
   return { rows, bodies };
 }
