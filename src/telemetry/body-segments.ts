@@ -117,7 +117,7 @@ function writeAll(descriptor: number, pieces: readonly Uint8Array[]) {
  * as it is, because under such load the calls need the processor more than the disk needs the room.
  */
 const COMPRESSING_SHARE = 0.05;
-const WINDOW_MS = 1_000;
+const WINDOW_MS = 100;
 
 /** Work that may take a share of the time and is left undone beyond it. `now` is a monotonic clock in milliseconds. */
 export class Share {

@@ -10,12 +10,13 @@ import type { Usage } from './record.ts';
 import { redactHeaders, redactPath } from './redact.ts';
 import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from './usage.ts';
 
-const SEND_AFTER_MS = 100;
+/** Short, so that the writer works in short bursts: on a busy core a long one would make calls wait. */
+const SEND_AFTER_MS = 25;
 const SEND_AT_RECORDS = 256;
 const SEND_AT_BYTES = 4 * 1024 * 1024;
-const MOST_QUEUED_BYTES = 64 * 1024 * 1024;
+const MOST_QUEUED_BYTES = 32 * 1024 * 1024;
 /** The writer spools long before this; only a writer that hangs lets so much pile up. */
-const MOST_QUEUED_RECORDS = 100_000;
+const MOST_QUEUED_RECORDS = 50_000;
 /** Below this, copying into the slab is cheaper than moving a buffer of its own. */
 const MOVE_FROM_BYTES = 16 * 1024;
 
