@@ -87,6 +87,9 @@ export function createApp(deps: AppDeps): App {
   };
   const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
 
+  const { timeouts, maxBodyBytes } = settings;
+  const relayDeps = { upstream, simulate, virtualKeys, tokens, timeouts, maxBodyBytes, now };
+
   const routes: Route[] = [];
   const description = () => describeRoutes(routes, { version, publicUrl: settings.publicUrl });
   let described: unknown;
@@ -98,16 +101,7 @@ export function createApp(deps: AppDeps): App {
       workspaces: createWorkspaces({ store, changed }),
       apiKeys: createApiKeys({ store, changed }),
       virtualKeys,
-      relay: (call) =>
-        relay(call, {
-          upstream,
-          simulate,
-          virtualKeys,
-          tokens,
-          timeouts: settings.timeouts,
-          maxBodyBytes: settings.maxBodyBytes,
-          now,
-        }),
+      relay: (call) => relay(call, relayDeps),
       version,
       openapi: () => {
         described ??= description();

@@ -208,17 +208,22 @@ export function createVirtualKeys({
       : null;
   };
 
+  const usable = (found: StoredCredential | null, slug: string): StoredCredential => {
+    if (!found) fail('unknown_virtual_key', slug);
+    if (found.expiresAt !== null && found.expiresAt <= now()) {
+      fail('expired_virtual_key', slug, new Date(found.expiresAt).toISOString());
+    }
+    return found;
+  };
+
   return {
-    /** The opened credential behind a slug of the caller's own workspace. */
-    async resolve(who: Principal, slug: string): Promise<StoredCredential> {
-      if (!isSlug(slug)) fail('unknown_virtual_key', slug.slice(0, 80));
+    /** The opened credential behind a slug of the caller's own workspace; at once when it is in the cache. */
+    resolve(who: Principal, slug: string): StoredCredential | Promise<StoredCredential> {
       const key = `${who.workspaceId}/${slug}`;
-      const found = cache.peek(key) ?? (await cache.get(key, () => load(who, slug)));
-      if (!found) fail('unknown_virtual_key', slug);
-      if (found.expiresAt !== null && found.expiresAt <= now()) {
-        fail('expired_virtual_key', slug, new Date(found.expiresAt).toISOString());
-      }
-      return found;
+      const found = cache.peek(key);
+      if (found) return usable(found, slug);
+      if (!isSlug(slug)) fail('unknown_virtual_key', slug.slice(0, 80));
+      return cache.get(key, () => load(who, slug)).then((loaded) => usable(loaded, slug));
     },
 
     async create(who: Principal, input: VirtualKeyInput): Promise<VirtualKey> {

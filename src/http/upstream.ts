@@ -104,14 +104,17 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
     }, TICK_MS);
   };
 
-  const sendOnce = async (outgoing: Outgoing, destination: Destination, url: string): Promise<Incoming> => {
+  const open = (outgoing: Outgoing, destination: Destination): Exchange => {
     const known = performance.now() - (lastAnswer.get(destination.origin) ?? Number.NEGATIVE_INFINITY) < KNOWN_GOOD_MS;
-    const exchange = new Exchange(outgoing, destination, known, (ended) => exchanges.delete(ended));
+    const exchange = new Exchange(outgoing, destination, known, ended);
     watch(exchange);
-    await exchange.send(url);
-    if (lastAnswer.size > 1_000) lastAnswer.clear();
-    lastAnswer.set(destination.origin, performance.now());
     return exchange;
+  };
+  const ended = (exchange: Exchange) => exchanges.delete(exchange);
+
+  const remember = ({ origin }: Destination) => {
+    if (lastAnswer.size > 1_000) lastAnswer.clear();
+    lastAnswer.set(origin, performance.now());
   };
 
   return {
@@ -125,11 +128,15 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
       if (destination.host) outgoing.headers.set('host', destination.host);
       const url = destination.origin + outgoing.url.slice(originLength(outgoing.url));
       const started = performance.now();
-      try {
-        return await sendOnce(outgoing, destination, url);
-      } catch (error) {
-        if (!mayResend(error, outgoing, performance.now() - started)) throw error;
-        return sendOnce(outgoing, destination, url);
+      for (let isFirst = true; ; isFirst = false) {
+        const exchange = open(outgoing, destination);
+        try {
+          await exchange.send(url);
+          remember(destination);
+          return exchange;
+        } catch (error) {
+          if (!isFirst || !mayResend(error, outgoing, performance.now() - started)) throw error;
+        }
       }
     },
   };

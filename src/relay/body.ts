@@ -38,20 +38,18 @@ export async function openBody(request: Request, headers: SentHeaders, maxBytes:
   if (length === '0' || (length === undefined && !headers['transfer-encoding'])) return null;
   const declared = length === undefined ? Number.NaN : Number(length);
   if (declared > maxBytes) fail('body_too_large', maxBytes);
-  if (declared <= WHOLE_BELOW) return { head: await whole(request), rest: null };
+  if (declared <= WHOLE_BELOW) {
+    try {
+      return { head: await request.bytes(), rest: null };
+    } catch {
+      fail('body_incomplete');
+    }
+  }
   if (!request.body) return null;
   if (!isJson(headers)) return { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> };
   const opening = await peek(request.body as ReadableStream<Uint8Array>);
   if (opening.head.byteLength > maxBytes) fail('body_too_large', maxBytes);
   return opening;
-}
-
-async function whole(request: Request): Promise<Uint8Array> {
-  try {
-    return await request.bytes();
-  } catch {
-    return fail('body_incomplete');
-  }
 }
 
 async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
@@ -101,11 +99,11 @@ function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: numbe
   }
 }
 
-/** The body as it will be sent. */
-export async function closeBody(
+/** The body as it will be sent; at once, unless a large one must be read whole first. */
+export function closeBody(
   opening: Opening | null,
   { maxBytes, whole: needsWhole, tap }: BodyOptions,
-): Promise<Body> {
+): Body | Promise<Body> {
   if (!opening) return null;
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);

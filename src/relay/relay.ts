@@ -57,7 +57,9 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   if (readable) log.model = modelOf(opening!.head);
 
   const selection = selectProvider({ headers, path: call.path }, principal.defaults, named?.slug ?? null);
-  const target = await findTarget(selection, principal, { headers, providerKey: call.providerKey }, deps.virtualKeys);
+  // What is at hand is not awaited: every await is another round through the queue of jobs.
+  const found = findTarget(selection, principal, { headers, providerKey: call.providerKey }, deps.virtualKeys);
+  const target = found instanceof Promise ? await found : found;
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;
 
@@ -65,13 +67,26 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const capture = opening && log.captureRequest();
   // fetch copies a body that it is given whole.
   if (capture) capture.transferable = opening.rest === null;
-  const body = await closeBody(opening, {
+  const closed = closeBody(opening, {
     maxBytes: deps.maxBodyBytes,
     whole: target.provider.signsBody === true,
     tap: (piece) => capture?.add(piece),
   });
+  const body = closed instanceof Promise ? await closed : closed;
   const grownBy = opening && received ? opening.head.byteLength - received.head.byteLength : 0;
-  const outgoing = await outgoingHeaders(call, target, { url, body, grownBy }, deps);
+  const outgoing = outgoingHeaders(call, target, { body, grownBy });
+  const authorizing = target.provider.authorize({
+    provider: target.provider.name,
+    credential: target.credential,
+    options: target.options,
+    method: request.method,
+    url,
+    headers: outgoing,
+    body: body instanceof Uint8Array ? body : null,
+    tokens: deps.tokens,
+    now: deps.now(),
+  });
+  if (authorizing) await authorizing;
 
   const deadline = startDeadline(call);
   try {
@@ -99,34 +114,21 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   }
 }
 
-async function outgoingHeaders(
-  { request, headers: sent }: ModelCall,
-  target: Target,
-  { url, body, grownBy }: { url: string; body: Body; grownBy: number },
-  deps: RelayDeps,
-): Promise<Headers> {
-  const { provider, credential, options } = target;
+/** The client's headers, the provider's and the virtual key's; those that say who pays come after them. */
+function outgoingHeaders(
+  { headers: sent }: ModelCall,
+  { provider, headers: stored }: Target,
+  { body, grownBy }: { body: Body; grownBy: number },
+): Headers {
   const headers = forwardedHeaders(sent);
   if (provider.headers) {
     for (const name in provider.headers) if (!headers.has(name)) headers.set(name, provider.headers[name]!);
   }
-  if (target.headers) for (const name in target.headers) headers.set(name, target.headers[name]!);
+  if (stored) for (const name in stored) headers.set(name, stored[name]!);
   // A stream is sent with the length the client declared, where it declared one.
   const length = sent['content-length'];
   if (body instanceof ReadableStream && length !== undefined)
     headers.set('content-length', String(Number(length) + grownBy));
-  const authorized = provider.authorize({
-    provider: provider.name,
-    credential,
-    options,
-    method: request.method,
-    url,
-    headers,
-    body: body instanceof Uint8Array ? body : null,
-    tokens: deps.tokens,
-    now: deps.now(),
-  });
-  if (authorized) await authorized;
   return headers;
 }
 

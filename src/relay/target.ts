@@ -22,20 +22,16 @@ export interface Target {
 /** Opened virtual keys are immutable and cached, and so are the targets made of them. */
 const targets = new WeakMap<StoredCredential, Target>();
 
-export async function findTarget(
+/** At once, unless the virtual key has to be looked up. */
+export function findTarget(
   selection: Selection,
   who: Principal,
   request: { headers: SentHeaders; providerKey: string | null },
   virtualKeys: VirtualKeys,
-): Promise<Target> {
+): Target | Promise<Target> {
   if (selection.by === 'virtual-key') {
-    const stored = await virtualKeys.resolve(who, selection.slug);
-    let target = targets.get(stored);
-    if (!target) {
-      target = targetOf(stored);
-      targets.set(stored, target);
-    }
-    return target;
+    const stored = virtualKeys.resolve(who, selection.slug);
+    return stored instanceof Promise ? stored.then(targetBehind) : targetBehind(stored);
   }
   const provider = findProvider(selection.name) ?? fail('unknown_provider', selection.name.slice(0, 80));
   return {
@@ -46,6 +42,15 @@ export async function findTarget(
     headers: null,
     virtualKey: null,
   };
+}
+
+function targetBehind(stored: StoredCredential): Target {
+  let target = targets.get(stored);
+  if (!target) {
+    target = targetOf(stored);
+    targets.set(stored, target);
+  }
+  return target;
 }
 
 function targetOf(stored: StoredCredential): Target {
