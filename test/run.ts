@@ -41,12 +41,22 @@ async function collect(stream: ReadableStream<Uint8Array>): Promise<string> {
   return text;
 }
 
+/** One test runs the printed curl as a user would. */
+async function ensureCurl() {
+  if (Bun.which('curl')) return;
+  if (process.getuid?.() !== 0) throw new Error('The tests need curl: install it, or run them as root on Debian.');
+  const install = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends curl';
+  const child = Bun.spawn(['sh', '-c', install], { stdout: 'ignore', stderr: 'inherit' });
+  if ((await child.exited) !== 0) throw new Error('curl could not be installed.');
+}
+
 const tool = (name: string) => [bun, 'x', '--bun', '--no-install', name];
 
 if (!isLong) {
   await step('types', [...tool('tsc'), '--noEmit']);
   await step('lint and format', [...tool('biome'), 'check', '.']);
 }
+await ensureCurl();
 const postgres = await startPostgres();
 try {
   const environment = { [sharedUrlVariable]: postgres.url, BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' };

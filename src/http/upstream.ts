@@ -210,7 +210,7 @@ class Exchange implements Incoming {
     const { signal } = outgoing;
     if (signal) {
       this.#onAbort = () => this.#stop(aborted(this.#host, this.#phase, 'maybe'));
-      signal.addEventListener('abort', this.#onAbort, { once: true });
+      signal.addEventListener('abort', this.#onAbort);
     }
   }
 
