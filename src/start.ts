@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createSimulator } from '../simulator/simulator.ts';
+import type { Simulator } from '../simulator/simulator.ts';
 import { createApp } from './app.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
 import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } from './cli/data-dir.ts';
@@ -62,7 +62,6 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
     now: () => performance.now(),
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
-  const { simulate } = createSimulator();
   const { answer, routes } = createApp({
     settings,
     store,
@@ -92,6 +91,14 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
       return outcome;
     },
   };
+}
+
+let simulator: Promise<Simulator> | null = null;
+
+/** Loaded when somebody first calls it: whoever uses real providers does without its memory. */
+async function simulate(request: Request): Promise<Response> {
+  simulator ??= import('../simulator/simulator.ts').then(({ createSimulator }) => createSimulator());
+  return (await simulator).simulate(request);
 }
 
 /** A database that is restarted together with us gets half a minute to come up. */
