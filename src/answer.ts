@@ -116,7 +116,8 @@ function admit(principal: Principal, scopes: readonly Scope[]) {
 
 /** Path and query as they were sent, without building a URL. */
 function splitUrl(url: string): { path: string; search: string } {
-  const start = url.indexOf('/', url.indexOf('://') + 3);
+  // Without a usable Host header there is no origin in front.
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3);
   if (start < 0) return { path: '/', search: '' };
   const question = url.indexOf('?', start);
   return question < 0

@@ -3,14 +3,14 @@ import type { ApiKeys } from '../auth/api-keys.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { deleted, expiry, limits, name, note, scopes, slug } from './schemas.ts';
+import { callMetadata, deleted, expiry, limits, name, note, scopes, slug } from './schemas.ts';
 
 const MINUTE = 60_000;
 
 const defaults = z.strictObject({
   virtual_key: slug.optional(),
   config: z.undefined({ error: 'this version does not know configs' }).optional(),
-  metadata: z.record(z.string().min(1), z.string().max(128)).optional(),
+  metadata: callMetadata.optional(),
 });
 
 const create = z.strictObject({

@@ -8,6 +8,12 @@ export const name = z.string().trim().min(1, 'give at least one character').max(
 export const slug = z.string().refine(isSlug, 'give 1 to 255 letters, digits, dashes or underscores');
 export const note = z.string().max(2_000).nullable();
 
+/** Lengths count characters as people do, not UTF-16 units. */
+const short = z.string().refine((text) => [...text].length <= 128, 'give at most 128 characters');
+
+/** Metadata that is added to every call of a key or workspace. */
+export const callMetadata = z.record(short.min(1), short);
+
 /** A moment in the future, ISO 8601 with a zone. */
 export const expiry = z.iso
   .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
-import { del, get, post, put, type Route } from '../http/route.ts';
+import { type Call, del, get, post, put, type Route } from '../http/route.ts';
 import { deleted, expiry, limits, name, note, slug } from './schemas.ts';
 
 const create = z.strictObject({
@@ -50,6 +50,12 @@ const virtualKey = z
   })
   .meta({ id: 'VirtualKey' });
 const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+/** Slugs are unique in a workspace; an organisation-wide caller may name one. */
+const oneQuery = z.strictObject({ workspace_id: z.string().min(1).optional() });
+const nameOf = (call: Call<z.infer<typeof oneQuery>>) => ({
+  slug: call.params.slug!,
+  workspace: call.query.workspace_id,
+});
 
 export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
   post(
@@ -74,19 +80,30 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
   ),
   get(
     '/v1/virtual-keys/:slug',
-    { scopes: ['virtual_keys.read'], summary: 'One virtual key', response: virtualKey },
-    (call) => virtualKeys.read(call.principal, call.params.slug!),
+    { scopes: ['virtual_keys.read'], summary: 'One virtual key', query: oneQuery, response: virtualKey },
+    (call) => virtualKeys.read(call.principal, nameOf(call)),
   ),
   put(
     '/v1/virtual-keys/:slug',
-    { scopes: ['virtual_keys.update'], summary: 'Change a virtual key', body: update, response: virtualKey },
-    (call) => virtualKeys.update(call.principal, call.params.slug!, call.body),
+    {
+      scopes: ['virtual_keys.update'],
+      summary: 'Change a virtual key',
+      query: oneQuery,
+      body: update,
+      response: virtualKey,
+    },
+    (call) => virtualKeys.update(call.principal, nameOf(call), call.body),
   ),
   del(
     '/v1/virtual-keys/:slug',
-    { scopes: ['virtual_keys.delete'], summary: 'Delete a virtual key', response: deleted('virtual-key') },
+    {
+      scopes: ['virtual_keys.delete'],
+      summary: 'Delete a virtual key',
+      query: oneQuery,
+      response: deleted('virtual-key'),
+    },
     async (call) => ({
-      id: await virtualKeys.delete(call.principal, call.params.slug!),
+      id: await virtualKeys.delete(call.principal, nameOf(call)),
       object: 'virtual-key',
       deleted: true,
     }),

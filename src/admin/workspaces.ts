@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Workspaces } from '../auth/workspaces.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { deleted, name, note, slug } from './schemas.ts';
+import { callMetadata, deleted, name, note, slug } from './schemas.ts';
 
-const defaults = z.strictObject({ metadata: z.record(z.string().min(1), z.string().max(128)).optional() });
+const defaults = z.strictObject({ metadata: callMetadata.optional() });
 
 const create = z.strictObject({
   name,

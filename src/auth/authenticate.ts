@@ -28,7 +28,9 @@ export function readKeys(headers: SentHeaders): { gatewayKey: string | null; pro
     sdkKey = name === 'authorization' ? bearer(value) : value;
     if (sdkKey !== null) break;
   }
-  return own === null ? { gatewayKey: sdkKey, providerKey: null } : { gatewayKey: own, providerKey: sdkKey };
+  if (own === null) return { gatewayKey: sdkKey, providerKey: null };
+  // An SDK that was given our key in both places: it is ours, and no provider's.
+  return { gatewayKey: own, providerKey: sdkKey === own ? null : sdkKey };
 }
 
 const bearer = (value: string): string | null => /^bearer\s+(\S+)$/i.exec(value.trim())?.[1] ?? null;

@@ -68,7 +68,7 @@ interface Sealed {
   readonly configurations: Readonly<Record<string, unknown>>;
 }
 
-const SECRET_NAME = /secret|password|token|private|credential|service_account|access_key|api_key|authorization/i;
+const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
 
 /** Configurations with everything that could be a secret masked. */
 function maskConfigurations(value: unknown, name = ''): unknown {
@@ -92,10 +92,20 @@ const visible = (db: Db, who: Principal) => {
   return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
 };
 
-/** Slugs are unique in a workspace; an organisation-wide caller means its own workspace first. */
-async function find(db: Db, who: Principal, slug: string): Promise<VirtualKeyRow | undefined> {
-  const rows = await visible(db, who).selectAll().where('slug', '=', slug).limit(100).execute();
-  return rows.find((row) => row.workspace_id === who.workspaceId) ?? rows[0];
+/** Which virtual key is meant: slugs are unique in a workspace only, the caller's own unless another is named. */
+export interface VirtualKeyName {
+  readonly slug: string;
+  readonly workspace?: string;
+}
+
+async function find(db: Db, who: Principal, { slug, workspace }: VirtualKeyName): Promise<VirtualKeyRow | undefined> {
+  const workspaceId = await workspaceFor(db, who, workspace);
+  return db
+    .selectFrom('virtual_keys')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('slug', '=', slug)
+    .executeTakeFirst();
 }
 
 export function createVirtualKeys({
@@ -170,11 +180,11 @@ export function createVirtualKeys({
     return [...environment].filter(([slug]) => !hidden.has(slug)).map(([, credential]) => credential);
   };
 
-  const findOrFail = async (db: Db, who: Principal, slug: string): Promise<VirtualKeyRow> => {
-    const row = await find(db, who, slug);
+  const findOrFail = async (db: Db, who: Principal, name: VirtualKeyName): Promise<VirtualKeyRow> => {
+    const row = await find(db, who, name);
     if (row) return row;
-    const fixed = fromEnvironment(who, slug);
-    return fixed ? fail('virtual_key_fixed', slug, fixed.variable) : fail('virtual_key_not_found', slug);
+    const fixed = name.workspace === undefined ? fromEnvironment(who, name.slug) : undefined;
+    return fixed ? fail('virtual_key_fixed', name.slug, fixed.variable) : fail('virtual_key_not_found', name.slug);
   };
 
   const load = async (who: Principal, slug: string): Promise<StoredCredential | null> => {
@@ -206,6 +216,22 @@ export function createVirtualKeys({
           expiresAt: null,
         }
       : null;
+  };
+
+  /** What a key becomes. Its secrets go only to the host they were stored for: a move asks for all of them again. */
+  const changed = (row: VirtualKeyRow, input: Partial<VirtualKeyInput>) => {
+    const old = open(row);
+    const provider = input.provider ?? row.provider;
+    const customHost = input.custom_host === undefined ? row.custom_host : input.custom_host || null;
+    const moves = provider !== row.provider || customHost !== row.custom_host;
+    if ((moves || input.configurations !== undefined) && input.key === undefined && old.key !== null) {
+      fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
+    }
+    if (moves && input.configurations === undefined && Object.keys(old.configurations).length > 0) {
+      fail('invalid_request', 'configurations', 'send them again when provider or custom_host change');
+    }
+    const key = input.key === undefined ? old.key : input.key || null;
+    return { provider, customHost, key, configurations: input.configurations ?? old.configurations };
   };
 
   const usable = (found: StoredCredential | null, slug: string): StoredCredential => {
@@ -279,33 +305,24 @@ export function createVirtualKeys({
       );
     },
 
-    async read(who: Principal, slug: string): Promise<VirtualKey> {
-      const row = await find(store.db, who, slug);
+    async read(who: Principal, name: VirtualKeyName): Promise<VirtualKey> {
+      const row = await find(store.db, who, name);
       if (row) return shown(row);
-      const fixed = fromEnvironment(who, slug);
-      return fixed ? shownFromEnvironment(who, fixed) : fail('virtual_key_not_found', slug);
+      const fixed = name.workspace === undefined ? fromEnvironment(who, name.slug) : undefined;
+      return fixed ? shownFromEnvironment(who, fixed) : fail('virtual_key_not_found', name.slug);
     },
 
     async update(
       who: Principal,
-      slug: string,
+      name: VirtualKeyName,
       input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>>,
     ): Promise<VirtualKey> {
-      const before = await findOrFail(store.db, who, slug);
-      const old = open(before);
-      const provider = input.provider ?? before.provider;
-      const customHost = input.custom_host === undefined ? before.custom_host : input.custom_host || null;
-      const configurations = input.configurations ?? old.configurations;
-      // A credential goes only to the host it was stored for: moving the host asks for the credential again.
-      const moves =
-        provider !== before.provider || customHost !== before.custom_host || input.configurations !== undefined;
-      if (moves && input.key === undefined && old.key !== null) {
-        fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
-      }
-      await check({ provider, customHost, configurations });
-      const key = input.key === undefined ? old.key : input.key || null;
+      const next = changed(await findOrFail(store.db, who, name), input);
+      await check(next);
       const updated = await store.transaction(async (db) => {
-        const current = await findOrFail(db, who, slug);
+        // Decided anew: another change may have come while the host was looked up.
+        const current = await findOrFail(db, who, name);
+        const { provider, customHost, key, configurations } = changed(current, input);
         const row: VirtualKeyRow = {
           ...current,
           name: input.name ?? current.name,
@@ -330,9 +347,9 @@ export function createVirtualKeys({
     },
 
     /** Answers the id of what is gone. */
-    async delete(who: Principal, slug: string): Promise<string> {
+    async delete(who: Principal, name: VirtualKeyName): Promise<string> {
       const gone = await store.transaction(async (db) => {
-        const { id } = await findOrFail(db, who, slug);
+        const { id } = await findOrFail(db, who, name);
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
         return id;
       });

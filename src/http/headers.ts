@@ -79,7 +79,9 @@ export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Head
   const dropped = namedInConnection(received.connection);
   const returned: Record<string, string> = {};
   for (const name in received) {
-    if (!HOP_BY_HOP.has(name) && !dropped?.has(name)) returned[name] = received[name]!;
+    // Ours are ours to set: a provider behind another gateway may send some, too.
+    if (HOP_BY_HOP.has(name) || name.startsWith('x-gateway-') || dropped?.has(name)) continue;
+    returned[name] = received[name]!;
   }
   for (const name in stamp) {
     // The provider's own id is the one its support asks for.

@@ -15,13 +15,13 @@ const EVERY_METHOD = 'ANY';
 const smartRouter = () => new SmartRouter<Route>({ routers: [new RegExpRouter(), new TrieRouter()] });
 
 /**
- * Finds the route of a request. A path that is ours answers 405 to a method it lacks, even under the catch-all: only
- * paths nobody claims are passed on to a provider.
+ * Finds the route of a request. Only paths in areas nobody claims are passed on to a provider: a misspelt admin path
+ * would otherwise carry its secrets there. A path that is ours answers 405 to a method it lacks.
  */
 export function createRouter(routes: readonly Route[]) {
   const byMethod = smartRouter();
   const claimed = smartRouter();
-  const claimedAreas = new Set<string>();
+  const claimedAreas = new Set<string>(RESERVED_AREAS);
   for (const route of routes) {
     byMethod.add(route.method, route.path, route);
     if (route.path.endsWith('*')) continue;
@@ -30,8 +30,6 @@ export function createRouter(routes: readonly Route[]) {
   }
 
   const allowedMethods = (path: string): Method[] => {
-    // Most calls are for a provider: those are told apart by a look at one segment.
-    if (!claimedAreas.has(areaOf(path))) return [];
     const methods = claimed.match(EVERY_METHOD, path)[0].map(([route]) => route.method);
     if (methods.includes('GET') && !methods.includes('HEAD')) methods.push('HEAD');
     return [...new Set(methods)];
@@ -45,19 +43,33 @@ export function createRouter(routes: readonly Route[]) {
     if (!METHODS.has(method)) refuseMethod(method, path, [...METHODS]);
     const found = first(byMethod, method, path);
     if (found && !found.route.path.endsWith('*')) return found;
+    // Most calls are for a provider: those are told apart by a look at one segment.
+    if (found && !claimedAreas.has(areaOf(path))) return found;
     const allowed = allowedMethods(path);
-    if (allowed.length > 0) {
-      const asGet = method === 'HEAD' ? first(byMethod, 'GET', path) : null;
-      return asGet ?? refuseMethod(method, path, allowed);
-    }
-    return found ?? fail('route_not_found', method, path);
+    if (allowed.length === 0) fail('route_not_found', method, path);
+    const asGet = method === 'HEAD' ? first(byMethod, 'GET', path) : null;
+    return asGet && !asGet.route.path.endsWith('*') ? asGet : refuseMethod(method, path, allowed);
   };
 }
 
-/** `/v1/api-keys/x` → `/v1/api-keys`. */
-function areaOf(path: string): string {
+/** Areas that belong to the gateway although nothing answers there yet. */
+const RESERVED_AREAS = ['configs', 'guardrails', 'policies', 'mcp-servers', 'audit-logs', 'analytics', 'feedback'].map(
+  (area) => `/v1/${area}`,
+);
+
+/** `/v1/api-keys/x` → `/v1/api-keys`, however it is spelt. */
+function areaOf(spelt: string): string {
+  const path = /%|\/\//.test(spelt) ? plainly(spelt) : spelt;
   const end = path.indexOf('/', path.startsWith('/v1/') ? 4 : 1);
   return end < 0 ? path : path.slice(0, end);
+}
+
+function plainly(path: string): string {
+  try {
+    return decodeURIComponent(path).replace(/\/{2,}/g, '/');
+  } catch {
+    return fail('invalid_path', 'it holds a broken percent escape');
+  }
 }
 
 function first(router: ReturnType<typeof smartRouter>, method: string, path: string): Match | null {

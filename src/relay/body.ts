@@ -16,6 +16,8 @@ export interface BodyOptions {
 
 /** Small bodies are read at once: one await instead of a stream, and they can be sent again on a stale connection. */
 const WHOLE_BELOW = 1 << 20;
+/** How far a large JSON body is read for its model: images may stand before it. */
+const PEEK_BELOW = 32 << 20;
 /** A signed body that does not fit here is refused. */
 const SIGNED_BELOW = 64 << 20;
 
@@ -31,11 +33,15 @@ export interface Opening {
   readonly rest: ReadableStream<Uint8Array> | null;
 }
 
-/** Reads up to a mebibyte of the body, all of it when it is smaller. */
+/** Reads a small body whole, and of a large JSON one as much as it takes to see its model. */
 export async function openBody(request: Request, headers: SentHeaders, maxBytes: number): Promise<Opening | null> {
   const length = headers['content-length'];
   // Looking at `request.body` would build a stream, also where there is nothing to stream.
   if (length === '0' || (length === undefined && !headers['transfer-encoding'])) return null;
+  // Bun does not hand them over, and a body that silently stays behind is worse than a refusal.
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    fail('invalid_request', 'body', `a ${request.method} request cannot carry a body through the gateway`);
+  }
   const declared = length === undefined ? Number.NaN : Number(length);
   if (declared > maxBytes) fail('body_too_large', maxBytes);
   if (declared <= WHOLE_BELOW) {
@@ -56,14 +62,20 @@ async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
   const reader = stream.getReader();
   const pieces: Uint8Array[] = [];
   let size = 0;
-  while (size < WHOLE_BELOW) {
-    const { value } = await reader.read().catch(() => fail('body_incomplete'));
-    if (!value) return { head: Buffer.concat(pieces), rest: null };
-    pieces.push(value);
-    size += value.byteLength;
+  for (let enough = WHOLE_BELOW; ; enough *= 2) {
+    while (size < enough) {
+      const { value } = await reader.read().catch(() => fail('body_incomplete'));
+      if (!value) return { head: Buffer.concat(pieces), rest: null };
+      pieces.push(value);
+      size += value.byteLength;
+    }
+    const head = Buffer.concat(pieces);
+    const [model] = findMembers(head, 'model', 1);
+    if (enough >= PEEK_BELOW || (model && model.end < head.byteLength)) {
+      reader.releaseLock();
+      return { head, rest: stream };
+    }
   }
-  reader.releaseLock();
-  return { head: Buffer.concat(pieces), rest: stream };
 }
 
 /** Quotes and @ never stand together in a body that names no virtual key, so most bodies are not looked at further. */
@@ -120,11 +132,14 @@ async function collect(
 ) {
   const pieces = [head];
   let size = head.byteLength;
-  for await (const piece of rest as unknown as AsyncIterable<Uint8Array>) {
-    size += piece.byteLength;
+  const reader = rest.getReader();
+  for (;;) {
+    const { value } = await reader.read().catch(() => fail('body_incomplete'));
+    if (!value) break;
+    size += value.byteLength;
     if (size > limit) fail('body_too_large', limit);
-    tap(piece);
-    pieces.push(piece);
+    tap(value);
+    pieces.push(value);
   }
   return Buffer.concat(pieces);
 }

@@ -2,7 +2,7 @@ import { fail } from '../core/errors.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 
 const HEADER = 'x-gateway-metadata';
-const MAX_VALUE_LENGTH = 128;
+const MAX_LENGTH = 128;
 
 /** `x-gateway-metadata`, a JSON object of short strings. What the key's owner fixed stands above what the request says. */
 export function readMetadata(
@@ -13,9 +13,10 @@ export function readMetadata(
   if (text === null) return fixed ? { ...fixed } : null;
   const metadata = parse(text);
   for (const [key, value] of Object.entries(metadata)) {
+    if ([...key].length > MAX_LENGTH) fail('invalid_header', HEADER, `a key is longer than ${MAX_LENGTH} characters`);
     if (typeof value !== 'string') fail('invalid_header', HEADER, `the value of "${key}" must be a string`);
-    if ([...value].length > MAX_VALUE_LENGTH)
-      fail('invalid_header', HEADER, `the value of "${key}" is longer than ${MAX_VALUE_LENGTH} characters`);
+    if ([...value].length > MAX_LENGTH)
+      fail('invalid_header', HEADER, `the value of "${key}" is longer than ${MAX_LENGTH} characters`);
   }
   return { ...(metadata as Record<string, string>), ...fixed };
 }

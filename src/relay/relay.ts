@@ -107,8 +107,9 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
           timeouts: deps.timeouts,
         });
     deadline.disarm();
-    return await answer(call, incoming);
+    return await answerOrCancel(call, incoming);
   } catch (error) {
+    deadline.disarm();
     if (deadline.hasPassed) fail('request_timeout', deadline.ms);
     throw error;
   }
@@ -130,6 +131,19 @@ function outgoingHeaders(
   if (body instanceof ReadableStream && length !== undefined)
     headers.set('content-length', String(Number(length) + grownBy));
   return headers;
+}
+
+/** Whatever keeps an answer from the client, its connection does not stay open behind it. */
+async function answerOrCancel(call: ModelCall, incoming: Incoming): Promise<Response> {
+  try {
+    const { status } = incoming;
+    if (status < 200 || status > 599)
+      fail('upstream_failed', call.log.provider ?? 'The provider', `its status ${status} is none of HTTP's`);
+    return await answer(call, incoming);
+  } catch (error) {
+    incoming.cancel();
+    throw error;
+  }
 }
 
 /** The provider's answer as the client gets it: the same status, the same end-to-end headers, the same bytes. */

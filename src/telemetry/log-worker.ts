@@ -2,6 +2,8 @@
  * The thread behind the request log. As `writer` it stores batches; as `reader`, in a thread of its own,
  * it answers questions, so that a slow listing delays neither writes nor the event loop.
  */
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { isStoreAway } from '../storage/unavailable.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
@@ -69,7 +71,21 @@ self.onmessage = ({ data }) => {
 
 const start = (options: LogWorkerOptions): Handler => (options.role === 'writer' ? write(options) : answer(options));
 
+/** Answering calls comes a little before writing about them, also where both share one core. */
+const WRITER_NICENESS = 2;
+
+/** On Linux a thread has a priority of its own; elsewhere, or without leave to set it, the writer is like any other. */
+function stepBack() {
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+    if (thread > 0 && thread !== process.pid) setPriority(thread, WRITER_NICENESS);
+  } catch {
+    // Not worth a word: it changes when something is written, not whether.
+  }
+}
+
 function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
+  stepBack();
   const writer = new LogWriter({
     open: () => openLogStore(target, 'writer'),
     spool: new Spool({

@@ -234,8 +234,8 @@ export class LogWriter {
 /** Timers take no longer delays than some weeks; a moment's pause keeps a clock that jumps from spinning. */
 const clamp = (delayMs: number) => Math.min(Math.max(10, delayMs), 60_000);
 
-/** PostgreSQL: data exceptions and broken constraints. SQLite: the same by its names. */
+/** PostgreSQL: data exceptions, broken constraints, values too large for an index. SQLite: the same by its names. */
 function isUnstorable(error: unknown): boolean {
   const code = String((error as { code?: unknown } | null)?.code ?? '');
-  return /^2[23]\w{3}$/.test(code) || /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(code);
+  return /^(?:2[23]|54)\w{3}$/.test(code) || /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(code);
 }

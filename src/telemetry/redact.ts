@@ -2,7 +2,8 @@ export const REDACTED = '[redacted]';
 
 const SENSITIVE_NAME =
   /auth|cookie|key|token|secret|password|credential|signature|service-account|x-gateway-config|sec-websocket-protocol/i;
-const SENSITIVE_QUERY = /^(?:key|api[-_]?key|.*token|sig|signature|.*secret|password|code|x-(?:amz|goog)-.*)$/i;
+const SENSITIVE_QUERY =
+  /^(?:.*key(?:[-_]?id)?|.*token|sig|.*signature|.*secret|pass.*|auth.*|credential.*|code|x-(?:amz|goog)-.*)$/i;
 /** Headers that carry an address, which may carry a signature. */
 const ADDRESSES = new Set(['location', 'content-location', 'referer']);
 

@@ -13,6 +13,8 @@ import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from '
 /** Short, so that the writer works in short bursts: on a busy core a long one would make calls wait. */
 const SEND_AFTER_MS = 25;
 const SEND_AT_RECORDS = 256;
+/** Clients choose model names; an index and a metric take only so much. */
+const LONGEST_MODEL = 256;
 const SEND_AT_BYTES = 4 * 1024 * 1024;
 const MOST_QUEUED_BYTES = 32 * 1024 * 1024;
 /** The writer spools long before this; only a writer that hangs lets so much pile up. */
@@ -173,7 +175,7 @@ export class LogEntry implements CallLog {
     const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
     const usage = this.usage ?? reading.usage ?? null;
     this.usage = usage;
-    const model = this.model ?? reading.model ?? null;
+    const model = (this.model ?? reading.model)?.slice(0, LONGEST_MODEL) ?? null;
     const { provider } = this;
     // The answer names the dated model, which may have a price of its own; the request may use an alias.
     const cost = costOf(provider, reading.model ?? model, usage) ?? costOf(provider, model, usage);
