@@ -1,16 +1,7 @@
 import type { FailedBy } from '../core/call-log.ts';
+import type { Usage } from '../core/usage.ts';
 
-export type { FailedBy };
-
-/** Tokens as the provider counted them. Absent members were not reported. */
-export interface Usage {
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
-  readonly totalTokens?: number;
-  readonly cachedInputTokens?: number;
-  readonly cacheWriteTokens?: number;
-  readonly reasoningTokens?: number;
-}
+export type { FailedBy, Usage };
 
 /** One request to /v1 as it is stored and read back. Field names are those of the wire. */
 export interface LogRecord {

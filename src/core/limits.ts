@@ -1,0 +1,217 @@
+import { z } from 'zod';
+
+/**
+ * What limits are, as people write them and as the limiter counts them. A rate holds in fixed windows from the unit's
+ * start (UTC); a budget holds in a calendar period, in periods of n days, or for ever.
+ */
+
+const UNITS = { rps: 1_000, rpm: 60_000, rph: 3_600_000, rpd: 86_400_000, rpw: 604_800_000 } as const;
+export type RateUnit = keyof typeof UNITS;
+
+const DAY = 86_400_000;
+/** The first Monday of the epoch: weeks begin on Monday, 00:00 UTC. */
+const FIRST_MONDAY = 4 * DAY;
+
+const above0 = 'give a number above 0';
+
+export const rateLimit = z.strictObject({
+  type: z.enum(['requests', 'tokens'], { error: 'give "requests" or "tokens"' }),
+  unit: z.enum(['rps', 'rpm', 'rph', 'rpd', 'rpw'], {
+    error: 'give "rps", "rpm", "rph", "rpd" or "rpw" (per second, minute, hour, day, week)',
+  }),
+  value: z.int({ error: 'give a whole number above 0' }).min(1, above0).max(1e12),
+});
+export type RateLimit = z.infer<typeof rateLimit>;
+
+export const rateLimits = z
+  .array(rateLimit)
+  .max(20)
+  .superRefine((list, context) =>
+    eachTwice(
+      list,
+      (limit) => `${limit.type} ${limit.unit}`,
+      (index, what) =>
+        context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+    ),
+  );
+
+export const usageLimit = z
+  .strictObject({
+    type: z.enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' }),
+    credit_limit: z.number({ error: above0 }).positive(above0).max(1e12),
+    alert_threshold: z.number({ error: above0 }).positive(above0).optional(),
+    periodic_reset: z.enum(['weekly', 'monthly'], { error: 'give "weekly" or "monthly"' }).nullable().optional(),
+    periodic_reset_days: z
+      .int('give a whole number of days')
+      .min(1, 'give 1 to 365')
+      .max(365, 'give 1 to 365')
+      .nullable()
+      .optional(),
+    next_usage_reset_at: z.iso
+      .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T00:00:00Z' })
+      .nullable()
+      .optional(),
+  })
+  .superRefine((limit, context) => {
+    const issue = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if (limit.type === 'tokens' && !Number.isInteger(limit.credit_limit)) issue('credit_limit', 'give whole tokens');
+    if (limit.alert_threshold !== undefined && limit.alert_threshold >= limit.credit_limit)
+      issue('alert_threshold', 'must be below credit_limit');
+    if (limit.periodic_reset && limit.periodic_reset_days)
+      issue('periodic_reset_days', 'cannot stand beside periodic_reset; give one of the two');
+    if (limit.next_usage_reset_at && !limit.periodic_reset && !limit.periodic_reset_days)
+      issue('next_usage_reset_at', 'needs periodic_reset or periodic_reset_days beside it');
+    if (limit.next_usage_reset_at && Date.parse(limit.next_usage_reset_at) <= Date.now())
+      issue('next_usage_reset_at', 'lies in the past');
+  });
+export type UsageLimit = z.infer<typeof usageLimit>;
+
+const resetOf = (limit: UsageLimit) =>
+  limit.periodic_reset ?? (limit.periodic_reset_days ? `${limit.periodic_reset_days} days` : 'never');
+
+export const usageLimits = z.union([
+  usageLimit,
+  z
+    .array(usageLimit)
+    .max(10)
+    .superRefine((list, context) =>
+      eachTwice(
+        list,
+        (limit) => `${limit.type}, reset ${resetOf(limit)}`,
+        (index, what) =>
+          context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+      ),
+    ),
+]);
+export type UsageLimits = z.infer<typeof usageLimits>;
+
+function eachTwice<Item>(
+  list: readonly Item[],
+  nameOf: (item: Item) => string,
+  found: (index: number, name: string) => void,
+) {
+  const seen = new Set<string>();
+  list.forEach((item, index) => {
+    const name = nameOf(item);
+    if (seen.has(name)) found(index, name);
+    seen.add(name);
+  });
+}
+
+/** What a limit counts: calls, tokens, or billionths of a US dollar. Whole numbers, so that sums are exact. */
+export type Counted = 'requests' | 'tokens' | 'cost';
+export const NANO_DOLLARS = 1e9;
+
+/** When a counter starts again from 0. */
+export type Period =
+  | { readonly every: 'fixed'; readonly ms: number; readonly anchor: number }
+  | { readonly every: 'month'; readonly anchor: number }
+  | { readonly every: 'never' };
+
+/** Whose limit it is, for counters and for the message that names it. */
+export interface LimitOwner {
+  readonly kind: 'api-key' | 'virtual-key' | 'workspace' | 'policy';
+  readonly id: string;
+  /** What people call it: a name or slug. */
+  readonly name: string;
+}
+
+/** One limit, ready to be counted. Made when its owner is loaded, never per call. */
+export interface Limit {
+  /** Names the counter; the start of the window is added to it. */
+  readonly counter: string;
+  readonly owner: LimitOwner;
+  /** A rate that is reached is 429 and passes by itself; a spent budget is 412. */
+  readonly kind: 'rate' | 'budget';
+  readonly counts: Counted;
+  readonly max: number;
+  /** In the same measure as `max`. */
+  readonly alertAt: number | null;
+  readonly period: Period;
+  /** As people wrote it: "100 requests per minute". */
+  readonly text: string;
+}
+
+const PER: Record<RateUnit, string> = { rps: 'second', rpm: 'minute', rph: 'hour', rpd: 'day', rpw: 'week' };
+
+export function compileRateLimit(owner: LimitOwner, { type, unit, value }: RateLimit): Limit {
+  return {
+    counter: `${owner.kind}/${owner.id}/${type}/${unit}`,
+    owner,
+    kind: 'rate',
+    counts: type,
+    max: value,
+    alertAt: null,
+    period: { every: 'fixed', ms: UNITS[unit], anchor: unit === 'rpw' ? FIRST_MONDAY : 0 },
+    text: `${value} ${type} per ${PER[unit]}`,
+  };
+}
+
+/** `since` is where periods of n days begin when `next_usage_reset_at` does not say. */
+export function compileUsageLimit(owner: LimitOwner, limit: UsageLimit, since: number): Limit {
+  const measure = limit.type === 'cost' ? NANO_DOLLARS : 1;
+  const reset = resetOf(limit);
+  const every = limit.periodic_reset
+    ? ` per ${limit.periodic_reset === 'weekly' ? 'week' : 'month'}`
+    : limit.periodic_reset_days
+      ? ` per ${limit.periodic_reset_days} days`
+      : '';
+  return {
+    counter: `${owner.kind}/${owner.id}/${limit.type}/${reset.replace(' ', '-')}`,
+    owner,
+    kind: 'budget',
+    counts: limit.type,
+    max: Math.round(limit.credit_limit * measure),
+    alertAt: limit.alert_threshold === undefined ? null : Math.round(limit.alert_threshold * measure),
+    period: periodOf(limit, since),
+    text: limit.type === 'cost' ? `$${limit.credit_limit}${every}` : `${limit.credit_limit} tokens${every}`,
+  };
+}
+
+function periodOf(limit: UsageLimit, since: number): Period {
+  const anchor = limit.next_usage_reset_at ? Date.parse(limit.next_usage_reset_at) : null;
+  if (limit.periodic_reset === 'weekly') return { every: 'fixed', ms: 7 * DAY, anchor: anchor ?? FIRST_MONDAY };
+  if (limit.periodic_reset === 'monthly') return { every: 'month', anchor: anchor ?? 0 };
+  if (limit.periodic_reset_days)
+    return { every: 'fixed', ms: limit.periodic_reset_days * DAY, anchor: anchor ?? since };
+  return { every: 'never' };
+}
+
+/** All limits of one owner. */
+export function compileLimits(
+  owner: LimitOwner,
+  { rate_limits, usage_limits }: { rate_limits?: readonly RateLimit[] | null; usage_limits?: UsageLimits | null },
+  since: number,
+): readonly Limit[] {
+  const budgets = usage_limits ? (Array.isArray(usage_limits) ? usage_limits : [usage_limits]) : [];
+  return [
+    ...(rate_limits ?? []).map((limit) => compileRateLimit(owner, limit)),
+    ...budgets.map((limit) => compileUsageLimit(owner, limit, since)),
+  ];
+}
+
+/** The window a moment falls into. A limit that never starts again has no end. */
+export function windowAt(period: Period, now: number): { readonly start: number; readonly end: number } {
+  if (period.every === 'never') return { start: 0, end: Number.POSITIVE_INFINITY };
+  if (period.every === 'fixed') {
+    const start = period.anchor + Math.floor((now - period.anchor) / period.ms) * period.ms;
+    return { start, end: start + period.ms };
+  }
+  const anchor = new Date(period.anchor);
+  const today = new Date(now);
+  const months = (today.getUTCFullYear() - anchor.getUTCFullYear()) * 12 + today.getUTCMonth() - anchor.getUTCMonth();
+  const from = addMonths(anchor, months);
+  return from <= now
+    ? { start: from, end: addMonths(anchor, months + 1) }
+    : { start: addMonths(anchor, months - 1), end: from };
+}
+
+/** The same day and time some months later; the last day of a shorter month. */
+function addMonths(from: Date, months: number): number {
+  const first = new Date(from);
+  first.setUTCDate(1);
+  first.setUTCMonth(first.getUTCMonth() + months);
+  const days = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
+  first.setUTCDate(Math.min(from.getUTCDate(), days));
+  return first.getTime();
+}

@@ -1,0 +1,18 @@
+import type { Migration } from '../migrate.ts';
+import { createBlobs } from './state/blobs.ts';
+import { createChanges } from './state/changes.ts';
+import { createLimits } from './state/limits.ts';
+import { createPolicies } from './state/policies.ts';
+import { createWork } from './state/work.ts';
+
+/** Work leases, limits with their ledger, policies, blobs, and what nodes tell each other. */
+export const state: Migration = {
+  name: '0002-state',
+  up: async (db, engine) => {
+    await createWork(db, engine);
+    await createLimits(db, engine);
+    await createPolicies(db, engine);
+    await createBlobs(db, engine);
+    await createChanges(db, engine);
+  },
+};
