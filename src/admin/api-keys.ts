@@ -3,17 +3,17 @@ import type { ApiKeys } from '../auth/api-keys.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { callMetadata, deleted, expiry, limits, name, note, scopes, slug } from './schemas.ts';
+import { callMetadata, deleted, expiry, limits, name, note, resetUsage, scopes, shownLimits, slug } from './schemas.ts';
 
 const MINUTE = 60_000;
 
 const defaults = z.strictObject({
   virtual_key: slug.optional(),
-  config: z.undefined({ error: 'this version does not know configs' }).optional(),
+  config: slug.optional(),
   metadata: callMetadata.optional(),
 });
 
-const create = z.strictObject({
+export const create = z.strictObject({
   name,
   description: note.optional(),
   scopes: scopes.optional(),
@@ -23,7 +23,7 @@ const create = z.strictObject({
   expires_at: expiry.optional(),
   ...limits,
 });
-const update = create.omit({ workspace_id: true, user_id: true }).partial();
+const update = create.omit({ workspace_id: true, user_id: true }).partial().extend(resetUsage);
 const rotate = z.strictObject({
   key_transition_period_ms: z
     .number()
@@ -46,7 +46,8 @@ const apiKey = z
     scopes: z.array(z.enum(SCOPES)),
     defaults: z.record(z.string(), z.unknown()),
     expires_at: z.string().nullable(),
-    status: z.enum(['active', 'expired']),
+    ...shownLimits,
+    status: z.enum(['active', 'exhausted', 'expired']),
     created_at: z.string(),
     last_updated_at: z.string(),
   })

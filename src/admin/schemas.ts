@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isSlug } from '../core/ids.ts';
+import { rateLimits, usageLimits } from '../core/limits.ts';
 import { SCOPES } from '../core/scopes.ts';
 
 /** Pieces that the bodies of several admin resources share. */
@@ -24,9 +25,28 @@ export const scopes = z
   .array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' }))
   .refine((list) => new Set(list).size === list.length, 'names a scope twice');
 
-/** Limits are part of the contract, but a limit that is stored and not held would be worse than none. */
-const notHeldYet = z.undefined({ error: 'this version does not enforce limits and therefore does not accept them' });
-export const limits = { rate_limits: notHeldYet.optional(), usage_limits: notHeldYet.optional() };
+/** What keys, virtual keys and workspaces may be given to use. */
+export const limits = {
+  rate_limits: rateLimits.nullable().optional().describe('Fixed windows, each type and unit once.'),
+  usage_limits: usageLimits.nullable().optional().describe('One budget or a list of them.'),
+};
+export const resetUsage = {
+  reset_usage: z.boolean().optional().describe('Starts the budgets of this owner again from 0.'),
+};
+export const shownLimits = {
+  rate_limits: rateLimits.nullable(),
+  usage_limits: usageLimits.nullable(),
+  usage: z
+    .array(
+      z.object({
+        type: z.enum(['cost', 'tokens', 'requests']),
+        credit_limit: z.number(),
+        current_usage: z.number(),
+        resets_at: z.string().nullable(),
+      }),
+    )
+    .describe('What is spent of each budget in its current period.'),
+};
 
 export const deleted = (object: string) =>
   z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import { priceMembers } from '../core/prices.ts';
 import { type Call, del, get, post, put, type Route } from '../http/route.ts';
-import { deleted, expiry, limits, name, note, slug } from './schemas.ts';
+import { deleted, expiry, limits, name, note, resetUsage, shownLimits, slug } from './schemas.ts';
 
-const create = z.strictObject({
+export const create = z.strictObject({
   name,
   slug: slug.optional(),
   note: note.optional(),
@@ -23,13 +24,15 @@ const create = z.strictObject({
     .optional()
     .describe("Replaces the provider's base address, version included."),
   configurations: z
-    .record(z.string(), z.unknown())
+    .looseObject({ prices: priceMembers.optional() })
     .optional()
-    .describe('Provider settings such as aws_region, and custom_headers.'),
+    .describe(
+      'Provider settings such as aws_region, custom_headers, and prices by model in US dollars per million tokens.',
+    ),
   expires_at: expiry.optional(),
   ...limits,
 });
-const update = create.omit({ slug: true, workspace_id: true }).partial();
+const update = create.omit({ slug: true, workspace_id: true }).partial().extend(resetUsage);
 
 const virtualKey = z
   .object({
@@ -43,7 +46,8 @@ const virtualKey = z
     masked_key: z.string(),
     custom_host: z.string().nullable(),
     configurations: z.record(z.string(), z.unknown()),
-    status: z.enum(['active', 'expired']),
+    ...shownLimits,
+    status: z.enum(['active', 'exhausted', 'expired']),
     expires_at: z.string().nullable(),
     created_at: z.string(),
     last_updated_at: z.string(),

@@ -2,17 +2,18 @@ import { z } from 'zod';
 import type { Workspaces } from '../auth/workspaces.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { callMetadata, deleted, name, note, slug } from './schemas.ts';
+import { callMetadata, deleted, limits, name, note, resetUsage, shownLimits, slug } from './schemas.ts';
 
 const defaults = z.strictObject({ metadata: callMetadata.optional() });
 
-const create = z.strictObject({
+export const create = z.strictObject({
   name,
   slug: slug.optional(),
   description: note.optional(),
   defaults: defaults.optional(),
+  ...limits,
 });
-const update = create.omit({ slug: true }).partial();
+const update = create.omit({ slug: true }).partial().extend(resetUsage);
 
 const workspace = z
   .object({
@@ -22,6 +23,7 @@ const workspace = z
     name: z.string(),
     description: z.string().nullable(),
     defaults: z.record(z.string(), z.unknown()),
+    ...shownLimits,
     created_at: z.string(),
     last_updated_at: z.string(),
   })
@@ -46,12 +48,12 @@ export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
       query: pageQuery,
       response: pageOf(workspace),
     },
-    (call) => workspaces.list(call.principal, call.query),
+    (call) => workspaces.list(call.principal, call.query, call.now),
   ),
   get(
     '/v1/admin/workspaces/:workspace',
     { scopes: ['workspaces.read'], summary: 'One workspace, by id or slug', response: workspace },
-    (call) => workspaces.read(call.principal, call.params.workspace!),
+    (call) => workspaces.read(call.principal, call.params.workspace!, call.now),
   ),
   put(
     '/v1/admin/workspaces/:workspace',

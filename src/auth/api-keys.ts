@@ -1,14 +1,25 @@
+import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { type ApiKeyId, newApiKey, newId } from '../core/ids.ts';
+import type { LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { DATA_SCOPES, type Scope } from '../core/scopes.ts';
 import { mask, sha256 } from '../crypto/seal.ts';
 import type { ApiKeyRow } from '../storage/schema.ts';
+import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { workspaceFor } from './workspaces.ts';
+import {
+  budgetsOf,
+  type LimitChange,
+  type LimitInput,
+  resetIfAsked,
+  type ShownLimits,
+  storedLimits,
+  withUsage,
+} from './limited.ts';
 
-export interface ApiKey {
+export interface ApiKey extends ShownLimits {
   readonly id: ApiKeyId;
   readonly object: 'api-key';
   readonly name: string;
@@ -19,12 +30,12 @@ export interface ApiKey {
   readonly scopes: readonly Scope[];
   readonly defaults: Principal['defaults'];
   readonly expires_at: string | null;
-  readonly status: 'active' | 'expired';
+  readonly status: 'active' | 'exhausted' | 'expired';
   readonly created_at: string;
   readonly last_updated_at: string;
 }
 
-export interface ApiKeyInput {
+export interface ApiKeyInput extends LimitInput {
   readonly name: string;
   readonly description?: string | null;
   readonly scopes?: readonly Scope[];
@@ -34,13 +45,26 @@ export interface ApiKeyInput {
   readonly expires_at?: string | null;
 }
 
+/** A secret of which only the hash is known, and how people recognise it. */
+export interface KnownSecret {
+  readonly hash: string;
+  readonly masked: string;
+}
+
 /** Both secrets of a rotated key are valid this long, unless the caller says otherwise. */
 export const TRANSITION_MS = 30 * 60_000;
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 const millis = (text: string | null | undefined) => (text ? Date.parse(text) : null);
 
-const shown = (row: ApiKeyRow, now: number): ApiKey => ({
+export const apiKeyOwner = ({ id, name }: { id: string; name: string }): LimitOwner => ({ kind: 'api-key', id, name });
+
+const statusOf = (row: ApiKeyRow, isExhausted: boolean, now: number): ApiKey['status'] => {
+  if (row.expires_at !== null && row.expires_at <= now) return 'expired';
+  return isExhausted ? 'exhausted' : 'active';
+};
+
+const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']): ApiKey => ({
   id: row.id as ApiKeyId,
   object: 'api-key',
   name: row.name,
@@ -51,7 +75,8 @@ const shown = (row: ApiKeyRow, now: number): ApiKey => ({
   scopes: JSON.parse(row.scopes),
   defaults: JSON.parse(row.defaults),
   expires_at: iso(row.expires_at),
-  status: row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active',
+  ...limits,
+  status,
   created_at: new Date(row.created_at).toISOString(),
   last_updated_at: new Date(row.updated_at).toISOString(),
 });
@@ -87,15 +112,35 @@ async function checkUser(db: Db, who: Principal, userId: string | null | undefin
   if (!user) fail('invalid_request', 'user_id', `no user ${userId} in this organisation`);
 }
 
-export const createApiKeys = ({ store, changed }: { store: Store; changed: () => void }) => ({
-  async create(who: Principal, input: ApiKeyInput, now: number): Promise<ApiKey & { key: string }> {
-    const key = newApiKey();
+export function createApiKeys({
+  store,
+  transaction = store.transaction,
+  budgets,
+}: {
+  store: Store;
+  /** For what others may hold in memory: one that tells them. */
+  transaction?: Store['transaction'];
+  budgets: Budgets;
+}) {
+  const shown = (rows: readonly ApiKeyRow[], now: number): Promise<ApiKey[]> =>
+    withUsage(rows, { ownerOf: apiKeyOwner, budgets, now }, (row, limits, isExhausted) =>
+      shownWith(row, limits, statusOf(row, isExhausted, now)),
+    );
+  const shownOne = async (row: ApiKeyRow, now: number): Promise<ApiKey> => (await shown([row], now))[0]!;
+
+  /** A key whose secret exists already and is known by its hash alone: clients that move in keep theirs. */
+  const adopt = async (
+    who: Principal,
+    input: ApiKeyInput,
+    { id, hash, masked }: KnownSecret & { readonly id: ApiKeyId },
+    now: number,
+  ): Promise<ApiKey> => {
     const scopes = input.scopes ?? DATA_SCOPES;
     checkGrant(who, scopes);
     const row = await store.transaction(async (db) => {
       await checkUser(db, who, input.user_id);
       const made: ApiKeyRow = {
-        id: newId(),
+        id,
         organisation_id: who.organisationId,
         workspace_id: await workspaceFor(db, who, input.workspace_id),
         user_id: input.user_id ?? null,
@@ -103,128 +148,150 @@ export const createApiKeys = ({ store, changed }: { store: Store; changed: () =>
         description: input.description ?? null,
         scopes: JSON.stringify(scopes),
         defaults: JSON.stringify(input.defaults ?? {}),
-        masked: mask(key),
+        masked,
         origin: 'api',
         expires_at: millis(input.expires_at),
+        ...storedLimits(input),
         created_at: now,
         updated_at: now,
       };
       await db.insertInto('api_keys').values(made).execute();
       await db
         .insertInto('api_key_secrets')
-        .values({ hash: sha256(key), api_key_id: made.id, valid_until: null, created_at: now })
+        .values({ hash, api_key_id: id, valid_until: null, created_at: now })
         .execute();
       return made;
     });
-    return { ...shown(row, now), key };
-  },
+    return shownOne(row, now);
+  };
 
-  async list(who: Principal, query: PageQuery & { workspace_id?: string }, now: number): Promise<Page<ApiKey>> {
-    const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
-    const matching = () => {
-      const all = visible(store.db, who);
-      return workspace === null ? all : all.where('workspace_id', '=', workspace);
-    };
-    const { total } = await matching()
-      .select((select) => select.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow();
-    const rows = await matching()
-      .selectAll()
-      .orderBy('id')
-      .limit(query.page_size)
-      .offset(query.current_page * query.page_size)
-      .execute();
-    return page(
-      rows.map((row) => shown(row, now)),
-      Number(total),
-      query,
-    );
-  },
+  return {
+    async create(who: Principal, input: ApiKeyInput, now: number): Promise<ApiKey & { key: string }> {
+      const key = newApiKey();
+      const secret = { id: newId<ApiKeyId>(), hash: sha256(key), masked: mask(key) };
+      return { ...(await adopt(who, input, secret, now)), key };
+    },
 
-  async read(who: Principal, id: string, now: number): Promise<ApiKey> {
-    return shown(await find(store.db, who, id), now);
-  },
+    adopt,
 
-  async update(
-    who: Principal,
-    id: string,
-    input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>>,
-    now: number,
-  ): Promise<ApiKey> {
-    if (input.scopes) checkGrant(who, input.scopes);
-    const row = await store.transaction(async (db) => {
-      const old = await find(db, who, id);
-      checkReach(who, old);
-      if (old.origin === 'bootstrap')
-        fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
-      const updated: ApiKeyRow = {
-        ...old,
-        name: input.name ?? old.name,
-        description: input.description === undefined ? old.description : input.description,
-        scopes: input.scopes ? JSON.stringify(input.scopes) : old.scopes,
-        defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
-        expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
-        updated_at: now,
+    async list(who: Principal, query: PageQuery & { workspace_id?: string }, now: number): Promise<Page<ApiKey>> {
+      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
+      const matching = () => {
+        const all = visible(store.db, who);
+        return workspace === null ? all : all.where('workspace_id', '=', workspace);
       };
-      await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
-      return updated;
-    });
-    changed();
-    return shown(row, now);
-  },
+      const { total } = await matching()
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await matching()
+        .selectAll()
+        .orderBy('id')
+        .limit(query.page_size)
+        .offset(query.current_page * query.page_size)
+        .execute();
+      return page(await shown(rows, now), Number(total), query);
+    },
 
-  /** A new secret; the old one stays valid for the transition, so that clients can change over. */
-  async rotate(
-    who: Principal,
-    id: string,
-    { key_transition_period_ms = TRANSITION_MS }: { key_transition_period_ms?: number },
-    now: number,
-  ): Promise<{ id: string; key: string; object: 'api-key'; key_transition_expires_at: string }> {
-    const key = newApiKey();
-    const until = now + key_transition_period_ms;
-    await store.transaction(async (db) => {
-      const old = await find(db, who, id);
-      checkReach(who, old);
-      if (old.origin === 'bootstrap')
-        fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
-      const open = await db
-        .selectFrom('api_key_secrets')
-        .select('valid_until')
-        .where('api_key_id', '=', id)
-        .where('valid_until', '>', now)
-        .executeTakeFirst();
-      if (open) fail('rotation_in_progress', id, iso(open.valid_until) ?? '');
-      await db
-        .deleteFrom('api_key_secrets')
-        .where('api_key_id', '=', id)
-        .where('valid_until', 'is not', null)
-        .execute();
-      await db.updateTable('api_key_secrets').set({ valid_until: until }).where('api_key_id', '=', id).execute();
-      await db
-        .insertInto('api_key_secrets')
-        .values({ hash: sha256(key), api_key_id: id, valid_until: null, created_at: now })
-        .execute();
-      await db
-        .updateTable('api_keys')
-        .set({ masked: mask(key), updated_at: now })
-        .where('id', '=', id)
-        .execute();
-    });
-    changed();
-    return { id, key, object: 'api-key', key_transition_expires_at: new Date(until).toISOString() };
-  },
+    async read(who: Principal, id: string, now: number): Promise<ApiKey> {
+      return shownOne(await find(store.db, who, id), now);
+    },
 
-  async delete(who: Principal, id: string): Promise<void> {
-    await store.transaction(async (db) => {
-      const old = await find(db, who, id);
-      checkReach(who, old);
-      if (old.origin === 'bootstrap')
-        fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
-      await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
-      await db.deleteFrom('api_keys').where('id', '=', id).execute();
-    });
-    changed();
-  },
-});
+    async update(
+      who: Principal,
+      id: string,
+      input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>> & LimitChange,
+      now: number,
+    ): Promise<ApiKey> {
+      if (input.scopes) checkGrant(who, input.scopes);
+      const row = await transaction(async (db) => {
+        const old = await find(db, who, id);
+        checkReach(who, old);
+        if (old.origin === 'bootstrap')
+          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        const updated: ApiKeyRow = {
+          ...old,
+          name: input.name ?? old.name,
+          description: input.description === undefined ? old.description : input.description,
+          scopes: input.scopes ? JSON.stringify(input.scopes) : old.scopes,
+          defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
+          expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
+          ...storedLimits(input, old),
+          updated_at: now,
+        };
+        await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
+        return updated;
+      });
+      await resetIfAsked(input, budgetsOf(apiKeyOwner(row), row, row.created_at), budgets);
+      return shownOne(row, now);
+    },
+
+    /** A new secret; the old one stays valid for the transition, so that clients can change over. */
+    async rotate(
+      who: Principal,
+      id: string,
+      { key_transition_period_ms = TRANSITION_MS }: { key_transition_period_ms?: number },
+      now: number,
+    ): Promise<{ id: string; key: string; object: 'api-key'; key_transition_expires_at: string }> {
+      const key = newApiKey();
+      const until = now + key_transition_period_ms;
+      await transaction(async (db) => {
+        const old = await find(db, who, id);
+        checkReach(who, old);
+        if (old.origin === 'bootstrap')
+          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        const open = await db
+          .selectFrom('api_key_secrets')
+          .select('valid_until')
+          .where('api_key_id', '=', id)
+          .where('valid_until', '>', now)
+          .executeTakeFirst();
+        if (open) fail('rotation_in_progress', id, iso(open.valid_until) ?? '');
+        await db
+          .deleteFrom('api_key_secrets')
+          .where('api_key_id', '=', id)
+          .where('valid_until', 'is not', null)
+          .execute();
+        await db.updateTable('api_key_secrets').set({ valid_until: until }).where('api_key_id', '=', id).execute();
+        await db
+          .insertInto('api_key_secrets')
+          .values({ hash: sha256(key), api_key_id: id, valid_until: null, created_at: now })
+          .execute();
+        await db
+          .updateTable('api_keys')
+          .set({ masked: mask(key), updated_at: now })
+          .where('id', '=', id)
+          .execute();
+      });
+      return { id, key, object: 'api-key', key_transition_expires_at: new Date(until).toISOString() };
+    },
+
+    /** Gives a key another known secret; every earlier one ends at once. */
+    async replaceSecret(who: Principal, id: string, { hash, masked }: KnownSecret, now: number): Promise<void> {
+      await transaction(async (db) => {
+        const old = await find(db, who, id);
+        checkReach(who, old);
+        if (old.origin === 'bootstrap')
+          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
+        await db
+          .insertInto('api_key_secrets')
+          .values({ hash, api_key_id: id, valid_until: null, created_at: now })
+          .execute();
+        await db.updateTable('api_keys').set({ masked, updated_at: now }).where('id', '=', id).execute();
+      });
+    },
+
+    async delete(who: Principal, id: string): Promise<void> {
+      await transaction(async (db) => {
+        const old = await find(db, who, id);
+        checkReach(who, old);
+        if (old.origin === 'bootstrap')
+          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
+        await db.deleteFrom('api_keys').where('id', '=', id).execute();
+      });
+    },
+  };
+}
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;

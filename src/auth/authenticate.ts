@@ -6,6 +6,9 @@ import { StaleCache } from '../core/stale-cache.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { apiKeyOwner } from './api-keys.ts';
+import { limitsOf } from './limited.ts';
+import { workspaceOwner } from './workspaces.ts';
 
 /** Headers in which unmodified SDKs send the only key they have. */
 const SDK_KEY_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key'] as const;
@@ -50,9 +53,15 @@ async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
       'api_keys.scopes',
       'api_keys.defaults',
       'api_keys.expires_at',
+      'api_keys.rate_limits',
+      'api_keys.usage_limits',
+      'api_keys.created_at',
       'api_key_secrets.valid_until',
       'workspaces.slug as workspace_slug',
       'workspaces.defaults as workspace_defaults',
+      'workspaces.rate_limits as workspace_rate_limits',
+      'workspaces.usage_limits as workspace_usage_limits',
+      'workspaces.created_at as workspace_created_at',
     ])
     .executeTakeFirst();
   if (!row) return null;
@@ -68,6 +77,14 @@ async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
       userId: row.user_id as UserId | null,
       scopes: new Set(JSON.parse(row.scopes) as Scope[]),
       defaults: withWorkspace(JSON.parse(row.defaults), JSON.parse(row.workspace_defaults)),
+      limits: [
+        ...limitsOf(apiKeyOwner(row), row, row.created_at),
+        ...limitsOf(
+          workspaceOwner({ id: row.workspace_id, slug: row.workspace_slug }),
+          { rate_limits: row.workspace_rate_limits, usage_limits: row.workspace_usage_limits },
+          row.workspace_created_at,
+        ),
+      ],
     },
   };
 }

@@ -1,6 +1,7 @@
 import { newId, type OrganisationId, type WorkspaceId } from '../core/ids.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { mask, type Sealer, sha256 } from '../crypto/seal.ts';
+import { announceChange } from '../storage/changes.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
 import { DEFAULT_WORKSPACE } from './workspaces.ts';
 
@@ -56,13 +57,13 @@ async function ensureOrganisation(
   return { organisationId, workspaceId, isNew: true };
 }
 
-/** Makes the given key the one that may do everything; an earlier bootstrap key stops working. */
+/** Makes the given key the one that may do everything; an earlier one stops working. Answers whether there was one. */
 async function ensureAdminKey(
   db: Db,
   place: { organisationId: string; workspaceId: string },
   adminKey: string,
   now: number,
-) {
+): Promise<boolean> {
   const hash = sha256(adminKey);
   const scopes = JSON.stringify(SCOPES);
   const holder = await db
@@ -76,7 +77,7 @@ async function ensureAdminKey(
   }
   if (holder) {
     await db.updateTable('api_keys').set({ scopes }).where('id', '=', holder.id).execute();
-    return;
+    return false;
   }
   const old = await db.selectFrom('api_keys').select('id').where('origin', '=', 'bootstrap').executeTakeFirst();
   const id = old?.id ?? newId();
@@ -108,6 +109,7 @@ async function ensureAdminKey(
       .execute();
   }
   await db.insertInto('api_key_secrets').values({ hash, api_key_id: id, valid_until: null, created_at: now }).execute();
+  return old !== undefined;
 }
 
 export const hasAdminKey = async (db: Db): Promise<boolean> =>
@@ -123,8 +125,9 @@ export async function bootstrap(
     store.transaction(async (db) => {
       await proveEncryptionKey(db, sealer);
       const place = await ensureOrganisation(db, now);
-      if (adminKey !== null) await ensureAdminKey(db, place, adminKey, now);
+      const isReplaced = adminKey !== null && (await ensureAdminKey(db, place, adminKey, now));
       if (place.isNew) await createDemoKey(db, sealer, place, now);
+      if (isReplaced) await announceChange(db, store.engine, 'keys');
       return place;
     });
   try {

@@ -1,16 +1,31 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { isSlug, newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
+import type { Limit, LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
+import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { DEFAULT_WORKSPACE, withFreeSlug, workspaceFor } from './workspaces.ts';
+import {
+  budgetsOf,
+  type LimitChange,
+  type LimitInput,
+  limitsOf,
+  resetIfAsked,
+  type ShownLimits,
+  storedLimits,
+  withUsage,
+} from './limited.ts';
+import { DEFAULT_WORKSPACE } from './workspaces.ts';
 
 /** A provider credential under a name, as callers see it: without the secret. */
-export interface VirtualKey {
+export interface VirtualKey extends ShownLimits {
   readonly id: string;
   readonly object: 'virtual-key';
   readonly slug: string;
@@ -21,13 +36,13 @@ export interface VirtualKey {
   readonly masked_key: string;
   readonly custom_host: string | null;
   readonly configurations: Readonly<Record<string, unknown>>;
-  readonly status: 'active' | 'expired';
+  readonly status: 'active' | 'exhausted' | 'expired';
   readonly expires_at: string | null;
   readonly created_at: string;
   readonly last_updated_at: string;
 }
 
-export interface VirtualKeyInput {
+export interface VirtualKeyInput extends LimitInput {
   readonly name: string;
   readonly slug?: string;
   readonly note?: string | null;
@@ -47,6 +62,9 @@ export interface StoredCredential {
   readonly customHost: string | null;
   readonly configurations: Readonly<Record<string, unknown>>;
   readonly expiresAt: number | null;
+  readonly limits: readonly Limit[];
+  /** What this key pays where that is not the list price. */
+  readonly prices: PriceList | null;
 }
 
 /** A virtual key that exists because the operator set a variable such as OPENAI_API_KEY. */
@@ -68,10 +86,11 @@ interface Sealed {
   readonly configurations: Readonly<Record<string, unknown>>;
 }
 
-const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
+export const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
 
 /** Configurations with everything that could be a secret masked. */
 function maskConfigurations(value: unknown, name = ''): unknown {
+  if (name === 'prices') return value;
   if (Array.isArray(value)) return value.map((item) => maskConfigurations(item, name));
   if (value !== null && typeof value === 'object') {
     if (SECRET_NAME.test(name)) return '***';
@@ -84,8 +103,19 @@ function maskConfigurations(value: unknown, name = ''): unknown {
   return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
 }
 
-const statusAt = (expiresAt: number | null, now: number) =>
-  expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
+const ownerOf = ({ id, slug }: { id: string; slug: string }): LimitOwner => ({ kind: 'virtual-key', id, name: slug });
+
+const statusOf = (row: VirtualKeyRow, isExhausted: boolean, now: number): VirtualKey['status'] => {
+  if (row.expires_at !== null && row.expires_at <= now) return 'expired';
+  return isExhausted ? 'exhausted' : 'active';
+};
+
+/** Prices were checked when the key was saved. */
+const pricesIn = ({ prices }: Readonly<Record<string, unknown>>): PriceList | null =>
+  prices ? priceListOf(prices as Parameters<typeof priceListOf>[0]) : null;
+
+/** What decides where a credential goes and as whom; prices do not. */
+const withoutPrices = ({ prices: _, ...rest }: Readonly<Record<string, unknown>>) => rest;
 
 const visible = (db: Db, who: Principal) => {
   const query = db.selectFrom('virtual_keys').where('organisation_id', '=', who.organisationId);
@@ -110,15 +140,20 @@ async function find(db: Db, who: Principal, { slug, workspace }: VirtualKeyName)
 
 export function createVirtualKeys({
   store,
+  transaction = store.transaction,
   sealer,
   check,
   environment,
+  budgets,
   now,
 }: {
   store: Store;
+  /** For what others may hold in memory: one that tells them. */
+  transaction?: Store['transaction'];
   sealer: Sealer;
   check: CheckVirtualKey;
   environment: ReadonlyMap<string, EnvironmentCredential>;
+  budgets: Budgets;
   now: () => number;
 }) {
   const cache = new StaleCache<StoredCredential>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
@@ -126,7 +161,7 @@ export function createVirtualKeys({
   const open = (row: VirtualKeyRow): Sealed => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
   const seal = (id: string, sealed: Sealed) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
 
-  const shown = (row: VirtualKeyRow): VirtualKey => ({
+  const shownWith = (row: VirtualKeyRow, limits: ShownLimits, isExhausted: boolean): VirtualKey => ({
     id: row.id,
     object: 'virtual-key',
     slug: row.slug,
@@ -137,11 +172,14 @@ export function createVirtualKeys({
     masked_key: row.masked,
     custom_host: row.custom_host,
     configurations: maskConfigurations(open(row).configurations) as Record<string, unknown>,
-    status: statusAt(row.expires_at, now()),
+    ...limits,
+    status: statusOf(row, isExhausted, now()),
     expires_at: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
     created_at: new Date(row.created_at).toISOString(),
     last_updated_at: new Date(row.updated_at).toISOString(),
   });
+  const shown = (rows: readonly VirtualKeyRow[]) => withUsage(rows, { ownerOf, budgets, now: now() }, shownWith);
+  const shownOne = async (row: VirtualKeyRow): Promise<VirtualKey> => (await shown([row]))[0]!;
 
   /** The operator's own keys belong to the default workspace; a stored key of the same slug stands before them. */
   const fromEnvironment = (who: Principal, slug: string) =>
@@ -161,6 +199,9 @@ export function createVirtualKeys({
     masked_key: mask(credential.reveal()),
     custom_host: null,
     configurations: {},
+    rate_limits: null,
+    usage_limits: null,
+    usage: [],
     status: 'active',
     expires_at: null,
     created_at: new Date(0).toISOString(),
@@ -203,6 +244,8 @@ export function createVirtualKeys({
         customHost: row.custom_host,
         configurations,
         expiresAt: row.expires_at,
+        limits: limitsOf(ownerOf(row), row, row.created_at),
+        prices: pricesIn(configurations),
       };
     }
     const fixed = fromEnvironment(who, slug);
@@ -214,6 +257,8 @@ export function createVirtualKeys({
           customHost: null,
           configurations: {},
           expiresAt: null,
+          limits: [],
+          prices: null,
         }
       : null;
   };
@@ -224,7 +269,10 @@ export function createVirtualKeys({
     const provider = input.provider ?? row.provider;
     const customHost = input.custom_host === undefined ? row.custom_host : input.custom_host || null;
     const moves = provider !== row.provider || customHost !== row.custom_host;
-    if ((moves || input.configurations !== undefined) && input.key === undefined && old.key !== null) {
+    const turns =
+      input.configurations !== undefined &&
+      !isDeepStrictEqual(withoutPrices(input.configurations), withoutPrices(old.configurations));
+    if ((moves || turns) && input.key === undefined && old.key !== null) {
       fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
     }
     if (moves && input.configurations === undefined && Object.keys(old.configurations).length > 0) {
@@ -271,14 +319,16 @@ export function createVirtualKeys({
           sealed: seal(id, { key: input.key || null, configurations }),
           masked: input.key ? mask(input.key) : '',
           expires_at: input.expires_at ? Date.parse(input.expires_at) : null,
+          ...storedLimits(input),
           created_at: now(),
           updated_at: now(),
         };
-        await store.db.insertInto('virtual_keys').values(row).execute();
+        // It may take the place of a key from the environment, which others hold in memory.
+        await transaction((db) => db.insertInto('virtual_keys').values(row).execute());
         return row;
       });
       cache.clear();
-      return shown(made);
+      return shownOne(made);
     },
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<VirtualKey>> {
@@ -299,7 +349,7 @@ export function createVirtualKeys({
       const start = Math.max(0, offset - stored);
       const shownFixed = fixed.slice(start, start + query.page_size - rows.length);
       return page(
-        [...rows.map(shown), ...shownFixed.map((each) => shownFromEnvironment(who, each))],
+        [...(await shown(rows)), ...shownFixed.map((each) => shownFromEnvironment(who, each))],
         stored + fixed.length,
         query,
       );
@@ -307,7 +357,7 @@ export function createVirtualKeys({
 
     async read(who: Principal, name: VirtualKeyName): Promise<VirtualKey> {
       const row = await find(store.db, who, name);
-      if (row) return shown(row);
+      if (row) return shownOne(row);
       const fixed = name.workspace === undefined ? fromEnvironment(who, name.slug) : undefined;
       return fixed ? shownFromEnvironment(who, fixed) : fail('virtual_key_not_found', name.slug);
     },
@@ -315,11 +365,11 @@ export function createVirtualKeys({
     async update(
       who: Principal,
       name: VirtualKeyName,
-      input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>>,
+      input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>> & LimitChange,
     ): Promise<VirtualKey> {
       const next = changed(await findOrFail(store.db, who, name), input);
       await check(next);
-      const updated = await store.transaction(async (db) => {
+      const updated = await transaction(async (db) => {
         // Decided anew: another change may have come while the host was looked up.
         const current = await findOrFail(db, who, name);
         const { provider, customHost, key, configurations } = changed(current, input);
@@ -337,18 +387,20 @@ export function createVirtualKeys({
               : input.expires_at
                 ? Date.parse(input.expires_at)
                 : null,
+          ...storedLimits(input, current),
           updated_at: now(),
         };
         await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();
         return row;
       });
       cache.clear();
-      return shown(updated);
+      await resetIfAsked(input, budgetsOf(ownerOf(updated), updated, updated.created_at), budgets);
+      return shownOne(updated);
     },
 
     /** Answers the id of what is gone. */
     async delete(who: Principal, name: VirtualKeyName): Promise<string> {
-      const gone = await store.transaction(async (db) => {
+      const gone = await transaction(async (db) => {
         const { id } = await findOrFail(db, who, name);
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
         return id;

@@ -1,3 +1,6 @@
+import type { PriceList } from './prices.ts';
+import type { Usage } from './usage.ts';
+
 /** Who is to blame for a failed call; null when it did not fail. */
 export type FailedBy = 'gateway' | 'provider' | 'client';
 
@@ -15,17 +18,33 @@ export interface Outcome {
   readonly errorCode?: string | null;
 }
 
+/** What a call took, as far as it is known. */
+export interface Counted {
+  readonly usage: Usage | null;
+  readonly cost: number | null;
+  /** The model that answered. */
+  readonly model: string | null;
+}
+
 /** What the parts of the gateway tell the request log about a call while it is under way. */
 export interface CallLog {
   virtualKey: string | null;
   provider: string | null;
   model: string | null;
+  /** What the virtual key pays where that is not the list price. */
+  prices: PriceList | null;
   metadata: Readonly<Record<string, string>> | null;
   isStream: boolean;
+  /** The answer was one that had been kept; it cost nothing. */
+  isCached: boolean;
+  /** Set by whoever counted; otherwise read from the answer. */
+  usage: Usage | null;
   /** Whether the bodies and headers of this call are stored. */
   keepBodies: boolean;
   requestHeaders: Readonly<Record<string, string>> | null;
   responseHeaders: Readonly<Record<string, string>> | null;
+  /** Called once, some milliseconds after the last byte, with what the call took; cost in US dollars. */
+  onCounted: ((counted: Counted) => void) | null;
   /** Starts to take note of a body; its pieces go into what this answers. */
   captureRequest(): Capture;
   captureResponse(): Capture;

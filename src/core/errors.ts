@@ -103,7 +103,34 @@ export const catalogue = {
     (_provider, option) => option,
   ),
   invalid_provider_option: error(400, (option: string, why: string) => `${option}: ${why}`, named),
+  unknown_config: error(
+    400,
+    (slug: string) => `There is no config "${slug}" in this workspace.`,
+    () => 'x-gateway-config',
+  ),
+  unsupported_by_provider: error(
+    400,
+    (provider: string, what: string) => `Provider ${provider} has no ${what}. Choose another provider for it.`,
+  ),
+  not_expressible: error(
+    400,
+    (path: string, provider: string, why: string) => `${path}: cannot be sent to ${provider}: ${why}.`,
+    named,
+  ),
+  invalid_config: error(400, (path: string, why: string) => `${path}: ${why}`, named),
   egress_refused: error(400, (host: string, rule: string) => `The gateway does not call ${host}: ${rule}`),
+
+  // What is left
+  rate_limited: error(
+    429,
+    (whose: string, limit: string, why: string, resets: string) =>
+      `The rate limit of ${whose} is ${limit}: ${why}. It starts again at ${resets}.`,
+  ),
+  budget_exhausted: error(
+    412,
+    (whose: string, limit: string, why: string, resets: string | null) =>
+      `The budget of ${whose} is ${limit}: ${why}. ${resets ? `It starts again at ${resets}.` : 'It does not start again by itself; its owner can raise it or reset its usage.'}`,
+  ),
 
   // What the provider did
   upstream_unreachable: error(
@@ -137,6 +164,7 @@ export const catalogue = {
     (id: string, until: string) =>
       `API key ${id} is being rotated; the old secret is valid until ${until}. Rotate again after that.`,
   ),
+  config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
   virtual_key_fixed: error(
     400,
@@ -148,12 +176,25 @@ export const catalogue = {
     (slug: string) => `The slug "${slug}" is taken. Choose another, or leave slug out to have one made.`,
     () => 'slug',
   ),
+  policy_not_found: error(404, (id: string) => `No policy ${id} of this kind in this workspace.`),
+  policy_entity_not_found: error(
+    404,
+    (id: string, policy: string) => `Policy ${policy} has counted no entity ${id}. GET its entities lists them.`,
+  ),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 
   // The gateway itself
   store_unavailable: error(
     503,
     () => 'The store does not answer at the moment. Nothing was changed; try again shortly.',
+  ),
+  blob_store_unavailable: error(
+    503,
+    (why: string) => `Files cannot be read or written at the moment: ${why}. Nothing was changed; try again shortly.`,
+  ),
+  limits_unavailable: error(
+    503,
+    () => 'Limits cannot be checked at the moment. Nothing was sent; try again in a second.',
   ),
   shutting_down: error(503, () => 'This process is shutting down. Try again; another one will answer.'),
   internal_error: error(

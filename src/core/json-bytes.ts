@@ -4,6 +4,8 @@ export interface Member {
   readonly start: number;
   /** One past its last byte. */
   readonly end: number;
+  /** First byte of the name, its quote. */
+  readonly name: number;
 }
 
 const QUOTE = 0x22;
@@ -70,13 +72,14 @@ export function findMembers(bytes: Uint8Array, name: string, atMost = Number.POS
   if (bytes[at] !== OPEN_BRACE) return members;
   at = skipSpace(bytes, at + 1);
   while (bytes[at] === QUOTE) {
+    const nameAt = at;
     const keyEnd = skipString(bytes, at);
     const isWanted = keyMatches(bytes, at, keyEnd, name, wanted);
     at = skipSpace(bytes, keyEnd);
     if (bytes[at] !== COLON) return members;
     const start = skipSpace(bytes, at + 1);
     const end = skipValue(bytes, start);
-    if (isWanted && members.push({ start, end }) >= atMost) return members;
+    if (isWanted && members.push({ start, end, name: nameAt }) >= atMost) return members;
     at = skipSpace(bytes, end);
     if (bytes[at] !== COMMA) return members;
     at = skipSpace(bytes, at + 1);
@@ -102,8 +105,30 @@ function decodedKey(bytes: Uint8Array, start: number, end: number): unknown {
   }
 }
 
+/** The object with one more member at its end; bytes that are no JSON object stay as they are. */
+export function appendMember(bytes: Uint8Array, name: string, json: string): Uint8Array {
+  const open = skipSpace(bytes, 0);
+  const close = bytes.lastIndexOf(CLOSE_BRACE);
+  if (bytes[open] !== OPEN_BRACE || close < open) return bytes;
+  const isEmpty = skipSpace(bytes, open + 1) === close;
+  return splice(bytes, { start: close, end: close }, `${isEmpty ? '' : ','}${JSON.stringify(name)}:${json}`);
+}
+
+/** The object without a member that findMembers found, and without the comma that stood beside it. */
+export function removeMember(bytes: Uint8Array, { name, end }: Member): Uint8Array {
+  const after = skipSpace(bytes, end);
+  if (bytes[after] === COMMA) return splice(bytes, { start: name, end: skipSpace(bytes, after + 1) }, '');
+  let before = name - 1;
+  while (isSpace(bytes[before])) before--;
+  return splice(bytes, { start: bytes[before] === COMMA ? before : name, end }, '');
+}
+
 /** The bytes with one stretch replaced. */
-export function splice(bytes: Uint8Array, { start, end }: Member, replacement: string): Uint8Array {
+export function splice(
+  bytes: Uint8Array,
+  { start, end }: Pick<Member, 'start' | 'end'>,
+  replacement: string,
+): Uint8Array {
   const insert = Buffer.from(replacement);
   const result = new Uint8Array(bytes.length - (end - start) + insert.length);
   result.set(bytes.subarray(0, start), 0);

@@ -35,55 +35,88 @@ export const rateLimits = z
     ),
   );
 
+/** Between them billionths of a dollar are whole numbers that a double holds exactly. */
+const LEAST_DOLLARS = 0.0001;
+const MOST_DOLLARS = 9_000_000;
+
+/** The members of a budget beside its `type`. */
+export const budgetMembers = {
+  credit_limit: z.number({ error: above0 }).positive(above0).max(1e12),
+  alert_threshold: z.number({ error: above0 }).positive(above0).optional(),
+  periodic_reset: z.enum(['weekly', 'monthly'], { error: 'give "weekly" or "monthly"' }).nullable().optional(),
+  periodic_reset_days: z
+    .int('give a whole number of days')
+    .min(1, 'give 1 to 365')
+    .max(365, 'give 1 to 365')
+    .nullable()
+    .optional(),
+  next_usage_reset_at: z.iso
+    .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T00:00:00Z' })
+    .nullable()
+    .optional(),
+};
+
+/** A budget as it is written. Those of keys and workspaces count cost or tokens, policies also requests. */
+export interface Budget {
+  readonly type: Counted;
+  readonly credit_limit: number;
+  readonly alert_threshold?: number | null;
+  readonly periodic_reset?: 'weekly' | 'monthly' | null;
+  readonly periodic_reset_days?: number | null;
+  readonly next_usage_reset_at?: string | null;
+}
+
+/** What is wrong between the members of a budget: the member, and why. */
+export function budgetFaults(budget: Budget): [member: keyof Budget, why: string][] {
+  const faults: [keyof Budget, string][] = [];
+  if (budget.type !== 'cost' && !Number.isInteger(budget.credit_limit))
+    faults.push(['credit_limit', `give whole ${budget.type}`]);
+  if (budget.type === 'cost' && !(budget.credit_limit >= LEAST_DOLLARS && budget.credit_limit <= MOST_DOLLARS))
+    faults.push(['credit_limit', `give ${LEAST_DOLLARS} to ${MOST_DOLLARS} US dollars`]);
+  if (budget.alert_threshold && budget.alert_threshold >= budget.credit_limit)
+    faults.push(['alert_threshold', 'must be below credit_limit']);
+  if (budget.periodic_reset && budget.periodic_reset_days)
+    faults.push(['periodic_reset_days', 'cannot stand beside periodic_reset; give one of the two']);
+  if (budget.next_usage_reset_at && !budget.periodic_reset && !budget.periodic_reset_days)
+    faults.push(['next_usage_reset_at', 'needs periodic_reset or periodic_reset_days beside it']);
+  return faults;
+}
+
+export const isPast = (moment: string | null | undefined): boolean => !!moment && Date.parse(moment) <= Date.now();
+
 export const usageLimit = z
   .strictObject({
     type: z.enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' }),
-    credit_limit: z.number({ error: above0 }).positive(above0).max(1e12),
-    alert_threshold: z.number({ error: above0 }).positive(above0).optional(),
-    periodic_reset: z.enum(['weekly', 'monthly'], { error: 'give "weekly" or "monthly"' }).nullable().optional(),
-    periodic_reset_days: z
-      .int('give a whole number of days')
-      .min(1, 'give 1 to 365')
-      .max(365, 'give 1 to 365')
-      .nullable()
-      .optional(),
-    next_usage_reset_at: z.iso
-      .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T00:00:00Z' })
-      .nullable()
-      .optional(),
+    ...budgetMembers,
   })
   .superRefine((limit, context) => {
-    const issue = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
-    if (limit.type === 'tokens' && !Number.isInteger(limit.credit_limit)) issue('credit_limit', 'give whole tokens');
-    if (limit.alert_threshold !== undefined && limit.alert_threshold >= limit.credit_limit)
-      issue('alert_threshold', 'must be below credit_limit');
-    if (limit.periodic_reset && limit.periodic_reset_days)
-      issue('periodic_reset_days', 'cannot stand beside periodic_reset; give one of the two');
-    if (limit.next_usage_reset_at && !limit.periodic_reset && !limit.periodic_reset_days)
-      issue('next_usage_reset_at', 'needs periodic_reset or periodic_reset_days beside it');
-    if (limit.next_usage_reset_at && Date.parse(limit.next_usage_reset_at) <= Date.now())
-      issue('next_usage_reset_at', 'lies in the past');
+    for (const [member, message] of budgetFaults(limit)) context.addIssue({ code: 'custom', path: [member], message });
+    if (isPast(limit.next_usage_reset_at))
+      context.addIssue({ code: 'custom', path: ['next_usage_reset_at'], message: 'lies in the past' });
   });
 export type UsageLimit = z.infer<typeof usageLimit>;
 
-const resetOf = (limit: UsageLimit) =>
+const resetOf = (limit: Budget) =>
   limit.periodic_reset ?? (limit.periodic_reset_days ? `${limit.periodic_reset_days} days` : 'never');
 
-export const usageLimits = z.union([
-  usageLimit,
-  z
-    .array(usageLimit)
-    .max(10)
-    .superRefine((list, context) =>
-      eachTwice(
-        list,
-        (limit) => `${limit.type}, reset ${resetOf(limit)}`,
-        (index, what) =>
-          context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+export const usageLimits = z.union(
+  [
+    usageLimit,
+    z
+      .array(usageLimit)
+      .max(10)
+      .superRefine((list, context) =>
+        eachTwice(
+          list,
+          (limit) => `${limit.type}, reset ${resetOf(limit)}`,
+          (index, what) =>
+            context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+        ),
       ),
-    ),
-]);
-export type UsageLimits = z.infer<typeof usageLimits>;
+  ],
+  { error: 'give a usage limit or a list of them' },
+);
+export type UsageLimits = UsageLimit | readonly UsageLimit[];
 
 function eachTwice<Item>(
   list: readonly Item[],
@@ -148,7 +181,7 @@ export function compileRateLimit(owner: LimitOwner, { type, unit, value }: RateL
 }
 
 /** `since` is where periods of n days begin when `next_usage_reset_at` does not say. */
-export function compileUsageLimit(owner: LimitOwner, limit: UsageLimit, since: number): Limit {
+export function compileUsageLimit(owner: LimitOwner, limit: Budget, since: number): Limit {
   const measure = limit.type === 'cost' ? NANO_DOLLARS : 1;
   const reset = resetOf(limit);
   const every = limit.periodic_reset
@@ -162,13 +195,13 @@ export function compileUsageLimit(owner: LimitOwner, limit: UsageLimit, since: n
     kind: 'budget',
     counts: limit.type,
     max: Math.round(limit.credit_limit * measure),
-    alertAt: limit.alert_threshold === undefined ? null : Math.round(limit.alert_threshold * measure),
+    alertAt: limit.alert_threshold ? Math.round(limit.alert_threshold * measure) : null,
     period: periodOf(limit, since),
-    text: limit.type === 'cost' ? `$${limit.credit_limit}${every}` : `${limit.credit_limit} tokens${every}`,
+    text: limit.type === 'cost' ? `$${limit.credit_limit}${every}` : `${limit.credit_limit} ${limit.type}${every}`,
   };
 }
 
-function periodOf(limit: UsageLimit, since: number): Period {
+function periodOf(limit: Budget, since: number): Period {
   const anchor = limit.next_usage_reset_at ? Date.parse(limit.next_usage_reset_at) : null;
   if (limit.periodic_reset === 'weekly') return { every: 'fixed', ms: 7 * DAY, anchor: anchor ?? FIRST_MONDAY };
   if (limit.periodic_reset === 'monthly') return { every: 'month', anchor: anchor ?? 0 };
@@ -183,7 +216,7 @@ export function compileLimits(
   { rate_limits, usage_limits }: { rate_limits?: readonly RateLimit[] | null; usage_limits?: UsageLimits | null },
   since: number,
 ): readonly Limit[] {
-  const budgets = usage_limits ? (Array.isArray(usage_limits) ? usage_limits : [usage_limits]) : [];
+  const budgets = usage_limits ? ('type' in usage_limits ? [usage_limits] : usage_limits) : [];
   return [
     ...(rate_limits ?? []).map((limit) => compileRateLimit(owner, limit)),
     ...budgets.map((limit) => compileUsageLimit(owner, limit, since)),

@@ -1,4 +1,5 @@
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from './ids.ts';
+import type { Limit } from './limits.ts';
 import type { Scope } from './scopes.ts';
 
 /** Who is calling: found once per request, then passed down. */
@@ -15,6 +16,8 @@ export interface Principal {
     readonly config?: string;
     readonly metadata?: Readonly<Record<string, string>>;
   };
+  /** Those of the key and of its workspace. */
+  readonly limits: readonly Limit[];
 }
 
 /** Whether this caller may act on every workspace of the organisation, not only on its own. */

@@ -3,12 +3,15 @@
  * tests runs on all. A counter is named by its limit and the start of its window, so that windows never mix.
  */
 
-/** One counter that a call is charged to. */
+/** One counter that a call is charged to; a call charges a counter once at most. */
 export interface Charge {
   /** `Limit.counter` and the start of the window. */
   readonly counter: string;
   readonly max: number;
-  /** What is held until the call is settled. */
+  /**
+   * What is held until the call is settled. The charge fits while `used + held + amount ≤ max`; an amount of 0 (nobody
+   * knows yet what the call takes) needs room for 1, so that a spent budget admits nothing.
+   */
   readonly amount: number;
   /** When nobody will ask for the counter again, milliseconds; Infinity for a budget without reset. */
   readonly endsAt: number;
@@ -21,10 +24,23 @@ export interface Reservation {
   readonly estimate: LedgerEntry;
 }
 
-/** `used + held` of every charge's counter after the decision, in their order. */
-export type Verdict =
-  | { readonly admitted: true; readonly levels: readonly number[] }
-  | { readonly admitted: false; readonly refused: readonly number[]; readonly levels: readonly number[] };
+/** The decision, and what the counters of the charges hold after it, in the order of the charges. */
+export type Verdict = Admitted | Refused;
+
+interface Admitted {
+  readonly admitted: true;
+  readonly used: readonly number[];
+  /** `used + held`. */
+  readonly levels: readonly number[];
+}
+
+interface Refused {
+  readonly admitted: false;
+  /** Indexes of the charges that did not fit. */
+  readonly refused: readonly number[];
+  readonly used: readonly number[];
+  readonly levels: readonly number[];
+}
 
 /** What a call really took; the amounts are in the order of its charges. */
 export interface Settlement {
@@ -59,13 +75,16 @@ export interface LedgerEntry {
 export interface Counters {
   /** All charges or none. Holds end by themselves after `holdMs` at the latest and then count as used. */
   reserve(reservation: Reservation, holdMs: number): Verdict | Promise<Verdict>;
-  /** Once per reservation id: a second settlement of the same id changes nothing. Takes calls without charges too. */
+  /**
+   * Once per reservation id: a second settlement of the same id changes nothing. One that comes after its hold ended
+   * corrects what was counted then. Takes calls without charges too.
+   */
   settle(settlement: Settlement): void;
   /** Keeps the holds of calls that are still running. */
   renew(ids: readonly string[], holdMs: number): Promise<void>;
   /** `used` and `held` of counters, for people to look at. */
   read(counters: readonly string[]): Promise<ReadonlyMap<string, { used: number; held: number }>>;
-  /** Starts counters again from 0, keeping what is held. */
+  /** Starts counters again from 0, keeping what is held. A counter never falls below 0. */
   reset(counters: readonly string[]): Promise<void>;
   /** Resolves when everything that was settled so far is in the ledger, or kept safe on disk. */
   flush(): Promise<void>;

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { pageOf, pageQuery } from '../core/paging.ts';
+import { type Call, del, get, post, put, type Route } from '../http/route.ts';
+import type { Configs } from '../routing/configs.ts';
+import { deleted, name, slug } from './schemas.ts';
+
+const configObject = z
+  .record(z.string(), z.unknown(), { error: 'give a config object' })
+  .describe('Targets, strategy, retry, cache and parameters; see docs/routing.md.');
+
+const create = z.strictObject({
+  name,
+  slug: slug.optional(),
+  config: configObject,
+  workspace_id: z.string().min(1).optional(),
+});
+const update = z.strictObject({ name, config: configObject, status: z.enum(['active', 'archived']) }).partial();
+
+const config = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('config'),
+    slug: z.string(),
+    name: z.string(),
+    organisation_id: z.string(),
+    workspace_id: z.string(),
+    status: z.enum(['active', 'archived']),
+    version_id: z.uuid(),
+    owner_id: z.string(),
+    updated_by: z.string(),
+    created_at: z.string(),
+    last_updated_at: z.string(),
+  })
+  .meta({ id: 'Config' });
+const whole = config.extend({ config: z.record(z.string(), z.unknown()).describe('Secrets are masked.') });
+const version = z.object({
+  id: z.uuid(),
+  object: z.literal('config-version'),
+  version_id: z.uuid(),
+  config: z.record(z.string(), z.unknown()),
+  created_by: z.string(),
+  created_at: z.string(),
+});
+
+const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+const oneQuery = z.strictObject({ workspace_id: z.string().optional() });
+
+const nameOf = (call: Call<{ workspace_id?: string }>) => ({
+  slug: call.params.slug!,
+  workspace: call.query.workspace_id,
+});
+
+export const configRoutes = (configs: Configs): Route[] => [
+  post(
+    '/v1/configs',
+    { scopes: ['configs.create'], summary: 'Store a config under a name', body: create, response: whole },
+    (call) => configs.create(call.principal, call.body),
+  ),
+  get(
+    '/v1/configs',
+    { scopes: ['configs.list'], summary: 'Configs the caller may see', query: listQuery, response: pageOf(config) },
+    (call) => configs.list(call.principal, call.query),
+  ),
+  get(
+    '/v1/configs/:slug',
+    { scopes: ['configs.read'], summary: 'One config', query: oneQuery, response: whole },
+    (call) => configs.read(call.principal, nameOf(call)),
+  ),
+  put(
+    '/v1/configs/:slug',
+    {
+      scopes: ['configs.update'],
+      summary: 'Change a config; a new version',
+      query: oneQuery,
+      body: update,
+      response: whole,
+    },
+    (call) => configs.update(call.principal, nameOf(call), call.body),
+  ),
+  del(
+    '/v1/configs/:slug',
+    {
+      scopes: ['configs.delete'],
+      summary: 'Delete a config and its versions',
+      query: oneQuery,
+      response: deleted('config'),
+    },
+    async (call) => ({ id: await configs.delete(call.principal, nameOf(call)), object: 'config', deleted: true }),
+  ),
+  get(
+    '/v1/configs/:slug/versions',
+    {
+      scopes: ['configs.read'],
+      summary: 'The versions of a config, newest first',
+      query: listQuery,
+      response: pageOf(version),
+    },
+    (call) => configs.versions(call.principal, nameOf(call), call.query),
+  ),
+];

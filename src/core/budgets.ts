@@ -1,0 +1,48 @@
+import { type Limit, NANO_DOLLARS, windowAt } from './limits.ts';
+
+/** How full a counter is, in the measure of its limit. */
+export interface Level {
+  readonly used: number;
+  readonly held: number;
+}
+
+/** What has been spent of budgets, for people to look at and to start again. A port: the composition gives it. */
+export interface Budgets {
+  /** By `Limit.counter`, in the windows that are open now; what nobody has counted yet may be missing. */
+  levels(limits: readonly Limit[]): Promise<ReadonlyMap<string, Level>>;
+  /** Starts the windows that are open now again from 0. */
+  reset(limits: readonly Limit[]): Promise<void>;
+}
+
+/** For commands that work on the database while nothing counts. */
+export const uncounted: Budgets = {
+  levels: async () => new Map(),
+  reset: async () => {
+    throw new Error('Nothing counts in this process, so there is no usage to reset.');
+  },
+};
+
+/** One budget as people see it: dollars, tokens or requests. */
+export interface BudgetUsage {
+  readonly type: Limit['counts'];
+  readonly credit_limit: number;
+  readonly current_usage: number;
+  readonly resets_at: string | null;
+}
+
+export const budgetsAmong = (limits: readonly Limit[]): readonly Limit[] =>
+  limits.filter(({ kind }) => kind === 'budget');
+
+export const isSpent = (limit: Limit, levels: ReadonlyMap<string, Level>): boolean =>
+  (levels.get(limit.counter)?.used ?? 0) >= limit.max;
+
+export function usageOf(limit: Limit, levels: ReadonlyMap<string, Level>, now: number): BudgetUsage {
+  const measure = limit.counts === 'cost' ? NANO_DOLLARS : 1;
+  const { end } = windowAt(limit.period, now);
+  return {
+    type: limit.counts,
+    credit_limit: limit.max / measure,
+    current_usage: (levels.get(limit.counter)?.used ?? 0) / measure,
+    resets_at: Number.isFinite(end) ? new Date(end).toISOString() : null,
+  };
+}

@@ -1,0 +1,35 @@
+/** What a call asks a provider to do; the names are those that policies, guardrails and logs use. */
+export type EndpointType =
+  | 'chatComplete'
+  | 'complete'
+  | 'embed'
+  | 'rerank'
+  | 'moderate'
+  | 'imageGenerate'
+  | 'imageEdit'
+  | 'imageVariation'
+  | 'createSpeech'
+  | 'createTranscription'
+  | 'createTranslation'
+  | 'messages'
+  | 'countTokens'
+  | 'createModelResponse'
+  | 'proxy';
+
+/** The first-class endpoints, by their path after `/v1`. */
+export const ENDPOINTS: ReadonlyMap<string, EndpointType> = new Map([
+  ['/chat/completions', 'chatComplete'],
+  ['/completions', 'complete'],
+  ['/embeddings', 'embed'],
+  ['/rerank', 'rerank'],
+  ['/moderations', 'moderate'],
+  ['/images/generations', 'imageGenerate'],
+  ['/images/edits', 'imageEdit'],
+  ['/images/variations', 'imageVariation'],
+  ['/audio/speech', 'createSpeech'],
+  ['/audio/transcriptions', 'createTranscription'],
+  ['/audio/translations', 'createTranslation'],
+  ['/messages', 'messages'],
+  ['/messages/count_tokens', 'countTokens'],
+  ['/responses', 'createModelResponse'],
+]);
