@@ -5,6 +5,7 @@ export const anthropic: Provider = {
   name: 'anthropic',
   baseUrl: 'https://api.anthropic.com/v1',
   dialect: 'anthropic',
+  serves: ['messages', 'countTokens'],
   authorize: withOptionHeaders(header('x-api-key'), {
     'anthropic-version': 'anthropic_version',
     'anthropic-beta': 'anthropic_beta',

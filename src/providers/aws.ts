@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { fail } from '../core/errors.ts';
+import { type AwsCredentials, signAws } from '../crypto/sigv4.ts';
 import { reveal, setSecret } from './authorize.ts';
 import { label, oneOf, optional, printable, refuseAmbient, required } from './options.ts';
 import type { Authorization, Authorize, ProviderOptions } from './provider.ts';
-import { type AwsCredentials, signAws } from './sigv4.ts';
 
 export const awsOptions = [
   'aws_region',

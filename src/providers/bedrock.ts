@@ -1,6 +1,6 @@
+import { encodeReserved } from '../crypto/sigv4.ts';
 import { awsOptions, awsOrigin, awsSignature } from './aws.ts';
 import type { Provider } from './provider.ts';
-import { encodeReserved } from './sigv4.ts';
 
 /** Jobs and catalogues live on the control plane, everything else on the runtime. */
 const CONTROL_PLANE = new Set([
@@ -27,6 +27,7 @@ export const bedrock: Provider = {
     return awsOrigin('bedrock', isControl ? 'bedrock' : 'bedrock-runtime', options);
   },
   dialect: 'converse',
+  serves: [],
   authorize: awsSignature('bedrock', { takesApiKey: true }),
   options: awsOptions,
   signsBody: true,

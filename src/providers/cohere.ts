@@ -6,6 +6,7 @@ export const cohere: Provider = {
   name: 'cohere',
   baseUrl: (_options, path) => `https://api.cohere.com/${path.startsWith('/v1/') ? 'v1' : 'v2'}`,
   dialect: 'cohere',
+  serves: [],
   authorize: bearer,
   environment: 'COHERE_API_KEY',
 };

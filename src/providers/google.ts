@@ -11,6 +11,7 @@ export const google: Provider = {
     return `${ORIGIN}/${/^\/(v1|v1alpha)\//.exec(path)?.[1] ?? 'v1beta'}`;
   },
   dialect: 'gemini',
+  serves: [],
   authorize: header('x-goog-api-key'),
   environment: 'GEMINI_API_KEY',
 };

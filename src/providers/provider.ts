@@ -1,4 +1,7 @@
+import type { EndpointType } from '../core/endpoints.ts';
 import type { Secret } from '../core/secret.ts';
+import type { Quirks } from '../dialects/dialect.ts';
+import type { DialectName, JsonObject } from '../dialects/ir.ts';
 
 /** Settings of a virtual key, or of `x-gateway-*` headers, beyond its credential: `aws_region`, `azure_resource_name`, … */
 export type ProviderOptions = Readonly<Record<string, unknown>>;
@@ -42,6 +45,29 @@ export interface AccessToken {
   readonly expiresAt: number;
 }
 
+/** A call of a chat model, as far as its address depends on it. */
+export interface ChatCall {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly options: ProviderOptions;
+}
+
+/** Where and in which format a provider takes a call of a chat model. */
+export interface ChatEndpoint {
+  readonly dialect: DialectName;
+  /** After the base, query included. */
+  readonly path: string;
+  /** How its streams are cut into events. Default: server-sent events. */
+  readonly framing?: 'sse' | 'aws';
+  readonly quirks?: Quirks;
+  /** What the body needs at this address, and the dialect does not have. */
+  readonly edits?: {
+    readonly defaults?: JsonObject;
+    readonly overrides?: JsonObject;
+    readonly drops?: readonly string[];
+  };
+}
+
 /**
  * A provider is data: an address, a way to authenticate, a dialect, its quirks.
  *
@@ -62,7 +88,7 @@ export interface Provider {
    */
   readonly baseUrl: string | ((options: ProviderOptions, path: string) => string) | null;
   /** The shape its chat endpoint speaks. `none`: it has no chat. */
-  readonly dialect: 'openai-chat' | 'anthropic' | 'gemini' | 'converse' | 'cohere' | 'none';
+  readonly dialect: Exclude<DialectName, 'responses'> | 'none';
   readonly authorize: Authorize;
   /** Headers it always wants, set unless the client sent its own. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -74,6 +100,12 @@ export interface Provider {
   readonly signsBody?: boolean;
   /** The last word on what follows the base, query included, custom host or not; the default is the client's own. */
   readonly rewrite?: (pathAndQuery: string, options: ProviderOptions) => string;
+  /** Where chat models are called; the default is the path that the dialect's inventor has. */
+  readonly chat?: (call: ChatCall) => ChatEndpoint;
+  /** How its chat differs from that of the dialect's inventor. */
+  readonly quirks?: Quirks;
+  /** Endpoints it has at the client's path and in the client's format, beside chat in its own; default: whatever it answers. */
+  readonly serves?: readonly EndpointType[];
   /** Answers inside this process (the built-in simulator); no connection is made. */
   readonly inProcess?: boolean;
 }

@@ -1,7 +1,7 @@
+import { encodeReserved } from '../crypto/sigv4.ts';
 import { withOptionHeaders } from './authorize.ts';
 import { awsOptions, awsOrigin, awsSignature } from './aws.ts';
 import type { Provider } from './provider.ts';
-import { encodeReserved } from './sigv4.ts';
 
 const HEADERS = {
   'x-amzn-sagemaker-custom-attributes': 'amzn_sagemaker_custom_attributes',

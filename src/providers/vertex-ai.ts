@@ -1,6 +1,6 @@
 import { accountProject, googleToken } from './google-token.ts';
 import { label, optional, required } from './options.ts';
-import type { Provider, ProviderOptions } from './provider.ts';
+import type { ChatCall, ChatEndpoint, Provider, ProviderOptions } from './provider.ts';
 
 const region = (options: ProviderOptions) => required('vertex-ai', options, 'vertex_region', label).toLowerCase();
 
@@ -17,6 +17,42 @@ const projectId = {
   says: 'takes lower-case letters, digits and inner dashes',
 };
 
+/** Vertex wants Anthropic's version in the body, and the model in the address alone. */
+const claudeOnVertex = { defaults: { anthropic_version: 'vertex-2023-10-16' }, drops: ['model'] };
+
+/** `anthropic.claude-…`, `mistralai.…`, `meta.…`; Google's own may stand without a prefix. */
+function chat({ model, stream }: ChatCall): ChatEndpoint {
+  const [, publisher = 'google', name = model] =
+    /^(google|anthropic|meta|mistralai|endpoints)\.(.+)$/.exec(model) ?? [];
+  const models = `/publishers/${publisher}/models/${encodeURIComponent(name)}`;
+  switch (publisher) {
+    case 'anthropic':
+      return {
+        dialect: 'anthropic',
+        path: `${models}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
+        edits: claudeOnVertex,
+      };
+    case 'mistralai':
+      return {
+        dialect: 'openai-chat',
+        path: `${models}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
+        quirks: { maxTokensField: 'max_tokens' },
+        edits: { overrides: { model: name } },
+      };
+    case 'meta':
+      return {
+        dialect: 'openai-chat',
+        path: '/endpoints/openapi/chat/completions',
+        quirks: { maxTokensField: 'max_tokens' },
+        edits: { overrides: { model: `meta/${name}` } },
+      };
+    case 'endpoints':
+      return { dialect: 'openai-chat', path: `/endpoints/${encodeURIComponent(name)}/chat/completions` };
+    default:
+      return { dialect: 'gemini', path: `${models}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}` };
+  }
+}
+
 export const vertexAi: Provider = {
   name: 'vertex-ai',
   baseUrl: (options, path) => {
@@ -25,6 +61,8 @@ export const vertexAi: Provider = {
     return `https://${host}/${path.startsWith('/v1beta1/') ? 'v1beta1' : 'v1'}`;
   },
   dialect: 'gemini',
+  chat,
+  serves: [],
   authorize: googleToken,
   options: ['vertex_region', 'vertex_project_id', 'vertex_auth_type', 'vertex_service_account_json'],
   rewrite: (path, options) =>

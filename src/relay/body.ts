@@ -18,8 +18,8 @@ export interface BodyOptions {
 const WHOLE_BELOW = 1 << 20;
 /** How far a large JSON body is read for its model: images may stand before it. */
 const PEEK_BELOW = 32 << 20;
-/** A signed body that does not fit here is refused. */
-const SIGNED_BELOW = 64 << 20;
+/** A body that must be kept (it is signed, edited, or may be sent again) and does not fit here is refused. */
+export const KEPT_BELOW = 64 << 20;
 
 export const isJson = (headers: SentHeaders): boolean => {
   const type = headers['content-type'];
@@ -96,9 +96,9 @@ export function takeModelSlug(head: Uint8Array): { slug: string; head: Uint8Arra
   return null;
 }
 
-/** The model a JSON body names, when it stands in what was read; for the log, so the first will do. */
-export function modelOf(head: Uint8Array): string | null {
-  const [member] = findMembers(head, 'model', 1);
+/** A string at the top level of a JSON body, when it stands in what was read; the first of that name. */
+export function stringMember(head: Uint8Array, name: string): string | null {
+  const [member] = findMembers(head, name, 1);
   return member ? stringAt(head, member) : null;
 }
 
@@ -120,8 +120,15 @@ export function closeBody(
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);
   if (!rest) return head;
-  if (needsWhole) return collect(head, rest, Math.min(maxBytes, SIGNED_BELOW), tap);
+  if (needsWhole) return collect(head, rest, Math.min(maxBytes, KEPT_BELOW), tap);
   return tapped(head, rest, maxBytes, tap);
+}
+
+/** The whole of a body that must be kept. */
+export async function keepWhole(opening: Opening, maxBytes: number): Promise<Opening> {
+  const { head, rest } = opening;
+  if (!rest) return opening;
+  return { head: await collect(head, rest, Math.min(maxBytes, KEPT_BELOW), () => {}), rest: null };
 }
 
 async function collect(

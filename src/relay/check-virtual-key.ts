@@ -22,7 +22,7 @@ export const checkVirtualKey =
         `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`,
       );
     }
-    const known = new Set([...(provider.options ?? []), 'custom_headers']);
+    const known = new Set([...(provider.options ?? []), 'custom_headers', 'prices']);
     for (const option of Object.keys(configurations)) {
       if (!known.has(option)) {
         fail('invalid_request', `configurations.${option}`, `provider ${name} knows ${[...known].join(', ')}`);

@@ -1,11 +1,15 @@
 import type { StoredCredential, VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
+import type { Limit } from '../core/limits.ts';
+import type { PriceList } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
+import { sha256 } from '../crypto/seal.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
+import type { Choice } from '../routing/plan.ts';
 import type { Selection } from '../routing/select.ts';
 
 /** Where a call goes and who pays for it there. */
@@ -17,6 +21,12 @@ export interface Target {
   /** Extra headers stored with the virtual key. */
   readonly headers: Readonly<Record<string, string>> | null;
   readonly virtualKey: string | null;
+  /** Those of the virtual key. */
+  readonly limits: readonly Limit[];
+  /** What the virtual key pays where that is not the list price. */
+  readonly prices: PriceList | null;
+  /** Tells it from every other target of the workspace, without its secret. */
+  readonly identity: string;
 }
 
 /** Opened virtual keys are immutable and cached, and so are the targets made of them. */
@@ -41,6 +51,42 @@ export function findTarget(
     customHost: selection.customHost,
     headers: null,
     virtualKey: null,
+    limits: [],
+    prices: null,
+    get identity() {
+      return identityOf(selection.name, selection.customHost, request.providerKey);
+    },
+  };
+}
+
+const identityOf = (provider: string, host: string | null, credential: string | null): string =>
+  JSON.stringify([provider, host, credential === null ? null : sha256(credential)]);
+
+/** The target that a config's step names. */
+export function targetOfChoice(
+  choice: Exclude<Choice, { by: 'request' }>,
+  who: Principal,
+  request: { headers: SentHeaders; providerKey: string | null },
+  virtualKeys: VirtualKeys,
+): Target | Promise<Target> {
+  if (choice.by === 'virtual-key') return findTarget(choice, who, request, virtualKeys);
+  const provider = findProvider(choice.name) ?? fail('unknown_provider', choice.name.slice(0, 80));
+  const callers = request.providerKey === null ? null : new Secret(request.providerKey);
+  return {
+    provider,
+    credential: choice.credential ?? callers,
+    options: {
+      ...readOptions(provider, { headers: request.headers }),
+      ...readOptions(provider, { stored: choice.options }),
+    },
+    customHost: choice.customHost,
+    headers: null,
+    virtualKey: null,
+    limits: [],
+    prices: null,
+    get identity() {
+      return identityOf(choice.name, choice.customHost, choice.credential?.reveal() ?? request.providerKey);
+    },
   };
 }
 
@@ -62,5 +108,8 @@ function targetOf(stored: StoredCredential): Target {
     customHost: stored.customHost,
     headers: (stored.configurations.custom_headers as Record<string, string> | undefined) ?? null,
     virtualKey: stored.slug,
+    limits: stored.limits,
+    prices: stored.prices,
+    identity: `@${stored.slug}`,
   };
 }

@@ -16,18 +16,36 @@ const MAX_HOST_LENGTH = 2_048;
 /** Endpoint families whose calls name a virtual key (spec 5.1). */
 const NEEDS_VIRTUAL_KEY = /^\/(threads|batches|fine_tuning)(\/|$)/;
 
+/** What a request says about its provider: one target, or a config that has several. */
+export type Route = Selection | { readonly by: 'config'; readonly reference: string };
+
 /** The order of the operator contract: model "@slug/…", config, virtual key, provider, the key's defaults. */
-export function selectProvider(
-  { headers, path }: { headers: SentHeaders; path: string },
-  defaults: KeyDefaults,
-  modelSlug: string | null,
-): Selection {
+export function selectRoute(request: Asking, defaults: KeyDefaults, modelSlug: string | null): Route {
+  const asked = headerOf(request.headers, 'x-gateway-config');
+  if (asked !== null) return { by: 'config', reference: asked };
+  const own = askedProvider(request.headers, modelSlug);
+  if (own) return own;
+  if (defaults.config) return { by: 'config', reference: defaults.config };
+  return selectProvider(request, defaults, modelSlug);
+}
+
+interface Asking {
+  readonly headers: SentHeaders;
+  readonly path: string;
+}
+
+/** The same without configs: for calls that have none, and for targets that leave the choice to the request. */
+export function selectProvider({ headers, path }: Asking, defaults: KeyDefaults, modelSlug: string | null): Selection {
+  const asked = askedProvider(headers, modelSlug);
+  if (asked) return asked;
+  if (defaults.virtual_key) return { by: 'virtual-key', slug: defaults.virtual_key };
+  return fail(NEEDS_VIRTUAL_KEY.test(path) ? 'missing_virtual_key' : 'missing_provider');
+}
+
+function askedProvider(headers: SentHeaders, modelSlug: string | null): Selection | null {
   const provider = headerOf(headers, 'x-gateway-provider');
   const customHost = headerOf(headers, 'x-gateway-custom-host');
   const slug = modelSlug ?? headerOf(headers, 'x-gateway-virtual-key') ?? slugOfProvider(provider);
-  if (headerOf(headers, 'x-gateway-config') !== null) {
-    fail('invalid_header', 'x-gateway-config', 'this version does not know configs; choose a provider by virtual key');
-  }
   if (slug !== null) {
     // A stored credential goes only to the host stored with it.
     if (provider !== null && slugOfProvider(provider) === null) fail('conflicting_provider', 'x-gateway-provider');
@@ -45,8 +63,7 @@ export function selectProvider(
       'also send x-gateway-provider, which says how that host is spoken to',
     );
   }
-  if (defaults.virtual_key) return { by: 'virtual-key', slug: defaults.virtual_key };
-  return fail(NEEDS_VIRTUAL_KEY.test(path) ? 'missing_virtual_key' : 'missing_provider');
+  return null;
 }
 
 /** `x-gateway-provider: @slug` names a stored credential. */

@@ -1,0 +1,119 @@
+import { headerOf, sentHeaders } from '../http/headers.ts';
+import type { Incoming } from '../http/upstream.ts';
+import { type AnswerCache, type CachedAnswer, type CacheStatus, cacheKey, type Lead } from '../routing/cache.ts';
+import type { TargetSettings } from '../routing/plan.ts';
+import type { Opening } from './body.ts';
+import type { OpenCall } from './relay.ts';
+import type { Target } from './target.ts';
+
+/** Calls whose answer depends on nothing but what is asked. Others make or change something at the provider. */
+const CACHEABLE =
+  /(?:^|\/)(?:chat\/completions|completions|embeddings|messages|responses|rerank|moderations|images\/generations)$|:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents)$/;
+/** Headers that change what a provider answers. */
+const DECIDING = /^(?:accept|accept-encoding|(?:anthropic|openai)-.*)$/;
+const LARGEST = 4 << 20;
+
+export interface Cached {
+  readonly status: CacheStatus;
+  /** Null: nobody has asked before, and whoever asks now says how it went. */
+  readonly hit: CachedAnswer | null;
+  readonly turn: Lead | null;
+}
+
+const DISABLED: Cached = { status: 'DISABLED', hit: null, turn: null };
+
+/** Looks for an answer that is kept, or takes the turn of getting one. */
+export async function lookUp(
+  call: OpenCall,
+  { target, settings, body }: { target: Target; settings: TargetSettings; body: Opening | null },
+  cache: AnswerCache,
+): Promise<Cached> {
+  if (!settings.cache || call.request.method !== 'POST' || body?.rest || !CACHEABLE.test(call.path)) return DISABLED;
+  const refresh = headerOf(call.headers, 'x-gateway-cache-force-refresh')?.toLowerCase() === 'true';
+  const key = cacheKey({
+    workspaceId: call.principal.workspaceId,
+    namespace: headerOf(call.headers, 'x-gateway-cache-namespace'),
+    target: target.identity,
+    method: call.request.method,
+    path: call.path + call.search,
+    headers: Object.entries(call.headers).filter(([name]) => DECIDING.test(name)),
+    metadata: call.log.metadata,
+    body: body?.head ?? null,
+  });
+  const { maxAgeMs } = settings.cache;
+  const turn = await cache.turn(key, { maxAgeMs, refresh, signal: call.request.signal });
+  return turn.hit
+    ? { status: 'HIT', hit: turn.hit, turn: null }
+    : { status: refresh ? 'REFRESH' : 'MISS', hit: null, turn };
+}
+
+/** An answer that is kept, seen like a provider's. */
+export function replay({ status, headers, body }: CachedAnswer): Incoming {
+  let rest: Uint8Array | null = body;
+  const take = () => {
+    const piece = rest;
+    rest = null;
+    // Its receiver may give the bytes away.
+    return piece && piece.byteLength > 0 ? piece.slice() : null;
+  };
+  return {
+    status,
+    statusText: '',
+    headers: new Headers(headers),
+    read: async () => take(),
+    bytes: async () => take() ?? new Uint8Array(),
+    cancel: () => {
+      rest = null;
+    },
+  };
+}
+
+/** Passes a good answer on and keeps it when it came to its end whole. Errors are never kept. */
+export function keeping(incoming: Incoming, turn: Lead | null, now: () => number): Incoming {
+  if (!turn) return incoming;
+  if (incoming.status !== 200) {
+    turn.giveUp();
+    return incoming;
+  }
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const add = (piece: Uint8Array) => {
+    size += piece.byteLength;
+    if (size <= LARGEST) pieces.push(piece.slice());
+    else turn.giveUp();
+  };
+  const end = () => {
+    if (size > LARGEST) return;
+    const { 'set-cookie': _cookie, ...headers } = sentHeaders(incoming.headers);
+    turn.store({ status: incoming.status, headers, body: Buffer.concat(pieces), storedAt: now() });
+  };
+  const guarded = async <Value>(work: Promise<Value>): Promise<Value> => {
+    try {
+      return await work;
+    } catch (error) {
+      turn.giveUp();
+      throw error;
+    }
+  };
+  return {
+    status: incoming.status,
+    statusText: incoming.statusText,
+    headers: incoming.headers,
+    read: async () => {
+      const piece = await guarded(incoming.read());
+      if (piece) add(piece);
+      else end();
+      return piece;
+    },
+    bytes: async () => {
+      const bytes = await guarded(incoming.bytes());
+      add(bytes);
+      end();
+      return bytes;
+    },
+    cancel: () => {
+      turn.giveUp();
+      incoming.cancel();
+    },
+  };
+}

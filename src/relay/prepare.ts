@@ -1,0 +1,172 @@
+import type { EndpointType } from '../core/endpoints.ts';
+import { fail } from '../core/errors.ts';
+import { findMembers } from '../core/json-bytes.ts';
+import type { Usage } from '../core/usage.ts';
+import { dialects } from '../dialects/index.ts';
+import type { DialectName } from '../dialects/ir.ts';
+import { headerOf } from '../http/headers.ts';
+import type { Incoming } from '../http/upstream.ts';
+import { chatEndpoint } from '../providers/chat.ts';
+import type { ChatEndpoint, Provider } from '../providers/provider.ts';
+import { applyParams, compileParams } from '../routing/params.ts';
+import type { TargetSettings } from '../routing/plan.ts';
+import { type Opening, stringMember } from './body.ts';
+import { framings } from './framing.ts';
+import type { OpenCall } from './relay.ts';
+import type { Target } from './target.ts';
+import { translate } from './translate.ts';
+
+/** A call made ready for one target: where it goes, with which body, and how the answer is read. */
+export interface Prepared {
+  readonly path: string;
+  readonly search: string;
+  readonly body: Opening | null;
+  /** How many bytes longer the body is than the client declared. */
+  readonly grownBy: number;
+  /** Null: the bytes go both ways as they are. */
+  readonly translation: Translation | null;
+}
+
+export interface Translation {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly notes: Readonly<Record<string, string>>;
+  answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
+}
+
+/** Endpoints whose body is a conversation, and the dialect it is written in. */
+const CONVERSATIONS: Partial<Record<EndpointType, DialectName>> = {
+  chatComplete: 'openai-chat',
+  messages: 'anthropic',
+  createModelResponse: 'responses',
+};
+
+const NAMES: Partial<Record<EndpointType, string>> = {
+  complete: 'completions endpoint',
+  embed: 'embeddings',
+  rerank: 'rerank endpoint',
+  moderate: 'moderations',
+  imageGenerate: 'image generation',
+  imageEdit: 'image edits',
+  imageVariation: 'image variations',
+  createSpeech: 'speech endpoint',
+  createTranscription: 'transcriptions',
+  createTranslation: 'audio translations',
+  countTokens: 'token counting',
+};
+
+/** Decides how a call reaches a target. Nothing is parsed where the target speaks the client's dialect. */
+export function prepare(call: OpenCall, target: Target, settings: TargetSettings, now: () => number): Prepared {
+  const { provider } = target;
+  const edited = settings.params ? edit(call, settings.params) : call.body;
+  if (edited && settings.params) call.log.model = stringMember(edited.head, 'model');
+  const asIs: Prepared = {
+    path: call.path,
+    search: call.search,
+    body: edited,
+    grownBy: grown(call, edited),
+    translation: null,
+  };
+  if (servesAsIs(provider, call.endpoint)) return asIs;
+  const from = CONVERSATIONS[call.endpoint];
+  if (!from) return fail('unsupported_by_provider', provider.name, NAMES[call.endpoint] ?? call.endpoint);
+  const body = wholeJson(call, edited);
+  const endpoint = chatEndpoint(provider, {
+    model: stringMember(body, 'model') ?? '',
+    stream: isStream(body),
+    options: target.options,
+  });
+  if (!endpoint) return fail('unsupported_by_provider', provider.name, 'chat');
+  return endpoint.dialect === from
+    ? moved(call, body, endpoint)
+    : translated(call, body, endpoint, { from, provider, settings, now });
+}
+
+/** Whether the target takes this endpoint at the client's path and in the client's format. */
+function servesAsIs({ dialect, serves, chat }: Provider, endpoint: EndpointType): boolean {
+  if (endpoint === 'proxy') return true;
+  if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;
+  if (serves) return serves.includes(endpoint);
+  return !(endpoint in CONVERSATIONS) && endpoint !== 'countTokens';
+}
+
+/** The same dialect at another address. */
+function moved(call: OpenCall, body: Uint8Array, endpoint: ChatEndpoint): Prepared {
+  const head = forAddress(body, endpoint);
+  const [path = '', query] = endpoint.path.split('?');
+  const opening = { head, rest: null };
+  return { path, search: joined(call.search, query), body: opening, grownBy: grown(call, opening), translation: null };
+}
+
+function translated(
+  call: OpenCall,
+  body: Uint8Array,
+  endpoint: ChatEndpoint,
+  {
+    from,
+    provider,
+    settings,
+    now,
+  }: { from: DialectName; provider: Provider; settings: TargetSettings; now: () => number },
+): Prepared {
+  const strict = headerOf(call.headers, 'x-gateway-strict-open-ai-compliance');
+  const made = translate(body, {
+    from: dialects[from],
+    to: dialects[endpoint.dialect],
+    quirks: endpoint.quirks,
+    framing: framings[endpoint.framing ?? 'sse'],
+    requestId: call.stamp['x-gateway-request-id'] ?? '',
+    now,
+    isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
+    provider: provider.name,
+  });
+  const [path = '', query] = endpoint.path.split('?');
+  const opening = { head: forAddress(made.body, endpoint), rest: null };
+  return {
+    path,
+    search: query ? `?${query}` : '',
+    body: opening,
+    grownBy: grown(call, opening),
+    // The answer is read here, so it has to come unpacked.
+    translation: {
+      headers: { ...made.headers, 'accept-encoding': 'identity' },
+      notes: made.notes,
+      answer: made.answer,
+    },
+  };
+}
+
+function forAddress(body: Uint8Array, { edits }: ChatEndpoint): Uint8Array {
+  if (!edits) return body;
+  const params = compileParams({
+    default_params: edits.defaults,
+    override_params: edits.overrides,
+    drop_params: edits.drops,
+  });
+  return params ? applyParams(body, params) : body;
+}
+
+const joined = (search: string, query: string | undefined): string => {
+  if (!query) return search;
+  return search ? `${search}&${query}` : `?${query}`;
+};
+
+const grown = ({ body, grownBy }: OpenCall, next: Opening | null): number =>
+  grownBy + (next && body ? next.head.byteLength - body.head.byteLength : 0);
+
+function edit({ body, isJson }: OpenCall, params: NonNullable<TargetSettings['params']>): Opening | null {
+  if (!body) return null;
+  if (!isJson) fail('invalid_config', 'config.override_params', 'parameters can be set in JSON bodies only');
+  return { head: applyParams(body.head, params), rest: body.rest };
+}
+
+function wholeJson({ isJson, headers }: OpenCall, body: Opening | null): Uint8Array {
+  if (!isJson || !body) return fail('unsupported_media_type', headers['content-type'] ?? '');
+  if (body.rest) return fail('body_too_large', body.head.byteLength);
+  return body.head;
+}
+
+/** Whether a JSON body asks for a stream. */
+export function isStream(body: Uint8Array): boolean {
+  const [member] = findMembers(body, 'stream', 1);
+  return member !== undefined && body[member.start] === 't'.charCodeAt(0);
+}

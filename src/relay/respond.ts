@@ -1,0 +1,96 @@
+import { returnedHeaders, type SentHeaders, sentHeaders } from '../http/headers.ts';
+import { type Incoming, UpstreamFailure } from '../http/upstream.ts';
+import type { Attempted } from './attempt.ts';
+import type { ModelCall } from './relay.ts';
+
+/** An answer of known size below this is read at once; anything else streams. */
+const SMALL_ANSWER = 256 << 10;
+
+/** Whatever keeps an answer from the client, its connection does not stay open behind it. */
+export async function respond(call: ModelCall, attempted: Attempted): Promise<Response> {
+  try {
+    return await answer(call, attempted);
+  } catch (error) {
+    attempted.discard();
+    throw error;
+  }
+}
+
+/** The provider's answer as the client gets it: the same status, the same end-to-end headers, the same bytes. */
+async function answer(call: ModelCall, attempted: Attempted): Promise<Response> {
+  const { log, request } = call;
+  const { status, incoming } = attempted;
+  const received = sentHeaders(incoming.headers);
+  const failedBy = status >= 400 ? 'provider' : null;
+  const stamp = stampOf(call, attempted);
+  const headers = returnedHeaders(received, stamp);
+  log.responseHeaders = received;
+  const type = received['content-type'] ?? '';
+  log.isStream = type.startsWith('text/event-stream') || type.startsWith('application/vnd.amazon.eventstream');
+  const init = { status, statusText: incoming.statusText, headers };
+
+  if (request.method === 'HEAD' || status === 204 || status === 304) {
+    await incoming.bytes();
+    log.firstByte();
+    log.close({ status, failedBy });
+    return new Response(null, init);
+  }
+  const length = Number(received['content-length'] ?? Number.NaN);
+  if (length <= SMALL_ANSWER && !log.isStream) {
+    const bytes = await incoming.bytes();
+    log.firstByte();
+    // Copies the bytes, which the log may take away as soon as it is closed.
+    const response = new Response(bytes as Uint8Array<ArrayBuffer>, init);
+    const answered = log.captureResponse();
+    answered.transferable = true;
+    answered.add(bytes);
+    log.close({ status, failedBy });
+    return response;
+  }
+  log.closesLater = true;
+  return new Response(relayedBody(call, incoming, status), init);
+}
+
+/** Bytes pass one piece at a time, and only when the client takes them. */
+function relayedBody({ log }: ModelCall, incoming: Incoming, status: number): ReadableStream<Uint8Array> {
+  const capture = log.captureResponse();
+  let isFirst = true;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const piece = await incoming.read();
+          if (isFirst) {
+            isFirst = false;
+            log.firstByte();
+          }
+          if (piece === null) {
+            log.close({ status, failedBy: status >= 400 ? 'provider' : null });
+            return controller.close();
+          }
+          capture.add(piece);
+          controller.enqueue(piece);
+        } catch (error) {
+          const isClient = error instanceof UpstreamFailure && error.kind === 'aborted';
+          log.close({
+            status,
+            failedBy: isClient ? 'client' : 'provider',
+            errorCode: isClient ? 'client_closed' : 'stream_broken',
+          });
+          // Cuts the client's connection: a clean end would pass half an answer off as a whole one. Without a reason,
+          // because Bun prints every other one to stderr.
+          controller.error(undefined);
+        }
+      },
+      cancel() {
+        incoming.cancel();
+        log.close({ status, failedBy: 'client', errorCode: 'client_closed' });
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** What the gateway adds to the provider's headers. */
+const stampOf = ({ stamp }: ModelCall, { status, notes }: Attempted): SentHeaders =>
+  status >= 400 ? { ...stamp, ...notes, 'x-gateway-error-origin': 'provider' } : { ...stamp, ...notes };

@@ -1,0 +1,122 @@
+import { findMembers } from '../core/json-bytes.ts';
+import type { Usage } from '../core/usage.ts';
+import { sentHeaders } from '../http/headers.ts';
+import type { Incoming } from '../http/upstream.ts';
+import { setMember } from '../routing/params.ts';
+import { isStream, type Prepared } from './prepare.ts';
+import type { OpenCall } from './relay.ts';
+import type { Target } from './target.ts';
+
+const EMPTY_CHOICES = /"choices"\s*:\s*\[\s*\]/;
+const LF = 0x0a;
+const CR = 0x0d;
+
+/**
+ * An OpenAI stream tells its usage only when asked to. Where a limit counts it, the gateway asks, and takes the extra
+ * chunk out again for a client that did not.
+ */
+export function askForUsage(call: OpenCall, target: Target, prepared: Prepared): Prepared {
+  const { body, translation } = prepared;
+  const isChat = call.endpoint === 'chatComplete' || call.path === '/chat/completions';
+  if (!isChat || !call.isJson || translation || !body || body.rest || target.provider.dialect !== 'openai-chat')
+    return prepared;
+  if (!isStream(body.head)) return prepared;
+  const options = streamOptions(body.head);
+  if (options === null || options.include_usage !== undefined) return prepared;
+  const head = setMember(body.head, 'stream_options', JSON.stringify({ ...options, include_usage: true }));
+  return {
+    ...prepared,
+    body: { head, rest: null },
+    grownBy: prepared.grownBy + head.byteLength - body.head.byteLength,
+    translation: {
+      headers: { 'accept-encoding': 'identity' },
+      notes: {},
+      answer: async (incoming, report) => (isEventStream(incoming) ? withoutUsageChunk(incoming, report) : incoming),
+    },
+  };
+}
+
+const isEventStream = ({ status, headers }: Incoming) =>
+  status < 400 && (sentHeaders(headers)['content-type'] ?? '').startsWith('text/event-stream');
+
+/** Null: they are none that could be added to. */
+function streamOptions(body: Uint8Array): Record<string, unknown> | null {
+  const [member] = findMembers(body, 'stream_options', 1);
+  if (!member) return {};
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(body.subarray(member.start, member.end)));
+    if (value === null) return {};
+    return typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Passes whole events on; one without choices is the usage. A client can do nothing with half an event. */
+function withoutUsageChunk(incoming: Incoming, report: (usage: Usage) => void): Incoming {
+  let pending: Uint8Array = new Uint8Array();
+  const passed = (bytes: Uint8Array): Uint8Array => {
+    const kept: Uint8Array[] = [];
+    let from = 0;
+    for (let end = eventEnd(bytes, from); end > 0; end = eventEnd(bytes, from)) {
+      const event = bytes.subarray(from, end);
+      if (!isUsage(event, report)) kept.push(event);
+      from = end;
+    }
+    pending = bytes.slice(from);
+    return Buffer.concat(kept);
+  };
+  return {
+    status: incoming.status,
+    statusText: incoming.statusText,
+    headers: incoming.headers,
+    read: async () => {
+      for (;;) {
+        const piece = await incoming.read();
+        if (piece === null) {
+          const rest = pending;
+          pending = new Uint8Array();
+          return rest.byteLength > 0 && !isUsage(rest, report) ? rest : null;
+        }
+        const whole = passed(pending.byteLength === 0 ? piece : Buffer.concat([pending, piece]));
+        if (whole.byteLength > 0) return whole;
+      }
+    },
+    bytes: () => incoming.bytes(),
+    cancel: () => incoming.cancel(),
+  };
+}
+
+/** One past the blank line that ends the event; 0 when it has not come. */
+function eventEnd(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(LF, from); at >= 0; at = bytes.indexOf(LF, at + 1)) {
+    if (bytes[at + 1] === LF) return at + 2;
+    if (bytes[at + 1] === CR && bytes[at + 2] === LF) return at + 3;
+  }
+  return 0;
+}
+
+function isUsage(event: Uint8Array, report: (usage: Usage) => void): boolean {
+  const text = new TextDecoder().decode(event);
+  if (!text.includes('"usage"') || !EMPTY_CHOICES.test(text)) return false;
+  try {
+    const { usage } = JSON.parse(text.replace(/^data: ?/gm, '')) as { usage?: Record<string, unknown> | null };
+    if (!usage) return false;
+    report(usageOf(usage));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function usageOf(usage: Record<string, unknown>): Usage {
+  const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
+  const details = (name: string) => (usage[name] ?? {}) as Record<string, unknown>;
+  return {
+    inputTokens: number(usage.prompt_tokens),
+    outputTokens: number(usage.completion_tokens),
+    totalTokens: number(usage.total_tokens),
+    cachedInputTokens: number(details('prompt_tokens_details').cached_tokens),
+    reasoningTokens: number(details('completion_tokens_details').reasoning_tokens),
+  };
+}

@@ -1,0 +1,256 @@
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+
+/** The config object as people write it. Compiled once into a plan (plan.ts), never read per call. */
+export interface ConfigObject {
+  readonly name?: string;
+  readonly strategy?: StrategyObject;
+  readonly targets?: readonly ConfigObject[];
+  readonly weight?: number;
+  readonly provider?: string;
+  readonly api_key?: string;
+  readonly virtual_key?: string;
+  readonly custom_host?: string;
+  readonly passthrough?: boolean;
+  readonly retry?: RetryObject;
+  readonly cache?: CacheObject;
+  readonly request_timeout?: number;
+  readonly default_params?: Params;
+  readonly override_params?: Params;
+  readonly drop_params?: readonly string[];
+  readonly forward_headers?: readonly string[];
+  readonly strict_open_ai_compliance?: boolean;
+  /** Provider options such as `aws_region`. */
+  readonly [option: string]: unknown;
+}
+
+export type Params = Readonly<Record<string, unknown>>;
+
+export interface StrategyObject {
+  readonly mode: 'single' | 'fallback' | 'loadbalance' | 'conditional';
+  readonly on_status_codes?: readonly number[];
+  readonly conditions?: readonly { readonly query: Params; readonly then: string }[];
+  readonly default?: string;
+  readonly sticky?: { readonly enabled?: boolean; readonly hash_fields?: readonly string[]; readonly ttl?: number };
+  readonly cb_config?: BreakerObject;
+}
+
+export interface RetryObject {
+  readonly attempts: number;
+  readonly on_status_codes?: readonly number[];
+  readonly use_retry_after_headers?: boolean;
+}
+
+export interface CacheObject {
+  readonly mode: 'simple';
+  readonly max_age?: number;
+}
+
+export interface BreakerObject {
+  readonly failure_threshold?: number;
+  readonly failure_threshold_percentage?: number;
+  readonly minimum_requests?: number;
+  readonly cooldown_interval?: number;
+  readonly failure_status_codes?: readonly number[];
+}
+
+/** How many targets a config may fan out to: at its root, and below each of them. */
+export const MOST_TARGETS = { root: 100, rootConditional: 1_000, nested: 50 };
+const DEEPEST = 8;
+
+/** Older spellings of provider options. */
+export const OPTION_ALIASES: Readonly<Record<string, string>> = {
+  resource_name: 'azure_resource_name',
+  deployment_id: 'azure_deployment_id',
+  api_version: 'azure_api_version',
+};
+
+const statusCodes = z.array(z.int('give HTTP status codes').min(100).max(599)).min(1, 'give at least one status');
+const params = z.record(z.string().min(1), z.unknown());
+const headerName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'give the name of a header')
+  .refine((name) => !/^x-gateway-/i.test(name), 'headers of the gateway are not forwarded');
+/** `a.b`, `tools[0].x`, `tools[*].x`. */
+const path = z
+  .string()
+  .regex(/^[^.[\]]+(\[(\d+|\*)\])*(\.[^.[\]]+(\[(\d+|\*)\])*)*$/, 'give a path such as tools[*].strict');
+
+const notYet = (what: string) => z.undefined({ error: `this version does not know ${what}` }).optional();
+
+const breaker = z
+  .strictObject({
+    failure_threshold: z.int().min(1).optional(),
+    failure_threshold_percentage: z.number().min(1).max(100).optional(),
+    minimum_requests: z.int().min(1).optional(),
+    cooldown_interval: z.int().min(30_000, 'give at least 30000 milliseconds').max(86_400_000).optional(),
+    failure_status_codes: statusCodes.optional(),
+  })
+  .refine((given) => given.failure_threshold ?? given.failure_threshold_percentage, {
+    path: ['failure_threshold'],
+    error: 'give failure_threshold or failure_threshold_percentage',
+  });
+
+const condition = z.strictObject({ query: params, then: z.string().min(1) });
+
+const strategy = z.strictObject({
+  mode: z.enum(['single', 'fallback', 'loadbalance', 'conditional'], {
+    error: 'give "single", "fallback", "loadbalance" or "conditional"',
+  }),
+  on_status_codes: statusCodes.optional(),
+  conditions: z.array(condition).min(1).optional(),
+  default: z.string().min(1).optional(),
+  sticky: z
+    .strictObject({
+      enabled: z.boolean().optional(),
+      hash_fields: z.array(z.string().min(1)).min(1).max(20).optional(),
+      ttl: z.int().min(1).max(31_536_000).optional(),
+    })
+    .optional(),
+  cb_config: breaker.optional(),
+});
+
+const members = {
+  name: z.string().min(1).max(255).optional(),
+  strategy: strategy.optional(),
+  weight: z.number().min(0, 'give 0 or more').max(1e6).optional(),
+  provider: z.string().min(1).optional(),
+  api_key: z.string().min(1).optional(),
+  virtual_key: z.string().min(1).optional(),
+  custom_host: z.string().min(1).max(2_048).optional(),
+  passthrough: z.boolean().optional(),
+  retry: z
+    .strictObject({
+      attempts: z.int().min(0).max(5, 'give at most 5'),
+      on_status_codes: statusCodes.optional(),
+      use_retry_after_headers: z.boolean().optional(),
+    })
+    .optional(),
+  cache: z
+    .strictObject({
+      mode: z.literal('simple', { error: 'give "simple"; this version has no semantic cache' }),
+      max_age: z.int().min(60, 'give at least 60 seconds').max(7_776_000, 'give at most 7776000 seconds').optional(),
+    })
+    .optional(),
+  request_timeout: z.int('give milliseconds').min(1, 'give at least 1 millisecond').max(86_400_000).optional(),
+  default_params: params.optional(),
+  override_params: params.optional(),
+  drop_params: z.array(path).max(100).optional(),
+  forward_headers: z.array(headerName).max(100).optional(),
+  strict_open_ai_compliance: z.boolean().optional(),
+  prompt_id: notYet('stored prompts'),
+  fetch_integrated_models: notYet('fetch_integrated_models'),
+  input_guardrails: notYet('guardrails'),
+  output_guardrails: notYet('guardrails'),
+  before_request_hooks: notYet('guardrails'),
+  after_request_hooks: notYet('guardrails'),
+};
+
+/** The schema of the config object, for an installation whose providers know these options. */
+export function configSchema(optionNames: readonly string[]): z.ZodType<ConfigObject> {
+  const options: Record<string, z.ZodType> = {};
+  for (const name of [...optionNames, ...Object.keys(OPTION_ALIASES)]) options[name] = z.unknown().optional();
+  const config: z.ZodType<ConfigObject> = z
+    .strictObject({ ...options, ...members, targets: z.lazy(() => z.array(config)).optional() })
+    .superRefine((given, context) => {
+      for (const [where, why] of contradictions(given as ConfigObject))
+        context.addIssue({ code: 'custom', path: where, message: why });
+    }) as unknown as z.ZodType<ConfigObject>;
+  return config;
+}
+
+type Fault = [path: (string | number)[], why: string];
+
+/** What is right piece by piece and wrong together. */
+function* contradictions(config: ConfigObject): Generator<Fault> {
+  const { strategy, targets, virtual_key, provider, custom_host, api_key } = config;
+  if (virtual_key && custom_host)
+    yield [['custom_host'], 'cannot stand beside virtual_key: a stored credential goes only to its own host'];
+  if (virtual_key && provider) yield [['provider'], 'cannot stand beside virtual_key, which names its provider'];
+  if (virtual_key && api_key) yield [['api_key'], 'cannot stand beside virtual_key, which is the credential'];
+  if (api_key && !provider) yield [['api_key'], 'needs provider beside it'];
+  if (custom_host && !provider)
+    yield [['custom_host'], 'needs provider beside it, which says how that host is spoken to'];
+  if (targets && !strategy) yield [['strategy'], 'is missing beside targets; give {"mode": "fallback"} or another'];
+  if (targets && targets.length === 0) yield [['targets'], 'give at least one target'];
+  if (!strategy) return;
+  if (!targets && strategy.mode !== 'single') yield [['targets'], `is missing beside strategy.mode ${strategy.mode}`];
+  if (strategy.mode === 'single' && targets && targets.length > 1)
+    yield [['targets'], 'give one target with mode "single", or another mode'];
+  if (strategy.on_status_codes && strategy.mode !== 'fallback')
+    yield [['strategy', 'on_status_codes'], 'belongs to mode "fallback"'];
+  if (strategy.sticky && strategy.sticky.enabled !== false && !strategy.sticky.hash_fields)
+    yield [['strategy', 'sticky', 'hash_fields'], 'is missing: what the calls of one user have in common'];
+  if (strategy.sticky && strategy.mode !== 'loadbalance')
+    yield [['strategy', 'sticky'], 'belongs to mode "loadbalance"'];
+  if (strategy.mode === 'loadbalance' && targets?.every(({ weight }) => weight === 0))
+    yield [['targets'], 'all have weight 0; nobody would be called'];
+  yield* conditionFaults(strategy, targets ?? []);
+}
+
+function* conditionFaults(strategy: StrategyObject, targets: readonly ConfigObject[]): Generator<Fault> {
+  if (strategy.mode !== 'conditional') {
+    if (strategy.conditions) yield [['strategy', 'conditions'], 'belong to mode "conditional"'];
+    if (strategy.default) yield [['strategy', 'default'], 'belongs to mode "conditional"'];
+    return;
+  }
+  const names = new Set<string>();
+  for (const [index, { name }] of targets.entries()) {
+    if (name !== undefined && names.has(name)) yield [['targets', index, 'name'], `"${name}" is given twice`];
+    if (name !== undefined) names.add(name);
+  }
+  const known = names.size > 0 ? `the targets are named ${[...names].join(', ')}` : 'no target has a name';
+  if (!strategy.conditions) yield [['strategy', 'conditions'], 'are missing'];
+  if (!strategy.default) yield [['strategy', 'default'], 'is missing: the target to use when no condition holds'];
+  else if (!names.has(strategy.default)) yield [['strategy', 'default'], `names no target; ${known}`];
+  for (const [index, { then }] of (strategy.conditions ?? []).entries()) {
+    if (!names.has(then)) yield [['strategy', 'conditions', index, 'then'], `names no target; ${known}`];
+  }
+}
+
+/** The config, checked; throws `invalid_config` with the JSON path of the faults. */
+export function checkConfig(value: unknown, schema: z.ZodType<ConfigObject>): ConfigObject {
+  refuseDepth(value);
+  const result = schema.safeParse(value);
+  if (!result.success) {
+    const faults = result.error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => [pathText([...issue.path, key]), 'is not known here'] as const)
+        : [[pathText(issue.path), issue.message] as const],
+    );
+    const [first, ...more] = faults;
+    const also = more.slice(0, 9).map(([where, why]) => `${where}: ${why}`);
+    fail('invalid_config', first![0], also.length > 0 ? `${first![1]} (also ${also.join('; ')})` : first![1]);
+  }
+  const { targets = [], strategy } = result.data;
+  const most = strategy?.mode === 'conditional' ? MOST_TARGETS.rootConditional : MOST_TARGETS.root;
+  if (targets.length > most)
+    fail('invalid_config', 'config.targets', `holds ${targets.length} targets; at most ${most}`);
+  for (const [index, target] of targets.entries()) {
+    const below = leavesBelow(target);
+    if (below > MOST_TARGETS.nested)
+      fail('invalid_config', `config.targets[${index}]`, `holds ${below} targets; at most ${MOST_TARGETS.nested}`);
+  }
+  return result.data;
+}
+
+const leavesBelow = ({ targets = [] }: ConfigObject): number =>
+  targets.reduce((sum, target) => sum + Math.max(1, leavesBelow(target)), 0);
+
+/** Before the schema walks it: targets in targets could otherwise go deeper than the stack. */
+function refuseDepth(value: unknown) {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEEPEST) fail('invalid_config', 'config.targets', `are nested deeper than ${DEEPEST} levels`);
+    level = level.flatMap((each) => {
+      const targets = each !== null && typeof each === 'object' ? (each as { targets?: unknown }).targets : undefined;
+      return Array.isArray(targets) ? targets.slice(0, MOST_TARGETS.rootConditional + 1) : [];
+    });
+  }
+}
+
+const pathText = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>(
+    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}.${String(part)}`),
+    'config',
+  );

@@ -1,0 +1,321 @@
+import type { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import { isSlug, newId } from '../core/ids.ts';
+import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import { mask, type Sealer, sha256 } from '../crypto/seal.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { ConfigRow } from '../storage/schema.ts';
+import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { type ConfigObject, checkConfig, configSchema } from './config.ts';
+import { compilePlan, type Plan } from './plan.ts';
+
+/** A stored config as callers see it. */
+export interface Config {
+  readonly id: string;
+  readonly object: 'config';
+  readonly slug: string;
+  readonly name: string;
+  readonly organisation_id: string;
+  readonly workspace_id: string;
+  readonly status: string;
+  readonly version_id: string;
+  readonly owner_id: string;
+  readonly updated_by: string;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+export interface ConfigInput {
+  readonly name: string;
+  readonly slug?: string;
+  readonly config: unknown;
+  readonly workspace_id?: string;
+}
+
+/** Slugs are unique in a workspace: the caller's own, unless another is named. */
+export interface ConfigName {
+  readonly slug: string;
+  readonly workspace?: string;
+}
+
+export interface ConfigVersion {
+  readonly id: string;
+  readonly object: 'config-version';
+  readonly version_id: string;
+  readonly config: unknown;
+  readonly created_by: string;
+  readonly created_at: string;
+}
+
+const MOST_INLINE = 1_000;
+const LONGEST_INLINE = 64 << 10;
+const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
+const MASKED = '***';
+
+const shown = (row: ConfigRow): Config => ({
+  id: row.id,
+  object: 'config',
+  slug: row.slug,
+  name: row.name,
+  organisation_id: row.organisation_id,
+  workspace_id: row.workspace_id,
+  status: row.status,
+  version_id: row.version_id,
+  owner_id: row.owner_id,
+  updated_by: row.updated_by,
+  created_at: new Date(row.created_at).toISOString(),
+  last_updated_at: new Date(row.updated_at).toISOString(),
+});
+
+/** Credentials in a config are shown as little as those of virtual keys. */
+function masked(value: unknown, name = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => masked(item, name));
+  if (value !== null && typeof value === 'object') {
+    if (SECRET_NAME.test(name)) return MASKED;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, key)]));
+  }
+  return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
+}
+
+/** What was read back with its secrets masked must not be stored like that. */
+function refuseMasked(value: unknown, path: string, name = '') {
+  if (value !== null && typeof value === 'object') {
+    for (const [key, item] of Object.entries(value)) {
+      refuseMasked(
+        item,
+        Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`,
+        Array.isArray(value) ? name : key,
+      );
+    }
+  } else if (typeof value === 'string' && SECRET_NAME.test(name) && value.includes(MASKED)) {
+    fail('invalid_config', path, 'is masked; send the secret itself');
+  }
+}
+
+export interface ConfigsDeps {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
+  readonly now: () => number;
+  /** The provider options a target may carry. */
+  readonly optionNames: readonly string[];
+  /** Throws when a target names a provider that does not exist. */
+  readonly check: (config: ConfigObject) => void;
+}
+
+export function createConfigs({ store, sealer, changes, now, optionNames, check }: ConfigsDeps) {
+  const schema: z.ZodType<ConfigObject> = configSchema(optionNames);
+  const options = new Set(optionNames);
+  const cache = new StaleCache<Plan>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
+  const inline = new Map<string, Plan>();
+  changes.subscribe('configs', () => cache.clear());
+
+  const compile = (value: unknown, id: string): Plan => {
+    const config = checkConfig(value, schema);
+    check(config);
+    return compilePlan(config, id, options);
+  };
+
+  const open = (versionId: string, sealed: string): unknown => JSON.parse(sealer.open('config', versionId, sealed));
+
+  const visible = (db: Db, who: Principal) => {
+    const query = db.selectFrom('configs').where('organisation_id', '=', who.organisationId);
+    return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
+  };
+
+  const find = async (db: Db, who: Principal, { slug, workspace }: ConfigName): Promise<ConfigRow> => {
+    const workspaceId = await workspaceFor(db, who, workspace);
+    const row = await db
+      .selectFrom('configs')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where((where) => where.or([where('slug', '=', slug), where('id', '=', slug)]))
+      .executeTakeFirst();
+    return row ?? fail('config_not_found', slug.slice(0, 80));
+  };
+
+  const addVersion = async (db: Db, who: Principal, configId: string, config: unknown): Promise<string> => {
+    const id = newId<string>();
+    const sealed = sealer.seal('config', id, JSON.stringify(config));
+    const version = { id, config_id: configId, sealed, created_by: who.keyId, created_at: now() };
+    await db.insertInto('config_versions').values(version).execute();
+    return id;
+  };
+
+  const configOf = async (db: Db, versionId: string): Promise<unknown> => {
+    const row = await db
+      .selectFrom('config_versions')
+      .select('sealed')
+      .where('id', '=', versionId)
+      .executeTakeFirstOrThrow();
+    return open(versionId, row.sealed);
+  };
+
+  const load = async (who: Principal, slug: string): Promise<Plan | null> => {
+    const row = await store.db
+      .selectFrom('configs')
+      .innerJoin('config_versions', 'config_versions.id', 'configs.version_id')
+      .select(['configs.version_id', 'config_versions.sealed'])
+      .where('configs.workspace_id', '=', who.workspaceId)
+      .where('configs.status', '=', 'active')
+      .where((where) => where.or([where('configs.slug', '=', slug), where('configs.id', '=', slug)]))
+      .executeTakeFirst();
+    return row ? compile(open(row.version_id, row.sealed), row.version_id) : null;
+  };
+
+  /** Each text is parsed and compiled once, not once per call. */
+  const compileInline = (text: string): Plan => {
+    const known = inline.get(text);
+    if (known) return known;
+    if (text.length > LONGEST_INLINE)
+      fail('invalid_header', 'x-gateway-config', `is longer than ${LONGEST_INLINE} characters; store the config`);
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      fail('invalid_header', 'x-gateway-config', `is neither a slug nor JSON: ${(error as Error).message}`);
+    }
+    const plan = compile(value, `inline ${sha256(text)}`);
+    if (inline.size >= MOST_INLINE) inline.delete(inline.keys().next().value!);
+    inline.set(text, plan);
+    return plan;
+  };
+
+  return {
+    /** The plan behind a slug of the caller's workspace, or behind a config object given as JSON. */
+    resolve(who: Principal, reference: string): Plan | Promise<Plan> {
+      if (reference.trimStart().startsWith('{')) return compileInline(reference);
+      const slug = reference.trim();
+      const key = `${who.workspaceId}/${slug}`;
+      const found = cache.peek(key);
+      if (found) return found;
+      if (!isSlug(slug)) fail('unknown_config', slug.slice(0, 80));
+      return cache.get(key, () => load(who, slug)).then((loaded) => loaded ?? fail('unknown_config', slug));
+    },
+
+    /** Throws unless the workspace has a config of that slug: for those who refer to one. */
+    async exists(db: Db, workspaceId: string, slug: string): Promise<boolean> {
+      const row = await db
+        .selectFrom('configs')
+        .select('id')
+        .where('workspace_id', '=', workspaceId)
+        .where((where) => where.or([where('slug', '=', slug), where('id', '=', slug)]))
+        .executeTakeFirst();
+      return row !== undefined;
+    },
+
+    async create(who: Principal, input: ConfigInput): Promise<Config & { config: unknown }> {
+      compile(input.config, 'new');
+      refuseMasked(input.config, 'config');
+      const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
+      const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'config' }, (slug) =>
+        changes.transaction('configs', async (db) => {
+          const row: ConfigRow = {
+            id: newId(),
+            organisation_id: who.organisationId,
+            workspace_id: workspaceId,
+            slug,
+            name: input.name,
+            status: 'active',
+            version_id: '',
+            owner_id: who.keyId,
+            updated_by: who.keyId,
+            created_at: now(),
+            updated_at: now(),
+          };
+          await db.insertInto('configs').values(row).execute();
+          row.version_id = await addVersion(db, who, row.id, input.config);
+          await db.updateTable('configs').set({ version_id: row.version_id }).where('id', '=', row.id).execute();
+          return row;
+        }),
+      );
+      return { ...shown(made), config: masked(input.config) };
+    },
+
+    async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<Config>> {
+      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
+      const matching = () => {
+        const all = visible(store.db, who);
+        return workspace === null ? all : all.where('workspace_id', '=', workspace);
+      };
+      const { total } = await matching()
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const offset = query.current_page * query.page_size;
+      const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
+      return page(rows.map(shown), Number(total), query);
+    },
+
+    async read(who: Principal, name: ConfigName): Promise<Config & { config: unknown }> {
+      const row = await find(store.db, who, name);
+      return { ...shown(row), config: masked(await configOf(store.db, row.version_id)) };
+    },
+
+    /** A new config is a new version; the earlier ones stay readable. */
+    async update(
+      who: Principal,
+      name: ConfigName,
+      input: { name?: string; config?: unknown; status?: 'active' | 'archived' },
+    ): Promise<Config & { config: unknown }> {
+      if (input.config !== undefined) {
+        compile(input.config, 'new');
+        refuseMasked(input.config, 'config');
+      }
+      const { row, config } = await changes.transaction('configs', async (db) => {
+        const current = await find(db, who, name);
+        const versionId =
+          input.config === undefined ? current.version_id : await addVersion(db, who, current.id, input.config);
+        const next: ConfigRow = {
+          ...current,
+          name: input.name ?? current.name,
+          status: input.status ?? current.status,
+          version_id: versionId,
+          updated_by: who.keyId,
+          updated_at: now(),
+        };
+        await db.updateTable('configs').set(next).where('id', '=', current.id).execute();
+        return { row: next, config: await configOf(db, versionId) };
+      });
+      return { ...shown(row), config: masked(config) };
+    },
+
+    /** Answers the id of what is gone. */
+    delete(who: Principal, name: ConfigName): Promise<string> {
+      return changes.transaction('configs', async (db) => {
+        const { id } = await find(db, who, name);
+        await db.deleteFrom('config_versions').where('config_id', '=', id).execute();
+        await db.deleteFrom('configs').where('id', '=', id).execute();
+        return id;
+      });
+    },
+
+    /** Newest first. */
+    async versions(who: Principal, name: ConfigName, query: PageQuery): Promise<Page<ConfigVersion>> {
+      const { id } = await find(store.db, who, name);
+      const matching = () => store.db.selectFrom('config_versions').where('config_id', '=', id);
+      const { total } = await matching()
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await matching()
+        .selectAll()
+        .orderBy('id', 'desc')
+        .limit(query.page_size)
+        .offset(query.current_page * query.page_size)
+        .execute();
+      const data = rows.map((row) => ({
+        id: row.id,
+        object: 'config-version' as const,
+        version_id: row.id,
+        config: masked(open(row.id, row.sealed)),
+        created_by: row.created_by,
+        created_at: new Date(row.created_at).toISOString(),
+      }));
+      return page(data, Number(total), query);
+    },
+  };
+}
+
+export type Configs = ReturnType<typeof createConfigs>;

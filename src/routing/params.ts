@@ -1,0 +1,105 @@
+import { appendMember, findMembers, removeMember, splice } from '../core/json-bytes.ts';
+import type { ConfigObject } from './config.ts';
+
+/** What a config changes in a JSON body: defaults, then overrides, then what is dropped. */
+export interface ParamEdits {
+  /** Set where the body has no such member. */
+  readonly defaults: readonly TextMember[];
+  readonly overrides: readonly TextMember[];
+  readonly drops: readonly DropPath[];
+}
+
+interface TextMember {
+  readonly name: string;
+  /** JSON, made once. */
+  readonly text: string;
+}
+
+interface DropPath {
+  readonly member: string;
+  /** Steps below the top-level member; none: the member itself. */
+  readonly steps: readonly (string | number | '*')[];
+}
+
+const MODEL_SLUG = /^@[^/]+\/(.+)$/s;
+
+export function compileParams({ default_params, override_params, drop_params }: ConfigObject): ParamEdits | null {
+  const defaults = members(default_params);
+  const overrides = members(override_params);
+  const drops = (drop_params ?? []).map(dropPath);
+  return defaults.length + overrides.length + drops.length === 0 ? null : { defaults, overrides, drops };
+}
+
+/** The slug in `model: "@slug/name"` has chosen the target; the provider gets the plain name. */
+const members = (params: Readonly<Record<string, unknown>> | undefined): TextMember[] =>
+  Object.entries(params ?? {}).map(([name, value]) => ({
+    name,
+    text: JSON.stringify(name === 'model' && typeof value === 'string' ? value.replace(MODEL_SLUG, '$1') : value),
+  }));
+
+function dropPath(path: string): DropPath {
+  const [member = '', ...steps] = path
+    .replace(/\[(\d+|\*)\]/g, '.$1')
+    .split('.')
+    .map((step, index) => (index > 0 && /^\d+$/.test(step) ? Number(step) : step));
+  return { member: String(member), steps };
+}
+
+/** The body with the edits. Members that are not named keep their bytes. */
+export function applyParams(body: Uint8Array, edits: ParamEdits): Uint8Array {
+  let bytes = body;
+  for (const { name, text } of edits.defaults) {
+    if (findMembers(bytes, name, 1).length === 0) bytes = appendMember(bytes, name, text);
+  }
+  for (const { name, text } of edits.overrides) bytes = setMember(bytes, name, text);
+  for (const { member, steps } of edits.drops) {
+    bytes = steps.length === 0 ? removeAll(bytes, member) : dropInside(bytes, member, steps);
+  }
+  return bytes;
+}
+
+/** Sets a top-level member; of several of that name only one is left. */
+export function setMember(body: Uint8Array, name: string, text: string): Uint8Array {
+  let bytes = body;
+  for (let found = findMembers(bytes, name, 2); found.length > 1; found = findMembers(bytes, name, 2)) {
+    bytes = removeMember(bytes, found[0]!);
+  }
+  const [only] = findMembers(bytes, name, 1);
+  return only ? splice(bytes, only, text) : appendMember(bytes, name, text);
+}
+
+function removeAll(body: Uint8Array, name: string): Uint8Array {
+  let bytes = body;
+  for (let found = findMembers(bytes, name, 1); found[0]; found = findMembers(bytes, name, 1)) {
+    bytes = removeMember(bytes, found[0]);
+  }
+  return bytes;
+}
+
+/** Only the top-level member that holds the path is parsed and written again. */
+function dropInside(bytes: Uint8Array, name: string, steps: DropPath['steps']): Uint8Array {
+  const [member] = findMembers(bytes, name, 1);
+  if (!member) return bytes;
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder().decode(bytes.subarray(member.start, member.end)));
+  } catch {
+    return bytes;
+  }
+  return removeAt(value, steps) ? splice(bytes, member, JSON.stringify(value)) : bytes;
+}
+
+function removeAt(value: unknown, [step, ...rest]: DropPath['steps']): boolean {
+  if (value === null || typeof value !== 'object' || step === undefined) return false;
+  if (step === '*') {
+    if (!Array.isArray(value)) return false;
+    if (rest.length === 0) return value.splice(0).length > 0;
+    return value.map((item) => removeAt(item, rest)).some(Boolean);
+  }
+  if (!Object.hasOwn(value, step)) return false;
+  const holder = value as Record<string | number, unknown>;
+  if (rest.length > 0) return removeAt(holder[step], rest);
+  if (Array.isArray(value)) value.splice(Number(step), 1);
+  else delete holder[step];
+  return true;
+}

@@ -1,0 +1,231 @@
+import { Secret } from '../core/secret.ts';
+import { type BreakerSettings, breakerSettings } from './breaker.ts';
+import { type Condition, compileCondition } from './conditions.ts';
+import { type ConfigObject, OPTION_ALIASES, type RetryObject } from './config.ts';
+import { compileParams, type ParamEdits } from './params.ts';
+
+/** A config, compiled: a tree whose leaves say whom to call and how. Immutable, shared by all calls that use it. */
+export type Step = TargetStep | FallbackStep | LoadbalanceStep | ConditionalStep;
+
+interface StepBase {
+  /** `config`, `config.targets[1]`, `config.targets[1].targets[0]`. */
+  readonly path: string;
+  readonly name: string | null;
+  readonly weight: number;
+}
+
+export interface TargetStep extends StepBase {
+  readonly kind: 'target';
+  readonly choice: Choice;
+  readonly settings: TargetSettings;
+  /** Opens when the target fails too often; null: nobody asked for one. */
+  readonly breaker: BreakerSettings | null;
+}
+
+export interface FallbackStep extends StepBase {
+  readonly kind: 'fallback';
+  readonly steps: readonly Step[];
+  /** The statuses after which the next one is tried; null: every one that is not 2xx. */
+  readonly statuses: ReadonlySet<number> | null;
+}
+
+export interface LoadbalanceStep extends StepBase {
+  readonly kind: 'loadbalance';
+  readonly steps: readonly Step[];
+  readonly sticky: { readonly fields: readonly string[]; readonly ttlMs: number } | null;
+}
+
+export interface ConditionalStep extends StepBase {
+  readonly kind: 'conditional';
+  readonly branches: readonly { readonly condition: Condition; readonly step: Step }[];
+  readonly otherwise: Step;
+}
+
+/** Whom a target means. */
+export type Choice =
+  | { readonly by: 'virtual-key'; readonly slug: string }
+  | {
+      readonly by: 'provider';
+      readonly name: string;
+      readonly customHost: string | null;
+      /** Null: the credential the caller sent. */
+      readonly credential: Secret | null;
+      readonly options: Readonly<Record<string, unknown>>;
+    }
+  /** The config leaves it to the request's headers, its model or the key's default. */
+  | { readonly by: 'request' };
+
+/** What holds for one target after inheritance. */
+export interface TargetSettings {
+  readonly retry: Retry;
+  readonly timeoutMs: number | null;
+  readonly params: ParamEdits | null;
+  readonly forwardHeaders: readonly string[] | null;
+  readonly strict: boolean | null;
+  readonly cache: { readonly maxAgeMs: number } | null;
+}
+
+export interface Retry {
+  readonly attempts: number;
+  readonly statuses: ReadonlySet<number>;
+  readonly usesRetryAfter: boolean;
+}
+
+export interface Plan {
+  readonly root: Step;
+  /** What the root says for all, for a call whose model names its virtual key and so passes by the targets. */
+  readonly settings: TargetSettings;
+  /** Whether a call's body must be kept: it is edited, looked into, or may be sent again. */
+  readonly needsWholeBody: boolean;
+  /** Tells the state of one config (breakers, cache) from another's. */
+  readonly id: string;
+}
+
+const RETRIED = new Set([429, 500, 502, 503, 504, 529]);
+const DEFAULT_MAX_AGE_S = 604_800;
+const STICKY_TTL_S = 3_600;
+
+export const NO_RETRY: Retry = { attempts: 0, statuses: RETRIED, usesRetryAfter: false };
+export const NO_SETTINGS: TargetSettings = {
+  retry: NO_RETRY,
+  timeoutMs: null,
+  params: null,
+  forwardHeaders: null,
+  strict: null,
+  cache: null,
+};
+
+/** What a target takes from those above it. */
+interface Inherited {
+  readonly config: ConfigObject;
+  readonly breaker: BreakerSettings | null;
+}
+
+/** Compiles a checked config. `optionNames` are the provider options a target may carry. */
+export function compilePlan(config: ConfigObject, id: string, optionNames: ReadonlySet<string>): Plan {
+  const compile = (given: ConfigObject, path: string, above: Inherited): Step => {
+    const merged = inherit(above.config, given);
+    const breaker = given.strategy?.cb_config ? breakerSettings(given.strategy.cb_config) : above.breaker;
+    const base: StepBase = { path, name: given.name ?? null, weight: given.weight ?? 1 };
+    const { strategy, targets } = given;
+    if (!strategy || !targets) {
+      return { ...base, kind: 'target', choice: choiceOf(merged, optionNames), settings: settingsOf(merged), breaker };
+    }
+    const steps = targets.map((target, index) =>
+      compile(target, `${path}.targets[${index}]`, { config: merged, breaker }),
+    );
+    switch (strategy.mode) {
+      case 'single':
+        return steps[0]!;
+      case 'fallback':
+        return {
+          ...base,
+          kind: 'fallback',
+          steps,
+          statuses: strategy.on_status_codes ? new Set(strategy.on_status_codes) : null,
+        };
+      case 'loadbalance': {
+        const { enabled = true, hash_fields = [], ttl = STICKY_TTL_S } = strategy.sticky ?? { enabled: false };
+        return {
+          ...base,
+          kind: 'loadbalance',
+          steps,
+          sticky: enabled ? { fields: hash_fields, ttlMs: ttl * 1_000 } : null,
+        };
+      }
+      case 'conditional': {
+        const named = (name: string) => steps.find((step, index) => (targets[index]!.name ?? step.name) === name)!;
+        const branches = strategy.conditions!.map(({ query, then }, index) => ({
+          condition: compileCondition(query, `${path}.strategy.conditions[${index}].query`),
+          step: named(then),
+        }));
+        return { ...base, kind: 'conditional', branches, otherwise: named(strategy.default!) };
+      }
+    }
+  };
+  const root = compile(config, 'config', { config: {}, breaker: null });
+  return { id, root, settings: settingsOf(inherit({}, config)), needsWholeBody: needsWholeBody(root) };
+}
+
+function needsWholeBody(step: Step): boolean {
+  if (step.kind === 'target') return step.settings.retry.attempts > 0 || step.settings.params !== null;
+  if (step.kind === 'conditional') return true;
+  return step.kind === 'fallback' || step.sticky !== null || step.steps.some(needsWholeBody);
+}
+
+/** The nearest value wins; parameters are merged; whom to call is taken whole or not at all. */
+function inherit(above: ConfigObject, own: ConfigObject): ConfigObject {
+  const { strategy: _strategy, targets: _targets, name: _name, weight: _weight, ...given } = own;
+  const { ...from } = above;
+  if (own.virtual_key !== undefined || own.provider !== undefined) {
+    for (const key of Object.keys(from)) if (!(key in INHERITED)) delete (from as Record<string, unknown>)[key];
+  }
+  const merge = (key: 'default_params' | 'override_params') =>
+    from[key] || own[key] ? { [key]: { ...from[key], ...own[key] } } : {};
+  const drops = [...(from.drop_params ?? []), ...(own.drop_params ?? [])];
+  return {
+    ...from,
+    ...given,
+    ...merge('default_params'),
+    ...merge('override_params'),
+    ...(drops.length > 0 && { drop_params: [...new Set(drops)] }),
+  };
+}
+
+/** What a target with a provider of its own still takes from above. */
+const INHERITED: Readonly<Record<string, true>> = {
+  retry: true,
+  cache: true,
+  request_timeout: true,
+  default_params: true,
+  override_params: true,
+  drop_params: true,
+  forward_headers: true,
+  strict_open_ai_compliance: true,
+};
+
+function choiceOf(config: ConfigObject, optionNames: ReadonlySet<string>): Choice {
+  if (config.virtual_key) return { by: 'virtual-key', slug: config.virtual_key };
+  const { provider } = config;
+  if (config.passthrough || !provider) return modelChoice(config) ?? { by: 'request' };
+  if (provider.startsWith('@')) return { by: 'virtual-key', slug: provider.slice(1) };
+  const options: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(config)) {
+    const name = OPTION_ALIASES[key] ?? key;
+    if (optionNames.has(name)) options[name] = value;
+  }
+  return {
+    by: 'provider',
+    name: provider,
+    customHost: config.custom_host ?? null,
+    credential: config.api_key ? new Secret(config.api_key) : null,
+    options,
+  };
+}
+
+/** `override_params.model: "@slug/name"` names the virtual key, too. */
+function modelChoice({ override_params }: ConfigObject): Choice | null {
+  const model = override_params?.model;
+  const slug = typeof model === 'string' ? /^@([^/]+)\/./.exec(model)?.[1] : undefined;
+  return slug ? { by: 'virtual-key', slug } : null;
+}
+
+function settingsOf(config: ConfigObject): TargetSettings {
+  return {
+    retry: retryOf(config.retry),
+    timeoutMs: config.request_timeout ?? null,
+    params: compileParams(config),
+    forwardHeaders: config.forward_headers?.map((name) => name.toLowerCase()) ?? null,
+    strict: config.strict_open_ai_compliance ?? null,
+    cache: config.cache ? { maxAgeMs: (config.cache.max_age ?? DEFAULT_MAX_AGE_S) * 1_000 } : null,
+  };
+}
+
+function retryOf(retry: RetryObject | undefined): Retry {
+  if (!retry) return NO_RETRY;
+  return {
+    attempts: retry.attempts,
+    statuses: retry.on_status_codes ? new Set(retry.on_status_codes) : RETRIED,
+    usesRetryAfter: retry.use_retry_after_headers ?? false,
+  };
+}

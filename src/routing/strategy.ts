@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { Breakers } from './breaker.ts';
+import type { Facts } from './conditions.ts';
+import type { LoadbalanceStep, Plan, Step, TargetStep } from './plan.ts';
+
+/** What trying a target came to: an answer whose body nobody has read yet. */
+export interface Attempted {
+  readonly status: number;
+  /** Lets go of an answer that is not used. */
+  discard(): void;
+}
+
+export interface StrategyDeps<Result extends Attempted> {
+  readonly attempt: (target: TargetStep) => Promise<Result>;
+  readonly breakers: Breakers;
+  readonly facts: Facts;
+  readonly now: () => number;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  /** The status an error of a target stands for; null: it is none of the target's, and nobody else is tried. */
+  readonly statusOf: (error: unknown) => number | null;
+}
+
+/** Walks the plan until a target's answer stands. Errors of targets are thrown unless another target comes after. */
+export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps<Result>): Promise<Result> {
+  const run = async (step: Step): Promise<Result> => {
+    switch (step.kind) {
+      case 'target':
+        return tryTarget(step);
+      case 'fallback':
+        return fallback(step.steps, step.statuses);
+      case 'loadbalance':
+        return run(balance(step));
+      case 'conditional':
+        return run(step.branches.find(({ condition }) => condition(deps.facts))?.step ?? step.otherwise);
+    }
+  };
+
+  const keyOf = (step: Step) => `${plan.id} ${step.path}`;
+  const isOpen = (step: Step): boolean =>
+    step.kind === 'target' && step.breaker !== null && deps.breakers.isOpen(keyOf(step));
+
+  const tryTarget = async (target: TargetStep): Promise<Result> => {
+    const record = (status: number | null) => {
+      if (target.breaker && status !== null) deps.breakers.record(keyOf(target), target.breaker, status);
+    };
+    try {
+      const result = await deps.attempt(target);
+      record(result.status);
+      return result;
+    } catch (error) {
+      record(deps.statusOf(error));
+      throw error;
+    }
+  };
+
+  const fallback = async (steps: readonly Step[], statuses: ReadonlySet<number> | null): Promise<Result> => {
+    const isFailure = (status: number) => (statuses ? statuses.has(status) : status < 200 || status > 299);
+    const closed = steps.filter((step) => !isOpen(step));
+    const tried = closed.length > 0 ? closed : steps;
+    for (const step of tried.slice(0, -1)) {
+      try {
+        const result = await run(step);
+        if (!isFailure(result.status)) return result;
+        result.discard();
+      } catch (error) {
+        const status = deps.statusOf(error);
+        if (status === null || !isFailure(status)) throw error;
+      }
+    }
+    return run(tried.at(-1)!);
+  };
+
+  const balance = (step: LoadbalanceStep): Step => {
+    const weighted = step.steps.filter(({ weight }) => weight > 0);
+    const closed = weighted.filter((each) => !isOpen(each));
+    const steps = closed.length > 0 ? closed : weighted;
+    const total = steps.reduce((sum, { weight }) => sum + weight, 0);
+    let left = (step.sticky ? stickyPoint(step, deps) : deps.random()) * total;
+    for (const each of steps) {
+      left -= each.weight;
+      if (left < 0) return each;
+    }
+    return steps.at(-1)!;
+  };
+
+  return run(plan.root);
+}
+
+/** The same values fall on the same target for the time to live, whichever process asks. */
+function stickyPoint({ sticky, path }: LoadbalanceStep, { facts, now }: { facts: Facts; now: () => number }): number {
+  const values = sticky!.fields.map((field) => fieldOf(field, facts));
+  const hash = createHash('sha256')
+    .update(JSON.stringify([path, values]))
+    .digest();
+  // Each group of values changes over at its own time, not all at once.
+  const offset = hash.readUInt32BE(8) % sticky!.ttlMs;
+  const epoch = Math.floor((now() + offset) / sticky!.ttlMs);
+  return createHash('sha256').update(hash).update(String(epoch)).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+function fieldOf(field: string, { metadata, params }: Facts): unknown {
+  if (field.startsWith('metadata.')) return metadata?.[field.slice('metadata.'.length)] ?? null;
+  const steps = (field.startsWith('params.') ? field.slice('params.'.length) : field).split('.');
+  return (
+    steps.reduce<unknown>(
+      (value, step) =>
+        value !== null && typeof value === 'object' ? (value as Record<string, unknown>)[step] : undefined,
+      params(),
+    ) ?? null
+  );
+}
