@@ -3,7 +3,9 @@ import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
+import type { Health } from './core/health.ts';
 import type { OrganisationId } from './core/ids.ts';
+import type { Prices } from './core/prices.ts';
 import { Secret } from './core/secret.ts';
 import type { Sealer } from './crypto/seal.ts';
 import type { EgressPolicy } from './http/egress.ts';
@@ -11,12 +13,19 @@ import { describeRoutes } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import { fetchSmall, type Upstream } from './http/upstream.ts';
+import type { Limiter } from './limits/limiter.ts';
+import { createPolicies, type Policies } from './limits/policies.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
+import { checkConfigProviders } from './relay/check-config.ts';
 import { checkVirtualKey } from './relay/check-virtual-key.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
 import { allRoutes } from './routes.ts';
+import { createBreakers } from './routing/breaker.ts';
+import { type CacheStore, createAnswerCache } from './routing/cache.ts';
+import { type Configs, createConfigs } from './routing/configs.ts';
 import type { Settings } from './settings.ts';
+import type { Changes } from './storage/changes.ts';
 import type { Store } from './storage/store.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { RequestLog } from './telemetry/request-log.ts';
@@ -26,12 +35,18 @@ import { version } from './version.ts';
 export interface AppDeps {
   readonly settings: Settings;
   readonly store: Store;
+  readonly changes: Changes;
+  readonly health: Health;
   readonly sealer: Sealer;
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly simulate: (request: Request) => Promise<Response>;
   readonly log: RequestLog;
   readonly metrics: Metrics;
+  readonly limiter: Limiter;
+  readonly prices: Prices;
+  /** Where answers are kept for configs that ask for it. */
+  readonly answers: CacheStore;
   /** The organisation of this installation. */
   readonly organisationId: OrganisationId;
   readonly now?: () => number;
@@ -41,11 +56,14 @@ export interface AppDeps {
 /** What the routes are built from. */
 export interface Parts {
   readonly store: Store;
+  readonly health: Health;
   readonly log: RequestLog;
   readonly metrics: Metrics;
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
   readonly virtualKeys: VirtualKeys;
+  readonly policies: Policies;
+  readonly configs: Configs;
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly version: string;
   readonly openapi: () => unknown;
@@ -62,33 +80,66 @@ export function createApp(deps: AppDeps): App {
   const {
     settings,
     store,
+    changes,
+    health,
     sealer,
     egress,
     upstream,
     simulate,
     log,
     metrics,
+    limiter,
+    prices,
+    answers,
     organisationId,
     now = Date.now,
     report = reportToStderr,
   } = deps;
 
+  const changingKeys: Store['transaction'] = (work) => changes.transaction('keys', work);
   const authenticator = createAuthenticator({ store, now });
   const virtualKeys = createVirtualKeys({
     store,
+    transaction: changingKeys,
     sealer,
     check: checkVirtualKey(egress),
     environment: environmentCredentials(settings.environment),
+    budgets: limiter,
     now,
   });
-  const changed = () => {
+  const policies = createPolicies({
+    store,
+    budgets: limiter,
+    now,
+    transaction: (work) => changes.transaction('policies', work),
+  });
+  changes.subscribe('keys', () => {
     authenticator.forget();
     virtualKeys.forget();
-  };
+    policies.forget();
+  });
+  changes.subscribe('policies', () => policies.forget());
   const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
 
   const { timeouts, maxBodyBytes } = settings;
-  const relayDeps = { upstream, simulate, virtualKeys, tokens, timeouts, maxBodyBytes, now };
+  const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigProviders });
+  const breakers = createBreakers({ now });
+  const cache = createAnswerCache({ store: answers, now });
+  const relayDeps = {
+    limiter,
+    policies,
+    prices,
+    configs,
+    breakers,
+    cache,
+    upstream,
+    simulate,
+    virtualKeys,
+    tokens,
+    timeouts,
+    maxBodyBytes,
+    now,
+  };
 
   const routes: Route[] = [];
   const description = () => describeRoutes(routes, { version, publicUrl: settings.publicUrl });
@@ -96,11 +147,14 @@ export function createApp(deps: AppDeps): App {
   routes.push(
     ...allRoutes({
       store,
+      health,
       log,
       metrics,
-      workspaces: createWorkspaces({ store, changed }),
-      apiKeys: createApiKeys({ store, changed }),
+      workspaces: createWorkspaces({ store, transaction: changingKeys, budgets: limiter }),
+      apiKeys: createApiKeys({ store, transaction: changingKeys, budgets: limiter }),
       virtualKeys,
+      policies,
+      configs,
       relay: (call) => relay(call, relayDeps),
       version,
       openapi: () => {
@@ -110,8 +164,21 @@ export function createApp(deps: AppDeps): App {
     }),
   );
   const match = createRouter(routes);
-  return { routes, answer: createAnswer({ match, authenticator, log, organisationId, now, report }) };
+  return {
+    routes,
+    answer: createAnswer({
+      match,
+      authenticator,
+      log,
+      organisationId,
+      headerAliases: settings.headerAliases,
+      now,
+      report,
+    }),
+  };
 }
+
+const optionNames = [...new Set(providers.flatMap(({ options = [] }) => options))];
 
 /** A virtual key for every provider whose variable is set. */
 function environmentCredentials(environment: Settings['environment']): Map<string, EnvironmentCredential> {

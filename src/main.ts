@@ -1,7 +1,10 @@
+import { UsageError } from './cli/arguments.ts';
 import { doctor } from './cli/doctor.ts';
 import { migrateOnly } from './cli/migrate.ts';
+import { Processes, type ReadyMessage } from './cli/processes.ts';
+import { tryAddress } from './http/server.ts';
 import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
-import { type Gateway, start } from './start.ts';
+import type { Gateway } from './start.ts';
 import { version } from './version.ts';
 
 /** Bun's fetch runs 256 requests at once unless this stands in the environment before the process starts. */
@@ -9,43 +12,112 @@ const REQUEST_LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
 const USAGE = `gateway ${version}
 
   gateway [serve]   start the gateway (the default)
+  gateway worker    do background work only, beside gateways on the same PostgreSQL
   gateway doctor    check the installation and say what is wrong
   gateway migrate   bring the database up to date and end
+  gateway apply     make the database as a file says
+  gateway import    take over the keys of another gateway: litellm, portkey
   gateway version   print the version
 `;
+
+/** Beyond the time that open requests have, for the log to be written. */
+const STOP_MARGIN_MS = 10_000;
 
 /** In the executable this file has another name, and the worker lies beside it. */
 const logWorker = new URL('./telemetry/log-worker.ts', import.meta.url);
 
-function restartWithRequestLimit(): void {
-  if (process.env[REQUEST_LIMIT]) return;
+/** How this program was started, without what follows it. */
+function ownCommand(): string[] {
   const isCompiled = Bun.main.startsWith('/$bunfs/') || Bun.main.includes('~BUN');
-  const argv = isCompiled ? [process.execPath, ...process.argv.slice(2)] : [process.execPath, ...process.argv.slice(1)];
-  // Replaces this process: same pid, same terminal, same signals.
-  process.execve?.(process.execPath, argv, { ...process.env, [REQUEST_LIMIT]: '65336' } as NodeJS.ProcessEnv);
+  return isCompiled ? [process.execPath] : [process.execPath, ...process.argv.slice(1, 2)];
 }
 
-async function serve(settings: Settings) {
-  const gateway = await start(settings, { logWorker });
-  greet(settings, gateway);
+function restartWithRequestLimit(): void {
+  if (process.env[REQUEST_LIMIT]) return;
+  // Replaces this process: same pid, same terminal, same signals.
+  process.execve?.(process.execPath, [...ownCommand(), ...process.argv.slice(2)], {
+    ...process.env,
+    [REQUEST_LIMIT]: '65336',
+  } as NodeJS.ProcessEnv);
+}
+
+const serve = (settings: Settings) => run('serve', settings);
+
+async function work(settings: Settings) {
+  if (!settings.databaseUrl)
+    throw new Error('gateway worker needs DATABASE_URL: on the embedded store the gateway does the work itself.');
+  return run('worker', settings);
+}
+
+async function run(command: 'serve' | 'worker', settings: Settings) {
+  if (settings.processes > 1 && settings.processNumber === null) return supervise(command, settings);
+  // Loaded here, because a process that only watches over others does without its memory.
+  const { start } = await import('./start.ts');
+  const gateway = await start(settings, { logWorker, listen: command === 'serve' });
+  const text =
+    command === 'serve' ? greeting(settings, gateway) : `Gateway ${version} does background work (PostgreSQL)`;
+  if (settings.processNumber === null) console.log(text);
+  else process.send?.({ kind: 'ready', greeting: text } satisfies ReadyMessage);
+  stopWhenTold(settings, gateway);
+}
+
+function stopWhenTold(settings: Settings, gateway: Gateway) {
+  const isAlone = settings.processNumber === null;
   let isStopping = false;
-  const stop = async (signal: string) => {
+  const stop = async (why: string) => {
     if (isStopping) return;
     isStopping = true;
-    console.log(`${signal}: finishing open requests (at most ${settings.shutdownSeconds} s) …`);
+    if (isAlone) console.log(finishing(why, settings));
     const { cut } = await gateway.stop();
-    console.log(cut === 0 ? 'Stopped.' : `Stopped; ${cut} requests were still open and were cut.`);
+    if (cut > 0) console.log(`Stopped; ${cut} requests were still open and were cut.`);
+    else if (isAlone) console.log('Stopped.');
     process.exit(0);
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+  // Nobody would stop this process or start it again, and its port would stay taken.
+  if (!isAlone) process.on('disconnect', () => stop('the supervising process ended'));
 }
 
-function greet(settings: Settings, { server, adminKey }: Gateway) {
-  const store = settings.databaseUrl ? 'PostgreSQL' : `embedded store in ${settings.dataDir}`;
+const finishing = (why: string, { shutdownSeconds }: Settings) =>
+  `${why}: finishing open requests (at most ${shutdownSeconds} s) …`;
+
+/** Starts the processes that share the port, and stands in for them towards whoever started us. */
+async function supervise(command: 'serve' | 'worker', settings: Settings) {
+  const port = command === 'serve' ? await tryAddress(settings.host, settings.port) : settings.port;
+  const processes = new Processes({
+    count: settings.processes,
+    command: [...ownCommand(), command],
+    environment: (number) => ({ ...process.env, PORT: String(port), GATEWAY_PROCESS_NUMBER: String(number) }),
+    stopWithinMs: settings.shutdownSeconds * 1_000 + STOP_MARGIN_MS,
+    warn: (line) => console.error(line),
+  });
+  let stopping: Promise<void> | null = null;
+  const stop = async (signal: string) => {
+    console.log(finishing(signal, settings));
+    const { killed } = await processes.stop();
+    console.log(killed === 0 ? 'Stopped.' : `Stopped; ${killed} processes did not end by themselves and were killed.`);
+    process.exit(killed === 0 ? 0 : 1);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      stopping ??= stop(signal);
+    });
+  try {
+    console.log(await processes.start());
+  } catch {
+    // It has said why itself.
+    if (stopping) return stopping;
+    await processes.stop();
+    process.exit(1);
+  }
+}
+
+function greeting(settings: Settings, { server, adminKey }: Gateway): string {
+  const processes = settings.processes > 1 ? `, ${settings.processes} processes` : '';
+  const store = settings.databaseUrl ? `PostgreSQL${processes}` : `embedded store in ${settings.dataDir}`;
   const lines = [`Gateway ${version} on ${server.url} (${store})`];
   for (const name of unknownVariables(process.env)) lines.push(`Warning: ${name} is not a setting of this version.`);
-  if (settings.redisUrl) lines.push('Note: REDIS_URL is set; this version does not use Redis yet.');
   if (adminKey?.isNew)
     lines.push('', `Admin key, shown this once and kept in ${settings.dataDir}: ${adminKey.key.reveal()}`);
   if (adminKey) {
@@ -59,27 +131,39 @@ function greet(settings: Settings, { server, adminKey }: Gateway) {
     );
   }
   lines.push(`The API is described at ${server.url}/docs`);
-  console.log(lines.join('\n'));
+  return lines.join('\n');
 }
+
+const commands: Readonly<Record<string, (settings: Settings) => Promise<void>>> = {
+  serve,
+  worker: work,
+  doctor,
+  migrate: migrateOnly,
+};
+
+/** Commands that read what follows them. Loaded when they are called: a gateway does without their memory. */
+const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: string[]) => Promise<void>>> = {
+  apply: async (settings, rest) => (await import('./cli/apply.ts')).apply(settings, rest),
+  import: async (settings, rest) => (await import('./cli/import.ts')).importFrom(settings, rest),
+};
 
 async function main(): Promise<void> {
   const [command = 'serve', ...rest] = process.argv.slice(2);
   if (['help', '--help', '-h'].includes(command)) return void console.log(USAGE);
   if (['version', '--version', '-v'].includes(command)) return void console.log(version);
-  const commands: Record<string, (settings: Settings) => Promise<void>> = { serve, doctor, migrate: migrateOnly };
-  const run = commands[command];
-  if (!run || rest.length > 0) {
+  const run = commandsWithArguments[command] ?? (rest.length === 0 ? commands[command] : undefined);
+  if (!run) {
     console.error(`gateway: "${[command, ...rest].join(' ')}" is not a command.\n\n${USAGE}`);
     process.exit(2);
   }
-  if (command === 'serve') restartWithRequestLimit();
+  if (command === 'serve' || command === 'worker') restartWithRequestLimit();
   // Databases, logs and spools hold what people said: nobody else on this machine may read them.
   process.umask(0o077);
-  await run(readSettings(process.env));
+  await run(readSettings(process.env), rest);
 }
 
 main().catch((error: unknown) => {
   const isExpected = error instanceof SettingsError || error instanceof Error;
   console.error(`gateway: ${isExpected ? (error as Error).message : String(error)}`);
-  process.exit(1);
+  process.exit(error instanceof UsageError ? 2 : 1);
 });

@@ -1,11 +1,14 @@
 import { apiKeyRoutes } from './admin/api-keys.ts';
+import { configRoutes } from './admin/configs.ts';
 import { organisationRoutes } from './admin/organisation.ts';
+import { policyRoutes } from './admin/policies.ts';
 import { providerRoutes } from './admin/providers.ts';
 import { serviceRoutes } from './admin/service.ts';
 import { virtualKeyRoutes } from './admin/virtual-keys.ts';
 import { workspaceRoutes } from './admin/workspaces.ts';
 import type { Parts } from './app.ts';
 import type { Route } from './http/route.ts';
+import { inferenceRoutes } from './inference/routes.ts';
 import { passthroughRoutes } from './passthrough/routes.ts';
 import { telemetryRoutes } from './telemetry/routes.ts';
 
@@ -17,6 +20,9 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...workspaceRoutes(parts.workspaces), // POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace
   ...apiKeyRoutes(parts.apiKeys), //       POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate
   ...virtualKeyRoutes(parts.virtualKeys), // POST GET /v1/virtual-keys, GET PUT DELETE …/:slug
+  ...policyRoutes(parts.policies), //      POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
+  ...configRoutes(parts.configs), //       POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   ...providerRoutes(), //                  GET /v1/providers
+  ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*
 ];

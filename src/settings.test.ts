@@ -23,6 +23,7 @@ test('an empty environment is a whole one', () => {
     redisUrl: null,
     jwtPrivateKey: null,
     trustedCustomHosts: [],
+    answerCache: 'memory',
     logBodies: true,
     shutdownSeconds: 30,
   });
@@ -150,4 +151,74 @@ test('variables that start like ours and are none of ours are found', () => {
   expect(unknownVariables({ GATEWAY_ADMIN_KEY: 'x', GATEWAY_ADMIN_KEYS: 'x', OTHER: 'x' })).toEqual([
     'GATEWAY_ADMIN_KEYS',
   ]);
+});
+
+test('header aliases are a list of lower-case prefixes that end in a dash', () => {
+  const aliases = (value: string) => readSettings({ GATEWAY_HEADER_ALIASES: value }).headerAliases;
+
+  expect(aliases(' x-portkey-, helicone-,x-portkey- ')).toEqual(['x-portkey-', 'helicone-']);
+  for (const wrong of ['x-portkey', 'X-Portkey-', '-', 'x--y-', 'x portkey-'])
+    expect(() => aliases(wrong)).toThrow('GATEWAY_HEADER_ALIASES holds');
+});
+
+test('a header alias may not swallow the headers of others, nor our own', () => {
+  const set = (value: string) => () => readSettings({ GATEWAY_HEADER_ALIASES: value });
+
+  expect(set('x-')).toThrow('would swallow x-api-key');
+  expect(set('content-')).toThrow('would swallow content-type');
+  expect(set('x-gateway-')).toThrow('which is our own');
+  expect(set('x-gateway-api-')).toThrow('which is our own');
+});
+
+test('several processes need PostgreSQL, and a process number needs to be one of them', () => {
+  const database = { DATABASE_URL: 'postgres://user@host/name', GATEWAY_ENCRYPTION_KEY: encryptionKey };
+  const read = (environment: Record<string, string>) => readSettings({ ...database, ...environment });
+
+  expect(readSettings({})).toMatchObject({ processes: 1, processNumber: null });
+  expect(readSettings({ GATEWAY_PROCESSES: '1' }).processes).toBe(1);
+  expect(read({ GATEWAY_PROCESSES: 'Auto' }).processes).toBeGreaterThanOrEqual(1);
+  expect(read({ GATEWAY_PROCESSES: '4', GATEWAY_PROCESS_NUMBER: '3' })).toMatchObject({
+    processes: 4,
+    processNumber: 3,
+  });
+  expect(() => readSettings({ GATEWAY_PROCESSES: '2' })).toThrow('while DATABASE_URL is missing');
+  for (const wrong of ['0', '-1', '1.5', 'many', '257'])
+    expect(() => read({ GATEWAY_PROCESSES: wrong })).toThrow(`GATEWAY_PROCESSES is "${wrong}"`);
+  expect(() => read({ GATEWAY_PROCESSES: '2', GATEWAY_PROCESS_NUMBER: '2' })).toThrow('GATEWAY_PROCESS_NUMBER is "2"');
+});
+
+test('object storage is an s3 address with a pair of keys', () => {
+  const keys = { GATEWAY_BLOB_ACCESS_KEY_ID: 'AKID', GATEWAY_BLOB_SECRET_ACCESS_KEY: 'hunter2' };
+  const at = (url: string) => readSettings({ ...keys, GATEWAY_BLOB_URL: url }).blobs;
+
+  expect(readSettings({}).blobs).toBeNull();
+  expect(at('s3://files')).toMatchObject({
+    endpoint: 'https://s3.us-east-1.amazonaws.com',
+    region: 'us-east-1',
+    bucket: 'files',
+    prefix: '',
+  });
+  expect(at('s3://files/a/b/?endpoint=http://10.0.0.5:9000&region=eu-west-1')).toMatchObject({
+    endpoint: 'http://10.0.0.5:9000',
+    region: 'eu-west-1',
+    prefix: 'a/b',
+  });
+  expect(JSON.stringify(at('s3://files'))).not.toContain('hunter2');
+  for (const wrong of [
+    'https://files',
+    's3://',
+    's3://Files',
+    's3://user:hunter2@files',
+    's3://files/../x y',
+    's3://files/a//b',
+    's3://files?region=EU',
+    's3://files?endpoint=https://host/path',
+    's3://files?endpoint=ftp://host',
+    's3://files?color=red',
+  ]) {
+    expect(() => at(wrong)).toThrow(/^GATEWAY_BLOB_URL (is|has|holds|names) .*give one such as s3:/);
+    expect(() => at(wrong)).not.toThrow('hunter2');
+  }
+  expect(() => readSettings({ GATEWAY_BLOB_URL: 's3://files' })).toThrow('GATEWAY_BLOB_ACCESS_KEY_ID is missing');
+  expect(() => readSettings(keys)).toThrow('is set without GATEWAY_BLOB_URL');
 });

@@ -1,7 +1,10 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { Secret } from './core/secret.ts';
+import type { S3Place } from './files/s3.ts';
+import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
 import type { Timeouts } from './http/upstream.ts';
 
 /** A variable whose value cannot be used: one sentence with its name, the fault and the right form. */
@@ -13,6 +16,10 @@ export class SettingsError extends Error {
 export interface Settings {
   readonly host: string;
   readonly port: number;
+  /** How many processes share the port. */
+  readonly processes: number;
+  /** Which of them this one is, from 0; null: it is not one of several. */
+  readonly processNumber: number | null;
   readonly dataDir: string;
   /** Null: one is generated at the first start and kept in the data dir. */
   readonly adminKey: Secret | null;
@@ -21,15 +28,23 @@ export interface Settings {
   readonly publicUrl: string;
   readonly databaseUrl: Secret | null;
   readonly redisUrl: Secret | null;
+  /** Null: blobs lie in PostgreSQL when there is one, else in the data dir. */
+  readonly blobs: S3Place | null;
   /** PEM, checked to be RSA of at least 2048 bits. */
   readonly jwtPrivateKey: Secret | null;
   readonly trustedCustomHosts: readonly string[];
+  /** Prefixes of request headers that are understood like `x-gateway-`. */
+  readonly headerAliases: readonly string[];
+  /** Where answers are kept for configs with a cache. */
+  readonly answerCache: 'memory' | 'disk' | 'redis';
   readonly logBodies: boolean;
   readonly logBodyBytes: number;
   readonly logRetentionDays: number;
   readonly maxBodyBytes: number;
   readonly shutdownSeconds: number;
   readonly timeouts: Timeouts;
+  /** The operator's own prices. Null: the built-in list alone. */
+  readonly pricesFile: string | null;
   /** Every variable that could be a provider's key; the registry decides which are. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -40,18 +55,26 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const variables = {
   HOST: 'listen address',
   PORT: 'listen port',
+  GATEWAY_PROCESSES: 'processes that share the port',
+  GATEWAY_PROCESS_NUMBER: 'which of them this one is; set by the gateway itself',
   GATEWAY_DATA_DIR: 'embedded database, files, generated secrets',
   GATEWAY_ADMIN_KEY: 'bootstrap key with every scope',
   GATEWAY_ENCRYPTION_KEY: 'master secret for stored credentials',
   GATEWAY_PUBLIC_URL: 'public address',
   DATABASE_URL: 'PostgreSQL',
   REDIS_URL: 'Redis',
+  GATEWAY_BLOB_URL: 'S3-compatible storage for files',
+  GATEWAY_BLOB_ACCESS_KEY_ID: 'its access key',
+  GATEWAY_BLOB_SECRET_ACCESS_KEY: 'its secret',
   JWT_PRIVATE_KEY: 'signs identity tokens',
   JWT_PRIVATE_KEY_FILE: 'file that holds JWT_PRIVATE_KEY',
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
+  GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
+  GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
   GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries are deleted',
+  GATEWAY_PRICES_FILE: 'prices of models',
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
   GATEWAY_SHUTDOWN_SECONDS: 'how long open requests may finish after SIGTERM',
   GATEWAY_CONNECT_TIMEOUT_MS: 'limit for reaching a provider',
@@ -93,6 +116,7 @@ export function readSettings(env: Environment): Settings {
     'postgres://user:password@host:5432/name',
   );
   const redisUrl = urlOf(get('REDIS_URL'), 'REDIS_URL', ['redis:', 'rediss:'], 'redis://host:6379');
+  const processes = processesOf(get('GATEWAY_PROCESSES'), databaseUrl !== undefined);
   const encryptionKey = encryptionKeyOf(get('GATEWAY_ENCRYPTION_KEY'));
   if (databaseUrl && !encryptionKey) {
     refuse(
@@ -107,17 +131,19 @@ export function readSettings(env: Environment): Settings {
   return Object.freeze({
     host,
     port,
+    processes,
+    processNumber: get('GATEWAY_PROCESS_NUMBER') ? wholeNumber('GATEWAY_PROCESS_NUMBER', 0, 0, processes - 1) : null,
     dataDir: resolve(get('GATEWAY_DATA_DIR') ?? '.gateway'),
     adminKey: adminKeyOf(get('GATEWAY_ADMIN_KEY')),
     encryptionKey,
     publicUrl: publicUrl.replace(/\/+$/, ''),
     databaseUrl: databaseUrl ? new Secret(databaseUrl) : null,
     redisUrl: redisUrl ? new Secret(redisUrl) : null,
+    blobs: blobsOf(get),
     jwtPrivateKey: jwtPrivateKeyOf(get('JWT_PRIVATE_KEY'), get('JWT_PRIVATE_KEY_FILE')),
-    trustedCustomHosts: (get('TRUSTED_CUSTOM_HOSTS') ?? '')
-      .split(',')
-      .map((entry) => entry.trim())
-      .filter(Boolean),
+    trustedCustomHosts: listOf(get('TRUSTED_CUSTOM_HOSTS')),
+    headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
+    answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
     logRetentionDays: wholeNumber('GATEWAY_LOG_RETENTION_DAYS', 30, 1, 3_650),
@@ -129,8 +155,88 @@ export function readSettings(env: Environment): Settings {
       idleMs: wholeNumber('GATEWAY_IDLE_TIMEOUT_MS', 300_000, 0, 86_400_000),
       totalMs: wholeNumber('GATEWAY_TOTAL_TIMEOUT_MS', 0, 0, 86_400_000),
     },
+    pricesFile: pathOf(get('GATEWAY_PRICES_FILE')),
     environment: env,
   });
+}
+
+const listOf = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean);
+
+/** Headers that mean something else than another gateway's wishes. */
+const OTHER_HEADERS = [
+  'accept-encoding',
+  'anthropic-version',
+  'content-type',
+  'if-match',
+  'openai-organization',
+  'proxy-authorization',
+  'transfer-encoding',
+  'x-api-key',
+  'x-forwarded-for',
+  'x-goog-api-key',
+  'x-real-ip',
+  'x-request-id',
+  'x-stainless-lang',
+];
+
+function headerAliasesOf(value: string | undefined): string[] {
+  const aliases = [...new Set(listOf(value))];
+  for (const alias of aliases) {
+    const form = 'give a comma list of lower-case prefixes that end in a dash, such as x-portkey-';
+    if (!/^[a-z0-9]+(?:-[a-z0-9]+)*-$/.test(alias)) refuse('GATEWAY_HEADER_ALIASES', `holds "${alias}"`, form);
+    const taken = OTHER_HEADERS.find((name) => name.startsWith(alias));
+    if (taken !== undefined) refuse('GATEWAY_HEADER_ALIASES', `holds "${alias}", which would swallow ${taken}`, form);
+    if (alias.startsWith('x-gateway-')) refuse('GATEWAY_HEADER_ALIASES', `holds "${alias}", which is our own`, form);
+  }
+  return aliases;
+}
+
+const MOST_PROCESSES = 256;
+
+function processesOf(value: string | undefined, hasDatabase: boolean): number {
+  if (value === undefined) return 1;
+  const number = value.toLowerCase() === 'auto' ? availableParallelism() : Number(/^\d+$/.test(value) ? value : 'none');
+  if (!(number >= 1 && number <= MOST_PROCESSES))
+    refuse('GATEWAY_PROCESSES', `is "${value}"`, `give a whole number from 1 to ${MOST_PROCESSES}, or auto`);
+  if (number > 1 && !hasDatabase)
+    refuse(
+      'GATEWAY_PROCESSES',
+      `is "${value}" while DATABASE_URL is missing`,
+      'several processes share PostgreSQL: set DATABASE_URL, or leave GATEWAY_PROCESSES out',
+    );
+  return number;
+}
+
+function blobsOf(get: (name: keyof typeof variables) => string | undefined): S3Place | null {
+  const url = get('GATEWAY_BLOB_URL');
+  const accessKeyId = get('GATEWAY_BLOB_ACCESS_KEY_ID');
+  const secretAccessKey = get('GATEWAY_BLOB_SECRET_ACCESS_KEY');
+  if (!url) {
+    const name = accessKeyId ? 'GATEWAY_BLOB_ACCESS_KEY_ID' : 'GATEWAY_BLOB_SECRET_ACCESS_KEY';
+    if (accessKeyId || secretAccessKey)
+      refuse(name, 'is set without GATEWAY_BLOB_URL', `give one such as ${S3_URL_FORM}`);
+    return null;
+  }
+  const place = readS3Url(url);
+  if (typeof place === 'string') return refuse('GATEWAY_BLOB_URL', place, `give one such as ${S3_URL_FORM}`);
+  if (!accessKeyId) return refuse('GATEWAY_BLOB_ACCESS_KEY_ID', 'is missing', 'GATEWAY_BLOB_URL needs a pair of keys');
+  if (!secretAccessKey)
+    return refuse('GATEWAY_BLOB_SECRET_ACCESS_KEY', 'is missing', 'GATEWAY_BLOB_URL needs a pair of keys');
+  return { ...place, accessKeyId, secretAccessKey: new Secret(secretAccessKey) };
+}
+
+const pathOf = (value: string | undefined): string | null => (value === undefined ? null : resolve(value));
+
+function answerCacheOf(value: string | undefined, redisUrl: string | undefined): Settings['answerCache'] {
+  if (value === undefined) return redisUrl ? 'redis' : 'memory';
+  if (value !== 'memory' && value !== 'disk' && value !== 'redis')
+    return refuse('GATEWAY_ANSWER_CACHE', `is "${value}"`, 'give memory, disk or redis');
+  if (value === 'redis' && !redisUrl) refuse('GATEWAY_ANSWER_CACHE', 'is redis while REDIS_URL is absent', 'give both');
+  return value;
 }
 
 function adminKeyOf(value: string | undefined): Secret | null {

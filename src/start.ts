@@ -4,16 +4,23 @@ import { createApp } from './app.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
 import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } from './cli/data-dir.ts';
 import { GatewayError } from './core/errors.ts';
+import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
+import { builtInPrices } from './core/prices.ts';
 import { createSealer } from './crypto/seal.ts';
 import { createEgressPolicy } from './http/egress.ts';
 import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
-import { listen, type Server, tryAddress } from './http/server.ts';
+import { listen, type Server, silent, tryAddress } from './http/server.ts';
 import { createUpstream } from './http/upstream.ts';
 import type { Settings } from './settings.ts';
+import { openState } from './state.ts';
+import { createChanges } from './storage/changes.ts';
 import { openStore } from './storage/store.ts';
+import { watchStore } from './storage/watch-store.ts';
 import { openLogPort } from './telemetry/log-port.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import type { LogOutcome } from './telemetry/log-writer.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { openPricesFile } from './telemetry/prices-file.ts';
 import { createRequestLog } from './telemetry/request-log.ts';
 import { version } from './version.ts';
 
@@ -25,13 +32,28 @@ export interface Gateway {
   stop(): Promise<{ cut: number }>;
 }
 
+export interface StartOptions {
+  readonly logWorker: URL | string;
+  /** False: background work only, and the server is a silent one. */
+  readonly listen?: boolean;
+}
+
 /** Settings → data dir → store → app → listen. */
-export async function start(settings: Settings, { logWorker }: { logWorker: URL | string }): Promise<Gateway> {
+export async function start(
+  settings: Settings,
+  { logWorker, listen: isListening = true }: StartOptions,
+): Promise<Gateway> {
+  const health = createHealth({ now: Date.now });
   // Whatever may refuse comes first: a key that is made by a start that fails would never be shown.
   const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
+  const prices = settings.pricesFile
+    ? await openPricesFile({ path: settings.pricesFile, onProblem: reportPrices(health) })
+    : null;
   openDataDir(settings.dataDir);
   const lock = settings.databaseUrl ? null : lockDataDir(settings.dataDir);
-  await tryAddress(settings.host, settings.port);
+  // Processes that share a port were started by one that has tried it.
+  const isOneOfSeveral = settings.processNumber !== null;
+  if (isListening && !isOneOfSeveral) await tryAddress(settings.host, settings.port);
   const sealer = createSealer(encryptionKeyIn(settings.dataDir, settings.encryptionKey));
   const databaseUrl = settings.databaseUrl?.reveal() ?? null;
   const store = await openStore({ databaseUrl, dataDir: settings.dataDir });
@@ -43,6 +65,11 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
   });
 
   const metrics = createMetrics({ version, startedAt: Date.now() });
+  metrics.gauges('gateway_degraded', '1 while a part is worse than it should be.', 'part', () => {
+    const degraded = new Set(health.snapshot().map(({ part }) => part));
+    return HEALTH_PARTS.map((part) => [part, degraded.has(part) ? 1 : 0] as const);
+  });
+  const changes = createChanges({ store, databaseUrl, health });
   const log = createRequestLog({
     worker: openLogPort({
       workerUrl: logWorker,
@@ -51,46 +78,80 @@ export async function start(settings: Settings, { logWorker }: { logWorker: URL 
         : { engine: 'sqlite', file: join(settings.dataDir, 'logs.db') },
       dataDir: settings.dataDir,
       retentionDays: settings.logRetentionDays,
-      onOutcome: ({ written = 0, spooled = 0, dropped = 0, bodiesDropped = 0 }) => {
-        metrics.logged('written', written);
-        metrics.logged('spooled', spooled);
-        metrics.logged('dropped', dropped);
-        metrics.bodiesDropped(bodiesDropped);
-      },
+      onOutcome: (outcome) => reportLog(outcome, metrics, health),
     }),
     metrics,
+    prices: prices ?? builtInPrices,
     now: () => performance.now(),
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
+  const state = await openState(settings, { store, changes, health });
   const { answer, routes } = createApp({
     settings,
     store,
+    changes,
+    health,
     sealer,
     egress,
     upstream: createUpstream({ egress }),
     simulate,
     log,
     metrics,
+    limiter: state.limiter,
+    prices: prices ?? builtInPrices,
+    answers: state.answers,
     organisationId,
   });
-  const server = listen({
-    host: settings.host,
-    port: settings.port,
-    answer,
-    refuse: () => replyWithError(new GatewayError('shutting_down', [], { connection: 'close' })),
-  });
+  await changes.start();
+  const watch = watchStore({ store, health });
+  const server = isListening
+    ? listen({
+        host: settings.host,
+        port: settings.port,
+        isShared: isOneOfSeveral,
+        answer,
+        refuse: () => replyWithError(new GatewayError('shutting_down', [], { connection: 'close' })),
+      })
+    : silent;
   return {
     server,
     routes,
     adminKey,
     stop: async () => {
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
+      watch.stop();
+      await log.flush();
+      await state.close();
+      await changes.close();
       await log.close();
       await store.close();
+      prices?.close();
       lock?.release();
       return outcome;
     },
   };
+}
+
+const reportPrices = (health: Health) => (problem: string | null) => {
+  if (problem === null) health.well('prices');
+  else health.degraded('prices', 'The file of prices cannot be used: the prices before its last change stay.');
+  process.stderr.write(
+    problem === null
+      ? 'GATEWAY_PRICES_FILE is in force again.\n'
+      : `GATEWAY_PRICES_FILE: ${problem}; the prices before it stay.\n`,
+  );
+};
+
+function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Health) {
+  const { written = 0, spooled = 0, dropped = 0, bodiesDropped = 0 } = outcome;
+  metrics.logged('written', written);
+  metrics.logged('spooled', spooled);
+  metrics.logged('dropped', dropped);
+  metrics.bodiesDropped(bodiesDropped);
+  if (dropped > 0)
+    health.degraded('log', 'Entries of the request log are being lost: neither store nor disk takes them.');
+  else if (spooled > 0) health.degraded('log', 'Entries of the request log wait on disk until the store takes them.');
+  else if (written > 0) health.well('log');
 }
 
 let simulator: Promise<Simulator> | null = null;

@@ -64,6 +64,26 @@ export type SentHeaders = Readonly<Record<string, string>>;
 /** Lines of the same name are joined, as HTTP allows; only `set-cookie`, which cannot be, is an array. */
 export const sentHeaders = (headers: Headers): SentHeaders => headers.toJSON() as SentHeaders;
 
+/**
+ * Reads headers of another gateway as ours: with the alias `x-portkey-`, `x-portkey-virtual-key` is understood as
+ * `x-gateway-virtual-key`. Ours wins where both are sent, then the alias that stands first. An aliased header is gone
+ * after this and so reaches no provider.
+ */
+export function sentHeadersWithAliases(aliases: readonly string[]): (headers: Headers) => SentHeaders {
+  return (headers) => {
+    const sent = sentHeaders(headers) as Record<string, string>;
+    for (const alias of aliases) {
+      for (const name of Object.keys(sent)) {
+        if (!name.startsWith(alias)) continue;
+        const own = `x-gateway-${name.slice(alias.length)}`;
+        if (!sent[own]) sent[own] = sent[name]!;
+        delete sent[name];
+      }
+    }
+    return sent;
+  };
+}
+
 /** The client's end-to-end headers, as far as they are meant for a provider. */
 export function forwardedHeaders(sent: SentHeaders): Headers {
   const dropped = namedInConnection(sent.connection);

@@ -55,7 +55,7 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole
   refuseNul(value, whole);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const [issue, ...more] = result.error.issues;
+  const [issue, ...more] = result.error.issues.flatMap(closest);
   const others = more.slice(0, 4).map((each) => `${pathOf(each.path) || whole}: ${each.message}`);
   const also = others.length > 0 ? ` (also ${others.join('; ')})` : '';
   if (issue?.code === 'unrecognized_keys') {
@@ -63,6 +63,17 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole
     return fail('invalid_request', [pathOf(issue.path), name].filter(Boolean).join('.'), `is not known here${also}`);
   }
   return fail('invalid_request', pathOf(issue?.path ?? []) || whole, `${issue?.message ?? 'is not valid'}${also}`);
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** Of a value that fits no form of a union, the faults of the one form that it has the type of. */
+function closest(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const isOfOtherType = (issues: Issue[]) => issues.some(({ code, path }) => code === 'invalid_type' && !path.length);
+  const [form, ...others] = issue.errors.filter((issues) => !isOfOtherType(issues));
+  if (!form || others.length > 0) return [issue];
+  return form.flatMap(closest).map((each) => ({ ...each, path: [...issue.path, ...each.path] }));
 }
 
 /** PostgreSQL stores no text with U+0000; refusing it here keeps both stores alike. */

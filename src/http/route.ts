@@ -43,6 +43,8 @@ export interface Route {
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
   readonly response?: z.ZodType;
+  /** Other methods of this path, and its neighbours, go to the provider: the path is a provider's, too. */
+  readonly isProviders?: boolean;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
   // biome-ignore lint/suspicious/noExplicitAny: the table holds routes of every query and body type
   readonly handle: (call: Call<any, any>) => unknown;

@@ -24,7 +24,7 @@ export function createRouter(routes: readonly Route[]) {
   const claimedAreas = new Set<string>(RESERVED_AREAS);
   for (const route of routes) {
     byMethod.add(route.method, route.path, route);
-    if (route.path.endsWith('*')) continue;
+    if (route.path.endsWith('*') || route.isProviders) continue;
     claimed.add(EVERY_METHOD, route.path, route);
     claimedAreas.add(areaOf(route.path));
   }
@@ -53,7 +53,7 @@ export function createRouter(routes: readonly Route[]) {
 }
 
 /** Areas that belong to the gateway although nothing answers there yet. */
-const RESERVED_AREAS = ['configs', 'guardrails', 'policies', 'mcp-servers', 'audit-logs', 'analytics', 'feedback'].map(
+const RESERVED_AREAS = ['guardrails', 'mcp-servers', 'audit-logs', 'analytics', 'feedback'].map(
   (area) => `/v1/${area}`,
 );
 

@@ -11,6 +11,8 @@ export interface Server {
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
+  /** Whether other processes of ours listen on the same port; the kernel then deals connections out among them. */
+  readonly isShared?: boolean;
   readonly answer: (request: Request, clientAddress: string) => Promise<Response>;
   /** What a client gets that still asks while the process stops. */
   readonly refuse: () => Response;
@@ -31,18 +33,24 @@ function naming<Result>(host: string, port: number, open: () => Result): Result 
   }
 }
 
-/** Throws when the address could not be listened on at this moment. */
-export async function tryAddress(host: string, port: number): Promise<void> {
+/** Throws when the address could not be listened on at this moment. Answers the port: for 0, one that is free. */
+export async function tryAddress(host: string, port: number): Promise<number> {
   const server = naming(host, port, () => Bun.serve({ hostname: host, port, fetch: () => new Response() }));
+  const { port: given = port } = server;
   await server.stop(true);
+  return given;
 }
 
-export function listen({ host, port, answer, refuse }: ListenOptions): Server {
+/** What stands in the place of a server where nobody listens. */
+export const silent: Server = { port: 0, url: '', stop: async () => ({ cut: 0 }) };
+
+export function listen({ host, port, isShared = false, answer, refuse }: ListenOptions): Server {
   let isStopping = false;
   const server = naming(host, port, () =>
     Bun.serve({
       hostname: host,
       port,
+      reusePort: isShared,
       idleTimeout: IDLE_SECONDS,
       // Otherwise an unforeseen failure would show a page with our source in it.
       development: false,

@@ -7,6 +7,18 @@ export interface Schema {
   api_key_secrets: ApiKeySecretRow;
   virtual_keys: VirtualKeyRow;
   facts: FactRow;
+  work: WorkRow;
+  configs: ConfigRow;
+  config_versions: ConfigVersionRow;
+  managed: ManagedRow;
+  versions: VersionRow;
+  blobs: BlobRow;
+  blob_chunks: BlobChunkRow;
+  usage_ledger: UsageLedgerRow;
+  limit_counters: LimitCounterRow;
+  limit_holds: LimitHoldRow;
+  policies: PolicyRow;
+  policy_entities: PolicyEntityRow;
 }
 
 export interface OrganisationRow {
@@ -23,6 +35,9 @@ export interface WorkspaceRow {
   description: string | null;
   /** JSON. */
   defaults: string;
+  /** JSON as it was given. */
+  rate_limits: string | null;
+  usage_limits: string | null;
   created_at: number;
   updated_at: number;
 }
@@ -55,6 +70,9 @@ export interface ApiKeyRow {
   /** `bootstrap`: the key of GATEWAY_ADMIN_KEY. `api`: made by a route. */
   origin: 'bootstrap' | 'api';
   expires_at: number | null;
+  /** JSON as it was given. */
+  rate_limits: string | null;
+  usage_limits: string | null;
   created_at: number;
   updated_at: number;
 }
@@ -81,12 +99,162 @@ export interface VirtualKeyRow {
   sealed: string;
   masked: string;
   expires_at: number | null;
+  /** JSON as it was given. */
+  rate_limits: string | null;
+  usage_limits: string | null;
   created_at: number;
   updated_at: number;
+}
+
+export interface ConfigRow {
+  id: string;
+  organisation_id: string;
+  workspace_id: string;
+  slug: string;
+  name: string;
+  status: string;
+  /** The version that is in force. */
+  version_id: string;
+  owner_id: string;
+  updated_by: string;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface ConfigVersionRow {
+  id: string;
+  config_id: string;
+  /** Sealed JSON of the config object, which may hold provider keys. */
+  sealed: string;
+  created_by: string;
+  created_at: number;
 }
 
 /** Single facts about the installation, such as proof of the encryption key. */
 export interface FactRow {
   name: string;
   value: string;
+}
+
+/** Something to be done that outlives the process it was asked of. All times are the database's own. */
+export interface WorkRow {
+  id: string;
+  kind: string;
+  /** Between whom the kind's slots are shared: a workspace. */
+  tenant: string;
+  /** The object this is done for; several rows may have the same. */
+  ref: string;
+  /** JSON. */
+  payload: string | null;
+  /** Not before. */
+  run_at: number;
+  /** The node that does it now. */
+  owner: string | null;
+  lease_until: number;
+  /** Grows with every claim: a former owner is recognised by an older one. */
+  fence: number;
+  /** How often it was begun since it last got on. */
+  attempts: number;
+  cancelled_at: number | null;
+  last_error: string | null;
+  created_at: number;
+}
+
+/** How often a kind of thing has changed, so that nodes notice what others did. */
+export interface VersionRow {
+  topic: string;
+  version: number;
+}
+
+/** One upload of a blob, when blobs are kept in the database. Several may exist for an id, at most one of them whole. */
+export interface BlobRow {
+  upload: string;
+  id: string;
+  /** Null until the upload is whole. */
+  size: number | null;
+  created_at: number;
+}
+
+export interface BlobChunkRow {
+  upload: string;
+  number: number;
+  bytes: Uint8Array;
+}
+
+/** That a file made an object: only what has such a mark may be deleted when the file no longer names it. */
+export interface ManagedRow {
+  kind: 'workspace' | 'virtual-key' | 'config' | 'api-key' | 'policy';
+  id: string;
+  /** `apply/<name of the file>` or `import/<where from>`. */
+  manager: string;
+  /** What the file calls it. */
+  ref: string;
+  /** Sealed digest of what the file last said, secrets included. */
+  sealed: string;
+  updated_at: number;
+}
+
+/** What one call cost. Counters and budgets are sums of these rows. */
+export interface UsageLedgerRow {
+  id: string;
+  at: number;
+  organisation_id: string;
+  workspace_id: string;
+  api_key_id: string;
+  virtual_key: string | null;
+  provider: string;
+  model: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  /** Billionths of a US dollar; null when unknown. */
+  cost: number | null;
+  state: 'final' | 'estimated' | 'unsent';
+  /** JSON `[[counter, amount, ends_at]]`: what was added to which counter. */
+  charges: string;
+  /** 0 when the hold ended before anybody settled it: a settlement still corrects the row and its counters. */
+  settled: 0 | 1;
+}
+
+export interface LimitCounterRow {
+  counter: string;
+  used: number;
+  held: number;
+  /** Null: never. */
+  ends_at: number | null;
+}
+
+/** What a running call may still take. Only where several nodes share the counters; a single one keeps a journal. */
+export interface LimitHoldRow {
+  id: string;
+  node: string;
+  /** JSON `[[counter, amount, ends_at]]`. */
+  charges: string;
+  /** JSON of the ledger entry that is written if nobody settles. */
+  estimate: string;
+  /** By the database's clock. */
+  expires_at: number;
+}
+
+export interface PolicyRow {
+  id: string;
+  organisation_id: string;
+  /** Null: the whole organisation. */
+  workspace_id: string | null;
+  kind: 'rate' | 'usage';
+  name: string | null;
+  description: string | null;
+  /** JSON: whom it concerns, how they are grouped, and what they may use. */
+  definition: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** A group of callers that a usage policy has counted. */
+export interface PolicyEntityRow {
+  policy_id: string;
+  /** Follows from the policy and `value_key`, so that nodes which meet a group at once agree. */
+  id: string;
+  /** `metadata.team:search,model:gpt-4o`. */
+  value_key: string;
+  created_at: number;
 }

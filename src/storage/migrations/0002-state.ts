@@ -1,18 +1,24 @@
 import type { Migration } from '../migrate.ts';
 import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
+import { createConfigs } from './state/configs.ts';
 import { createLimits } from './state/limits.ts';
+import { createLimitsMode } from './state/limits-mode.ts';
+import { createManaged } from './state/managed.ts';
 import { createPolicies } from './state/policies.ts';
 import { createWork } from './state/work.ts';
 
-/** Work leases, limits with their ledger, policies, blobs, and what nodes tell each other. */
+/** Work leases, limits with their ledger, policies, configs, blobs, and what nodes tell each other. */
 export const state: Migration = {
   name: '0002-state',
   up: async (db, engine) => {
     await createWork(db, engine);
     await createLimits(db, engine);
+    await createLimitsMode(db, engine);
     await createPolicies(db, engine);
+    await createConfigs(db, engine);
     await createBlobs(db, engine);
     await createChanges(db, engine);
+    await createManaged(db, engine);
   },
 };

@@ -1,0 +1,300 @@
+import type { Socket, SocketHandler } from 'bun';
+import { Malformed } from './failure.ts';
+import type { ResponseHead } from './head.ts';
+import { ResponseReader } from './response.ts';
+
+/** How a connection came to its end before the answer did. */
+export interface Break {
+  readonly why: string;
+  /** Not a byte of the request was taken. */
+  readonly isUnsent: boolean;
+  /** The connection had carried other requests and ended without a byte of this one's answer. */
+  readonly looksStale: boolean;
+}
+
+/** Who uses a connection. At most one at a time, and it is told in this order what happens. */
+export interface ConnectionUser {
+  /** From here on requests can be written. */
+  connected(connection: Connection): void;
+  /** The connection was not made. Instead of everything else. */
+  unreachable(why: string): void;
+  /** The server took something of what could not be written at once. */
+  taken(): void;
+  /** Once the head is there, for each piece of the body; after the last one the connection is no longer the user's. */
+  received(head: ResponseHead, piece: Uint8Array | null, isLast: boolean): void;
+  /** Instead of the last piece. */
+  broken(end: Break): void;
+}
+
+/** Where a connection leads, and who takes it when its user no longer needs it. */
+export interface ConnectionOwner {
+  readonly hostname: string;
+  readonly port: number;
+  /** Null: a plain connection. */
+  readonly tls: { readonly serverName?: string } | null;
+  /** Open and without a user; it may serve another one until so many milliseconds have passed. */
+  idle(connection: Connection, keepMs: number): void;
+  /** Its user has left while it is still being made. */
+  unclaimed(connection: Connection): void;
+  /** A connection that was idle or unclaimed has ended. */
+  lost(connection: Connection): void;
+}
+
+export interface SentRequest {
+  readonly method: string;
+  readonly head: string;
+  readonly body: Uint8Array | null;
+  /** The rest of the body follows by `write`, until `finish`. */
+  readonly hasMore: boolean;
+  /** No other request uses this connection. */
+  readonly isLast: boolean;
+}
+
+/** In the form of the TLS extension: the length, then the name. Nothing else is spoken here. */
+const ALPN = Buffer.from('\x08http/1.1', 'latin1');
+
+/** Every write is put together here, which holds a request of 60 KB with its head: one copy, no garbage, one call. */
+const scratch = Buffer.allocUnsafeSlow(128 << 10);
+
+/** Idle providers think for minutes; without these a router on the way forgets the connection, and nobody notices. */
+const PROBE_AFTER_MS = 60_000;
+
+/** A connection to a server: made, written to, read from, and used again if server and user agree that it may be. */
+export class Connection {
+  user: ConnectionUser | null;
+  /** Until when it may wait for another user, on the clock of `performance.now()`. */
+  idleUntil = 0;
+  readonly #owner: ConnectionOwner;
+  readonly #reader = new ResponseReader();
+  #socket: Socket<Connection> | null = null;
+  #isClosed = false;
+  #isPaused = false;
+  /** What the server has not taken yet, in order. */
+  #unsent: Uint8Array[] | null = null;
+  #onDrained: (() => void) | null = null;
+  #requests = 0;
+  #isUnsent = true;
+  #isSending = false;
+  #isLast = false;
+
+  constructor(owner: ConnectionOwner, user: ConnectionUser) {
+    this.#owner = owner;
+    this.user = user;
+    const { hostname, port, tls } = owner;
+    const dialled = Bun.connect<Connection>({
+      hostname,
+      port,
+      data: this,
+      socket: Connection.#handlers,
+      ...(tls && { tls: { ...tls, rejectUnauthorized: true, ALPNProtocols: ALPN } }),
+    });
+    dialled.catch((error: unknown) => this.#end(error));
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== null && !this.#isClosed;
+  }
+
+  /** Begins a request. */
+  send(request: SentRequest): void {
+    this.#reader.expect(request.method);
+    this.#requests++;
+    this.#isUnsent = true;
+    this.#isSending = request.hasMore;
+    this.#isLast = request.isLast;
+    this.write(request.head, request.body);
+  }
+
+  /** Writes bytes between two texts. False: not all of it was taken, and `drained` says when it is. */
+  write(before: string, bytes: Uint8Array | null, after = ''): boolean {
+    let text = before;
+    if (text.length + after.length > scratch.length) {
+      this.#put(Buffer.from(text, 'latin1'));
+      text = '';
+    }
+    const room = scratch.length - text.length - after.length;
+    const isWhole = bytes === null || bytes.byteLength <= room;
+    let size = text === '' ? 0 : scratch.write(text, 0, 'latin1');
+    if (bytes !== null) {
+      scratch.set(isWhole ? bytes : bytes.subarray(0, room), size);
+      size += isWhole ? bytes.byteLength : room;
+    }
+    if (isWhole && after !== '') size += scratch.write(after, size, 'latin1');
+    this.#put(scratch, size);
+    if (!isWhole) {
+      this.#put(bytes.subarray(room));
+      if (after !== '') this.#put(Buffer.from(after, 'latin1'));
+    }
+    return this.#unsent === null;
+  }
+
+  /** Resolves when everything was taken, or never will be. */
+  drained(): Promise<void> {
+    if (this.#unsent === null || this.#isClosed) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onDrained = resolve;
+    });
+  }
+
+  /** The whole request has been written. */
+  finish(): void {
+    this.#isSending = false;
+  }
+
+  pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    if (!this.#isClosed) this.#socket?.resume();
+  }
+
+  /** The user leaves in the middle. One that is still being made cannot be called off and waits for another user. */
+  leave(): void {
+    this.user = null;
+    if (this.#socket !== null) this.destroy();
+    else if (!this.#isClosed) this.#owner.unclaimed(this);
+  }
+
+  /** Ends it at once, whatever is under way. Nobody is told. */
+  destroy(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.user = null;
+    this.#settle();
+    this.#socket?.terminate();
+  }
+
+  #put(bytes: Uint8Array, size = bytes.byteLength) {
+    if (this.#isClosed || size === 0) return;
+    let written = 0;
+    if (this.#unsent === null) {
+      written = this.#socket!.write(bytes, 0, size);
+      if (written < 0) return this.#end(null);
+      if (written > 0) this.#isUnsent = false;
+      if (written === size) return;
+      this.#unsent = [];
+    }
+    // The scratch will be written over before the server takes the rest.
+    this.#unsent.push(bytes === scratch ? Uint8Array.from(bytes.subarray(written, size)) : bytes.subarray(written));
+  }
+
+  #flush() {
+    if (this.#unsent === null || this.#isClosed) return;
+    for (let piece = this.#unsent[0]; piece; piece = this.#unsent[0]) {
+      const written = this.#socket!.write(piece);
+      if (written < 0) return this.#end(null);
+      if (written > 0) this.#isUnsent = false;
+      if (written < piece.byteLength) {
+        this.#unsent[0] = piece.subarray(written);
+        break;
+      }
+      this.#unsent.shift();
+    }
+    if (this.#unsent.length === 0) this.#settle();
+    this.user?.taken();
+  }
+
+  #settle() {
+    this.#unsent = null;
+    this.#onDrained?.();
+    this.#onDrained = null;
+  }
+
+  #opened(socket: Socket<Connection>) {
+    if (this.#isClosed) return void socket.terminate();
+    this.#socket = socket;
+    // The clock of the open exchanges keeps the process alive, an idle connection does not.
+    socket.unref();
+    if (this.#owner.tls === null) this.#ready();
+  }
+
+  #shook(isTrusted: boolean, error: Error | null) {
+    if (this.#isClosed) return;
+    if (isTrusted && this.#socket?.authorized) return this.#ready();
+    this.#end(error ?? new Error('the certificate was not verified'), 'certificate');
+  }
+
+  #ready() {
+    if (this.#isClosed) return;
+    this.#socket?.setKeepAlive(true, PROBE_AFTER_MS);
+    if (this.user) this.user.connected(this);
+    else this.#owner.idle(this, FIRST_USE_MS);
+  }
+
+  #arrived(bytes: Buffer) {
+    const { user } = this;
+    if (user === null || this.#requests === 0) return this.#end(null);
+    const reader = this.#reader;
+    let piece: Uint8Array | null;
+    try {
+      piece = reader.feed(bytes);
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error;
+      this.destroy();
+      user.broken({ why: `its answer is malformed: ${error.message}`, isUnsent: false, looksStale: false });
+      return;
+    }
+    const { head, isComplete } = reader;
+    if (head === null) return;
+    if (isComplete) this.#release(head.keepMs);
+    user.received(head, piece, isComplete);
+  }
+
+  /** The answer is complete. Whoever still sends is not listened to any more. */
+  #release(keepMs: number) {
+    this.user = null;
+    this.resume();
+    const isClean = !this.#isSending && this.#unsent === null && !this.#reader.hasSurplus;
+    if (keepMs > 0 && isClean && !this.#isLast) this.#owner.idle(this, keepMs);
+    else this.destroy();
+  }
+
+  #end(error: unknown, cause: 'certificate' | 'connection' = 'connection') {
+    if (this.#isClosed) return;
+    const { user } = this;
+    const wasUsed = this.#requests > 0;
+    const head = this.#reader.head;
+    // A reset is no end that the server meant.
+    const isProperEnd = wasUsed && error === null && head !== null && this.#reader.endsHere();
+    this.destroy();
+    if (user === null) this.#owner.lost(this);
+    else if (!wasUsed) user.unreachable(whyUnreachable(error, cause));
+    else if (isProperEnd) user.received(head, null, true);
+    else {
+      const looksStale = this.#requests > 1 && this.#reader.isUntouched;
+      user.broken({ why: `the connection ended (${codeOf(error)})`, isUnsent: this.#isUnsent, looksStale });
+    }
+  }
+
+  static readonly #handlers: SocketHandler<Connection> = {
+    open: (socket) => socket.data.#opened(socket),
+    handshake: (socket, isTrusted, error) => socket.data.#shook(isTrusted, error),
+    data: (socket, bytes) => socket.data.#arrived(bytes),
+    drain: (socket) => socket.data.#flush(),
+    close: (socket, error) => socket.data.#end(error ?? null),
+    error: (socket, error) => socket.data.#end(error),
+    connectError: (socket, error) => socket.data.#end(error),
+  };
+}
+
+/** A connection whose first user left before it was made. */
+const FIRST_USE_MS = 4_000;
+
+const codeOf = (error: unknown): string =>
+  error === null || error === undefined
+    ? 'closed by the other side'
+    : String((error as { code?: unknown }).code ?? (error as Error).name ?? 'unknown');
+
+const TLS_REFUSED = /CERT|TLS|SSL|SIGNATURE|UNABLE_TO|SELF_SIGNED/i;
+
+function whyUnreachable(error: unknown, cause: 'certificate' | 'connection'): string {
+  const code = codeOf(error);
+  return cause === 'certificate' || TLS_REFUSED.test(code)
+    ? `its certificate was not accepted (${code})`
+    : 'the connection was refused or could not be opened';
+}

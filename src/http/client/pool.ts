@@ -1,0 +1,139 @@
+import type { Destination } from '../egress.ts';
+import { Connection, type ConnectionOwner, type ConnectionUser } from './connection.ts';
+
+const IDLE_PER_ENDPOINT = 256;
+const IDLE_IN_ALL = 1_024;
+const ENDPOINTS = 1_000;
+/**
+ * A connection that is being made cannot be called off. When so many of them have lost their users, the next user takes
+ * one of those over: a host that swallows packets holds on to a few sockets, not to one per call.
+ */
+const UNCLAIMED_PER_ENDPOINT = 64;
+const SWEEP_MS = 1_000;
+
+/** Connections to many servers, kept for as long as both sides like, the one that was used last first. */
+export class Pool {
+  readonly #endpoints = new Map<string, Endpoint>();
+  #idle = 0;
+  #sweeping: ReturnType<typeof setInterval> | null = null;
+
+  /** Gives the user a connection, at once when there is an idle one and it may be used. */
+  connect(user: ConnectionUser, destination: Destination, { isFresh }: { isFresh: boolean }): Connection {
+    const endpoint = this.#endpointOf(destination);
+    const kept = isFresh ? null : endpoint.take();
+    if (!kept) return endpoint.dial(user);
+    kept.user = user;
+    user.connected(kept);
+    return kept;
+  }
+
+  /** Counts one idle connection more, unless there are enough. */
+  admit(): boolean {
+    if (this.#idle >= IDLE_IN_ALL) return false;
+    this.#idle++;
+    this.#sweeping ??= this.#startSweeping();
+    return true;
+  }
+
+  release(): void {
+    this.#idle--;
+  }
+
+  #startSweeping() {
+    const timer = setInterval(() => {
+      const now = performance.now();
+      for (const endpoint of this.#endpoints.values()) endpoint.sweep(now);
+      if (this.#idle > 0) return;
+      clearInterval(timer);
+      this.#sweeping = null;
+    }, SWEEP_MS);
+    timer.unref();
+    return timer;
+  }
+
+  #endpointOf({ origin, serverName = '' }: Destination): Endpoint {
+    // The name belongs to the key: a connection vouches only for the name whose certificate was checked on it.
+    const key = `${origin} ${serverName}`;
+    let endpoint = this.#endpoints.get(key);
+    if (!endpoint) {
+      endpoint = new Endpoint(this, origin, serverName);
+      if (this.#endpoints.size >= ENDPOINTS)
+        for (const [old, each] of this.#endpoints) if (each.isEmpty) this.#endpoints.delete(old);
+      this.#endpoints.set(key, endpoint);
+    }
+    return endpoint;
+  }
+}
+
+/** One server: the address that is dialled and the name that its certificate carries. */
+class Endpoint implements ConnectionOwner {
+  readonly hostname: string;
+  readonly port: number;
+  readonly tls: { readonly serverName?: string } | null;
+  readonly #pool: Pool;
+  readonly #idle: Connection[] = [];
+  readonly #unclaimed = new Set<Connection>();
+
+  constructor(pool: Pool, origin: string, serverName: string) {
+    const { protocol, hostname, port } = new URL(origin);
+    const isSecure = protocol === 'https:';
+    this.#pool = pool;
+    this.hostname = hostname.replace(/^\[|\]$/g, '');
+    this.port = Number(port) || (isSecure ? 443 : 80);
+    this.tls = isSecure ? (serverName ? { serverName } : {}) : null;
+  }
+
+  get isEmpty(): boolean {
+    return this.#idle.length === 0 && this.#unclaimed.size === 0;
+  }
+
+  take(): Connection | null {
+    for (let kept = this.#idle.pop(); kept; kept = this.#idle.pop()) {
+      this.#pool.release();
+      if (kept.isOpen && kept.idleUntil > performance.now()) return kept;
+      kept.destroy();
+    }
+    return null;
+  }
+
+  dial(user: ConnectionUser): Connection {
+    if (this.#unclaimed.size < UNCLAIMED_PER_ENDPOINT) return new Connection(this, user);
+    const [oldest] = this.#unclaimed;
+    this.#unclaimed.delete(oldest!);
+    oldest!.user = user;
+    return oldest!;
+  }
+
+  /** The user of a connection that is being made has left. */
+  unclaimed(connection: Connection): void {
+    this.#unclaimed.add(connection);
+  }
+
+  idle(connection: Connection, keepMs: number): void {
+    this.#unclaimed.delete(connection);
+    if (this.#idle.length >= IDLE_PER_ENDPOINT || !this.#pool.admit()) {
+      connection.destroy();
+      return;
+    }
+    connection.idleUntil = performance.now() + keepMs;
+    this.#idle.push(connection);
+  }
+
+  lost(connection: Connection): void {
+    this.#unclaimed.delete(connection);
+    const place = this.#idle.indexOf(connection);
+    if (place < 0) return;
+    this.#idle.splice(place, 1);
+    this.#pool.release();
+  }
+
+  sweep(now: number): void {
+    for (let place = this.#idle.length - 1; place >= 0; place--) {
+      const connection = this.#idle[place]!;
+      if (connection.idleUntil > now) continue;
+      this.#idle.splice(place, 1);
+      this.#pool.release();
+      connection.destroy();
+    }
+  }
+}

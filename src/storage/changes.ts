@@ -1,0 +1,175 @@
+import { sql } from 'kysely';
+import type { Health } from '../core/health.ts';
+import { Listener } from './changes-listener.ts';
+import type { Engine } from './migrate.ts';
+import type { Db, Store } from './store.ts';
+
+/** What nodes keep in memory and must forget when another node changes it. */
+export type Topic = 'keys' | 'configs' | 'guardrails' | 'policies';
+
+/**
+ * How nodes that share a store learn of each other's changes: the version of a topic grows in the transaction of the
+ * change, PostgreSQL notifies every listening node when it commits, and each node compares versions now and then, in
+ * case a notification got lost.
+ *
+ *     await changes.transaction('keys', (db) => db.deleteFrom('api_keys').where('id', '=', id).execute());
+ *     changes.subscribe('keys', () => cache.clear());
+ */
+export interface Changes {
+  /** To be called inside the transaction of a change, as its last statement: others that change the topic wait for it. */
+  announce(db: Db, topic: Topic): Promise<void>;
+  /** One transaction that is announced; this node's own subscribers have run when it resolves. */
+  transaction<Result>(topic: Topic, work: (db: Db) => Promise<Result>): Promise<Result>;
+  /** Calls `handler` after each change of the topic, on this node or another. Answers how to end that. */
+  subscribe(topic: Topic, handler: () => void): () => void;
+  /** Sends a short text to every node when the transaction of `db` commits. It may get lost: for waking up, not for facts. */
+  notify(db: Db, channel: string, payload: string): Promise<void>;
+  /** Receives what `notify` sends; null after a time in which texts may have been missed. Answers how to end that. */
+  onNotify(channel: string, handler: (payload: string | null) => void): () => void;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ChangesOptions {
+  readonly store: Store;
+  /** Null: the embedded store, which one process has for itself. */
+  readonly databaseUrl: string | null;
+  readonly health: Health;
+  readonly pollMs?: number;
+}
+
+const CHANNEL = 'gateway_changes';
+const POLL_MS = 2_000;
+const POLLING = 'Changes made on other nodes are noticed by asking every 2 seconds instead of at once.';
+
+class Handlers<Argument> {
+  readonly #sets = new Map<string, Set<(argument: Argument) => void>>();
+
+  add(name: string, handler: (argument: Argument) => void): () => void {
+    const set = this.#sets.get(name) ?? new Set();
+    this.#sets.set(name, set.add(handler));
+    return () => void set.delete(handler);
+  }
+
+  call(name: string, argument: Argument) {
+    for (const handler of this.#sets.get(name) ?? []) handler(argument);
+  }
+
+  get names(): Iterable<string> {
+    return this.#sets.keys();
+  }
+}
+
+export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: ChangesOptions): Changes {
+  const subscribers = new Handlers<void>();
+  const receivers = new Handlers<string | null>();
+  const versions = new Map<string, number>();
+  let comparing: Promise<void> = Promise.resolve();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isClosed = false;
+
+  const learn = (topic: string, version: number) => {
+    if (versions.get(topic) === version) return;
+    versions.set(topic, version);
+    subscribers.call(topic);
+  };
+
+  const listener = databaseUrl
+    ? new Listener({
+        databaseUrl,
+        onNotification: (channel, payload) => {
+          if (channel !== CHANNEL) return receivers.call(channel, payload);
+          const [topic = '', version] = payload.split(' ');
+          learn(topic, Number(version));
+        },
+        onListening: () => {
+          health.well('notify');
+          void compare();
+          for (const channel of receivers.names) receivers.call(channel, null);
+        },
+        onLost: () => health.degraded('notify', POLLING),
+      })
+    : null;
+  listener?.listen(CHANNEL);
+
+  const readVersions = async (): Promise<{ topic: string; version: number | string }[]> => {
+    if (listener?.isListening) {
+      try {
+        return await listener.query('select topic, version from versions');
+      } catch {
+        // The listener sees to itself; the store may well be there.
+      }
+    }
+    return store.db.selectFrom('versions').selectAll().execute();
+  };
+
+  /** One after the other, so that an older answer never comes after a newer one. */
+  const compare = (): Promise<void> => {
+    comparing = comparing.then(async () => {
+      try {
+        for (const { topic, version } of await readVersions()) learn(topic, Number(version));
+      } catch {
+        // While the store is away nothing can be changed through it either.
+      }
+    });
+    return comparing;
+  };
+
+  const pollAgain = () => {
+    if (isClosed) return;
+    timer = setTimeout(() => void compare().then(pollAgain), pollMs);
+    timer.unref?.();
+  };
+
+  return {
+    announce: async (db, topic) => {
+      await announceChange(db, store.engine, topic);
+      // The embedded store has one connection: this question waits for the transaction and sees what became of it.
+      if (!listener) setTimeout(() => void compare(), 0);
+    },
+    transaction: async (topic, work) => {
+      const [result, version] = await store.transaction(async (db) => {
+        const outcome = await work(db);
+        return [outcome, await announceChange(db, store.engine, topic)] as const;
+      });
+      learn(topic, version);
+      return result;
+    },
+    subscribe: (topic, handler) => subscribers.add(topic, handler),
+    notify: async (db, channel, payload) => {
+      if (listener) await sql`select pg_notify(${channel}, ${payload})`.execute(db);
+      else setTimeout(() => receivers.call(channel, payload), 0);
+    },
+    onNotify: (channel, handler) => {
+      listener?.listen(channel);
+      return receivers.add(channel, handler);
+    },
+    start: async () => {
+      await compare();
+      if (!listener) return;
+      health.degraded('notify', POLLING);
+      await listener.connect();
+      pollAgain();
+    },
+    close: async () => {
+      isClosed = true;
+      clearTimeout(timer);
+      await listener?.close();
+      await comparing;
+    },
+  };
+}
+
+/** The same as `announce` for whoever has no subscribers of its own, such as a command. Answers the new version. */
+export async function announceChange(db: Db, engine: Engine, topic: Topic): Promise<number> {
+  const { version } = await db
+    .insertInto('versions')
+    .values({ topic, version: 1 })
+    .onConflict((conflict) =>
+      conflict.column('topic').doUpdateSet((set) => ({ version: set('versions.version', '+', 1) })),
+    )
+    .returning('version')
+    .executeTakeFirstOrThrow();
+  if (engine === 'postgres') await sql`select pg_notify(${CHANNEL}, ${`${topic} ${version}`})`.execute(db);
+  return Number(version);
+}

@@ -1,0 +1,44 @@
+import { fail } from '../core/errors.ts';
+import { randomSuffix, slugFrom, type WorkspaceId } from '../core/ids.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { WorkspaceRow } from './schema.ts';
+import { type Db, isUniqueViolation } from './store.ts';
+
+/** What every resource that belongs to a workspace needs. */
+
+/** Workspaces the caller may see: all of its organisation, or its own alone. */
+export const visibleWorkspaces = (db: Db, who: Principal) => {
+  const query = db.selectFrom('workspaces').where('organisation_id', '=', who.organisationId);
+  return reachesOrganisation(who) ? query : query.where('id', '=', who.workspaceId);
+};
+
+/** The row behind an id or a slug; a foreign one is missing. */
+export async function findWorkspace(db: Db, who: Principal, idOrSlug: string): Promise<WorkspaceRow> {
+  const row = await visibleWorkspaces(db, who)
+    .selectAll()
+    .where((where) => where.or([where('id', '=', idOrSlug), where('slug', '=', idOrSlug)]))
+    .executeTakeFirst();
+  return row ?? fail('workspace_not_found', idOrSlug);
+}
+
+/** The workspace a new resource goes to: the one that was named, if the caller may act there, or the caller's own. */
+export async function workspaceFor(db: Db, who: Principal, named: string | undefined): Promise<WorkspaceId> {
+  if (named === undefined) return who.workspaceId;
+  return (await findWorkspace(db, who, named)).id as WorkspaceId;
+}
+
+/** Tries the wished slug; one that was made from a name gets a suffix until it is free. */
+export async function withFreeSlug<Result>(
+  { asked, name, fallback }: { asked: string | undefined; name: string; fallback: string },
+  insert: (slug: string) => Promise<Result>,
+): Promise<Result> {
+  const wished = asked ?? slugFrom(name, fallback);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await insert(attempt === 0 ? wished : `${wished}-${randomSuffix()}`);
+    } catch (error) {
+      if (!isUniqueViolation(error) || attempt > 5) throw error;
+      if (asked !== undefined) fail('slug_taken', asked);
+    }
+  }
+}
