@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
+import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
+import { optionNames } from '../../providers/registry.ts';
+import { configSchema } from '../../routing/config.ts';
+import type { ConfigWish } from '../desired/desired.ts';
+import { checked, type Findings } from '../reading/findings.ts';
+import type { Path, Source } from '../reading/source.ts';
+import type { SecretReader } from './secrets.ts';
+
+const entry = z.strictObject({
+  slug: slugOf,
+  name: nameOf.optional(),
+  workspace: slugOf.optional(),
+  config: z.record(z.string(), z.unknown(), { error: 'give a config object' }),
+});
+const schema = configSchema([...optionNames]);
+
+export function readConfig(
+  value: unknown,
+  path: Path,
+  { source, findings, secrets }: { source: Source; findings: Findings; secrets: SecretReader },
+): ConfigWish | null {
+  const found = checked(entry, value, { source, path, findings });
+  if (found === null) return null;
+  const inside = [...path, 'config'];
+  const config = checkedConfig(secrets.readConfigurations(found.config, inside), inside, source, findings);
+  if (config === null) return null;
+  const { slug, workspace = DEFAULT_WORKSPACE, name = slug } = found;
+  return { place: source.placeOf(path), ref: `${workspace}/${slug}`, workspace, slug, name, config };
+}
+
+/** A config object as the API checks it, each fault with its line. */
+export const checkedConfig = (value: unknown, path: Path, source: Source, findings: Findings): unknown =>
+  checked(schema, value, { source, path, findings });

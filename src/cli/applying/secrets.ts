@@ -1,0 +1,61 @@
+import { SECRET_NAME } from '../../auth/virtual-keys.ts';
+import { mask, sha256 } from '../../crypto/seal.ts';
+import { type Findings, pathText } from '../reading/findings.ts';
+import { type Environment, isReference, resolveSecret } from '../reading/secrets.ts';
+import type { Path, Source } from '../reading/source.ts';
+
+const FORM = 'give {env: NAME} or {file: path}';
+const HASH = /^[0-9a-f]{64}$/;
+const KEY = /^[\x21-\x7e]{16,1024}$/;
+
+/** Reads the secrets of a file that may only say where they are kept. */
+export interface SecretReader {
+  /** Null: there is none, which is a fault by then. */
+  read(value: unknown, path: Path): string | null;
+  /** A secret of which the hash is enough. */
+  readKnown(value: unknown, path: Path): { hash: string; masked: string } | null;
+  /** References anywhere inside are followed; what is a secret by its name must be one. */
+  readConfigurations(value: Readonly<Record<string, unknown>>, path: Path): Record<string, unknown>;
+}
+
+export function createSecretReader(
+  source: Source,
+  findings: Findings,
+  place: { environment: Environment; folder: string },
+): SecretReader {
+  const refuse = (path: Path, says: string): null => {
+    findings.fault(source.placeOf(path), `${pathText(path)}: ${says}`);
+    return null;
+  };
+  const read = (value: unknown, path: Path): string | null => {
+    if (!isReference(value)) return refuse(path, `${FORM}; a secret itself does not belong in this file`);
+    const resolved = resolveSecret(value, place);
+    return resolved.why === undefined ? resolved.secret : refuse(path, resolved.why);
+  };
+  const follow = (value: unknown, path: Path): unknown => {
+    const name = String(path.at(-1)).replaceAll('-', '_');
+    if (isReference(value)) return read(value, path);
+    if (typeof value === 'string' && SECRET_NAME.test(name)) return read(value, path);
+    if (Array.isArray(value)) return value.map((item, index) => follow(item, [...path, index]));
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, follow(item, [...path, key])]));
+  };
+  return {
+    read,
+    readKnown: (value, path) => {
+      if (value === undefined || value === null)
+        return refuse(path, `is missing; ${FORM}, or {hash: …} with the SHA-256 of the key. Keys are not made up here`);
+      const hash = (value as { hash?: unknown }).hash;
+      if (hash !== undefined && Object.keys(value).length === 1) {
+        if (typeof hash !== 'string' || !HASH.test(hash))
+          return refuse([...path, 'hash'], 'give the SHA-256 of the whole key, 64 lower-case hexadecimal digits');
+        return { hash, masked: `sha256:${hash.slice(0, 6)}***` };
+      }
+      const secret = read(value, path);
+      if (secret === null) return null;
+      if (!KEY.test(secret)) return refuse(path, 'the secret must be 16 or more printable ASCII characters, no spaces');
+      return { hash: sha256(secret), masked: mask(secret) };
+    },
+    readConfigurations: (value, path) => follow(value, path) as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,32 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
+/** A command line that cannot be understood: a sentence, and how the command is used. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The flags and positionals of one command; anything else is refused with its usage. */
+export function readArguments<Options extends NonNullable<ParseArgsConfig['options']>>(
+  rest: readonly string[],
+  { options, positionals, usage }: { options: Options; positionals: number; usage: string },
+) {
+  if (rest.includes('--help') || rest.includes('-h')) {
+    console.log(usage);
+    process.exit(0);
+  }
+  const parse = () => parseArgs({ args: [...rest], options, allowPositionals: true, strict: true });
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse();
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
+  }
+  if (parsed.positionals.length !== positionals) {
+    const why =
+      parsed.positionals.length > positionals
+        ? `"${parsed.positionals[positionals]}" is one too many`
+        : 'a file is missing';
+    throw new UsageError(`${why}.\n\n${usage}`);
+  }
+  return parsed;
+}

@@ -1,0 +1,175 @@
+import type { Findings, Place } from '../reading/findings.ts';
+import { canonical, type Desired, type Shape, type Stored } from './desired.ts';
+import { type Context, type KindOf, kinds } from './kinds.ts';
+import { digestOf, type Mark, readMarks } from './marks.ts';
+
+/** One field that will be another. Values of secrets are left out. */
+export interface Difference {
+  readonly field: string;
+  readonly from?: unknown;
+  readonly to?: unknown;
+}
+
+/** One step from what is to what the file wants. */
+export interface Step {
+  readonly action: 'create' | 'change' | 'delete';
+  readonly title: string;
+  readonly differences: readonly Difference[];
+  run(context: Context): Promise<Mark | null>;
+  /** The mark that goes with the object. */
+  readonly drops: Mark | null;
+}
+
+export interface Plan {
+  readonly steps: readonly Step[];
+  readonly unchanged: number;
+  /** Made by this file once, no longer in it, and kept. */
+  readonly kept: readonly string[];
+  /** Deleted here since they were imported, and left so. */
+  readonly leftDeleted: readonly string[];
+}
+
+export interface PlanOptions {
+  /** Whose marks count: `apply/<name>` or `import/<from>`. */
+  readonly manager: string;
+  /**
+   * `state`: the database is to be as the file says, whoever changed it since. `once`: what was taken over belongs to
+   * the database from then on; only what the file says anew is taken over again, and what was deleted stays deleted.
+   */
+  readonly mode: 'state' | 'once';
+  readonly prune: boolean;
+  /** The file itself, for faults that have no line. */
+  readonly place: Place;
+}
+
+/** What has to be done. Faults that only the database knows of are found here. */
+export async function planChanges(
+  context: Context,
+  desired: Desired,
+  findings: Findings,
+  options: PlanOptions,
+): Promise<Plan> {
+  const marks = await readMarks(context.db, context.sealer, options.manager);
+  const named = new Set<string>();
+  const steps: Step[] = [];
+  const leftDeleted: string[] = [];
+  let unchanged = 0;
+  await checkWorkspaces(context, desired, findings);
+  for (const kind of kinds) {
+    for (const wish of kind.wishes(desired)) {
+      const outcome = await compare(context, kind, wish, { marks, findings, mode: options.mode });
+      if (outcome.id) named.add(`${kind.kind}/${outcome.id}`);
+      if (outcome.step) steps.push(outcome.step);
+      else if (outcome.isLeftDeleted) leftDeleted.push(kind.title(wish));
+      else unchanged++;
+    }
+  }
+  const orphans = marks.filter(({ kind, id, ref }) => {
+    const isWished = kinds.some((each) => each.kind === kind && each.wishes(desired).some((wish) => wish.ref === ref));
+    return !named.has(`${kind}/${id}`) && !isWished;
+  });
+  const { deletions, kept } = await planDeletions(context, orphans, findings, options);
+  return { steps: [...deletions, ...steps], unchanged, kept, leftDeleted };
+}
+
+interface Outcome {
+  readonly id?: string;
+  readonly step?: Step;
+  readonly isLeftDeleted?: boolean;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: one kind of several, with the wish that belongs to it
+type Any = any;
+
+async function compare(
+  context: Context,
+  kind: KindOf<Any>,
+  wish: Any,
+  { marks, findings, mode }: { marks: readonly Mark[]; findings: Findings; mode: PlanOptions['mode'] },
+): Promise<Outcome> {
+  const title = kind.title(wish);
+  const shape = kind.shape(wish);
+  const digest = digestOf(shape);
+  const byName = marks.find((mark) => mark.kind === kind.kind && mark.ref === wish.ref) ?? null;
+  const stored = await kind.find(context, wish, byName?.id ?? null);
+  const fault = (says: string): Outcome => {
+    findings.fault(wish.place, `${title}: ${says}`);
+    return {};
+  };
+  if (typeof stored === 'string') return fault(stored);
+  const markOf = (id: string): Mark => ({ kind: kind.kind, id, ref: wish.ref, digest });
+  if (stored === null) {
+    if (mode === 'once' && byName) return { isLeftDeleted: true };
+    const run = async (inside: Context) => markOf(await kind.create(inside, wish));
+    return { step: { action: 'create', title, differences: [], run, drops: null } };
+  }
+  const own = marks.find((mark) => mark.kind === kind.kind && mark.id === stored.id) ?? null;
+  if (mode === 'once') {
+    if (!own) return fault('exists already and was not made by this import; rename or delete it first');
+    if (own.digest === digest) return { id: stored.id };
+  }
+  const differences = differencesOf(stored, shape);
+  if (differences.length === 0 && (!own || own.ref === wish.ref) && mode === 'state') return { id: stored.id };
+  const run = async (inside: Context) => {
+    await kind.change(inside, wish, stored);
+    return own ? markOf(stored.id) : null;
+  };
+  return { id: stored.id, step: { action: 'change', title, differences, run, drops: null } };
+}
+
+function differencesOf(stored: Stored, wanted: Shape): Difference[] {
+  const differences: Difference[] = [];
+  const names = (a: object, b: object) => [...new Set([...Object.keys(a), ...Object.keys(b)])];
+  for (const field of names(stored.facts, wanted.facts)) {
+    const [from, to] = [stored.facts[field] ?? null, wanted.facts[field] ?? null];
+    if (canonical(from) !== canonical(to)) differences.push({ field, from, to });
+  }
+  for (const field of names(stored.secrets, wanted.secrets)) {
+    if (canonical(stored.secrets[field] ?? null) !== canonical(wanted.secrets[field] ?? null))
+      differences.push({ field });
+  }
+  return differences;
+}
+
+async function checkWorkspaces({ db, who }: Context, desired: Desired, findings: Findings) {
+  const rows = await db
+    .selectFrom('workspaces')
+    .select('slug')
+    .where('organisation_id', '=', who.organisationId)
+    .execute();
+  const known = new Set([...rows, ...desired.workspaces].map(({ slug }) => slug));
+  const { virtualKeys, configs, apiKeys, policies } = desired;
+  for (const { workspace, place } of [...virtualKeys, ...configs, ...apiKeys, ...policies]) {
+    if (workspace !== null && !known.has(workspace))
+      findings.fault(place, `workspace: there is no workspace "${workspace}"`);
+  }
+}
+
+async function planDeletions(
+  context: Context,
+  orphans: readonly Mark[],
+  findings: Findings,
+  { prune, place }: PlanOptions,
+): Promise<{ deletions: Step[]; kept: string[] }> {
+  const deletions: Step[] = [];
+  const kept: string[] = [];
+  const going = new Set(orphans.map(({ id }) => id));
+  for (const kind of [...kinds].reverse()) {
+    for (const mark of orphans.filter((each) => each.kind === kind.kind)) {
+      const title = await kind.titleOf(context, mark.id);
+      if (title === null) continue;
+      if (!prune) {
+        kept.push(title);
+        continue;
+      }
+      const why = await kind.blocker(context, mark.id, going);
+      if (why !== null) findings.fault(place, `${title} cannot be deleted: ${why}`);
+      const run = async (inside: Context) => {
+        await kind.delete(inside, mark.id);
+        return null;
+      };
+      deletions.push({ action: 'delete', title, differences: [], run, drops: mark });
+    }
+  }
+  return { deletions, kept };
+}

@@ -1,0 +1,48 @@
+import type { PolicyWish } from './desired.ts';
+import type { Context, KindOf } from './kinds.ts';
+
+const rowOf = ({ db, who }: Context, id: string) =>
+  db
+    .selectFrom('policies')
+    .selectAll()
+    .where('organisation_id', '=', who.organisationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+
+/** Names of policies need not be unique, so that only the mark of an earlier run leads to one. */
+export const policyKind: KindOf<PolicyWish> = {
+  kind: 'policy',
+  wishes: ({ policies }) => policies,
+  title: ({ policy, fields }) => `${policy} policy ${fields.name}`,
+  shape: ({ fields }) => ({ facts: { ...fields }, secrets: {} }),
+
+  async find(context, { fields }, markedId) {
+    const row = markedId === null ? undefined : await rowOf(context, markedId);
+    if (!row) return null;
+    const definition = JSON.parse(row.definition) as Record<string, unknown>;
+    const facts: Record<string, unknown> = { name: row.name, description: row.description };
+    for (const name of Object.keys({ ...definition, ...fields })) facts[name] ??= definition[name];
+    return { id: row.id, facts, secrets: {} };
+  },
+
+  async create({ policies, who }, { policy, workspace, fields }) {
+    const place = workspace === null ? { organisation_id: who.organisationId } : { workspace_id: workspace };
+    return (await policies.create(who, policy, { ...fields, ...place } as never)).id;
+  },
+
+  async change({ policies, who }, { policy, fields }, { id }) {
+    await policies.update(who, policy, id, fields as never);
+  },
+
+  async titleOf(context, id) {
+    const row = await rowOf(context, id);
+    return row ? `${row.kind} policy ${row.name}` : null;
+  },
+
+  blocker: async () => null,
+
+  async delete(context, id) {
+    const row = await rowOf(context, id);
+    if (row) await context.policies.delete(context.who, row.kind, id);
+  },
+};

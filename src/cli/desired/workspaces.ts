@@ -1,0 +1,56 @@
+import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
+import type { WorkspaceWish } from './desired.ts';
+import type { KindOf } from './kinds.ts';
+import { limitsIn, withLimits } from './limits.ts';
+
+export const workspaceKind: KindOf<WorkspaceWish> = {
+  kind: 'workspace',
+  wishes: ({ workspaces }) => workspaces,
+  title: ({ slug }) => `workspace ${slug}`,
+  shape: ({ fields }) => ({ facts: { ...fields }, secrets: {} }),
+
+  async find({ db, who }, { slug }) {
+    const row = await db
+      .selectFrom('workspaces')
+      .selectAll()
+      .where('organisation_id', '=', who.organisationId)
+      .where('slug', '=', slug)
+      .executeTakeFirst();
+    if (!row) return null;
+    const { id, name, description } = row;
+    return {
+      id,
+      facts: { name, description, defaults: JSON.parse(row.defaults), ...limitsIn(row) },
+      secrets: {},
+    };
+  },
+
+  create: async ({ workspaces, who, now }, { slug, fields }) =>
+    (await workspaces.create(who, { slug, ...withLimits(fields) }, now)).id,
+
+  async change({ workspaces, who, now }, { fields }, { id }) {
+    await workspaces.update(who, id, withLimits(fields), now);
+  },
+
+  async titleOf({ db }, id) {
+    const row = await db.selectFrom('workspaces').select('slug').where('id', '=', id).executeTakeFirst();
+    return row ? `workspace ${row.slug}` : null;
+  },
+
+  /** What it holds would go with it, also what nobody named. */
+  async blocker({ db }, id, goingToo) {
+    const workspace = await db.selectFrom('workspaces').select('slug').where('id', '=', id).executeTakeFirstOrThrow();
+    if (workspace.slug === DEFAULT_WORKSPACE) return 'the default workspace always exists';
+    let others = 0;
+    for (const table of ['api_keys', 'virtual_keys', 'configs', 'policies'] as const) {
+      const rows = await db.selectFrom(table).select('id').where('workspace_id', '=', id).execute();
+      others += rows.filter((row) => !goingToo.has(row.id)).length;
+    }
+    if (others === 0) return null;
+    return `it holds ${others} ${others === 1 ? 'thing' : 'things'} that this file did not make`;
+  },
+
+  async delete({ workspaces, who }, id) {
+    await workspaces.delete(who, id);
+  },
+};

@@ -1,0 +1,36 @@
+import type { Settings } from '../settings.ts';
+import { carryOut, look } from './desired/carry-out.ts';
+import { checkWishes } from './desired/check.ts';
+import type { Desired } from './desired/desired.ts';
+import type { PlanOptions } from './desired/plan.ts';
+import { planLines } from './desired/show.ts';
+import { openInstallation } from './installation.ts';
+import type { Findings, Place } from './reading/findings.ts';
+import { refuseFaults, showLeftOut, showProgress } from './report.ts';
+
+/** The end of every import: all faults at once and nothing done, or all of it in one transaction. */
+export async function importAll(
+  settings: Settings,
+  desired: Desired,
+  findings: Findings,
+  { from, isDryRun, place }: { from: string; isDryRun: boolean; place: Place },
+): Promise<boolean> {
+  await checkWishes(desired, settings, findings);
+  // Without a database that may not exist yet, as long as the files themselves are wrong.
+  if (refuseFaults(findings)) return false;
+  const options: PlanOptions = { manager: `import/${from}`, mode: 'once', prune: false, place };
+  const installation = await openInstallation(settings, { isDryRun });
+  try {
+    const plan = await look(installation, desired, findings, options);
+    if (refuseFaults(findings)) return false;
+    console.log(planLines({ ...plan, kept: [] }).join('\n'));
+    if (!isDryRun && plan.steps.length > 0) {
+      await carryOut(installation, { desired, plan, options }, showProgress);
+      console.log('Done.');
+    }
+  } finally {
+    await installation.close();
+  }
+  showLeftOut(findings);
+  return true;
+}

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { sha256 } from '../../crypto/seal.ts';
+import { createFindings, findingLines } from '../reading/findings.ts';
+import { readSource } from '../reading/source.ts';
+import { readKeys } from './keys.ts';
+import { readModels } from './models.ts';
+import { sayWhatElse, variablesIn } from './rest.ts';
+
+const fixtures = join(import.meta.dir, '../../../test/fixtures/litellm');
+const environment = {
+  SIMULATED_BASE: 'https://api.openai.com/v1',
+  OPENAI_API_KEY: 'sk-openai',
+  AZURE_EUROPE_API_KEY: 'azure-key',
+  ANTHROPIC_API_KEY: 'sk-ant',
+  AWS_SECRET: 'aws-secret',
+};
+
+function modelsOf(file: string, variables: Record<string, string> = environment) {
+  const findings = createFindings();
+  const source = readSource(join(fixtures, file), findings)!;
+  const all = { ...variables, ...variablesIn(source) };
+  const { virtualKeys, models } = readModels(source, findings, {
+    environment: all,
+    folder: fixtures,
+    workspace: 'default',
+  });
+  sayWhatElse(source, findings);
+  return { keys: Object.fromEntries(virtualKeys.map((key) => [key.slug, key])), models, findings };
+}
+
+function keysOf(file: string) {
+  const findings = createFindings();
+  const source = readSource(join(fixtures, file), findings)!;
+  const keys = readKeys(source, findings, { workspace: 'default', defaultVirtualKey: () => 'openai' });
+  return { keys, findings };
+}
+
+describe('models', () => {
+  test('those that share a credential and a host share a virtual key', () => {
+    const { keys, models, findings } = modelsOf('config.yaml');
+
+    expect(findings.faults).toEqual([]);
+    expect(Object.keys(keys)).toEqual(['openai']);
+    expect(keys.openai).toMatchObject({ key: 'sk-openai', fields: { provider: 'openai', custom_host: null } });
+    expect(models).toEqual([
+      { name: 'gpt-4o', slug: 'openai', model: 'gpt-4o' },
+      { name: 'fast', slug: 'openai', model: 'gpt-4o-mini' },
+    ]);
+  });
+
+  test('what has no counterpart is listed with its line, the master key among it', () => {
+    const lines = findingLines(modelsOf('config.yaml').findings.leftOut);
+
+    expect(lines.map((line) => Number(line.split(':')[1]))).toEqual([8, 13, 15, 20, 21, 22, 26, 29, 30]);
+    expect(lines.join('\n')).toContain('general_settings.master_key is not imported');
+    expect(lines.join('\n')).not.toContain('sk-master-key');
+  });
+
+  test('each way of naming a provider and its credential is understood', () => {
+    const { keys, findings } = modelsOf('providers.yaml');
+
+    expect(findings.faults).toEqual([]);
+    expect(Object.keys(keys)).toEqual([
+      'azure-europe',
+      'azure-europe-example-eu-gpt-35',
+      'anthropic',
+      'bedrock',
+      'mistral-team',
+      'openai',
+      'openai-second-openai',
+      'openai-third-openai',
+    ]);
+    expect(keys['azure-europe']!.fields.configurations).toEqual({ azure_resource_name: 'example-eu' });
+    expect(keys['azure-europe-example-eu-gpt-35']!.fields).toMatchObject({
+      configurations: { azure_api_version: '2024-02-01', azure_deployment_id: 'gpt-35' },
+      rate_limits: [{ type: 'tokens', unit: 'rpm', value: 5000 }],
+    });
+    expect(keys.anthropic).toMatchObject({ key: 'sk-ant', fields: { provider: 'anthropic' } });
+    expect(keys.bedrock).toMatchObject({
+      key: null,
+      fields: { configurations: { aws_region: 'eu-central-1', aws_secret_access_key: 'aws-secret' } },
+    });
+    expect(keys['mistral-team']!.key).toBe('mistral-credential');
+    expect(keys['openai-second-openai']!.key).toBe('sk-literal-one');
+  });
+
+  test("a vendor's key from the environment is not given to somebody else's host", () => {
+    const { keys, findings } = modelsOf('providers.yaml');
+
+    expect(keys.openai).toMatchObject({ key: null, fields: { custom_host: 'https://models.example.com/v1' } });
+    expect(findingLines(findings.leftOut).join('\n')).toContain(
+      'models.example.com gets none; OPENAI_API_KEY is not sent',
+    );
+  });
+
+  test('a provider that is not known here is left out and said', () => {
+    expect(findingLines(modelsOf('providers.yaml').findings.leftOut)).toContainEqual(
+      'providers.yaml:53: model unknown: provider "watsonx" is not known here',
+    );
+  });
+
+  test('every fault is listed with its line', () => {
+    expect(findingLines(modelsOf('faulty.yaml').findings.faults)).toEqual([
+      'faulty.yaml:5: model_list[0].litellm_params.api_key: the environment variable NOT_SET_ANYWHERE is not set',
+      'faulty.yaml:6: model_list[1].model_name: Invalid input: expected string, received undefined',
+      'faulty.yaml:10: model_list[2].litellm_params.api_key: is missing, and so is GROQ_API_KEY',
+      'faulty.yaml:13: model_list[3].litellm_params.api_base: is missing: the address of the Azure resource',
+      'faulty.yaml:25: model_list[5].litellm_params.api_base: is not an address such as https://models.example.com/v1',
+      'faulty.yaml:30: model_list[6].litellm_params.rpm.value: give a whole number above 0',
+    ]);
+  });
+});
+
+describe('keys', () => {
+  test('keep their hash, their limits, their budget and who they belong to', () => {
+    const { keys, findings } = keysOf('keys.json');
+
+    expect(findings.faults).toEqual([]);
+    expect(keys[0]).toMatchObject({
+      secret: { hash: sha256('sk-client-of-litellm-one'), masked: 'sk-***-one' },
+      fields: {
+        name: 'search team',
+        defaults: {
+          virtual_key: 'openai',
+          metadata: { stage: 'production', depth: '3', user_id: 'ada', team_id: 'search' },
+        },
+        rate_limits: [
+          { type: 'requests', unit: 'rpm', value: 50 },
+          { type: 'tokens', unit: 'rpm', value: 500_000 },
+        ],
+        usage_limits: [{ type: 'cost', credit_limit: 20, periodic_reset: 'monthly' }],
+      },
+    });
+    expect(keys[1]!.fields.expires_at).toBe('2035-01-01T00:00:00.000Z');
+  });
+
+  test('a blocked key is one that has ended, and its budget keeps its own period', () => {
+    const { keys } = keysOf('keys.json');
+
+    expect(keys[2]!.fields).toMatchObject({
+      expires_at: '1970-01-01T00:00:00.000Z',
+      usage_limits: [{ periodic_reset_days: 14, next_usage_reset_at: '2026-11-20T00:00:00.000Z' }],
+    });
+  });
+
+  test('JSON, JSON lines and CSV say the same', () => {
+    const wished = (file: string) => keysOf(file).keys.map(({ place: _, ...wish }) => wish);
+
+    expect(wished('keys.jsonl')).toEqual(wished('keys.json'));
+    expect(wished('keys.csv')).toEqual(wished('keys.json'));
+  });
+
+  test('what a key loses is listed: models, teams, money spent, and what is not known here', () => {
+    const lines = findingLines(keysOf('keys.json').findings.leftOut).join('\n');
+
+    for (const field of ['metadata.nested', 'spend', 'team_id', 'models', 'max_parallel_requests'])
+      expect(lines).toContain(field);
+  });
+
+  test('every fault is listed with its line; a budget that cannot be kept is one', () => {
+    expect(findingLines(keysOf('faulty-keys.jsonl').findings.faults)).toEqual([
+      'faulty-keys.jsonl:2: [1].token: give the hash of the key (64 hexadecimal digits) or the sk-… key',
+      'faulty-keys.jsonl:3: [2].budget_duration: "1h" cannot be kept: budgets start again after 1 to 365 days (30d), weekly or monthly (1mo)',
+      'faulty-keys.jsonl:4: [3].rpm_limit: give a whole number above 0; block the key instead of 0',
+      'faulty-keys.jsonl:6: [5].expires: give a moment such as 2030-01-31T12:00:00Z',
+    ]);
+  });
+});

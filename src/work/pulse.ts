@@ -1,0 +1,67 @@
+export interface PulseOptions {
+  readonly everyMs: number;
+  /** Answers after how long to come back, when that is sooner than usual. */
+  readonly beat: () => Promise<number | undefined>;
+  /** The first of a row of failures; the next one is reported after a success. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Does something again and again, never twice at once, and sooner when asked to. */
+export class Pulse {
+  readonly #options: PulseOptions;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #beating: Promise<void> | null = null;
+  #isFailing = false;
+  #isStopped = true;
+
+  constructor(options: PulseOptions) {
+    this.#options = options;
+  }
+
+  start() {
+    this.#isStopped = false;
+    this.soon(0);
+  }
+
+  /** After so long at the latest. Asked during a beat, another one follows it. */
+  soon(delayMs: number) {
+    const dueAt = performance.now() + delayMs;
+    if (this.#isStopped || dueAt >= this.#dueAt) return;
+    this.#dueAt = dueAt;
+    if (!this.#beating) this.#arm();
+  }
+
+  /** Resolves when the beat under way is over. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#beating;
+  }
+
+  #arm() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(
+      () => {
+        this.#beating = this.#beat();
+      },
+      Math.max(0, this.#dueAt - performance.now()),
+    );
+  }
+
+  async #beat(): Promise<void> {
+    const { beat, everyMs, onError } = this.#options;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    let nextMs = everyMs;
+    try {
+      nextMs = Math.min(everyMs, (await beat()) ?? everyMs);
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) onError(error);
+      this.#isFailing = true;
+    }
+    this.#beating = null;
+    this.#dueAt = Math.min(this.#dueAt, performance.now() + nextMs);
+    if (!this.#isStopped) this.#arm();
+  }
+}
