@@ -4,7 +4,7 @@ import { fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
-import { headerOf, type SentHeaders, sentHeaders } from './http/headers.ts';
+import { headerOf, type SentHeaders, sentHeaders, sentHeadersWithAliases } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
 import type { createRouter } from './http/router.ts';
@@ -17,6 +17,8 @@ export interface AnswerDeps {
   readonly log: RequestLog;
   /** Whose log a request is in before its caller is known, or when it never is. */
   readonly organisationId: OrganisationId;
+  /** Prefixes of headers that are understood like `x-gateway-`. */
+  readonly headerAliases: readonly string[];
   readonly now: () => number;
   /** Unforeseen failures, for the operator. */
   readonly report: (requestId: string, error: unknown) => void;
@@ -30,11 +32,12 @@ const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
-export function createAnswer({ match, authenticator, log, organisationId, now, report }: AnswerDeps) {
+export function createAnswer({ match, authenticator, log, organisationId, headerAliases, now, report }: AnswerDeps) {
+  const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
   return async (request: Request, clientAddress: string): Promise<Response> => {
     const requestId = newId<string>();
     const { path, search } = splitUrl(request.url);
-    const headers = sentHeaders(request.headers);
+    const headers = readHeaders(request.headers);
     const traceId = traceIdOf(headers) ?? requestId;
     const stamp = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
     const found = attempt(() => match(request.method, path));
@@ -137,11 +140,15 @@ const unlogged: CallLog = {
   virtualKey: null,
   provider: null,
   model: null,
+  prices: null,
   metadata: null,
   isStream: false,
+  isCached: false,
+  usage: null,
   keepBodies: false,
   requestHeaders: null,
   responseHeaders: null,
+  onCounted: null,
   captureRequest: () => ({ transferable: false, add: () => {} }),
   captureResponse: () => ({ transferable: false, add: () => {} }),
   closesLater: false,

@@ -49,6 +49,7 @@ test('docs/configuration.md shows the defaults that are in force', () => {
   const inForce: Partial<Record<keyof typeof variables, unknown>> = {
     HOST: settings.host,
     PORT: settings.port,
+    GATEWAY_PROCESSES: settings.processes,
     GATEWAY_LOG_BODIES: settings.logBodies,
     GATEWAY_LOG_BODY_BYTES: settings.logBodyBytes,
     GATEWAY_LOG_RETENTION_DAYS: settings.logRetentionDays,

@@ -20,6 +20,8 @@ export interface ProcessOptions {
   /** Kept when the process ends; without it the process gets a new one that goes with it. */
   readonly dataDir?: string;
   readonly cwd?: string;
+  /** What it says when it has started; the first group is its address. */
+  readonly greeting?: RegExp;
 }
 
 export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'gateway-process-'));
@@ -65,13 +67,15 @@ export async function runGateway({
 /** Starts the gateway as a process of its own and waits until it says where it listens. */
 export async function startProcess({
   command = commands.source,
+  arguments: rest = [],
   environment = forTests,
   dataDir,
   cwd,
+  greeting = / on (http:\/\/\S+)/,
 }: ProcessOptions = {}) {
   const home = dataDir ?? newDataDir();
   const startedAt = performance.now();
-  const child = Bun.spawn([...command], {
+  const child = Bun.spawn([...command, ...rest], {
     cwd: cwd ?? home,
     env: surroundings(home, environment),
     stdin: 'ignore',
@@ -84,7 +88,7 @@ export async function startProcess({
   const output = collect(child.stdout);
   const errors = collect(child.stderr);
   const url = await Promise.race([
-    output.until(/ on (http:\/\/\S+)/),
+    output.until(greeting),
     child.exited.then(async (code) => {
       await errors.ended;
       throw new Error(`The gateway ended with ${code} instead of starting: ${errors.text}`);

@@ -15,6 +15,7 @@ export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>)
       request: call.request,
       headers: call.headers,
       stamp: call.stamp,
+      endpoint: 'proxy',
       path,
       search: call.search,
       principal: call.principal,

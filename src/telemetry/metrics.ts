@@ -34,6 +34,8 @@ export interface Metrics {
   bodiesDropped(records: number): void;
   /** A value that is read when somebody looks. */
   gauge(name: string, help: string, read: () => number): void;
+  /** The same with one value for each of several names. */
+  gauges(name: string, help: string, label: string, read: () => Iterable<readonly [name: string, value: number]>): void;
   render(): string;
 }
 
@@ -124,6 +126,7 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     { name: 'process_resident_memory_bytes', help: 'Resident memory.', read: () => process.memoryUsage.rss() },
     { name: 'process_start_time_seconds', help: 'Start, in seconds since the epoch.', read: () => startedAt / 1000 },
   ];
+  const families: { name: string; help: string; label: string; read: Parameters<Metrics['gauges']>[3] }[] = [];
   for (const result of ['written', 'spooled', 'dropped']) records.at(result);
   bodies.at('');
 
@@ -174,11 +177,18 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     gauge: (name, help, read) => {
       gauges.push({ name, help, read });
     },
+    gauges: (name, help, label, read) => {
+      families.push({ name, help, label, read });
+    },
     render: () => {
       const lines: string[] = [];
       for (const family of [requests, tokens, costs, records, bodies]) renderCounter(family, lines);
       for (const family of [durations, firstBytes]) renderHistogram(family, lines);
       for (const { name, help, read } of gauges) describe(lines, name, help, 'gauge').push(`${name} ${read()}`);
+      for (const { name, help, label, read } of families) {
+        describe(lines, name, help, 'gauge');
+        for (const [of, value] of read()) lines.push(`${name}{${label}="${escapeLabel(of)}"} ${value}`);
+      }
       const { user, system } = process.cpuUsage();
       describe(lines, 'process_cpu_seconds_total', 'User and system time.', 'counter').push(
         `process_cpu_seconds_total ${(user + system) / 1e6}`,

@@ -1,11 +1,11 @@
-import type { CallLog, Outcome } from '../core/call-log.ts';
+import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
+import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
 import { BodyCapture } from './capture.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogRow } from './log-schema.ts';
 import type { Metrics } from './metrics.ts';
 import { packHead } from './packed-bodies.ts';
-import { costOf } from './prices.ts';
 import type { Usage } from './record.ts';
 import { redactHeaders, redactPath } from './redact.ts';
 import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from './usage.ts';
@@ -40,6 +40,7 @@ export interface LogOpening {
 export interface RequestLogOptions {
   readonly worker: LogWorkerPort;
   readonly metrics: Metrics;
+  readonly prices?: Prices;
   /** The monotonic clock, in milliseconds. */
   readonly now?: () => number;
   readonly bodies: {
@@ -63,6 +64,7 @@ export interface RequestLog {
 /** What is done with an entry when it has closed. */
 interface Ledger {
   readonly metrics: Metrics;
+  readonly prices: Prices;
   readonly now: () => number;
   readonly keepsBodies: boolean;
   readonly capBytes: number;
@@ -88,8 +90,11 @@ export class LogEntry implements CallLog {
   virtualKey: string | null = null;
   provider: string | null = null;
   model: string | null = null;
+  prices: PriceList | null = null;
   metadata: Readonly<Record<string, string>> | null = null;
   isStream = false;
+  isCached = false;
+  onCounted: ((counted: Counted) => void) | null = null;
   closesLater = false;
   requestHeaders: Readonly<Record<string, string>> | null = null;
   responseHeaders: Readonly<Record<string, string>> | null = null;
@@ -178,8 +183,13 @@ export class LogEntry implements CallLog {
     const model = (this.model ?? reading.model)?.slice(0, LONGEST_MODEL) ?? null;
     const { provider } = this;
     // The answer names the dated model, which may have a price of its own; the request may use an alias.
-    const cost = costOf(provider, reading.model ?? model, usage) ?? costOf(provider, model, usage);
-    const { metrics } = this.#ledger;
+    const { metrics, prices } = this.#ledger;
+    const cost = this.isCached
+      ? 0
+      : (prices.costOf(provider, reading.model ?? model, usage, this.prices) ??
+        prices.costOf(provider, model, usage, this.prices));
+    this.onCounted?.({ usage, cost, model: reading.model ?? null });
+    this.onCounted = null;
     metrics.closed({ route, method, status, provider, model, durationMs, firstByteMs: this.#firstByteMs, usage, cost });
     const row: LogRow = {
       id,
@@ -246,6 +256,7 @@ function rounded(ms: number | null): number | null {
 export function createRequestLog({
   worker,
   metrics,
+  prices = builtInPrices,
   bodies,
   now = () => performance.now(),
 }: RequestLogOptions): RequestLog {
@@ -282,6 +293,7 @@ export function createRequestLog({
 
   const ledger: Ledger = {
     metrics,
+    prices,
     now,
     keepsBodies: bodies.enabled,
     // Without bodies the ends are still needed, for usage.

@@ -13,6 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { isAlive, processTag } from '../storage/process-tag.ts';
 import type { LogRow } from './log-schema.ts';
 import type { LogBatch } from './log-store.ts';
 import { sizeOf } from './packed-bodies.ts';
@@ -30,7 +31,7 @@ export interface Shed {
   readonly bodies: number;
 }
 
-const FILE = /^(\d+)-(\d+)-(\d+)(-lean)?\.spool$/;
+const FILE = /^(\d+)-(\d+)-(\d+(?:\.\d+)?)(-lean)?\.spool$/;
 const LARGEST_FILE = 16 * 1024 * 1024;
 /** Lengths of the two parts and their checksum, 4 bytes each. */
 const FRAME_HEAD = 12;
@@ -41,12 +42,14 @@ const FRAME_HEAD = 12;
  */
 export class Spool {
   readonly #options: SpoolOptions;
+  readonly #owner: string;
   #current: { name: string; descriptor: number; size: number } | null = null;
   #made = 0;
   #bytes: number;
 
   constructor(options: SpoolOptions) {
     this.#options = options;
+    this.#owner = processTag(options.processId);
     this.#bytes = this.#names().reduce((total, name) => total + this.#size(name), 0);
   }
 
@@ -93,9 +96,9 @@ export class Spool {
   }
 
   #start() {
-    const { now, processId } = this.#options;
+    const { now } = this.#options;
     mkdirSync(this.#options.folder, { recursive: true, mode: 0o700 });
-    const name = `${String(now()).padStart(15, '0')}-${String(this.#made++).padStart(6, '0')}-${processId}.spool`;
+    const name = `${String(now()).padStart(15, '0')}-${String(this.#made++).padStart(6, '0')}-${this.#owner}.spool`;
     this.#current = { name, descriptor: openSync(this.#path(name), 'a', 0o600), size: 0 };
     return this.#current;
   }
@@ -135,8 +138,8 @@ export class Spool {
   }
 
   #isOurs(name: string): boolean {
-    const owner = Number(FILE.exec(name)![3]);
-    return owner === this.#options.processId || !isAlive(owner);
+    const owner = FILE.exec(name)![3]!;
+    return owner === this.#owner || owner === String(this.#options.processId) || !isAlive(owner);
   }
 
   #path(name: string): string {
@@ -149,15 +152,6 @@ export class Spool {
     } catch {
       return 0;
     }
-  }
-}
-
-function isAlive(processId: number): boolean {
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

@@ -257,15 +257,15 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['a name of 256 characters', { name: 'x'.repeat(256) }, 'name'],
         ['an unknown field', { name: 'x', colour: 'red' }, 'colour'],
         ['an unknown default', { name: 'x', defaults: { colour: 'red' } }, 'defaults.colour'],
-        ['a config as default', { name: 'x', defaults: { config: 'pc-1' } }, 'defaults.config'],
+        ['a config as default', { name: 'x', defaults: { config: 'not a slug' } }, 'defaults.config'],
         ['an unknown scope', { name: 'x', scopes: ['models.list', 'everything'] }, 'scopes[1]'],
         ['a scope twice', { name: 'x', scopes: ['models.list', 'models.list'] }, 'scopes'],
         ['an expiry in the past', { name: 'x', expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
         ['an expiry without a zone', { name: 'x', expires_at: '2099-01-01T00:00:00' }, 'expires_at'],
         ['a user that is no id', { name: 'x', user_id: 'ada' }, 'user_id'],
         ['an unknown user', { name: 'x', user_id: '00000000-0000-4000-8000-000000000000' }, 'user_id'],
-        ['rate limits, which would not be held', { name: 'x', rate_limits: [] }, 'rate_limits'],
-        ['usage limits, which would not be held', { name: 'x', usage_limits: {} }, 'usage_limits'],
+        ['rate limits that are no list', { name: 'x', rate_limits: {} }, 'rate_limits'],
+        ['usage limits that say nothing', { name: 'x', usage_limits: {} }, 'usage_limits.type'],
         ['metadata that is not text', { name: 'x', defaults: { metadata: { a: 1 } } }, 'defaults.metadata.a'],
       ];
       for (const [name, body, param] of rows) {

@@ -473,7 +473,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         return Number(pattern.exec(text)?.[1] ?? 0);
       };
       const requests =
-        /^gateway_requests_total\{route="\/v1\/\*",method="POST",status="418",provider="openai"\} (\d+)$/m;
+        /^gateway_requests_total\{route="\/v1\/chat\/completions",method="POST",status="418",provider="openai"\} (\d+)$/m;
       const refused = /^gateway_requests_total\{route="\/v1\/\*",method="PATCH",status="401",provider=""\} (\d+)$/m;
       const tokens = /^gateway_tokens_total\{provider="openai",model="counted",kind="output"\} (\d+)$/m;
       const written = /^gateway_log_records_total\{result="written"\} (\d+)$/m;

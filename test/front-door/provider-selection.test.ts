@@ -151,10 +151,10 @@ describe('a refused choice is 400, says why, and nothing is sent', () => {
     ['@ without a model', () => ({}), '@by-model/', { code: 'invalid_request', param: 'model' }],
     ['@ without a slash', () => ({}), '@by-model', { code: 'invalid_request', param: 'model' }],
     [
-      'a config',
-      () => ({ 'x-gateway-config': '{}' }),
+      'a config that does not exist',
+      () => ({ 'x-gateway-config': 'nowhere' }),
       undefined,
-      { code: 'invalid_header', param: 'x-gateway-config' },
+      { code: 'unknown_config', param: 'x-gateway-config' },
     ],
   ];
   for (const [name, headers, model, error] of rows) {

@@ -143,6 +143,11 @@ const wrong: [variable: string, value: string, beside?: Record<string, string>][
   ['GATEWAY_FIRST_BYTE_TIMEOUT_MS', '-5'],
   ['GATEWAY_IDLE_TIMEOUT_MS', '1e3'],
   ['GATEWAY_TOTAL_TIMEOUT_MS', '99999999999'],
+  ['GATEWAY_PROCESSES', 'many'],
+  ['GATEWAY_PROCESS_NUMBER', '1'],
+  ['GATEWAY_BLOB_URL', 'https://user:hunter2-password@host/bucket'],
+  ['GATEWAY_BLOB_ACCESS_KEY_ID', 'AKID', { GATEWAY_BLOB_SECRET_ACCESS_KEY: 'hunter2-password' }],
+  ['GATEWAY_BLOB_SECRET_ACCESS_KEY', 'hunter2-password'],
 ];
 
 test('a wrong variable stops the start with one sentence that names it and tells no secret', async () => {

@@ -227,8 +227,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['an unknown configuration', { configurations: { aws_region: 'x' } }, 'configurations.aws_region'],
         ['a credential with control characters', { key: 'sk-\u0001' }, 'key'],
         ['an expiry in the past', { expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
-        ['rate limits, which would not be held', { rate_limits: [{}] }, 'rate_limits'],
-        ['usage limits, which would not be held', { usage_limits: {} }, 'usage_limits'],
+        ['rate limits that say nothing', { rate_limits: [{}] }, 'rate_limits[0].type'],
+        ['usage limits that say nothing', { usage_limits: {} }, 'usage_limits.type'],
         [
           'custom headers that are a list',
           { configurations: { custom_headers: ['a'] } },

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { createHealth, type Health } from '../src/core/health.ts';
+import { createCoordinatedCounters } from '../src/limits/coordinated-counters.ts';
+import type { Counters } from '../src/limits/counters.ts';
+import { connectRedis, type Redis } from '../src/storage/redis.ts';
+import type { Store } from '../src/storage/store.ts';
+
+/** A node as far as limits see it: its own connection to Redis, its own files, the store of all. */
+export interface LimitNode {
+  readonly counters: Counters;
+  readonly redis: Redis | null;
+  readonly health: Health;
+  close(): Promise<void>;
+}
+
+export interface LimitNodeOptions {
+  readonly redisUrl: string | null;
+  /** Faster than in real life, unless a test says otherwise. */
+  readonly pollMs?: number;
+  readonly deadAfterMs?: number;
+  readonly waitMs?: number;
+}
+
+export async function startLimitNode(
+  store: Store,
+  { redisUrl, pollMs = 100, deadAfterMs = 3_000, waitMs }: LimitNodeOptions,
+): Promise<LimitNode> {
+  const redis = redisUrl ? connectRedis(redisUrl) : null;
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-counters-'));
+  const health = createHealth({ now: Date.now });
+  const timing = { pollMs, stableMs: 200, deadAfterMs, ...(waitMs && { waitMs }) };
+  const counters = await createCoordinatedCounters({ store, redis, folder, now: Date.now, health, timing });
+  return {
+    counters,
+    redis,
+    health,
+    close: async () => {
+      await counters.close();
+      redis?.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Where the nodes of a store count. */
+export async function limitsModeOf(store: Store): Promise<string> {
+  const { rows } = await sql<{ mode: string }>`select mode from limits_mode`.execute(store.db);
+  return rows[0]!.mode;
+}
+
+export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 12_000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`not within ${ms} ms: ${what}`);
+    await Bun.sleep(20);
+  }
+}
