@@ -27,7 +27,10 @@ const pem = (label: string, bytes: Uint8Array) =>
     .trimEnd()}\n-----END ${label}-----\n`;
 
 /** A certificate for one host name that vouches for itself, made anew so that no private key lies in the repository. */
-export function selfSignedCertificate(hostName: string): { key: string; cert: string } {
+export function selfSignedCertificate(
+  hostName: string,
+  { validUntil = '20991231235959Z' } = {},
+): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const name = sequence(der(0x31, sequence(COMMON_NAME, utf8(hostName))));
   const extensions = sequence(
@@ -39,7 +42,7 @@ export function selfSignedCertificate(hostName: string): { key: string; cert: st
     integer(1),
     ECDSA_WITH_SHA256,
     name,
-    sequence(time('20200101000000Z'), time('20991231235959Z')),
+    sequence(time('20200101000000Z'), time(validUntil)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, extensions),

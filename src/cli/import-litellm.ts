@@ -8,13 +8,15 @@ import { importAll } from './importing.ts';
 import { type KeyOptions, readKeys } from './litellm/keys.ts';
 import { type Model, readModels } from './litellm/models.ts';
 import { sayWhatElse, variablesIn } from './litellm/rest.ts';
+import { routingOf } from './litellm/routing.ts';
 import { createFindings } from './reading/findings.ts';
 import { readSource } from './reading/source.ts';
 import { refuseFaults } from './report.ts';
 
 export const LITELLM_USAGE = `gateway import litellm --config config.yaml [--keys export] [--workspace slug] [--dry-run]
 
-Takes over the models of a LiteLLM proxy as virtual keys, and its keys by their hashes: clients keep their sk-… keys.
+Takes over the models of a LiteLLM proxy as virtual keys and one config, and its keys by their hashes: clients keep
+their sk-… keys and the names of their models.
 
   --config               the proxy's config.yaml
   --keys                 rows of LiteLLM_VerificationToken as .json, .jsonl or .csv
@@ -42,9 +44,12 @@ export async function importLitellm(settings: Settings, rest: readonly string[])
   const { workspace } = values;
   const environment = { ...settings.environment, ...variablesIn(source) };
   const { virtualKeys, models } = readModels(source, findings, { environment, folder: dirname(path), workspace });
+  const routing = routingOf(models, { source, findings, workspace });
   sayWhatElse(source, findings);
   const defaultVirtualKey = chooser(models, values['default-virtual-key']);
-  const apiKeys = keySource ? readKeys(keySource, findings, { workspace, defaultVirtualKey }) : [];
+  const apiKeys = keySource
+    ? readKeys(keySource, findings, { workspace, defaultVirtualKey, config: routing?.slug ?? null })
+    : [];
   refuseTwice(
     apiKeys,
     findings,
@@ -52,10 +57,10 @@ export async function importLitellm(settings: Settings, rest: readonly string[])
     'key',
     ({ fields }) => fields.name,
   );
-  const desired: Desired = { ...nothing, virtualKeys, apiKeys };
+  const desired: Desired = { ...nothing, virtualKeys, configs: routing ? [routing] : [], apiKeys };
   const isDryRun = values['dry-run'];
   const isDone = await importAll(settings, desired, findings, { from: 'litellm', isDryRun, place: source.placeOf([]) });
-  if (isDone) showCalls(models);
+  if (isDone) showCalls(models, routing?.slug ?? null);
 }
 
 /** One virtual key for all models of a key makes it usable without another header. */
@@ -69,9 +74,11 @@ function chooser(models: readonly Model[], asked: string | undefined): KeyOption
   };
 }
 
-/** What clients write in `model` from now on. */
-function showCalls(models: readonly Model[]) {
+/** How models are reached by imported keys, and by everybody else. */
+function showCalls(models: readonly Model[], config: string | null) {
   if (models.length === 0) return;
   const lines = [...new Set(models.map(({ name, slug, model }) => `  ${name}  →  @${slug}/${model}`))];
-  console.log(`\nModels are called like this (or with x-gateway-virtual-key and the plain name):\n${lines.join('\n')}`);
+  console.log(
+    `\nImported keys call models by their names, through the config "${config}". Other keys send x-gateway-config: ${config}, or these models:\n${lines.join('\n')}`,
+  );
 }

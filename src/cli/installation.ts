@@ -33,7 +33,7 @@ export async function openInstallation(settings: Settings, { isDryRun }: { isDry
   const databaseUrl = settings.databaseUrl?.reveal() ?? null;
   const isMissing = databaseUrl === null && !existsSync(join(dataDir, 'state.db'));
   if (isDryRun && isMissing) return installationOn(openSqlite(':memory:'), createSealer(randomBytes(32)), null);
-  openDataDir(dataDir);
+  if (databaseUrl === null) openDataDir(dataDir);
   const lock = databaseUrl === null ? lockForCommand(dataDir) : null;
   const sealer = createSealer(encryptionKeyIn(dataDir, settings.encryptionKey));
   const store = await openStore({ databaseUrl, dataDir });

@@ -9,6 +9,9 @@ import type { ServerSentEvent } from './sse.ts';
  * `outbound.decodeStream` → `inbound.encodeReply` or `inbound.encodeStream`. When both sides speak the same dialect none
  * of this runs: the bytes go through.
  *
+ * `includeUsage` is what the client asked for. A caller that needs the usage of every stream itself encodes
+ * `{ ...request, includeUsage: true }` for the provider and gives the client's own wish to `encodeStream`.
+ *
  * ```ts
  * const request = openaiChat.inbound.decodeRequest(JSON.parse(text));
  * const { body, dropped } = anthropic.outbound.encodeRequest(request);

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../core/errors.ts';
 import type { Failure, FailureKind } from './ir.ts';
 
 const STATUSES: Readonly<Record<FailureKind, number>> = {
@@ -27,6 +28,15 @@ export function kindOfStatus(status: number): FailureKind {
   if (status === 503 || status === 529) return 'overloaded';
   return status >= 500 ? 'server' : 'invalid-request';
 }
+
+/** An error of the gateway itself, for `encodeError`: clients of every dialect get it in theirs. */
+export const ownFailure = ({ status, message, code, param }: GatewayError): Failure => ({
+  kind: kindOfStatus(status),
+  status,
+  message,
+  code,
+  ...(param !== null && { param }),
+});
 
 /** A stream that stopped before its end: the client must not take it for a whole answer. */
 export const cutOff = (): Failure => ({

@@ -103,6 +103,12 @@ export class Fields {
     return this.list(name)?.map((item, index) => read(new Fields(item, `${this.pathOf(name)}[${index}]`)));
   }
 
+  /** The same for lists that mean nothing when they are empty. */
+  eachOfSome<Item>(name: string, read: (fields: Fields) => Item): Item[] | undefined {
+    const items = this.each(name, read);
+    return items && items.length > 0 ? items : undefined;
+  }
+
   strings(name: string): string[] | undefined {
     return this.list(name)?.map((item, index) =>
       typeof item === 'string' ? item : fault(`${this.pathOf(name)}[${index}]`, 'a string', item),

@@ -1,3 +1,4 @@
+import type { EndpointType } from '../core/endpoints.ts';
 import { anthropic } from './anthropic/anthropic.ts';
 import type { Dialect } from './dialect.ts';
 import type { DialectName } from './ir.ts';
@@ -11,4 +12,11 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   gemini: { name: 'gemini' },
   converse: { name: 'converse' },
   cohere: { name: 'cohere' },
+};
+
+/** Endpoints whose body is a conversation, and the dialect it is written in. */
+export const CONVERSATIONS: Partial<Record<EndpointType, DialectName>> = {
+  chatComplete: 'openai-chat',
+  messages: 'anthropic',
+  createModelResponse: 'responses',
 };

@@ -13,7 +13,7 @@ import type { Usage } from '../core/usage.ts';
  *
  * Canonical forms, so that two ways to write one thing are one value:
  * - Results of tools are in turns of role `tool`, which hold nothing else; results in a row are one turn.
- * - The empty string as content is no part at all. Content given as a string is one text part.
+ * - The empty string as content is no part at all; an empty list of tools is absent. Content given as a string is one text part.
  * - The text of a tool call is what the model wrote: JSON for functions (`{}` when it wrote nothing), free text for
  *   custom tools. It is not parsed here.
  *

@@ -2,7 +2,7 @@ import { fail } from '../core/errors.ts';
 import { aborted, Exchange, hostOf } from './client/exchange.ts';
 import { Pool } from './client/pool.ts';
 import type { EgressPolicy } from './egress.ts';
-import type { SentHeaders } from './headers.ts';
+import { type SentHeaders, sentHeaders } from './headers.ts';
 
 export { type Phase, UpstreamFailure } from './client/failure.ts';
 
@@ -41,6 +41,9 @@ export interface Incoming {
   /** Ends the exchange and its connection; harmless when it has ended already. */
   cancel(): void;
 }
+
+/** The headers of an answer as plain data, by the shortest way. */
+export const receivedHeaders = (incoming: Incoming): SentHeaders => incoming.fields ?? sentHeaders(incoming.headers);
 
 /**
  * The one way out: sends a request through the egress policy and answers with a stream of bytes. Nothing is decompressed,

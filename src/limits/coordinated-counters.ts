@@ -3,7 +3,7 @@ import type { Health } from '../core/health.ts';
 import { newId } from '../core/ids.ts';
 import type { Redis } from '../storage/redis.ts';
 import type { Store } from '../storage/store.ts';
-import { type Answered, createModeTable, isElsewhere } from './coordinated-mode.ts';
+import { type Answered, createModeTable, ELSEWHERE, isElsewhere } from './coordinated-mode.ts';
 import { OpenCalls, UntoldSettlements } from './coordinated-open-calls.ts';
 import { type Place, type PlaceInRedis, PlaceKeeper } from './coordinated-place.ts';
 import type { Counters, Reservation, Settlement, Verdict } from './counters.ts';
@@ -57,7 +57,13 @@ export async function createCoordinatedCounters(deps: CoordinatedDeps): Promise<
   const mode = createModeTable({ store, node, ...timing });
   const redisCounters = redis ? createRedisCounters(redis, await mode.tag()) : null;
   const report = deps.report ?? toStderr;
-  const ledger = createLedger({ store, folder: deps.folder, now: deps.now, report });
+  const ledger = createLedger({
+    store,
+    folder: deps.folder,
+    now: deps.now,
+    // Settlements that travelled with a reservation which came too late go again by themselves.
+    report: (problem) => problem.includes(ELSEWHERE) || report(problem),
+  });
   const counters = new CoordinatedCounters({
     ledger,
     postgres: createPostgresCounters({ store, ledger, node }),
@@ -291,4 +297,4 @@ const nothingOf = ({ id, charges, estimate }: Reservation): Settlement => ({
   entry: { ...estimate, state: 'unsent' },
 });
 
-const toStderr = (problem: string) => void process.stderr.write(`limits: ${problem}\n`);
+const toStderr = (problem: string) => void process.stderr.write(`${problem}\n`);

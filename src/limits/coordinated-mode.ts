@@ -71,7 +71,8 @@ const LAST_PENALTY_MS = 300_000;
 /** By then a node that was taken for dead has come back, or never will. */
 const FORGOTTEN_MS = 3_600_000;
 
-/** PostgreSQL refused to hold, because it is not the place that counts. */
+/** What PostgreSQL says when it refuses to hold, because it is not the place that counts. */
+export const ELSEWHERE = 'limits are not counted in PostgreSQL at the moment';
 export const isElsewhere = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === 'GW001';
 
 export function createModeTable({ store, node, stableMs, deadAfterMs }: ModeOptions): ModeTable {

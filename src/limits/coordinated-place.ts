@@ -37,7 +37,8 @@ const NOWHERE: Place = { at: 'nowhere' };
 export class PlaceKeeper {
   readonly #deps: PlaceDeps;
   #place: Place = NOWHERE;
-  #changed = Promise.withResolvers<void>();
+  /** Calls that wait for a place. Each leaves when its time is over, so that a long outage does not pile them up. */
+  readonly #waiting = new Set<() => void>();
   #answered: number | null = null;
   /** Where we counted in Redis before it was suspected, as long as nobody says that the nodes have left it. */
   #suspected: PlaceInRedis | null = null;
@@ -98,13 +99,26 @@ export class PlaceKeeper {
   /** Whether this node counts somewhere else than at `place` before the time is over. */
   async leaves(place: Place, timeoutMs: number): Promise<boolean> {
     const deadline = performance.now() + timeoutMs;
-    this.wake();
+    // Where we count nowhere, the mode is being looked at already.
+    if (this.#place === place && place.at !== 'nowhere') this.wake();
     while (this.#place === place || this.#place.at === 'nowhere') {
       const left = deadline - performance.now();
       if (left <= 0 || this.#isClosed) return false;
-      await Promise.race([this.#changed.promise, Bun.sleep(left)]);
+      await this.#change(left);
     }
     return true;
+  }
+
+  #change(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const go = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(go);
+        resolve();
+      };
+      const timer = setTimeout(go, timeoutMs);
+      this.#waiting.add(go);
+    });
   }
 
   async #run() {
@@ -162,7 +176,7 @@ export class PlaceKeeper {
       if (isMoved) void redis.counters.removeOthers(space).catch(() => {});
     } catch (error) {
       this.#moveAfter = performance.now() + MOVE_AGAIN_MS;
-      this.#deps.report(`Redis could not be filled with counters: ${(error as Error).message}`);
+      this.#deps.report(`limits: Redis could not be filled with counters: ${(error as Error).message}`);
     }
   }
 
@@ -205,7 +219,7 @@ export class PlaceKeeper {
   /** Without PostgreSQL nobody can move: where Redis still counts, it goes on. */
   async #withoutStore(error: unknown) {
     if ((error as { code?: unknown } | null)?.code !== 'store_unavailable')
-      this.#deps.report(`the place of the counters could not be found out: ${(error as Error).message}`);
+      this.#deps.report(`limits: the place of the counters could not be found out: ${(error as Error).message}`);
     if (this.#suspected && (await this.#counts(this.#suspected))) this.#go({ ...this.#suspected });
   }
 
@@ -217,8 +231,7 @@ export class PlaceKeeper {
       this.#deps.health.well('redis');
       this.#deps.onRedis();
     }
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers<void>();
+    for (const go of this.#waiting) go();
   }
 
   #report(): RedisReport {

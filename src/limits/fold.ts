@@ -138,7 +138,7 @@ const withoutSync = <Result>(store: Store, work: (db: Db) => Promise<Result>): P
 export async function pruneCounters(store: Store, now: number): Promise<void> {
   await (store.engine === 'postgres'
     ? sql`delete from limit_counters where counter in (
-        select counter from limit_counters where ends_at < extract(epoch from clock_timestamp()) * 1000 - 3600000
+        select counter from limit_counters where ends_at < extract(epoch from statement_timestamp()) * 1000 - 3600000
         limit 5000 for update skip locked)`
     : sql`delete from limit_counters where ends_at < ${now - 3_600_000}`
   ).execute(store.db);

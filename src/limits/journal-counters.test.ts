@@ -169,17 +169,26 @@ test('a damaged journal stops the start and names the file', async () => {
 
 test('the journal of holds starts again with what is open, and stays small', async () => {
   const counters = await open();
-  const running = call(3);
-  counters.reserve(running, HOLD);
-  for (let index = 0; index < 15_000; index++) {
+  counters.reserve(call(3), HOLD);
+  const segments = () => readdirSync(join(folder, 'holds'));
+  let started = segments()[0]!;
+  let restarts = 0;
+  for (let index = 0; index < 12_000; index++) {
     const one = reservationOf(chargeOf('many', 1, 1e9), chargeOf(`a rather long name ${'x'.repeat(200)}`, 1, 1e9));
     counters.reserve(one, HOLD);
+    const segment = segments()[0]!;
+    if (segment !== started) {
+      expect(readFileSync(join(folder, 'holds', segment), 'utf8')).toContain(one.id);
+      started = segment;
+      restarts++;
+    }
     counters.settle(settlementOf(one));
     if (index % 1_000 === 0) await counters.flush();
   }
-  const sizes = readdirSync(join(folder, 'holds')).map((name) => readFileSync(join(folder, 'holds', name)).length);
+  const sizes = segments().map((name) => readFileSync(join(folder, 'holds', name)).length);
   await counters.close();
 
+  expect(restarts).toBeGreaterThan(0);
   expect(sizes).toHaveLength(1);
   expect(sizes[0]!).toBeLessThan(5 << 20);
   expect(await level()).toEqual({ used: 0, held: 3 });

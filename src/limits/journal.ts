@@ -34,7 +34,8 @@ export class Journal {
   constructor(options: JournalOptions) {
     this.#options = options;
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(options.folder)) if (name.endsWith(`-${options.processId}.draft`)) this.remove(name);
+    if (!options.isShared)
+      for (const name of readdirSync(options.folder)) if (name.endsWith('.draft')) this.remove(name);
   }
 
   /** Bytes in the segment that is being written. */
@@ -53,12 +54,12 @@ export class Journal {
     }
   }
 
-  /** Starts a segment with these records, at once or not at all, and answers the segments before it. */
+  /** Starts a segment with these records, at once or not at all, and answers those before it. Not in a shared folder. */
   startWith(records: string): string[] {
     const before = [...this.finished(), ...(this.#current ? [this.#current.name] : [])];
     const name = this.#nextName();
     const draft = name.replace('.journal', '.draft');
-    const descriptor = openSync(join(this.#options.folder, draft), 'wx', 0o600);
+    const descriptor = openSync(join(this.#options.folder, draft), 'ax', 0o600);
     try {
       writeWhole(descriptor, records);
       renameSync(join(this.#options.folder, draft), join(this.#options.folder, name));

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { startPostgres, type TestPostgres } from '../../test/postgres.ts';
 import { openPostgres, openSqlite, type Store } from '../storage/store.ts';
 import type { Settlement } from './counters.ts';
@@ -80,6 +81,28 @@ test('calls are refused with store_unavailable while PostgreSQL is away, and cou
   await until(async () => (await counters.read(['away'])).get('away')?.held === 10);
   await counters.close();
 }, 60_000);
+
+test('a database that is silent refuses calls in time, and what it decides afterwards counts nothing', async () => {
+  const counters = createPostgresCounters({ store, ledger: open(), node: 'one', answerWithinMs: 200 });
+  await counters.reserve(call('silent'), 60_000);
+  const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const locking = store.transaction(async (db) => {
+    await sql`lock table limit_counters`.execute(db);
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+
+  const refused = await Promise.allSettled([1, 2, 3].map(() => counters.reserve(call('silent'), 60_000)));
+  released.resolve();
+  await locking;
+
+  for (const one of refused) expect(one).toMatchObject({ reason: { code: 'store_unavailable' } });
+  await counters.flush();
+  await until(async () => (await counters.read(['silent'])).get('silent')?.held === 10);
+  expect(await used('silent')).toBe(0);
+  await counters.close();
+}, 30_000);
 
 test('two nodes that settle or give up the same calls at once count each call once', async () => {
   const folders = [join(folder, 'a'), join(folder, 'b'), join(folder, 'c')];

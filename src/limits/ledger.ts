@@ -153,6 +153,7 @@ class StoredLedger implements Ledger {
     await this.flush();
     this.#isClosed = true;
     if (this.#nextWrite) clearTimeout(this.#nextWrite);
+    await this.#writing;
     if (this.#isBehind) this.#journal.finish();
     else this.#journal.discard();
   }
@@ -192,7 +193,7 @@ class StoredLedger implements Ledger {
       await this.#writeFiles();
       this.#pauseMs = 250;
     } catch (error) {
-      if (!isAway(error)) this.#report(`the ledger could not be written: ${(error as Error).message}`);
+      this.#reportUnlessAway(error);
       this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
       this.#writeSoon(this.#pauseMs);
     }
@@ -207,6 +208,7 @@ class StoredLedger implements Ledger {
       for (const name of names) {
         const postings = this.#journal.read(name) as Posting[];
         for (let at = 0; at < postings.length; at += this.#group) {
+          if (this.#isClosed) return;
           await this.#store(postings.slice(at, at + this.#group));
           await othersTurn();
         }
@@ -221,7 +223,7 @@ class StoredLedger implements Ledger {
     try {
       this.#tellFolded(group, await this.#fold(group));
     } catch (error) {
-      if (isAway(error)) throw error;
+      if (!isFaultOfRow(error)) throw error;
       if (group.length > 1) for (const posting of group) await this.#store([posting]);
       else this.#setAside(group[0]!, error as Error);
     }
@@ -241,12 +243,13 @@ class StoredLedger implements Ledger {
 
   #written() {
     this.#pauseMs = 250;
-    if (this.#waiting.length === 0 && this.#journal.size > EMPTY_FROM) this.#journal.clear();
+    if (!this.#isBehind && this.#waiting.length === 0 && this.#journal.size > EMPTY_FROM) this.#journal.clear();
   }
 
   #notWritten(group: readonly Posting[], error: unknown) {
-    if (isAway(error)) return this.#fallBehind();
-    this.#waiting.unshift(...group);
+    if (isFaultOfRow(error)) return void this.#waiting.unshift(...group);
+    this.#reportUnlessAway(error);
+    this.#fallBehind();
   }
 
   #fallBehind() {
@@ -281,6 +284,11 @@ class StoredLedger implements Ledger {
     if (this.#journal.finished().length > 0) this.#fallBehind();
   }
 
+  #reportUnlessAway(error: unknown) {
+    const isAway = error instanceof GatewayError && error.code === 'store_unavailable';
+    if (!isAway) this.#report(`the ledger could not be written, and is tried again: ${(error as Error).message}`);
+  }
+
   #report(problem: string) {
     (this.#deps.report ?? toStderr)(`limits: ${problem}`);
   }
@@ -293,4 +301,6 @@ const after = (ms: number, work: () => void) => setTimeout(work, ms).unref();
 
 const toStderr = (problem: string) => void process.stderr.write(`${problem}\n`);
 
-const isAway = (error: unknown): boolean => error instanceof GatewayError && error.code === 'store_unavailable';
+/** Data that the table does not take; anything else is worth another try. */
+const isFaultOfRow = (error: unknown): boolean =>
+  /^(22|23|SQLITE_(CONSTRAINT|MISMATCH|TOOBIG))/.test(String((error as { code?: unknown })?.code ?? ''));

@@ -11,6 +11,8 @@ export interface PostgresCountersDeps {
   readonly ledger: Ledger;
   /** Names this node in `limit_holds`, for people to look at. */
   readonly node: string;
+  /** A database that is silent for longer counts as away. */
+  readonly answerWithinMs?: number;
 }
 
 interface Waiting {
@@ -93,19 +95,35 @@ class PostgresCounters implements Counters {
     while (this.#queue.length > 0) {
       const group = this.#nextGroup();
       const reservations = group.map(({ reservation }) => reservation);
+      let isTooLate = false;
       try {
-        const verdicts = await this.#deps.ledger.alongside((settlements) =>
-          this.#apply(settlements, reservations, group[0]!.holdMs),
+        const verdicts = await this.#inTime(
+          this.#deps.ledger.alongside((settlements) =>
+            this.#apply(settlements, isTooLate ? [] : reservations, group[0]!.holdMs),
+          ),
         );
         group.forEach(({ resolve }, index) => {
           resolve(verdicts[index]!);
         });
       } catch (error) {
+        isTooLate = true;
         if (mayHaveRun(error)) for (const reservation of reservations) this.#deps.ledger.add(nothingOf(reservation));
-        for (const { reject } of group) reject(error);
+        // Those behind them have waited as long and would only wait for the same.
+        for (const { reject } of [...group, ...this.#queue.splice(0)]) reject(error);
       }
     }
     this.#isAsking = false;
+  }
+
+  async #inTime<Result>(work: Promise<Result>): Promise<Result> {
+    const { answerWithinMs = 3_000 } = this.#deps;
+    let timer: Timer | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new GatewayError('store_unavailable', [])), answerWithinMs);
+    });
+    // What comes after that is for nobody; its failure is no accident either.
+    work.catch(() => {});
+    return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
   }
 
   /** Those at the head of the queue that want to hold for the same time, which is nearly always all. */

@@ -1,8 +1,8 @@
 import { fail } from '../core/errors.ts';
 import { NANO_DOLLARS } from '../core/limits.ts';
 import type { Usage } from '../core/usage.ts';
-import { forwardedHeaders, headerOf, type SentHeaders, sentHeaders } from '../http/headers.ts';
-import { type Incoming, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
+import { forwardedHeaders, headerOf, type SentHeaders } from '../http/headers.ts';
+import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import { upstreamUrl } from '../providers/address.ts';
 import type { TokenSource } from '../providers/provider.ts';
@@ -123,7 +123,7 @@ async function askAgain(
   const { target, prepared } = asked;
   const { retry } = asked.settings;
   const capture = prepared.body && call.log.captureRequest();
-  // The client below copies a body that it is given whole.
+  // The client below has let go of a body that it was given whole when its exchange ends.
   if (capture) capture.transferable = prepared.body?.rest === null;
   const closed = closeBody(prepared.body, {
     maxBytes: deps.maxBodyBytes,
@@ -145,7 +145,7 @@ async function askAgain(
       status = failureStatus(error);
       failure = error;
     }
-    const headers = incoming && retry.attempts > 0 ? sentHeaders(incoming.headers) : null;
+    const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
     const wait = waitBefore(retry, { attempt: count, status, headers, waitedMs, now: deps.now() });
     if (wait === null || call.request.signal.aborted) {
       if (!incoming) throw failure;

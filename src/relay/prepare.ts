@@ -2,7 +2,7 @@ import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import { findMembers } from '../core/json-bytes.ts';
 import type { Usage } from '../core/usage.ts';
-import { dialects } from '../dialects/index.ts';
+import { CONVERSATIONS, dialects } from '../dialects/index.ts';
 import type { DialectName } from '../dialects/ir.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
@@ -32,13 +32,6 @@ export interface Translation {
   readonly notes: Readonly<Record<string, string>>;
   answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
 }
-
-/** Endpoints whose body is a conversation, and the dialect it is written in. */
-const CONVERSATIONS: Partial<Record<EndpointType, DialectName>> = {
-  chatComplete: 'openai-chat',
-  messages: 'anthropic',
-  createModelResponse: 'responses',
-};
 
 const NAMES: Partial<Record<EndpointType, string>> = {
   complete: 'completions endpoint',

@@ -1,10 +1,15 @@
-import { returnedHeaders, type SentHeaders, sentHeaders } from '../http/headers.ts';
-import { type Incoming, UpstreamFailure } from '../http/upstream.ts';
+import { CONVERSATIONS, dialects } from '../dialects/index.ts';
+import { formatSse } from '../dialects/sse.ts';
+import { returnedHeaders, type SentHeaders } from '../http/headers.ts';
+import { type Incoming, receivedHeaders, UpstreamFailure } from '../http/upstream.ts';
 import type { Attempted } from './attempt.ts';
 import type { ModelCall } from './relay.ts';
 
 /** An answer of known size below this is read at once; anything else streams. */
 const SMALL_ANSWER = 256 << 10;
+
+/** How long the error that ends a broken stream has to reach the client. */
+const LAST_WORD_MS = 50;
 
 /** Whatever keeps an answer from the client, its connection does not stay open behind it. */
 export async function respond(call: ModelCall, attempted: Attempted): Promise<Response> {
@@ -20,7 +25,7 @@ export async function respond(call: ModelCall, attempted: Attempted): Promise<Re
 async function answer(call: ModelCall, attempted: Attempted): Promise<Response> {
   const { log, request } = call;
   const { status, incoming } = attempted;
-  const received = sentHeaders(incoming.headers);
+  const received = receivedHeaders(incoming);
   const failedBy = status >= 400 ? 'provider' : null;
   const stamp = stampOf(call, attempted);
   const headers = returnedHeaders(received, stamp);
@@ -52,7 +57,8 @@ async function answer(call: ModelCall, attempted: Attempted): Promise<Response> 
 }
 
 /** Bytes pass one piece at a time, and only when the client takes them. */
-function relayedBody({ log }: ModelCall, incoming: Incoming, status: number): ReadableStream<Uint8Array> {
+function relayedBody(call: ModelCall, incoming: Incoming, status: number): ReadableStream<Uint8Array> {
+  const { log } = call;
   const capture = log.captureResponse();
   let isFirst = true;
   return new ReadableStream<Uint8Array>(
@@ -77,6 +83,12 @@ function relayedBody({ log }: ModelCall, incoming: Incoming, status: number): Re
             failedBy: isClient ? 'client' : 'provider',
             errorCode: isClient ? 'client_closed' : 'stream_broken',
           });
+          const last = isClient ? null : brokenEvent(call, error);
+          if (last) {
+            controller.enqueue(last);
+            // A connection that is cut takes along what its reader has not taken yet.
+            await Bun.sleep(LAST_WORD_MS);
+          }
           // Cuts the client's connection: a clean end would pass half an answer off as a whole one. Without a reason,
           // because Bun prints every other one to stderr.
           controller.error(undefined);
@@ -89,6 +101,26 @@ function relayedBody({ log }: ModelCall, incoming: Incoming, status: number): Re
     },
     { highWaterMark: 0 },
   );
+}
+
+/** How a stream that broke ends: with an error in the client's dialect, where the endpoint says which that is. */
+function brokenEvent({ endpoint, log, stamp }: ModelCall, error: unknown): Uint8Array | null {
+  const dialect = log.isStream ? CONVERSATIONS[endpoint] : undefined;
+  const inbound = dialect && dialects[dialect].inbound;
+  if (!inbound) return null;
+  const why = error instanceof Error ? error.message : 'unknown';
+  const encoder = inbound.encodeStream({
+    request: { model: log.model ?? '' },
+    id: stamp['x-gateway-request-id'] ?? '',
+    now: Date.now(),
+  });
+  const message = `The provider's stream broke off: ${why}`;
+  const events = encoder.push({
+    type: 'error',
+    failure: { kind: 'server', status: 502, message, code: 'stream_broken' },
+  });
+  // The blank line ends an event of which only a part had come.
+  return Buffer.from(`\n\n${events.map(formatSse).join('')}`);
 }
 
 /** What the gateway adds to the provider's headers. */

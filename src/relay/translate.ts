@@ -1,6 +1,7 @@
 import { fail } from '../core/errors.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Dialect, Encoded, Inbound, Outbound } from '../dialects/dialect.ts';
+import { FramingError } from '../dialects/framing-error.ts';
 import type { ModelRequest } from '../dialects/ir.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
 import type { Incoming } from '../http/upstream.ts';
@@ -49,7 +50,7 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
 /** As the header line that names them; longer lists end with their count. */
 function notesOf({ dropped, changed }: Encoded): Readonly<Record<string, string>> {
   const line = (paths: readonly string[]) => {
-    const shown = paths.slice(0, 20).map((path) => path.replace(/[^\x21-\x7e]/g, '?'));
+    const shown = paths.slice(0, 20).map((path) => path.replace(/[^\x20-\x7e]/g, '?'));
     return paths.length > shown.length
       ? `${shown.join(', ')} and ${paths.length - shown.length} more`
       : shown.join(', ');
@@ -93,10 +94,19 @@ async function refusal(incoming: Incoming, { inbound, outbound }: Sides): Promis
 }
 
 async function whole(incoming: Incoming, report: (usage: Usage) => void, sides: Sides): Promise<Incoming> {
-  const reply = sides.outbound.decodeReply(parsedReply(await incoming.bytes(), sides.options.provider));
+  const reply = read(sides, parsedReply(await incoming.bytes(), sides.options.provider));
   if (reply.usage) report(reply.usage);
   const { body } = sides.inbound.encodeReply(reply, contextOf(sides));
   return replaced(incoming, { status: incoming.status, type: 'application/json', bytes: jsonBytes(body) });
+}
+
+function read({ outbound, options }: Sides, body: unknown) {
+  try {
+    return outbound.decodeReply(body);
+  } catch (error) {
+    if (error instanceof FramingError) fail('upstream_failed', options.provider, error.message);
+    throw error;
+  }
 }
 
 /** Each piece of the provider's stream becomes the events it completes; a piece that completes none waits for the next. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { sql } from 'kysely';
 import { createDatabase } from '../../test/postgres.ts';
 import { type AnyDb, type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
@@ -123,6 +124,20 @@ function storeContract(engine: Engine, open: () => Promise<Store>) {
 
 storeContract('sqlite', async () => openSqlite(':memory:'));
 storeContract('postgres', async () => openPostgres(await createDatabase()));
+
+test('a connection that the server ends between two statements fails its transaction and nothing else', async () => {
+  const store = await openPostgres(await createDatabase());
+  const cut = store.transaction(async (db) => {
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
+    await sql`select pg_terminate_backend(${rows[0]!.pid})`.execute(store.db);
+    await Bun.sleep(100);
+    await sql`select 1`.execute(db);
+  });
+
+  await expect(cut).rejects.toMatchObject({ code: 'store_unavailable' });
+  await sql`select 1`.execute(store.db);
+  await store.close();
+});
 
 test('a store that is not there says store_unavailable', async () => {
   const store = await openPostgres('postgres://nobody@127.0.0.1:1/none');

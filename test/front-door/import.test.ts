@@ -41,19 +41,19 @@ describe('from LiteLLM', () => {
   test('a client keeps its sk-… key, and running the import again changes nothing', async () => {
     const first = await run(dataDir, command);
     expect(first).toMatchObject({ exitCode: 0, errors: '' });
-    expect(first.output).toContain('4 to create, 0 to change');
+    expect(first.output).toContain('5 to create, 0 to change');
     expect(first.output).toContain('config.yaml:29: general_settings.master_key is not imported');
     expect(first.output).toContain('fast  →  @openai/gpt-4o-mini');
     const second = await run(dataDir, command);
-    expect(second.output).toContain('0 to create, 0 to change, 0 to delete, 4 as they should be.');
+    expect(second.output).toContain('0 to create, 0 to change, 0 to delete, 5 as they should be.');
     expect(first.output + second.output).not.toMatch(/sk-provider-credential|sk-master-key/);
 
     const gateway = await startProcess({ dataDir, environment: environment() });
     try {
-      const ask = (key: string) =>
-        gateway.api.post('/v1/chat/completions', question, { key: null, headers: { authorization: `Bearer ${key}` } });
+      const ask = (key: string, body = question) =>
+        gateway.api.post('/v1/chat/completions', body, { key: null, headers: { authorization: `Bearer ${key}` } });
       expect((await ask('sk-client-of-litellm-one')).status).toBe(200);
-      expect((await ask('sk-client-of-litellm-two')).status).toBe(200);
+      expect((await ask('sk-client-of-litellm-two', { ...question, model: 'fast' })).json.model).toBe('gpt-4o-mini');
       expect((await ask('sk-client-of-litellm-blocked')).json.error.code).toBe('expired_api_key');
       expect((await ask('sk-master-key-that-stays-behind')).json.error.code).toBe('invalid_api_key');
       const { json } = await gateway.api.get('/v1/api-keys');

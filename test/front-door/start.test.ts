@@ -54,8 +54,10 @@ test('the first start prints a key once and a curl that works as it is; the seco
   expect(printed).toMatch(/^gw-[\w-]{32}$/);
   expect(JSON.parse(await shell(curlIn(first.output))).choices[0].message.content).toContain('simulated');
   expect(modeOf(first.dataDir)).toBe('700');
-  for (const name of readdirSync(first.dataDir))
-    expect([name, modeOf(join(first.dataDir, name))]).toEqual([name, '600']);
+  for (const name of readdirSync(first.dataDir)) {
+    const isFolder = statSync(join(first.dataDir, name)).isDirectory();
+    expect([name, modeOf(join(first.dataDir, name))]).toEqual([name, isFolder ? '700' : '600']);
+  }
   expect(await first.stop()).toBe(0);
 
   const second = await given({ dataDir: home, environment: {} });

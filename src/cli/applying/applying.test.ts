@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { sha256 } from '../../crypto/seal.ts';
 import { createFindings, findingLines } from '../reading/findings.ts';
-import { readSource } from '../reading/source.ts';
+import { readDocument, readSource } from '../reading/source.ts';
 import { readApplyFile } from './file.ts';
 
 const folder = join(import.meta.dir, '../../../test/fixtures/apply');
@@ -55,4 +55,45 @@ test('a file of another version, or none, is refused', () => {
     expect(readApplyFile(source, findings, { environment, folder })).toBeNull();
   }
   expect(findings.faults.length).toBeGreaterThanOrEqual(4);
+});
+
+test('a moment that has passed is no fault: the file was right when it was written', () => {
+  const findings = createFindings();
+  const yaml = `version: 1
+api_keys:
+  - name: old
+    key: { hash: ${'a'.repeat(64)} }
+    expires_at: 2020-01-01T00:00:00Z
+    usage_limits: { type: cost, credit_limit: 5, periodic_reset: weekly, next_usage_reset_at: "2020-01-06T00:00:00Z" }
+`;
+  const found = readApplyFile(readDocument('old.yaml', yaml, findings)!, findings, { environment, folder });
+
+  expect(findings.faults).toEqual([]);
+  expect(found!.desired.apiKeys[0]!.fields).toMatchObject({
+    expires_at: '2020-01-01T00:00:00Z',
+    usage_limits: [{ credit_limit: 5, next_usage_reset_at: '2020-01-06T00:00:00Z' }],
+  });
+});
+
+test('credentials in configs are references, too, and parameters of models are left as they are', () => {
+  const read = (api_key: string) => {
+    const findings = createFindings();
+    const yaml = `version: 1
+configs:
+  - slug: inline
+    config:
+      strategy: { mode: fallback }
+      targets:
+        - { provider: openai, api_key: ${api_key}, override_params: { stop_token: x, only: { file: y } } }
+`;
+    const found = readApplyFile(readDocument('c.yaml', yaml, findings)!, findings, { environment, folder });
+    return { found, lines: findingLines(findings.faults) };
+  };
+
+  expect(read('sk-in-the-file').lines).toEqual([
+    'c.yaml:7: configs[0].config.targets[0].api_key: give {env: NAME} or {file: path}; a secret itself does not belong in this file',
+  ]);
+  expect(read('{ env: APPLY_PROVIDER_KEY }').found!.desired.configs[0]!.config).toMatchObject({
+    targets: [{ api_key: 'sk-provider', override_params: { stop_token: 'x', only: { file: 'y' } } }],
+  });
 });

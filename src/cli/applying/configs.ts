@@ -24,7 +24,10 @@ export function readConfig(
   const found = checked(entry, value, { source, path, findings });
   if (found === null) return null;
   const inside = [...path, 'config'];
-  const config = checkedConfig(secrets.readConfigurations(found.config, inside), inside, source, findings);
+  const before = findings.faults.length;
+  const opened = secrets.readConfig(found.config, inside);
+  if (findings.faults.length > before) return null;
+  const config = checkedConfig(opened, inside, source, findings);
   if (config === null) return null;
   const { slug, workspace = DEFAULT_WORKSPACE, name = slug } = found;
   return { place: source.placeOf(path), ref: `${workspace}/${slug}`, workspace, slug, name, config };

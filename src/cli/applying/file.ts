@@ -93,7 +93,7 @@ export function readApplyFile(
 
 const limitsOf = (entry: { rate_limits?: z.infer<typeof rateLimits> | null; usage_limits?: unknown }) => ({
   rate_limits: entry.rate_limits ?? [],
-  usage_limits: (entry.usage_limits ?? []) as z.infer<typeof usageLimit>[],
+  usage_limits: [entry.usage_limits ?? []].flat() as z.infer<typeof usageLimit>[],
 });
 
 function readWorkspace(value: unknown, path: Path, { source, findings }: Reading): WorkspaceWish | null {
@@ -107,8 +107,10 @@ function readVirtualKey(value: unknown, path: Path, { source, findings, secrets 
   const entry = checked(virtualKeyEntry, value, { source, path, findings });
   if (entry === null) return null;
   const { slug, workspace = DEFAULT_WORKSPACE, name = slug, note = null, provider, expires_at = null } = entry;
+  const before = findings.faults.length;
   const key = entry.key === undefined || entry.key === null ? null : secrets.read(entry.key, [...path, 'key']);
   const configurations = secrets.readConfigurations(entry.configurations ?? {}, [...path, 'configurations']);
+  if (findings.faults.length > before) return null;
   return {
     place: source.placeOf(path),
     ref: `${workspace}/${slug}`,

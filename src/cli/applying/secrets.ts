@@ -1,5 +1,6 @@
 import { SECRET_NAME } from '../../auth/virtual-keys.ts';
 import { mask, sha256 } from '../../crypto/seal.ts';
+import type { ApiKeyWish } from '../desired/desired.ts';
 import { type Findings, pathText } from '../reading/findings.ts';
 import { type Environment, isReference, resolveSecret } from '../reading/secrets.ts';
 import type { Path, Source } from '../reading/source.ts';
@@ -13,9 +14,11 @@ export interface SecretReader {
   /** Null: there is none, which is a fault by then. */
   read(value: unknown, path: Path): string | null;
   /** A secret of which the hash is enough. */
-  readKnown(value: unknown, path: Path): { hash: string; masked: string } | null;
+  readKnown(value: unknown, path: Path): ApiKeyWish['secret'] | null;
   /** References anywhere inside are followed; what is a secret by its name must be one. */
   readConfigurations(value: Readonly<Record<string, unknown>>, path: Path): Record<string, unknown>;
+  /** The same for a config object, whose parameters are those of models and hold no references. */
+  readConfig(value: Readonly<Record<string, unknown>>, path: Path): Record<string, unknown>;
 }
 
 export function createSecretReader(
@@ -40,6 +43,21 @@ export function createSecretReader(
     if (value === null || typeof value !== 'object') return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, follow(item, [...path, key])]));
   };
+  const readConfig: SecretReader['readConfig'] = (value, path) => {
+    const { targets, override_params, default_params, ...own } = value;
+    return {
+      ...(follow(own, path) as Record<string, unknown>),
+      ...(override_params !== undefined && { override_params }),
+      ...(default_params !== undefined && { default_params }),
+      ...(targets !== undefined && { targets: targetsIn(targets, [...path, 'targets']) }),
+    };
+  };
+  const targetsIn = (targets: unknown, path: Path): unknown =>
+    Array.isArray(targets)
+      ? targets.map((target, index) =>
+          target !== null && typeof target === 'object' ? readConfig(target, [...path, index]) : target,
+        )
+      : targets;
   return {
     read,
     readKnown: (value, path) => {
@@ -49,13 +67,14 @@ export function createSecretReader(
       if (hash !== undefined && Object.keys(value).length === 1) {
         if (typeof hash !== 'string' || !HASH.test(hash))
           return refuse([...path, 'hash'], 'give the SHA-256 of the whole key, 64 lower-case hexadecimal digits');
-        return { hash, masked: `sha256:${hash.slice(0, 6)}***` };
+        return { hash, masked: `sha256:${hash.slice(0, 6)}***`, mayReplace: true };
       }
       const secret = read(value, path);
       if (secret === null) return null;
       if (!KEY.test(secret)) return refuse(path, 'the secret must be 16 or more printable ASCII characters, no spaces');
-      return { hash: sha256(secret), masked: mask(secret) };
+      return { hash: sha256(secret), masked: mask(secret), mayReplace: true };
     },
     readConfigurations: (value, path) => follow(value, path) as Record<string, unknown>,
+    readConfig,
   };
 }

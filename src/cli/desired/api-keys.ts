@@ -30,7 +30,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
   title: ({ workspace, fields }) => `API key ${workspace}/${fields.name}`,
   shape: ({ fields, secret }) => ({
     facts: { ...fields, expires_at: sameMoment(fields.expires_at) },
-    secrets: { key: secret.hash },
+    secrets: secret.mayReplace ? { key: secret.hash } : {},
   }),
 
   async find(context, { secret, workspace }, markedId) {
@@ -58,7 +58,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
         expires_at: isoOf(row.expires_at),
         ...limitsIn(row),
       },
-      secrets: { key: current?.hash },
+      secrets: secret.mayReplace ? { key: current?.hash } : {},
     };
   },
 
@@ -70,7 +70,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
 
   async change({ apiKeys, who, now }, { fields, secret }, { id, secrets }) {
     await apiKeys.update(who, id, withLimits(fields), now);
-    if (secrets.key !== secret.hash) await apiKeys.replaceSecret(who, id, secret, now);
+    if (secret.mayReplace && secrets.key !== secret.hash) await apiKeys.replaceSecret(who, id, secret, now);
   },
 
   async titleOf(context, id) {

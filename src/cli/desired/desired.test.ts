@@ -56,7 +56,7 @@ const apiKey = (
   place,
   ref: `${home}/${name}`,
   workspace: home,
-  secret: { hash: sha256(secret), masked: '***' },
+  secret: { hash: sha256(secret), masked: '***', mayReplace: true },
   fields: { name, description: null, scopes: DATA_SCOPES, defaults: {}, expires_at: null, ...limits, ...fields },
 });
 
@@ -209,6 +209,20 @@ function suite(engine: string, open: () => Promise<Installation>) {
 
       const { steps } = await run({ apiKeys: [apiKey('moving', 'moving-secret', { description: 'new' })] }, once);
       expect(steps).toEqual(['change API key default/moving']);
+    });
+
+    test('a secret that was rotated away here does not come back with an import', async () => {
+      const wish = (description: string): ApiKeyWish => {
+        const made = apiKey('rotated', 'rotated-secret', { description });
+        return { ...made, secret: { ...made.secret, mayReplace: false } };
+      };
+      await run({ apiKeys: [wish('first')] }, once);
+      const id = (await holderOf('rotated-secret'))!.api_key_id;
+      await keys().replaceSecret(installation.who, id, { hash: sha256('rotated-in'), masked: '***' }, Date.now());
+
+      expect((await run({ apiKeys: [wish('second')] }, once)).steps).toEqual(['change API key default/rotated']);
+      expect(await holderOf('rotated-secret')).toBeUndefined();
+      expect((await holderOf('rotated-in'))!.api_key_id).toBe(id);
     });
 
     test('an imported key that was revoked here stays revoked', async () => {

@@ -64,7 +64,12 @@ export interface PolicyWish extends Wish {
 
 export interface ApiKeyWish extends Wish {
   readonly workspace: string;
-  readonly secret: { readonly hash: string; readonly masked: string };
+  readonly secret: {
+    readonly hash: string;
+    readonly masked: string;
+    /** False: the secret is who it is, and one that was rotated here since does not come back. */
+    readonly mayReplace: boolean;
+  };
   readonly fields: Limits & {
     readonly name: string;
     readonly description: string | null;

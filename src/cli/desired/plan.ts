@@ -50,26 +50,37 @@ export async function planChanges(
   options: PlanOptions,
 ): Promise<Plan> {
   const marks = await readMarks(context.db, context.sealer, options.manager);
-  const named = new Set<string>();
+  const known: Known = {
+    byName: new Map(marks.map((mark) => [`${mark.kind}/${mark.ref}`, mark])),
+    byId: new Map(marks.map((mark) => [`${mark.kind}/${mark.id}`, mark])),
+  };
+  const namedIds = new Set<string>();
+  const namedRefs = new Set<string>();
   const steps: Step[] = [];
   const leftDeleted: string[] = [];
   let unchanged = 0;
-  await checkWorkspaces(context, desired, findings);
+  await checkWorkspaces(context, desired, findings, options.mode);
   for (const kind of kinds) {
     for (const wish of kind.wishes(desired)) {
-      const outcome = await compare(context, kind, wish, { marks, findings, mode: options.mode });
-      if (outcome.id) named.add(`${kind.kind}/${outcome.id}`);
+      const outcome = await compare(context, kind, wish, { known, findings, mode: options.mode });
+      namedRefs.add(`${kind.kind}/${wish.ref}`);
+      if (outcome.id) namedIds.add(`${kind.kind}/${outcome.id}`);
       if (outcome.step) steps.push(outcome.step);
       else if (outcome.isLeftDeleted) leftDeleted.push(kind.title(wish));
       else unchanged++;
     }
   }
-  const orphans = marks.filter(({ kind, id, ref }) => {
-    const isWished = kinds.some((each) => each.kind === kind && each.wishes(desired).some((wish) => wish.ref === ref));
-    return !named.has(`${kind}/${id}`) && !isWished;
-  });
+  const orphans = marks.filter(
+    ({ kind, id, ref }) => !namedIds.has(`${kind}/${id}`) && !namedRefs.has(`${kind}/${ref}`),
+  );
   const { deletions, kept } = await planDeletions(context, orphans, findings, options);
   return { steps: [...deletions, ...steps], unchanged, kept, leftDeleted };
+}
+
+/** The marks of this file, by what it calls an object and by the object. */
+interface Known {
+  readonly byName: ReadonlyMap<string, Mark>;
+  readonly byId: ReadonlyMap<string, Mark>;
 }
 
 interface Outcome {
@@ -85,12 +96,12 @@ async function compare(
   context: Context,
   kind: KindOf<Any>,
   wish: Any,
-  { marks, findings, mode }: { marks: readonly Mark[]; findings: Findings; mode: PlanOptions['mode'] },
+  { known, findings, mode }: { known: Known; findings: Findings; mode: PlanOptions['mode'] },
 ): Promise<Outcome> {
   const title = kind.title(wish);
   const shape = kind.shape(wish);
   const digest = digestOf(shape);
-  const byName = marks.find((mark) => mark.kind === kind.kind && mark.ref === wish.ref) ?? null;
+  const byName = known.byName.get(`${kind.kind}/${wish.ref}`) ?? null;
   const stored = await kind.find(context, wish, byName?.id ?? null);
   const fault = (says: string): Outcome => {
     findings.fault(wish.place, `${title}: ${says}`);
@@ -103,7 +114,7 @@ async function compare(
     const run = async (inside: Context) => markOf(await kind.create(inside, wish));
     return { step: { action: 'create', title, differences: [], run, drops: null } };
   }
-  const own = marks.find((mark) => mark.kind === kind.kind && mark.id === stored.id) ?? null;
+  const own = known.byId.get(`${kind.kind}/${stored.id}`) ?? null;
   if (mode === 'once') {
     if (!own) return fault('exists already and was not made by this import; rename or delete it first');
     if (own.digest === digest) return { id: stored.id };
@@ -131,17 +142,15 @@ function differencesOf(stored: Stored, wanted: Shape): Difference[] {
   return differences;
 }
 
-async function checkWorkspaces({ db, who }: Context, desired: Desired, findings: Findings) {
-  const rows = await db
-    .selectFrom('workspaces')
-    .select('slug')
-    .where('organisation_id', '=', who.organisationId)
-    .execute();
-  const known = new Set([...rows, ...desired.workspaces].map(({ slug }) => slug));
+async function checkWorkspaces({ db, who }: Context, desired: Desired, findings: Findings, mode: PlanOptions['mode']) {
+  const own = db.selectFrom('workspaces').select('slug').where('organisation_id', '=', who.organisationId);
+  const known = new Set([...(await own.execute()), ...desired.workspaces].map(({ slug }) => slug));
   const { virtualKeys, configs, apiKeys, policies } = desired;
   for (const { workspace, place } of [...virtualKeys, ...configs, ...apiKeys, ...policies]) {
-    if (workspace !== null && !known.has(workspace))
-      findings.fault(place, `workspace: there is no workspace "${workspace}"`);
+    if (workspace === null || known.has(workspace)) continue;
+    findings.fault(place, `workspace: there is no workspace "${workspace}"`);
+    // An import names one workspace for all.
+    if (mode === 'once') return;
   }
 }
 

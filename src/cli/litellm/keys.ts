@@ -47,6 +47,8 @@ const IDLE = new Set(
 
 export interface KeyOptions {
   readonly workspace: string;
+  /** The config that routes by the names of models. */
+  readonly config: string | null;
   /** The virtual key that calls of a key with these models go to, if there is one for all. */
   readonly defaultVirtualKey: (models: readonly string[]) => string | null;
 }
@@ -73,7 +75,7 @@ function readKey(
   path: Path,
   source: Source,
   findings: Findings,
-  { workspace, defaultVirtualKey }: KeyOptions,
+  { workspace, config, defaultVirtualKey }: KeyOptions,
 ): ApiKeyWish | null {
   const key = checked(record, value, { source, path, findings });
   if (key === null) return null;
@@ -90,12 +92,13 @@ function readKey(
     place: source.placeOf(path),
     ref: hash,
     workspace,
-    secret: { hash, masked: maskedOf(key, hash) },
+    secret: { hash, masked: maskedOf(key, hash), mayReplace: false },
     fields: {
       name,
       description: 'From LiteLLM',
       scopes: DATA_SCOPES,
       defaults: {
+        ...(config !== null && { config }),
         ...(virtualKey !== null && { virtual_key: virtualKey }),
         ...(Object.keys(metadata).length > 0 && { metadata }),
       },

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { sha256 } from '../../crypto/seal.ts';
+import { checkConfig, configSchema } from '../../routing/config.ts';
 import { createFindings, findingLines } from '../reading/findings.ts';
-import { readSource } from '../reading/source.ts';
+import { readDocument, readSource } from '../reading/source.ts';
 import { readKeys } from './keys.ts';
 import { readModels } from './models.ts';
 import { sayWhatElse, variablesIn } from './rest.ts';
+import { routingOf } from './routing.ts';
 
 const fixtures = join(import.meta.dir, '../../../test/fixtures/litellm');
 const environment = {
@@ -32,7 +34,11 @@ function modelsOf(file: string, variables: Record<string, string> = environment)
 function keysOf(file: string) {
   const findings = createFindings();
   const source = readSource(join(fixtures, file), findings)!;
-  const keys = readKeys(source, findings, { workspace: 'default', defaultVirtualKey: () => 'openai' });
+  const keys = readKeys(source, findings, {
+    workspace: 'default',
+    config: 'litellm',
+    defaultVirtualKey: () => 'openai',
+  });
   return { keys, findings };
 }
 
@@ -43,7 +49,7 @@ describe('models', () => {
     expect(findings.faults).toEqual([]);
     expect(Object.keys(keys)).toEqual(['openai']);
     expect(keys.openai).toMatchObject({ key: 'sk-openai', fields: { provider: 'openai', custom_host: null } });
-    expect(models).toEqual([
+    expect(models).toMatchObject([
       { name: 'gpt-4o', slug: 'openai', model: 'gpt-4o' },
       { name: 'fast', slug: 'openai', model: 'gpt-4o-mini' },
     ]);
@@ -52,7 +58,7 @@ describe('models', () => {
   test('what has no counterpart is listed with its line, the master key among it', () => {
     const lines = findingLines(modelsOf('config.yaml').findings.leftOut);
 
-    expect(lines.map((line) => Number(line.split(':')[1]))).toEqual([8, 13, 15, 20, 21, 22, 26, 29, 30]);
+    expect(lines.map((line) => Number(line.split(':')[1]))).toEqual([8, 13, 15, 20, 21, 26, 29, 30]);
     expect(lines.join('\n')).toContain('general_settings.master_key is not imported');
     expect(lines.join('\n')).not.toContain('sk-master-key');
   });
@@ -109,6 +115,70 @@ describe('models', () => {
       'faulty.yaml:25: model_list[5].litellm_params.api_base: is not an address such as https://models.example.com/v1',
       'faulty.yaml:30: model_list[6].litellm_params.rpm.value: give a whole number above 0',
     ]);
+  });
+});
+
+describe('routing', () => {
+  const routingIn = (yaml: string) => {
+    const findings = createFindings();
+    const source = readDocument('config.yaml', yaml, findings)!;
+    const { models } = readModels(source, findings, { environment, folder: fixtures, workspace: 'default' });
+    const wish = routingOf(models, { source, findings, workspace: 'default' });
+    return { config: wish?.config as Record<string, unknown> & { targets: unknown[] }, findings };
+  };
+  const model = (name: string, model: string, more = '') =>
+    `  - model_name: "${name}"\n    litellm_params: { model: ${model}, api_key: os.environ/OPENAI_API_KEY${more} }\n`;
+
+  test('clients go on calling models by their names, and names that are not listed are left to the request', () => {
+    const { config } = routingIn(
+      `model_list:\n${model('gpt-4o', 'openai/gpt-4o')}${model('fast', 'openai/gpt-4o-mini')}`,
+    );
+
+    expect(config).toEqual({
+      strategy: {
+        mode: 'conditional',
+        conditions: [
+          { query: { 'params.model': { $eq: 'gpt-4o' } }, then: 'gpt-4o' },
+          { query: { 'params.model': { $eq: 'fast' } }, then: 'fast' },
+        ],
+        default: 'any other model',
+      },
+      targets: [
+        { name: 'gpt-4o', virtual_key: 'openai' },
+        { name: 'fast', virtual_key: 'openai', override_params: { model: 'gpt-4o-mini' } },
+        { name: 'any other model', passthrough: true },
+      ],
+    });
+    expect(() => checkConfig(config, configSchema([]))).not.toThrow();
+  });
+
+  test('deployments of one name are balanced by their weights, and fallbacks, retries and the time limit stay', () => {
+    const list = `${model('a', 'openai/one', ', weight: 3')}${model('a', 'openai/two', ', weight: 1')}${model('b', 'openai/b')}`;
+    const { config, findings } = routingIn(
+      `model_list:\n${list}litellm_settings: { num_retries: 2, request_timeout: 30 }\nrouter_settings:\n  fallbacks: [{ b: [a, gone] }]\n`,
+    );
+
+    expect(config).toMatchObject({ retry: { attempts: 2 }, request_timeout: 30_000 });
+    const balanced = {
+      strategy: { mode: 'loadbalance' },
+      targets: [
+        { virtual_key: 'openai', override_params: { model: 'one' }, weight: 3 },
+        { virtual_key: 'openai', override_params: { model: 'two' }, weight: 1 },
+      ],
+    };
+    expect(config.targets.slice(0, 2)).toEqual([
+      { name: 'a', ...balanced },
+      { name: 'b', strategy: { mode: 'fallback' }, targets: [{ virtual_key: 'openai' }, balanced] },
+    ]);
+    expect(findingLines(findings.leftOut)).toEqual(['config.yaml:10: the fallback of b: there is no model gone']);
+    expect(() => checkConfig(config, configSchema([]))).not.toThrow();
+  });
+
+  test('a name with a star is not routed by, and that is said', () => {
+    const { config, findings } = routingIn(`model_list:\n${model('openai/*', 'openai/*')}`);
+
+    expect(config).toBeUndefined();
+    expect(findings.leftOut[0]!.says).toContain('a name with * is not routed by');
   });
 });
 

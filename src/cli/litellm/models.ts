@@ -14,12 +14,17 @@ const entry = z.looseObject({
 });
 const credential = z.looseObject({ credential_name: z.string(), credential_values: z.record(z.string(), z.unknown()) });
 
+const share = z.number().min(0).max(1e6).nullish();
+
 /** One line of the model list: how clients call it, and where it is now. */
 export interface Model {
   readonly name: string;
   readonly slug: string;
   /** What the provider calls it. */
   readonly model: string;
+  /** Its share among deployments of the same name. */
+  readonly weight: number | null;
+  readonly place: Place;
 }
 
 export interface Models {
@@ -33,6 +38,7 @@ interface Read {
   readonly access: Access;
   readonly place: Place;
   readonly limits: readonly RateLimit[];
+  readonly weight: number | null;
 }
 
 /** The model list as virtual keys: one for each credential and the host it belongs to. */
@@ -102,8 +108,9 @@ function readModel(
       `${pathText([...path, 'model_info'])}: ${info.join(', ')}`,
     );
   const limits = limitsIn(own, inside, source, findings);
+  const weight = checked(share, own.weight, { source, path: [...inside, 'weight'], findings }) ?? null;
   if (findings.faults.length > before) return null;
-  return { name: found.model_name, model: deployment.model, access, place: source.placeOf(path), limits };
+  return { name: found.model_name, model: deployment.model, access, place: source.placeOf(path), limits, weight };
 }
 
 function limitsIn(own: Parameters, inside: Path, source: Source, findings: Findings): readonly RateLimit[] {
@@ -130,8 +137,8 @@ function grouped(read: readonly Read[], findings: Findings, workspace: string): 
     const slug = slugFor(group[0]!, taken);
     taken.add(slug);
     virtualKeys.push(wishOf(group, slug, workspace));
-    for (const { name, model, limits, place } of group) {
-      models.push({ name, slug, model });
+    for (const { name, model, limits, weight, place } of group) {
+      models.push({ name, slug, model, weight, place });
       // A limit of the whole credential would be another one than that of a single model.
       if (limits.length > 0 && group.length > 1)
         findings.leaveOut(place, `model ${name}: rpm and tpm, because other models share its credential (${slug})`);

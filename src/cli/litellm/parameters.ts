@@ -43,6 +43,7 @@ const TAKEN = new Set([
   'azure_ad_token',
   'rpm',
   'tpm',
+  'weight',
 ]);
 
 /** Members that have no counterpart. */

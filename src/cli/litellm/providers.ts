@@ -1,6 +1,6 @@
 import { findProvider } from '../../providers/registry.ts';
 
-/** LiteLLM's names of providers where they differ from ours. `host`: an OpenAI-shaped server that somebody runs. */
+/** LiteLLM's names of providers where they differ from ours. Servers that people run themselves speak as OpenAI does. */
 const NAMES: Readonly<Record<string, string>> = {
   ai21_chat: 'ai21',
   azure: 'azure-openai',

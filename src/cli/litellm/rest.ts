@@ -1,5 +1,6 @@
 import type { Findings } from '../reading/findings.ts';
 import type { Source } from '../reading/source.ts';
+import { isRouting } from './routing.ts';
 
 /** Read elsewhere. */
 const TAKEN = new Set(['model_list', 'credential_list', 'environment_variables']);
@@ -10,8 +11,6 @@ const WHY: Readonly<Record<string, string>> = {
   'litellm_settings.callbacks': 'are not known here; GET /v1/logs and /metrics show what was called',
   'litellm_settings.success_callback': 'is not known here; GET /v1/logs and /metrics show what was called',
   'litellm_settings.failure_callback': 'is not known here; GET /v1/logs and /metrics show what was called',
-  'litellm_settings.fallbacks': 'become configs, which this import does not write',
-  'router_settings.fallbacks': 'become configs, which this import does not write',
 };
 
 /** Every setting outside the model list, so that nothing is lost without a word. */
@@ -22,6 +21,7 @@ export function sayWhatElse(source: Source, findings: Findings) {
     const members = typeof value === 'object' && !Array.isArray(value) ? Object.keys(value) : [];
     if (members.length === 0) findings.leaveOut(source.placeOf([section]), `${section} has no counterpart`);
     for (const member of members) {
+      if (isRouting(section, member)) continue;
       const name = `${section}.${member}`;
       findings.leaveOut(source.placeOf([section, member]), `${name} ${WHY[name] ?? 'has no counterpart'}`);
     }

@@ -27,11 +27,13 @@ const IDLE = new Set(
   'id object status created_at last_updated_at reset_usage masked_key organisation_id workspace_id owner_id'.split(' '),
 );
 
-/** Portkey counts dollars unless it is told otherwise. */
-const usage = z.preprocess((value) => {
-  const list = value === null || value === undefined ? [] : [value].flat();
-  return list.map((each) => (each !== null && typeof each === 'object' ? { type: 'cost', ...each } : each));
-}, z.array(usageLimit).max(10));
+/** Portkey counts dollars unless it is told otherwise, and one limit needs no list. */
+function withTypes(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  const limits = [(value as { usage_limits?: unknown }).usage_limits ?? []].flat();
+  const typed = limits.map((each) => (each !== null && typeof each === 'object' ? { type: 'cost', ...each } : each));
+  return { ...value, usage_limits: typed };
+}
 
 const entry = z.looseObject({
   name: nameOf,
@@ -44,7 +46,7 @@ const entry = z.looseObject({
   configurations: z.record(z.string(), z.unknown()).nullish(),
   model_config: z.record(z.string(), z.unknown()).nullish(),
   rate_limits: rateLimits.nullish(),
-  usage_limits: usage,
+  usage_limits: z.array(usageLimit).max(10),
   expires_at: z.iso.datetime({ offset: true, error: 'give an ISO 8601 moment' }).nullish(),
 });
 const KNOWN = new Set(Object.keys(entry.shape));
@@ -60,7 +62,7 @@ export interface VirtualKeyReading {
 /** An export holds no secrets; in their place stands where each is kept: `env:NAME` or `file:PATH`. */
 export function readVirtualKey(value: unknown, path: Path, reading: VirtualKeyReading): VirtualKeyWish | null {
   const { source, findings, workspace } = reading;
-  const found = checked(entry, value, { source, path, findings });
+  const found = checked(entry, withTypes(value), { source, path, findings });
   if (found === null) return null;
   const fault = (field: string, says: string) =>
     findings.fault(source.placeOf([...path, field]), `${pathText([...path, field])}: ${says}`);

@@ -17,13 +17,19 @@ export function cacheMark(fields: Fields): CacheMark | undefined {
 }
 
 /** Content is a string or a list of blocks. */
-export function contentParts(fields: Fields, name: string): Part[] {
+export function contentParts(fields: Fields, name: string, isInResult = false): Part[] {
   const content = fields.take(name);
   const path = fields.pathOf(name);
   if (content === undefined || content === '') return [];
   if (typeof content === 'string') return [{ type: 'text', text: content, at: path }];
   if (!Array.isArray(content)) return fault(path, 'a string or a list of blocks', content);
-  return content.map((block, index) => blockPart(new Fields(block, `${path}[${index}]`)));
+  return content.map((block, index) => {
+    const inner = new Fields(block, `${path}[${index}]`);
+    // Results in results without end would end the stack.
+    if (isInResult && inner.raw().type === 'tool_result')
+      fault(inner.path, 'text, an image or a document', 'tool_result');
+    return blockPart(inner);
+  });
 }
 
 function blockPart(fields: Fields): Part {
@@ -69,7 +75,7 @@ function knownPart(fields: Fields): Part | undefined {
 
 function readResult(fields: Fields): ToolResultPart {
   const id = fields.string('tool_use_id');
-  const parts = contentParts(fields, 'content').map((part) =>
+  const parts = contentParts(fields, 'content', true).map((part) =>
     part.type === 'text' || part.type === 'media' || part.type === 'opaque'
       ? part
       : fault(part.at ?? fields.path, 'text, an image or a document', part.type),

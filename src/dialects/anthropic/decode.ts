@@ -106,7 +106,7 @@ function readSettings(fields: Fields): { settings: Settings; leftOver: JsonObjec
   const tier = fields.optionalString('service_tier');
   const reasoning = effort ? { ...thinking.reasoning, effort } : thinking.reasoning;
   const settings: Settings = {
-    tools: fields.each('tools', readTool),
+    tools: fields.eachOfSome('tools', readTool),
     ...readToolChoice(fields),
     temperature: fields.number('temperature'),
     topP: fields.number('top_p'),

@@ -28,7 +28,7 @@ export function encodeTurns(
     }
     const last = messages.at(-1);
     // Results of tools and what the user says after them are one message, results first.
-    if (turn.role === 'user' && turns[index - 1]?.role === 'tool' && last?.role === 'user')
+    if (turn.role === 'user' && !ext && turns[index - 1]?.role === 'tool' && last?.role === 'user')
       last.content.push(...content);
     else messages.push({ ...ext, role: turn.role === 'assistant' ? 'assistant' : 'user', content });
   }

@@ -140,6 +140,7 @@ export function encodeReply(reply: ModelReply, context: ReplyContext): Encoded<M
 
 function noteUnsayable(choice: Choice, { usage, createdAt }: ModelReply, losses: Losses) {
   if (createdAt !== undefined) losses.node({}, 'createdAt', 'anthropic does not say when', false);
+  if (!usage) losses.change({}, 'usage', 'given as zeros, because a message always has it');
   const { reason } = choice.finish;
   if (finishReason(stopReason(reason)) !== reason)
     losses.change({}, 'choices[0].finish', `given as ${stopReason(reason)}`);

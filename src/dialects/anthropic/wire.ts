@@ -166,17 +166,17 @@ export interface MessageReply {
   readonly usage: Usage;
 }
 
-const REASONS: Readonly<Record<StopReason, FinishReason>> = {
-  end_turn: 'stop',
-  max_tokens: 'length',
-  stop_sequence: 'stop-sequence',
-  tool_use: 'tool-calls',
-  pause_turn: 'pause',
-  refusal: 'refusal',
-  model_context_window_exceeded: 'context-overflow',
-};
+const REASONS = new Map<string, FinishReason>([
+  ['end_turn', 'stop'],
+  ['max_tokens', 'length'],
+  ['stop_sequence', 'stop-sequence'],
+  ['tool_use', 'tool-calls'],
+  ['pause_turn', 'pause'],
+  ['refusal', 'refusal'],
+  ['model_context_window_exceeded', 'context-overflow'],
+]);
 
-export const finishReason = (raw: string): FinishReason => REASONS[raw as StopReason] ?? 'other';
+export const finishReason = (raw: string): FinishReason => REASONS.get(raw) ?? 'other';
 
 const STOP_REASONS: Readonly<Record<FinishReason, StopReason>> = {
   stop: 'end_turn',

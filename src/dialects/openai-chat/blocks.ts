@@ -1,5 +1,5 @@
-import type { DialectName, JsonObject, Part, ReasoningPart } from '../ir.ts';
-import { objectsIn, present, restOf, someTextIn, textIn } from '../json.ts';
+import type { DialectName, JsonObject, OpaquePart, Part, ReasoningPart } from '../ir.ts';
+import { objectIn, objectsIn, present, restOf, someTextIn, textIn } from '../json.ts';
 import { dataUrl } from '../media.ts';
 
 /**
@@ -39,6 +39,13 @@ export function reasoningBlock({ text, signature, redacted, signedBy }: Reasonin
   if (redacted !== undefined) return { type: 'redacted_thinking', data: redacted, ...signer(signedBy) };
   if (signature === undefined) return { type: 'thinking', thinking: text ?? '' };
   return { type: 'thinking', thinking: text ?? '', signature, ...signer(signedBy) };
+}
+
+/** A block of another dialect that was wrapped, or undefined when it is something else. */
+export function providerPart(block: JsonObject): OpaquePart | undefined {
+  if (block.type !== 'provider_block') return undefined;
+  const dialect = (textIn(block.dialect) ?? 'openai-chat') as DialectName;
+  return { type: 'opaque', dialect, raw: objectIn(block.block) };
 }
 
 /** Mistral gives thoughts as a list of texts. */

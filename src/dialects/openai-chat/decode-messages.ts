@@ -1,8 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import { Fields, fault } from '../fields.ts';
-import type { CacheMark, DialectName, Part, ToolCallPart, ToolResultPart, Turn } from '../ir.ts';
-import { isObject, objectIn, present, textIn } from '../json.ts';
-import { reasoningPart } from './blocks.ts';
+import type { CacheMark, Part, ToolCallPart, ToolResultPart, Turn } from '../ir.ts';
+import { isObject, present, textIn } from '../json.ts';
+import { providerPart, reasoningPart } from './blocks.ts';
 import { cacheMark, contentPart, contentParts, extOf } from './decode-parts.ts';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
@@ -80,15 +80,8 @@ function blockParts(blocks: readonly unknown[], path: string): Part[] {
   return blocks.map((block, index) => {
     const at = `${path}[${index}]`;
     if (!isObject(block)) return fault(at, 'an object', block);
-    const reasoning = reasoningPart(block);
-    if (reasoning) return { ...reasoning, at };
-    if (block.type !== 'provider_block') return contentPart(new Fields(block, at));
-    return {
-      type: 'opaque',
-      dialect: (textIn(block.dialect) ?? 'openai-chat') as DialectName,
-      raw: objectIn(block.block),
-      at,
-    };
+    const known = reasoningPart(block) ?? providerPart(block);
+    return known ? { ...known, at } : contentPart(new Fields(block, at));
   });
 }
 

@@ -51,7 +51,7 @@ export function decodeRequest(body: unknown): ModelRequest {
   const usesOldLimit = fields.has('max_tokens') && !fields.has('max_completion_tokens');
   const options = fields.fields('stream_options');
   const settings: Settings = {
-    tools: fields.each('tools', readTool),
+    tools: fields.eachOfSome('tools', readTool),
     toolChoice: readToolChoice(fields),
     parallelToolCalls: fields.boolean('parallel_tool_calls'),
     maxOutputTokens: readLimit(fields),

@@ -56,28 +56,33 @@ function toolMessages(turn: Turn, { path, quirks, losses }: Place): Message[] {
   const media: ContentPart[] = [];
   for (const [index, part] of (turn.parts as readonly ToolResultPart[]).entries()) {
     const at = `${path}.parts[${index}]`;
-    const place: Place = { path: at, quirks, losses };
-    const content = short(
-      textsOf(
-        part.parts.filter((inner) => inner.type === 'text'),
-        place,
-      ),
-    );
-    const ext = losses.ext(part, at);
-    const marks = quirks.cacheMarks === 'cache_control' ? cacheMarks(part, at, quirks, losses) : {};
-    if (part.cache && quirks.cacheMarks !== 'cache_control')
-      losses.member(part, at, 'cache', 'results cannot be marked here');
-    if (part.isError) losses.member(part, at, 'isError', 'openai-chat does not tell errors from results');
-    results.push({ ...ext, role: 'tool', tool_call_id: part.id, content, ...marks });
+    const texts: TextPart[] = [];
     for (const [inside, inner] of part.parts.entries()) {
-      if (inner.type === 'text') continue;
-      const made = contentPart(inner, `${at}.parts[${inside}]`, quirks, losses);
-      if (!made) continue;
-      media.push(made);
-      losses.change(inner, `${at}.parts[${inside}]`, 'sent in a user message after the result, which takes only text');
+      const innerPath = `${at}.parts[${inside}]`;
+      const made = contentPart(inner, innerPath, quirks, losses);
+      if (made && inner.type !== 'text')
+        losses.change(inner, innerPath, 'sent in a user message after the result, which takes only text');
+      if (made?.type === 'text' && inner.type === 'text') texts.push(made);
+      else if (made) media.push(made);
     }
+    const ext = losses.ext(part, at);
+    if (part.isError) losses.member(part, at, 'isError', 'openai-chat does not tell errors from results');
+    results.push({
+      ...ext,
+      role: 'tool',
+      tool_call_id: part.id,
+      content: short(texts),
+      ...resultMarks(part, { path: at, quirks, losses }),
+    });
   }
   return media.length > 0 ? [...results, { role: 'user', content: media }] : results;
+}
+
+/** Only Anthropic's kind of mark can stand on a whole message. */
+function resultMarks(part: ToolResultPart, { path, quirks, losses }: Place): object {
+  if (quirks.cacheMarks === 'cache_control') return cacheMarks(part, path, quirks, losses);
+  if (part.cache) losses.member(part, path, 'cache', 'results of tools cannot be marked here');
+  return {};
 }
 
 function assistantMessage(turn: Turn, { path, quirks, losses }: Place): AssistantMessage {

@@ -4,14 +4,14 @@ import type { Failure, FailureKind, JsonObject } from '../ir.ts';
 import { isObject, objectIn, present, someTextIn } from '../json.ts';
 
 /** Names of failures that say more than the status, as OpenAI and those who copy it write them. */
-const KINDS: Readonly<Record<string, FailureKind>> = {
-  insufficient_quota: 'billing',
-  rate_limit_exceeded: 'rate-limit',
-  invalid_api_key: 'authentication',
-  model_not_found: 'not-found',
-  server_error: 'server',
-  overloaded_error: 'overloaded',
-};
+const KINDS = new Map<string, FailureKind>([
+  ['insufficient_quota', 'billing'],
+  ['rate_limit_exceeded', 'rate-limit'],
+  ['invalid_api_key', 'authentication'],
+  ['model_not_found', 'not-found'],
+  ['server_error', 'server'],
+  ['overloaded_error', 'overloaded'],
+]);
 
 /**
  * Reads `{error: {message, type, param, code}}` and what compatible providers make of it: the same without `error`, a
@@ -21,7 +21,7 @@ export function decodeError(status: number | undefined, body: unknown): Failure 
   const holder = objectIn(body);
   const error = isObject(holder.error) ? holder.error : holder;
   const code = nameIn(error.code) ?? nameIn(error.type);
-  const known = KINDS[nameIn(error.code) ?? ''] ?? KINDS[nameIn(error.type) ?? ''];
+  const known = KINDS.get(nameIn(error.code) ?? '') ?? KINDS.get(nameIn(error.type) ?? '');
   const stated = status ?? (typeof error.code === 'number' && error.code >= 400 && error.code < 600 ? error.code : 500);
   const message =
     someTextIn(error.message) ??

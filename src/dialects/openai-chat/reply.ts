@@ -3,7 +3,7 @@ import { FramingError } from '../framing-error.ts';
 import type { Choice, Finish, JsonObject, ModelReply, Part, ReplyHead, TokenLogprob } from '../ir.ts';
 import { countIn, isObject, objectIn, objectsIn, present, restOf, someTextIn, textIn } from '../json.ts';
 import { Losses } from '../losses.ts';
-import { needsBlocks, partBlock, reasoningPart } from './blocks.ts';
+import { needsBlocks, partBlock, providerPart, reasoningPart } from './blocks.ts';
 import { decodeUsage, encodeUsage } from './usage.ts';
 import {
   type ChatReply,
@@ -105,8 +105,8 @@ function withFirstText(parts: Part[], logprobs: unknown): Part[] {
 }
 
 export function partOfBlock(block: JsonObject): Part {
-  const reasoning = reasoningPart(block);
-  if (reasoning) return reasoning;
+  const known = reasoningPart(block) ?? providerPart(block);
+  if (known) return known;
   if (block.type === 'text') return { type: 'text', text: textIn(block.text) ?? '' };
   if (block.type === 'refusal') return { type: 'refusal', text: textIn(block.refusal) ?? '' };
   return { type: 'opaque', dialect: 'openai-chat', raw: block };

@@ -183,16 +183,16 @@ export const wireLogprobs = (list: readonly TokenLogprob[]): Logprob[] =>
     (each) => ({ ...each, bytes: each.bytes ?? null, top_logprobs: each.top_logprobs ?? [] }) as unknown as Logprob,
   );
 
-const REASONS: Readonly<Record<string, FinishReason>> = {
-  stop: 'stop',
-  length: 'length',
-  tool_calls: 'tool-calls',
-  function_call: 'tool-calls',
-  content_filter: 'content-filter',
-};
+const REASONS = new Map<string, FinishReason>([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool_calls', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+  ['content_filter', 'content-filter'],
+]);
 
 export function finishReason(raw: string, { hasCalls, hasRefusal }: Said): FinishReason {
-  const reason = REASONS[raw] ?? 'other';
+  const reason = REASONS.get(raw) ?? 'other';
   if (reason !== 'stop') return reason;
   return hasCalls ? 'tool-calls' : hasRefusal ? 'refusal' : reason;
 }

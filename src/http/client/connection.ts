@@ -1,4 +1,4 @@
-import type { Socket, SocketHandler } from 'bun';
+import type { Socket, SocketHandler, TLSOptions } from 'bun';
 import { Malformed } from './failure.ts';
 import type { ResponseHead } from './head.ts';
 import { ResponseReader } from './response.ts';
@@ -31,7 +31,7 @@ export interface ConnectionOwner {
   readonly hostname: string;
   readonly port: number;
   /** Null: a plain connection. */
-  readonly tls: { readonly serverName?: string } | null;
+  readonly tls: TLSOptions | null;
   /** Open and without a user; it may serve another one until so many milliseconds have passed. */
   idle(connection: Connection, keepMs: number): void;
   /** Its user has left while it is still being made. */
@@ -49,9 +49,6 @@ export interface SentRequest {
   /** No other request uses this connection. */
   readonly isLast: boolean;
 }
-
-/** In the form of the TLS extension: the length, then the name. Nothing else is spoken here. */
-const ALPN = Buffer.from('\x08http/1.1', 'latin1');
 
 /** Every write is put together here, which holds a request of 60 KB with its head: one copy, no garbage, one call. */
 const scratch = Buffer.allocUnsafeSlow(128 << 10);
@@ -81,13 +78,8 @@ export class Connection {
     this.#owner = owner;
     this.user = user;
     const { hostname, port, tls } = owner;
-    const dialled = Bun.connect<Connection>({
-      hostname,
-      port,
-      data: this,
-      socket: Connection.#handlers,
-      ...(tls && { tls: { ...tls, rejectUnauthorized: true, ALPNProtocols: ALPN } }),
-    });
+    const options = { hostname, port, data: this, socket: Connection.#handlers };
+    const dialled = Bun.connect<Connection>(tls ? { ...options, tls } : options);
     dialled.catch((error: unknown) => this.#end(error));
   }
 
@@ -216,7 +208,7 @@ export class Connection {
   #shook(isTrusted: boolean, error: Error | null) {
     if (this.#isClosed) return;
     if (isTrusted && this.#socket?.authorized) return this.#ready();
-    this.#end(error ?? new Error('the certificate was not verified'), 'certificate');
+    this.#end(error ?? new Error('not verified'), 'handshake');
   }
 
   #ready() {
@@ -254,7 +246,7 @@ export class Connection {
     else this.destroy();
   }
 
-  #end(error: unknown, cause: 'certificate' | 'connection' = 'connection') {
+  #end(error: unknown, during: 'handshake' | 'connection' = 'connection') {
     if (this.#isClosed) return;
     const { user } = this;
     const wasUsed = this.#requests > 0;
@@ -263,7 +255,7 @@ export class Connection {
     const isProperEnd = wasUsed && error === null && head !== null && this.#reader.endsHere();
     this.destroy();
     if (user === null) this.#owner.lost(this);
-    else if (!wasUsed) user.unreachable(whyUnreachable(error, cause));
+    else if (!wasUsed) user.unreachable(whyUnreachable(error, during));
     else if (isProperEnd) user.received(head, null, true);
     else {
       const looksStale = this.#requests > 1 && this.#reader.isUntouched;
@@ -290,11 +282,11 @@ const codeOf = (error: unknown): string =>
     ? 'closed by the other side'
     : String((error as { code?: unknown }).code ?? (error as Error).name ?? 'unknown');
 
-const TLS_REFUSED = /CERT|TLS|SSL|SIGNATURE|UNABLE_TO|SELF_SIGNED/i;
+/** What the system and the TLS library call their failures; a certificate's have names of another kind. */
+const SYSTEM_CODE = /^(E[A-Z0-9]+|ERR_SSL_\w+)$/;
 
-function whyUnreachable(error: unknown, cause: 'certificate' | 'connection'): string {
+function whyUnreachable(error: unknown, during: 'handshake' | 'connection'): string {
   const code = codeOf(error);
-  return cause === 'certificate' || TLS_REFUSED.test(code)
-    ? `its certificate was not accepted (${code})`
-    : 'the connection was refused or could not be opened';
+  if (during === 'connection') return 'the connection was refused or could not be opened';
+  return SYSTEM_CODE.test(code) ? `the TLS handshake failed (${code})` : `its certificate was not accepted (${code})`;
 }

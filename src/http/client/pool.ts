@@ -1,3 +1,4 @@
+import type { TLSOptions } from 'bun';
 import type { Destination } from '../egress.ts';
 import { Connection, type ConnectionOwner, type ConnectionUser } from './connection.ts';
 
@@ -9,6 +10,8 @@ const ENDPOINTS = 1_000;
  * one of those over: a host that swallows packets holds on to a few sockets, not to one per call.
  */
 const UNCLAIMED_PER_ENDPOINT = 64;
+/** In the form of the TLS extension: the length, then the name. Nothing else is spoken here. */
+const ALPN = Buffer.from('\x08http/1.1', 'latin1');
 const SWEEP_MS = 1_000;
 
 /** Connections to many servers, kept for as long as both sides like, the one that was used last first. */
@@ -69,7 +72,7 @@ export class Pool {
 class Endpoint implements ConnectionOwner {
   readonly hostname: string;
   readonly port: number;
-  readonly tls: { readonly serverName?: string } | null;
+  readonly tls: TLSOptions | null;
   readonly #pool: Pool;
   readonly #idle: Connection[] = [];
   readonly #unclaimed = new Set<Connection>();
@@ -80,7 +83,9 @@ class Endpoint implements ConnectionOwner {
     this.#pool = pool;
     this.hostname = hostname.replace(/^\[|\]$/g, '');
     this.port = Number(port) || (isSecure ? 443 : 80);
-    this.tls = isSecure ? (serverName ? { serverName } : {}) : null;
+    // Without a name, the host that is dialled is the name. Said aloud, because an environment variable could undo it.
+    const tls = { ALPNProtocols: ALPN, rejectUnauthorized: true };
+    this.tls = isSecure ? (serverName ? { ...tls, serverName } : tls) : null;
   }
 
   get isEmpty(): boolean {

@@ -1,0 +1,71 @@
+/** Which headers may travel to an MCP server, and which never do, however they are spelt. */
+
+/** Servers behind CGI or WSGI read `X_User_Claims` and `X-User-Claims` as one name. */
+export const normalised = (name: string): string => name.toLowerCase().replaceAll('_', '-');
+
+export const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
+
+/** Connection-level headers (RFC 9110 section 7.6.1), and what frames and addresses a request. */
+const TRANSPORT = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'expect',
+  'accept-encoding',
+  'date',
+]);
+
+/** What MCP itself needs; `mcp-*` as well. */
+const PROTOCOL = new Set([
+  'accept',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'last-event-id',
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'user-agent',
+]);
+
+/** Identities, credentials, and what proxies say of a client. No setting lets a client's own through. */
+const PROTECTED = new Set([
+  'x-user-claims',
+  'x-user-jwt',
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'x-goog-api-key',
+  'api-key',
+  'apikey',
+  'x-auth-token',
+  'x-access-token',
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+]);
+
+/** All of these take normalised names. */
+export const isProtected = (name: string): boolean =>
+  PROTECTED.has(name) || name.startsWith('x-gateway-') || name.startsWith('x-forwarded-');
+
+export const isTransport = (name: string): boolean =>
+  TRANSPORT.has(name) || name.startsWith('content-') || name.startsWith('sec-') || name.startsWith('access-control-');
+
+/** As it came: `mcp_session_id` is no header of the protocol. */
+export const isProtocol = (name: string): boolean => PROTOCOL.has(name) || name.startsWith('mcp-');
+
+/** What `forward_headers` may speak of. */
+export const isForwardable = (name: string): boolean => !isProtected(name) && !isTransport(name) && !isProtocol(name);
