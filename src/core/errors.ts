@@ -9,6 +9,8 @@ interface Entry<Facts extends unknown[]> {
   readonly message: (...facts: Facts) => string;
   /** The field, header or query parameter at fault, when the facts name one. */
   readonly param?: (...facts: Facts) => string | null;
+  /** What stands in the body where OpenAI's API says something else than the entry's name and the status's type. */
+  readonly answered?: { readonly code?: null; readonly type: string };
 }
 
 const error = <Facts extends unknown[]>(
@@ -17,7 +19,29 @@ const error = <Facts extends unknown[]>(
   param?: (...facts: Facts) => string | null,
 ): Entry<Facts> => ({ status, message, param });
 
+/**
+ * As OpenAI's API answers it: clients of that API know its texts and codes. Where it has no code, `code: null` leaves
+ * ours out of the body; logs and this catalogue still call it by its name.
+ */
+const openai = <Facts extends unknown[]>(
+  status: number,
+  message: (...facts: Facts) => string,
+  param?: (...facts: Facts) => string | null,
+  { code }: { code?: null } = {},
+): Entry<Facts> => ({ status, message, param, answered: { code, type: 'invalid_request_error' } });
+
 const named = (field: string) => field;
+
+function outside(what: string, sign: string) {
+  return (param: string, bound: number, got: number) =>
+    `Invalid '${param}': ${what} value. Expected a value ${sign} ${bound}, but got ${got} instead.`;
+}
+
+function ofLength(what: string, how: string, bound: string) {
+  const one = what === 'array' ? 'an array' : `a ${what}`;
+  return (param: string, length: number, got: number) =>
+    `Invalid '${param}': ${what} too ${how}. Expected ${one} with ${bound} length ${length}, but got ${one} with length ${got} instead.`;
+}
 
 export const catalogue = {
   // Who is calling
@@ -30,6 +54,21 @@ export const catalogue = {
   insufficient_scope: error(
     403,
     (needed: string) => `This key lacks the scope ${needed}. Create a key with that scope, or use another key.`,
+  ),
+  invalid_user_token: error(
+    401,
+    (why: string) => `The user's token was refused: ${why}. Get a new one from the identity provider of this server.`,
+  ),
+  identity_provider_unavailable: error(
+    503,
+    (host: string, why: string) =>
+      `The user's token cannot be checked at the moment: ${host} gave no usable answer (${why}). Try again shortly.`,
+  ),
+  untrusted_origin: error(
+    403,
+    (header: string, allowed: string) =>
+      `${header} is not one that this gateway answers MCP calls for: ${allowed}. See GATEWAY_PUBLIC_URL and GATEWAY_ALLOWED_ORIGINS.`,
+    (header) => header,
   ),
   scope_not_grantable: error(
     403,
@@ -52,11 +91,44 @@ export const catalogue = {
   invalid_request: error(400, (param: string, why: string) => `${param}: ${why}`, named),
   unsupported_media_type: error(
     415,
-    (got: string) => `This route takes application/json, not ${got || 'a body without a content type'}.`,
+    (got: string, wanted = 'application/json') =>
+      `This route takes ${wanted}, not ${got || 'a body without a content type'}.`,
     () => 'content-type',
   ),
   body_too_large: error(413, (limit: number) => `The body is larger than ${limit} bytes, the limit of this route.`),
   body_incomplete: error(400, () => 'The connection ended before the whole body had arrived.'),
+  invalid_multipart: error(400, (why: string) => `The multipart body cannot be read: ${why}.`),
+  range_not_satisfiable: error(
+    416,
+    (range: string, size: number) => `range: ${range} asks for nothing that is there: there are ${size} bytes.`,
+    () => 'range',
+  ),
+
+  // Faults on routes of OpenAI's objects, in its words
+  missing_required_parameter: openai(400, (param: string) => `Missing required parameter: '${param}'.`, named),
+  unknown_parameter: openai(400, (param: string) => `Unknown parameter: '${param}'.`, named),
+  invalid_type: openai(
+    400,
+    (param: string, expected: string, got: string) =>
+      `Invalid type for '${param}': expected ${expected}, but got ${got} instead.`,
+    named,
+  ),
+  invalid_value: openai(400, (_param: string, message: string) => message, named),
+  integer_above_max_value: openai(400, outside('integer above maximum', '<='), named),
+  integer_below_min_value: openai(400, outside('integer below minimum', '>='), named),
+  decimal_above_max_value: openai(400, outside('decimal above maximum', '<='), named),
+  decimal_below_min_value: openai(400, outside('decimal below minimum', '>='), named),
+  string_above_max_length: openai(400, ofLength('string', 'long', 'maximum'), named),
+  string_below_min_length: openai(400, ofLength('string', 'short', 'minimum'), named),
+  array_above_max_length: openai(400, ofLength('array', 'long', 'maximum'), named),
+  array_below_min_length: openai(400, ofLength('array', 'short', 'minimum'), named),
+  object_above_max_properties: openai(
+    400,
+    (param: string, most: number, got: number) =>
+      `Invalid '${param}': too many properties. Expected an object with at most ${most} properties, but got an object with ${got} properties instead.`,
+    named,
+  ),
+  cursor_not_found: openai(404, (_param: string) => 'Resource not found.', named, { code: null }),
 
   // Which provider
   missing_virtual_key: error(
@@ -176,10 +248,69 @@ export const catalogue = {
     (slug: string) => `The slug "${slug}" is taken. Choose another, or leave slug out to have one made.`,
     () => 'slug',
   ),
+  mcp_server_not_found: error(404, (slug: string) => `No MCP server ${slug} in this workspace.`),
+  mcp_session_not_found: error(
+    404,
+    () => 'This session is unknown here: it ended, or it belongs to another server or caller. Initialize a new one.',
+  ),
+  mcp_identity_too_large: error(
+    500,
+    (header: string, size: number, most: number) =>
+      `The claims for ${header} take ${size} bytes, more than the ${most} that servers accept. Name fewer of them in user_identity_forwarding.include_claims.`,
+  ),
+  mcp_signing_key_missing: error(
+    503,
+    (slug: string) =>
+      `MCP server ${slug} is to be told who calls by a signed token, and the gateway has no key to sign with. Its operator sets JWT_PRIVATE_KEY.`,
+  ),
+  mcp_upstream_refused: error(
+    502,
+    (slug: string, status: number) =>
+      `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. Whoever registered the server must renew it.`,
+  ),
   policy_not_found: error(404, (id: string) => `No policy ${id} of this kind in this workspace.`),
   policy_entity_not_found: error(
     404,
     (id: string, policy: string) => `Policy ${policy} has counted no entity ${id}. GET its entities lists them.`,
+  ),
+  file_not_found: openai(
+    404,
+    (id: string) => `No such File object: ${id}`,
+    () => 'id',
+    { code: null },
+  ),
+  file_format_unsupported: openai(
+    400,
+    (api: string) => `Invalid file format for ${api}. Must be .jsonl`,
+    () => null,
+    { code: null },
+  ),
+  file_too_large: openai(
+    413,
+    (param: string, limit: number, what: string) =>
+      `${param}: ${what} may have at most ${limit} bytes (${limit >> 20} MiB).`,
+    named,
+  ),
+  upload_not_found: openai(
+    404,
+    (id: string) => `No such Upload object: ${id}`,
+    () => 'id',
+    { code: null },
+  ),
+  upload_not_pending: openai(
+    400,
+    (id: string, status: string) => `Upload ${id} is ${status}; only a pending upload takes parts or can be ended.`,
+  ),
+  upload_size_mismatch: openai(
+    400,
+    (declared: number, got: number) =>
+      `The parts have ${got} bytes together, but the upload was created for ${declared} bytes.`,
+    () => 'part_ids',
+  ),
+  upload_checksum_mismatch: openai(
+    400,
+    (declared: string, got: string) => `The MD5 of the parts in this order is ${got}, not ${declared}.`,
+    () => 'md5',
   ),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 
@@ -226,7 +357,10 @@ export class GatewayError extends Error {
   }
 
   body() {
-    return { error: { message: this.message, type: errorType(this.status), param: this.param, code: this.code } };
+    const { answered } = catalogue[this.code] as Entry<unknown[]>;
+    const type = answered?.type ?? errorType(this.status);
+    const code = answered?.code === null ? null : this.code;
+    return { error: { message: this.message, type, param: this.param, code } };
   }
 }
 

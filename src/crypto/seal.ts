@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 /** What a derived key may be used for. One master secret never serves two purposes directly. */
-export type Purpose = 'virtual-key' | 'config' | 'proof' | 'managed';
+export type Purpose = 'virtual-key' | 'config' | 'proof' | 'managed' | 'mcp-server' | 'mcp-session';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

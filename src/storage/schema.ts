@@ -10,6 +10,7 @@ export interface Schema {
   work: WorkRow;
   configs: ConfigRow;
   config_versions: ConfigVersionRow;
+  mcp_servers: McpServerRow;
   managed: ManagedRow;
   versions: VersionRow;
   blobs: BlobRow;
@@ -128,6 +129,24 @@ export interface ConfigVersionRow {
   sealed: string;
   created_by: string;
   created_at: number;
+}
+
+/** An MCP server behind the gateway. Its slug is unique over the installation: it is the first segment of its path. */
+export interface McpServerRow {
+  id: string;
+  organisation_id: string;
+  workspace_id: string;
+  slug: string;
+  name: string;
+  description: string | null;
+  url: string;
+  auth_type: 'none' | 'headers' | 'oauth_auto' | 'oauth_client_credentials';
+  /** Sealed JSON of the configurations, which hold credentials. */
+  sealed: string;
+  owner_id: string;
+  updated_by: string;
+  created_at: number;
+  updated_at: number;
 }
 
 /** Single facts about the installation, such as proof of the encryption key. */

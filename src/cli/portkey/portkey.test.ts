@@ -68,6 +68,6 @@ test('every fault is listed with its line, and no secret with it', () => {
     'faulty.json:3: virtual_keys[0].key: give env:NAME or file:PATH; a secret itself does not belong in this file',
     'faulty.json:4: virtual_keys[1].key: is missing: give env:NAME or file:PATH, where the credential is kept',
     'faulty.json:11: configs[0].config.strategy.mode: give "single", "fallback", "loadbalance" or "conditional"',
-    'faulty.json:14: configs[0].config.targets[1].unheard_of: is not known here',
+    'faulty.json:12: configs[0].config.targets[1].unheard_of: is not known here',
   ]);
 });

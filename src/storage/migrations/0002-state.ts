@@ -5,6 +5,7 @@ import { createConfigs } from './state/configs.ts';
 import { createLimits } from './state/limits.ts';
 import { createLimitsMode } from './state/limits-mode.ts';
 import { createManaged } from './state/managed.ts';
+import { createMcp } from './state/mcp.ts';
 import { createPolicies } from './state/policies.ts';
 import { createWork } from './state/work.ts';
 
@@ -20,5 +21,6 @@ export const state: Migration = {
     await createBlobs(db, engine);
     await createChanges(db, engine);
     await createManaged(db, engine);
+    await createMcp(db, engine);
   },
 };

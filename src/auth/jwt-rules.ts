@@ -1,0 +1,50 @@
+import type { ClaimRules, Claims } from './token-claims.ts';
+
+/** How tokens of an external identity provider are checked. One of `jwksUri`, `jwks` and `introspectEndpoint` is given. */
+export interface JwtRules extends ClaimRules {
+  readonly jwksUri?: string;
+  readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] };
+  readonly introspectEndpoint?: string;
+  readonly introspectContentType?: 'application/x-www-form-urlencoded' | 'application/json';
+  readonly introspectClientId?: string;
+  readonly introspectClientSecret?: string;
+  /** Seconds; 0 or absent: every call asks. */
+  readonly introspectCacheMaxAge?: number;
+  /** Signature algorithms that may be used, whatever a token says of itself. Default RS256. */
+  readonly algorithms?: readonly string[];
+  /** Seconds. Default 5. */
+  readonly clockTolerance?: number;
+  /** Seconds that a key set is kept. Default a day. */
+  readonly cacheMaxAge?: number;
+  /** Seconds, or `30m`, `12h`, `1d`. */
+  readonly maxTokenAge?: number | string;
+  readonly issuer?: string | readonly string[];
+  readonly audience?: string | readonly string[];
+}
+
+export interface VerifiedToken {
+  readonly claims: Claims;
+  readonly header: Claims;
+}
+
+/** How far clocks may differ, unless the rules say otherwise. */
+export const TOLERANCE_SECONDS = 5;
+const UNITS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+
+/** `12h` → 43200; NaN for what is no duration. */
+export function secondsOf(duration: number | string): number {
+  if (typeof duration === 'number') return duration;
+  const [, count, unit = 's'] = /^(\d{1,9})\s*([smhd])?$/.exec(duration.trim()) ?? [];
+  return count === undefined ? Number.NaN : Number(count) * UNITS[unit as keyof typeof UNITS];
+}
+
+/** A token that does not let anybody in. The message may be shown to whoever sent it: it holds no value of a claim. */
+export class TokenRefused extends Error {
+  override readonly name = 'TokenRefused';
+  readonly reason: 'malformed' | 'algorithm' | 'signature' | 'unknown_key' | 'expired' | 'early' | 'claims' | 'inactive';
+
+  constructor(reason: TokenRefused['reason'], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,85 @@
+import { ENDPOINTS } from '../core/endpoints.ts';
+import { newId } from '../core/ids.ts';
+import type { Principal } from '../core/principal.ts';
+import type { SentHeaders } from '../http/headers.ts';
+import { asGatewayError, replyWithError } from '../http/reply.ts';
+import { UpstreamFailure } from '../http/upstream.ts';
+import type { RequestLog } from '../telemetry/request-log.ts';
+import type { ModelCall } from './relay.ts';
+
+/** A model call that the gateway makes for somebody: a line of a batch, a step of a run, a check that asks a model. */
+export interface InternalCall {
+  readonly who: Principal;
+  /** After `/v1`: `/chat/completions`. */
+  readonly path: string;
+  /** JSON. */
+  readonly body: string | Uint8Array;
+  /** `x-gateway-virtual-key`, `x-gateway-config`, `x-gateway-metadata` and the like. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** Groups the calls of one batch or run in the log. */
+  readonly traceId?: string;
+  /** Where the call comes from, in the log: `/v1/batches`. */
+  readonly route: string;
+}
+
+export interface InternalDeps {
+  readonly relay: (call: ModelCall) => Promise<Response>;
+  readonly log: RequestLog;
+  readonly now: () => number;
+  /** Unforeseen failures, for the operator. */
+  readonly report: (requestId: string, error: unknown) => void;
+}
+
+export type CallModel = (call: InternalCall) => Promise<Response>;
+
+/** Calls a model the way a client would: the same routing, limits, guardrails and log. Failures are answers, too. */
+export function createCallModel({ relay, log, now, report }: InternalDeps): CallModel {
+  return async ({ who, path, body, headers = {}, signal, traceId, route }) => {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    const requestId = newId<string>();
+    const sent: SentHeaders = {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': String(bytes.byteLength),
+    };
+    const entry = log.open({
+      id: requestId,
+      traceId: traceId ?? requestId,
+      method: 'POST',
+      path: `/v1${path}`,
+      route,
+      clientAddress: '',
+      startedAt: now(),
+      startedMono: performance.now(),
+    });
+    entry.organisationId = who.organisationId;
+    entry.workspaceId = who.workspaceId;
+    entry.apiKeyId = who.keyId;
+    entry.userId = who.userId;
+    try {
+      return await relay({
+        request: new Request(`http://gateway.invalid/v1${path}`, {
+          method: 'POST',
+          body: bytes as RequestInit['body'],
+          signal,
+        }),
+        headers: sent,
+        stamp: { 'x-gateway-request-id': requestId, 'x-request-id': requestId },
+        endpoint: ENDPOINTS.get(path) ?? 'proxy',
+        path,
+        search: '',
+        principal: who,
+        providerKey: null,
+        readsModel: true,
+        log: entry,
+      });
+    } catch (error) {
+      const failure = asGatewayError(error, requestId);
+      if (failure.code === 'internal_error') report(requestId, error);
+      const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
+      entry.close({ status: failure.status, failedBy: signal.aborted ? 'client' : failedBy, errorCode: failure.code });
+      return replyWithError(failure);
+    }
+  };
+}
