@@ -51,7 +51,7 @@ function openCounters(
   redis: Redis | null,
   { store, changes, health }: StateDeps,
 ): Promise<Counters> {
-  const report = (problem: string) => void process.stderr.write(`limits: ${problem}\n`);
+  const report = (problem: string) => void process.stderr.write(`${problem}\n`);
   const folder = join(
     settings.dataDir,
     settings.processNumber === null ? 'limits' : `limits-${settings.processNumber}`,

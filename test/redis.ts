@@ -44,7 +44,10 @@ export async function startRedis({ password }: { password?: string } = {}): Prom
   const signal = (name: NodeJS.Signals) => {
     if (server) process.kill(server.processId, name);
   };
-  await start();
+  await start().catch((error: unknown) => {
+    rmSync(data, { recursive: true, force: true });
+    throw error;
+  });
   return {
     url: `redis://${password ? `:${encodeURIComponent(password)}@` : ''}127.0.0.1:${port}`,
     port,

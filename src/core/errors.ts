@@ -91,8 +91,8 @@ export const catalogue = {
   invalid_request: error(400, (param: string, why: string) => `${param}: ${why}`, named),
   unsupported_media_type: error(
     415,
-    (got: string, wanted = 'application/json') =>
-      `This route takes ${wanted}, not ${got || 'a body without a content type'}.`,
+    (got: string, wanted?: string) =>
+      `This route takes ${wanted ?? 'application/json'}, not ${got || 'a body without a content type'}.`,
     () => 'content-type',
   ),
   body_too_large: error(413, (limit: number) => `The body is larger than ${limit} bytes, the limit of this route.`),
@@ -288,7 +288,7 @@ export const catalogue = {
   file_too_large: openai(
     413,
     (param: string, limit: number, what: string) =>
-      `${param}: ${what} may have at most ${limit} bytes (${limit >> 20} MiB).`,
+      `${param}: ${what} may have at most ${limit} bytes (${limit / 2 ** 20} MiB).`,
     named,
   ),
   upload_not_found: openai(

@@ -51,7 +51,8 @@ export function readQuery<Schema extends z.ZodType>(search: string, schema: Sche
   return checked(schema, query, 'query');
 }
 
-function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.infer<Schema> {
+/** The value as its schema knows it, or a 400 with the path of the first fault; `whole` names the value itself. */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.infer<Schema> {
   refuseNul(value, whole);
   const result = schema.safeParse(value);
   if (result.success) return result.data;

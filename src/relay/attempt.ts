@@ -9,11 +9,11 @@ import type { TokenSource } from '../providers/provider.ts';
 import type { AnswerCache, Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { waitBefore } from '../routing/retry.ts';
-import { type Body, closeBody } from './body.ts';
+import { type Body, closeBody, keepWhole } from './body.ts';
 import { keeping, lookUp, replay } from './cached.ts';
 import { askInProcess } from './in-process.ts';
 import { admit, type LimitDeps } from './limits.ts';
-import { type Prepared, prepare } from './prepare.ts';
+import { type Prepared, passesAsIs, prepare } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import { askForUsage } from './stream-usage.ts';
 import type { Target } from './target.ts';
@@ -48,10 +48,12 @@ export interface Attempted {
 
 /** Asks one target: within its limits, from the cache where the config wants that, again where its retry policy says so. */
 export async function attempt(
-  call: OpenCall,
+  given: OpenCall,
   { target, settings, path }: Attempt,
   deps: AttemptDeps,
 ): Promise<Attempted> {
+  const isRead = settings.params !== null || !passesAsIs(target.provider, given.endpoint);
+  const call = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
   const { log } = call;
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;

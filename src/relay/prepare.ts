@@ -59,7 +59,7 @@ export function prepare(call: OpenCall, target: Target, settings: TargetSettings
     grownBy: grown(call, edited),
     translation: null,
   };
-  if (servesAsIs(provider, call.endpoint)) return asIs;
+  if (passesAsIs(provider, call.endpoint)) return asIs;
   const from = CONVERSATIONS[call.endpoint];
   if (!from) return fail('unsupported_by_provider', provider.name, NAMES[call.endpoint] ?? call.endpoint);
   const body = wholeJson(call, edited);
@@ -75,7 +75,7 @@ export function prepare(call: OpenCall, target: Target, settings: TargetSettings
 }
 
 /** Whether the target takes this endpoint at the client's path and in the client's format. */
-function servesAsIs({ dialect, serves, chat }: Provider, endpoint: EndpointType): boolean {
+export function passesAsIs({ dialect, serves, chat }: Provider, endpoint: EndpointType): boolean {
   if (endpoint === 'proxy') return true;
   if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;
   if (serves) return serves.includes(endpoint);
@@ -153,8 +153,7 @@ function edit({ body, isJson }: OpenCall, params: NonNullable<TargetSettings['pa
 }
 
 function wholeJson({ isJson, headers }: OpenCall, body: Opening | null): Uint8Array {
-  if (!isJson || !body) return fail('unsupported_media_type', headers['content-type'] ?? '');
-  if (body.rest) return fail('body_too_large', body.head.byteLength);
+  if (!isJson || !body) return fail('unsupported_media_type', headers['content-type'] ?? '', 'application/json');
   return body.head;
 }
 

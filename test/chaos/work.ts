@@ -53,6 +53,7 @@ export async function workChaos(options: ChaosOptions): Promise<ChaosResult> {
   const store = 'postgres' in place ? await openPostgres(place.postgres) : openSqlite(place.sqlite);
   const crew = new Crew({ place, timing, concurrency: options.concurrency, pauseMs: options.pauseMs });
   const stopped: Held[] = [];
+  const stalls = watchStalls();
   try {
     await prepare(store, options.items);
     for (let number = 0; number < processes; number++) await crew.add();
@@ -75,9 +76,11 @@ export async function workChaos(options: ChaosOptions): Promise<ChaosResult> {
       if (isKill) kills--;
       else freezes--;
     }
+    for (const { from, until } of stalls.list) report?.(`the machine stood still for ${until - from} ms`);
     const exits = await crew.stop();
-    return { ...(await findings(store, stopped)), lost: crew.lost, exits };
+    return { ...(await findings(store, stopped, stalls.list)), lost: crew.lost, exits };
   } finally {
+    stalls.end();
     await crew.abandon();
     await store.close();
     rmSync(home, { recursive: true, force: true });
@@ -127,7 +130,7 @@ interface Event {
   readonly at: number;
 }
 
-async function findings(store: Store, stopped: readonly Held[]) {
+async function findings(store: Store, stopped: readonly Held[], stalls: readonly Stall[]) {
   const { rows } = await sql<Event>`select item, fence, node, step, at from chaos order by seq`.execute(store.db);
   const byItem = Map.groupBy(rows, ({ item }) => item);
   const effectsOf = (events: readonly Event[]) => events.filter(({ step }) => step === 'effect').length;
@@ -137,7 +140,7 @@ async function findings(store: Store, stopped: readonly Held[]) {
   });
   const takeoversMs = stopped.flatMap(({ item, fence, stoppedAt }) => {
     const next = byItem.get(item)?.find((event) => event.fence > fence);
-    return next ? [next.at - stoppedAt] : [];
+    return next ? [next.at - stoppedAt - stalledBetween(stalls, stoppedAt, next.at)] : [];
   });
   return {
     done: [...byItem.values()].filter((events) => effectsOf(events) > 0).length,
@@ -147,6 +150,25 @@ async function findings(store: Store, stopped: readonly Held[]) {
     left: await leftIn(store),
   };
 }
+
+interface Stall {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** When this process got no time at all: a machine that stands still takes nothing over. */
+function watchStalls() {
+  const list: Stall[] = [];
+  let last = Date.now();
+  const timer = setInterval(() => {
+    if (Date.now() - last > 1_000) list.push({ from: last, until: Date.now() });
+    last = Date.now();
+  }, 100);
+  return { list, end: () => clearInterval(timer) };
+}
+
+const stalledBetween = (stalls: readonly Stall[], from: number, until: number): number =>
+  stalls.reduce((sum, stall) => sum + Math.max(0, Math.min(until, stall.until) - Math.max(from, stall.from)), 0);
 
 interface Member {
   readonly name: string;

@@ -77,10 +77,7 @@ export class Connection {
   constructor(owner: ConnectionOwner, user: ConnectionUser) {
     this.#owner = owner;
     this.user = user;
-    const { hostname, port, tls } = owner;
-    const options = { hostname, port, data: this, socket: Connection.#handlers };
-    const dialled = Bun.connect<Connection>(tls ? { ...options, tls } : options);
-    dialled.catch((error: unknown) => this.#end(error));
+    void this.#dial();
   }
 
   get isOpen(): boolean {
@@ -161,13 +158,21 @@ export class Connection {
     this.#socket?.terminate();
   }
 
+  async #dial() {
+    const { hostname, port, tls } = this.#owner;
+    const options = { hostname, port, data: this, socket: Connection.#handlers };
+    try {
+      await Bun.connect<Connection>(tls ? { ...options, tls } : options);
+    } catch (error) {
+      this.#end(error);
+    }
+  }
+
   #put(bytes: Uint8Array, size = bytes.byteLength) {
     if (this.#isClosed || size === 0) return;
     let written = 0;
     if (this.#unsent === null) {
-      written = this.#socket!.write(bytes, 0, size);
-      if (written < 0) return this.#end(null);
-      if (written > 0) this.#isUnsent = false;
+      written = this.#write(bytes, size);
       if (written === size) return;
       this.#unsent = [];
     }
@@ -175,12 +180,17 @@ export class Connection {
     this.#unsent.push(bytes === scratch ? Uint8Array.from(bytes.subarray(written, size)) : bytes.subarray(written));
   }
 
+  /** A server that takes no more may have answered before: what it said is read first, then the close is heard of. */
+  #write(bytes: Uint8Array, size: number): number {
+    const written = Math.max(0, this.#socket!.write(bytes, 0, size));
+    if (written > 0) this.#isUnsent = false;
+    return written;
+  }
+
   #flush() {
     if (this.#unsent === null || this.#isClosed) return;
     for (let piece = this.#unsent[0]; piece; piece = this.#unsent[0]) {
-      const written = this.#socket!.write(piece);
-      if (written < 0) return this.#end(null);
-      if (written > 0) this.#isUnsent = false;
+      const written = this.#write(piece, piece.byteLength);
       if (written < piece.byteLength) {
         this.#unsent[0] = piece.subarray(written);
         break;

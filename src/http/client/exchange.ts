@@ -153,10 +153,9 @@ export class Exchange implements Incoming, ConnectionUser {
   }
 
   tick(now: number): void {
-    const { connectMs, totalMs, idleMs, firstByteMs } = this.#outgoing.timeouts;
-    const limits = { connect: connectMs || firstByteMs, 'first byte': firstByteMs, body: idleMs, total: totalMs };
-    if (totalMs > 0 && now - this.#started > totalMs) this.#timeOut('total', totalMs);
-    else if (now > this.#deadline) this.#timeOut(this.#phase, limits[this.#phase]);
+    const { totalMs } = this.#outgoing.timeouts;
+    if (totalMs > 0 && now - this.#started > totalMs) this.#timeOut('total');
+    else if (now > this.#deadline) this.#timeOut(this.#phase);
   }
 
   get #sent(): 'no' | 'maybe' {
@@ -198,10 +197,10 @@ export class Exchange implements Incoming, ConnectionUser {
 
   /** An upload may take longer than any answer: the limit runs only while the provider has the next move. */
   async #send(connection: Connection, body: ReadableStream<Uint8Array>, length: number | null) {
-    const reader = body.getReader();
-    this.#upload = reader;
     let left = length ?? Number.POSITIVE_INFINITY;
     try {
+      const reader = body.getReader();
+      this.#upload = reader;
       for (;;) {
         if (this.#phase === 'first byte') this.#allow(0);
         const { value } = await reader.read();
@@ -216,6 +215,8 @@ export class Exchange implements Incoming, ConnectionUser {
           length === null
             ? connection.write(`${value.byteLength.toString(16)}\r\n`, value, '\r\n')
             : connection.write('', value);
+        // The answer may come before the end of the stream is noticed.
+        if (left === 0) connection.finish();
         if (!isTaken) await connection.drained();
         if (this.#upload === null) return;
       }
@@ -235,7 +236,10 @@ export class Exchange implements Incoming, ConnectionUser {
     this.#upload = null;
   }
 
-  #timeOut(phase: Phase, limitMs: number) {
+  #timeOut(phase: Phase) {
+    const { connectMs, firstByteMs, idleMs, totalMs } = this.#outgoing.timeouts;
+    const limits = { connect: connectMs || firstByteMs, 'first byte': firstByteMs, body: idleMs, total: totalMs };
+    const limitMs = limits[phase];
     const host = hostOf(this.#destination);
     const why = phase === 'connect' ? `no connection within ${limitMs} ms` : `${phase} timed out`;
     this.#fail(new UpstreamFailure({ host, phase, kind: 'timeout', sent: this.#sent, why, limitMs }));

@@ -60,6 +60,7 @@ test('a header cannot break out of its line', () => {
     const headers = { toJSON: () => ({ 'x-a': value }) } as unknown as Headers;
     expect(() => headOf({ headers })).toThrow('The header x-a holds characters that no header may hold.');
   }
+  expect(() => headOf({ framing: Number.NaN })).toThrow('not a whole number');
   expect(() => headOf({ method: 'GET / HTTP/1.1\r\nx:' })).toThrow('not a token');
 });
 

@@ -66,9 +66,14 @@ export function requestHead(request: {
   if (headers['user-agent'] === undefined) text += 'user-agent: gateway\r\n';
   if (headers.accept === undefined) text += 'accept: */*\r\n';
   if (framing === 'chunked') text += 'transfer-encoding: chunked\r\n';
-  else if (framing !== null) text += `content-length: ${framing}\r\n`;
+  else if (framing !== null) text += `content-length: ${checkLength(framing)}\r\n`;
   else if (method !== 'GET' && method !== 'HEAD') text += 'content-length: 0\r\n';
   return request.isLast ? `${text}connection: close\r\n\r\n` : `${text}\r\n`;
+}
+
+function checkLength(length: number): number {
+  if (!Number.isSafeInteger(length) || length < 0) throw new TypeError('The length of a body is not a whole number.');
+  return length;
 }
 
 function headerLine(name: string, value: string): string {

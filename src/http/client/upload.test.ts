@@ -77,6 +77,23 @@ test('an answer that comes before the upload is done ends the upload and its con
   expect(connections).toBe(2);
 });
 
+test('an answer is read although the server closed the connection during the upload', async () => {
+  const url = await givenServer((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig');
+      socket.destroy();
+    });
+  });
+  const upstream = createUpstream({ egress: anywhere });
+
+  for (const body of [endless().stream, new Uint8Array(30 << 20)]) {
+    const incoming = await upstream.send(upload(url, body));
+    expect(incoming.status).toBe(413);
+    expect(Buffer.from(await incoming.bytes()).toString()).toBe('big');
+  }
+  expect(upstream.open).toBe(0);
+});
+
 test('a server that does not read holds the upload back', async () => {
   const url = await givenServer((socket) => socket.pause());
   const upstream = createUpstream({ egress: anywhere });

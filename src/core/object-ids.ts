@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+
+/** What the ids of each kind of object begin with. Clients tell kinds apart by it. */
+export const PREFIXES = {
+  assistant: 'asst_',
+  thread: 'thread_',
+  message: 'msg_',
+  run: 'run_',
+  step: 'step_',
+  toolCall: 'call_',
+  file: 'file-',
+  upload: 'upload_',
+  part: 'part_',
+  vectorStore: 'vs_',
+  vectorStoreFileBatch: 'vsfb_',
+  batch: 'batch_',
+  batchRequest: 'batch_req_',
+  fineTuningJob: 'ftjob-',
+  fineTuningEvent: 'ftevent-',
+  fineTuningCheckpoint: 'ftckpt_',
+} as const;
+
+export type ObjectKind = keyof typeof PREFIXES;
+export type ObjectId<Kind extends ObjectKind> = `${(typeof PREFIXES)[Kind]}${string}`;
+
+// In the order of their bytes, so that text compares as numbers do.
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const TIME_DIGITS = 8;
+const COUNT_DIGITS = 3;
+const RANDOM_DIGITS = 13;
+const MOST_IN_ONE_MS = 62 ** COUNT_DIGITS;
+
+let lastMs = 0;
+let count = 0;
+
+/**
+ * A prefix and 24 letters and digits: milliseconds, a count within the millisecond, and 77 random bits. Ids that one
+ * process makes sort in the order they were made, also when its clock steps back, so a list is paged by id alone.
+ */
+export function newObjectId<Kind extends ObjectKind>(kind: Kind, at: number = Date.now()): ObjectId<Kind> {
+  if (at > lastMs) {
+    lastMs = at;
+    count = 0;
+  } else if (++count === MOST_IN_ONE_MS) {
+    lastMs++;
+    count = 0;
+  }
+  return `${PREFIXES[kind]}${inBase62(lastMs, TIME_DIGITS)}${inBase62(count, COUNT_DIGITS)}${randomDigits()}`;
+}
+
+/** Whether the text could be the id of such an object. */
+export const isObjectId = <Kind extends ObjectKind>(kind: Kind, text: string): text is ObjectId<Kind> =>
+  text.startsWith(PREFIXES[kind]);
+
+function inBase62(value: number, digits: number): string {
+  let text = '';
+  for (let rest = value; text.length < digits; rest = Math.floor(rest / 62)) text = DIGITS[rest % 62] + text;
+  return text;
+}
+
+function randomDigits(): string {
+  let text = '';
+  while (text.length < RANDOM_DIGITS)
+    // Of 64 values, 62 have a digit; the other two are drawn again, so that all digits are equally likely.
+    for (const byte of randomBytes(RANDOM_DIGITS + 3)) text += DIGITS[byte & 63] ?? '';
+  return text.slice(0, RANDOM_DIGITS);
+}
