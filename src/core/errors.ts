@@ -345,6 +345,7 @@ export class GatewayError extends Error {
   readonly param: string | null;
   /** Extra response headers, such as Allow or Retry-After. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly #facts: unknown[];
 
   constructor(code: ErrorCode, facts: unknown[], headers: Record<string, string> = {}) {
     const entry = catalogue[code] as Entry<unknown[]>;
@@ -354,6 +355,12 @@ export class GatewayError extends Error {
     this.status = entry.status;
     this.param = entry.param?.(...facts) ?? null;
     this.headers = headers;
+    this.#facts = facts;
+  }
+
+  /** The same with further response headers. */
+  with(headers: Record<string, string>): GatewayError {
+    return new GatewayError(this.code, this.#facts, { ...this.headers, ...headers });
   }
 
   body() {

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test';
 import { type Bounds, type ListQuery, type ListSource, listPage, listQuery } from './list.ts';
 import { newObjectId } from './object-ids.ts';
 
-const ids = Array.from({ length: 10 }, () => newObjectId('message'));
+const ids: string[] = Array.from({ length: 10 }, () => newObjectId('message'));
 
 /** A list in memory; what is deleted stays known. */
 function source(deleted: readonly string[] = []): ListSource<{ id: string }> {
   return {
-    has: async (id) => ids.includes(id as (typeof ids)[number]),
+    has: async (id) => ids.includes(id),
     between: async ({ above = '', below = '~', sort, limit }: Bounds) => {
       const rows = ids.filter((id) => id > above && id < below && !deleted.includes(id)).map((id) => ({ id }));
       return (sort === 'asc' ? rows : rows.reverse()).slice(0, limit);
@@ -17,15 +17,15 @@ function source(deleted: readonly string[] = []): ListSource<{ id: string }> {
 
 const pageOf = async (query: Partial<ListQuery>, from = source()) => {
   const page = await listPage({ limit: 20, order: 'desc', ...query }, 'message', from);
-  return { ...page, data: page.data.map(({ id }) => ids.indexOf(id as (typeof ids)[number])) };
+  return { ...page, data: page.data.map(({ id }) => ids.indexOf(id)) };
 };
 
 test('the newest come first, with the ids of both ends', async () => {
   expect(await pageOf({ limit: 3 })).toEqual({
     object: 'list',
     data: [9, 8, 7],
-    first_id: ids[9],
-    last_id: ids[7],
+    first_id: ids[9]!,
+    last_id: ids[7]!,
     has_more: true,
   });
 });

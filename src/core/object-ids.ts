@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 /** What the ids of each kind of object begin with. Clients tell kinds apart by it. */
 export const PREFIXES = {
   assistant: 'asst_',
@@ -62,6 +60,6 @@ function randomDigits(): string {
   let text = '';
   while (text.length < RANDOM_DIGITS)
     // Of 64 values, 62 have a digit; the other two are drawn again, so that all digits are equally likely.
-    for (const byte of randomBytes(RANDOM_DIGITS + 3)) text += DIGITS[byte & 63] ?? '';
+    for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_DIGITS + 3))) text += DIGITS[byte & 63] ?? '';
   return text.slice(0, RANDOM_DIGITS);
 }

@@ -7,7 +7,7 @@ import { dialects } from './index.ts';
 import type { DialectName, Failure, JsonObject, ModelReply, ModelRequest, ReplyEvent } from './ir.ts';
 import { parsed } from './json.ts';
 import { formatSse, SseParser } from './sse.ts';
-import { bare } from './test-support.ts';
+import { bare, disorder } from './test-support.ts';
 
 /**
  * A case is a file `fixtures/<dialect>/<case>.json`: what goes over the wire, written after the vendor's reference, and
@@ -82,6 +82,7 @@ for (const name of names) {
       test(`${label}: the stream folds to the reply, wherever it is cut. ${about}`, () => {
         const bytes = new TextEncoder().encode(textOf(stream));
         const events = decode(dialect, [bytes]);
+        expect(disorder(events)).toEqual([]);
         const folded = fold(events);
         expect(unspaced(folded.reply)).toEqual(unspaced(means.reply!));
         expect(withoutRaw(folded.failure)).toEqual(means.failure);

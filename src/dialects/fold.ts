@@ -19,7 +19,7 @@ export class Fold {
   #usage: TokenUsage | undefined;
   #serviceTier: string | undefined;
   #failure: Failure | undefined;
-  readonly #choices: Open[] = [];
+  readonly #choices = new Map<number, Open>();
 
   push(event: ReplyEvent) {
     switch (event.type) {
@@ -54,7 +54,8 @@ export class Fold {
   }
 
   result(): Folded {
-    const choices = this.#choices.map(({ parts, finish = { reason: 'other' }, ext }) =>
+    const inOrder = [...this.#choices].toSorted(([one], [other]) => one - other).map(([, choice]) => choice);
+    const choices = inOrder.map(({ parts, finish = { reason: 'other' }, ext }) =>
       present<Choice>({ parts: parts.filter((part) => part !== undefined), finish, ext }),
     );
     const serviceTier = this.#serviceTier ?? this.#head.serviceTier;
@@ -63,8 +64,12 @@ export class Fold {
   }
 
   #choice(index: number): Open {
-    for (let at = this.#choices.length; at <= index; at++) this.#choices.push({ parts: [] });
-    return this.#choices[index]!;
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = { parts: [] };
+      this.#choices.set(index, choice);
+    }
+    return choice;
   }
 
   #change({ choice, index }: { choice: number; index: number }, change: (part: Part) => Part) {

@@ -60,7 +60,7 @@ function spoilt<Value>(value: Value, random: Random): Value {
   const [holder, name] = random.one(places);
   if (random.chance(0.2)) delete holder[name];
   else holder[name] = structuredClone(random.one(JUNK));
-  return copy;
+  return JSON.parse(JSON.stringify(copy));
 }
 
 function attempt(what: string, run: () => unknown, allowed: (error: unknown) => boolean) {

@@ -5,7 +5,7 @@ import { dialects } from './index.ts';
 import type { DialectName, ModelReply, ReplyEvent } from './ir.ts';
 import { randomReply, randomRequest } from './random-ir.ts';
 import { formatSse, SseParser } from './sse.ts';
-import { bare, Random, without } from './test-support.ts';
+import { bare, disorder, Random, without } from './test-support.ts';
 
 const ROUNDS = 500;
 const BOTH_HALVES: readonly [DialectName, Quirks][] = [
@@ -101,7 +101,9 @@ for (const name of ['openai-chat', 'anthropic'] as const) {
       const events: ReplyEvent[] = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((piece) =>
         parser.push(piece).flatMap((event) => decoder.push(event)),
       );
-      const folded = fold([...events, ...decoder.end()]);
+      const all = [...events, ...decoder.end()];
+      expect(disorder(all)).toEqual([]);
+      const folded = fold(all);
       expect(folded.failure).toBeUndefined();
       expect(joined(folded.reply)).toEqual(joined(whole));
       return true;

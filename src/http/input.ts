@@ -1,8 +1,12 @@
 import type { z } from 'zod';
 import { fail } from '../core/errors.ts';
+import { failLikeOpenai, paramOf } from './openai-faults.ts';
 
 /** The largest JSON body of the gateway's own routes. */
 const MAX_JSON_BYTES = 1 << 20;
+
+/** In whose words faults are told: our own, or those of OpenAI's API on routes of its objects. */
+export type Wording = 'own' | 'openai';
 
 /** Collects a body of at most `limit` bytes. */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
@@ -25,12 +29,16 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
 }
 
 /** The JSON body of one of our own routes, checked by its schema. */
-export async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema): Promise<z.infer<Schema>> {
+export async function readJson<Schema extends z.ZodType>(
+  request: Request,
+  schema: Schema,
+  wording: Wording = 'own',
+): Promise<z.infer<Schema>> {
   const type = request.headers.get('content-type') ?? '';
   const bytes = await readBytes(request, MAX_JSON_BYTES);
-  if (bytes.length === 0) return checked(schema, {}, 'body');
+  if (bytes.length === 0) return checked(schema, {}, 'body', wording);
   if (!/^application\/(json|[\w.+-]*\+json)\b/i.test(type)) fail('unsupported_media_type', type);
-  return checked(schema, parseJson(bytes), 'body');
+  return checked(schema, parseJson(bytes), 'body', wording);
 }
 
 export function parseJson(bytes: Uint8Array): unknown {
@@ -42,28 +50,38 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 /** The query of one of our own routes, checked by its schema; a parameter given twice is refused. */
-export function readQuery<Schema extends z.ZodType>(search: string, schema: Schema): z.infer<Schema> {
+export function readQuery<Schema extends z.ZodType>(
+  search: string,
+  schema: Schema,
+  wording: Wording = 'own',
+): z.infer<Schema> {
   const query: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(search)) {
-    if (Object.hasOwn(query, name)) fail('invalid_request', name, 'is given twice in the query');
+    if (Object.hasOwn(query, name)) refuse(wording, name, 'is given twice in the query');
     Object.defineProperty(query, name, { value, enumerable: true });
   }
-  return checked(schema, query, 'query');
+  return checked(schema, query, 'query', wording);
 }
 
 /** The value as its schema knows it, or a 400 with the path of the first fault; `whole` names the value itself. */
-export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.infer<Schema> {
-  refuseNul(value, whole);
+export function checked<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  whole: string,
+  wording: Wording = 'own',
+): z.infer<Schema> {
+  refuseNul(value, whole, wording);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
+  if (wording === 'openai') return failLikeOpenai(schema, value, result.error.issues[0]!);
   const [issue, ...more] = result.error.issues.flatMap(closest);
-  const others = more.slice(0, 4).map((each) => `${pathOf(each.path) || whole}: ${each.message}`);
+  const others = more.slice(0, 4).map((each) => `${paramOf(each.path) || whole}: ${each.message}`);
   const also = others.length > 0 ? ` (also ${others.join('; ')})` : '';
   if (issue?.code === 'unrecognized_keys') {
     const name = issue.keys[0] ?? '';
-    return fail('invalid_request', [pathOf(issue.path), name].filter(Boolean).join('.'), `is not known here${also}`);
+    return fail('invalid_request', [paramOf(issue.path), name].filter(Boolean).join('.'), `is not known here${also}`);
   }
-  return fail('invalid_request', pathOf(issue?.path ?? []) || whole, `${issue?.message ?? 'is not valid'}${also}`);
+  return fail('invalid_request', paramOf(issue?.path ?? []) || whole, `${issue?.message ?? 'is not valid'}${also}`);
 }
 
 type Issue = z.core.$ZodIssue;
@@ -78,12 +96,17 @@ function closest(issue: Issue): Issue[] {
 }
 
 /** PostgreSQL stores no text with U+0000; refusing it here keeps both stores alike. */
-function refuseNul(value: unknown, whole: string) {
+function refuseNul(value: unknown, whole: string, wording: Wording) {
   const members = value !== null && typeof value === 'object' ? Object.entries(value) : [[whole, value] as const];
   for (const [name, member] of members) {
-    if (holdsNul(name) || holdsNul(member)) fail('invalid_request', name, 'must not contain U+0000');
+    if (holdsNul(name) || holdsNul(member)) refuse(wording, name, 'must not contain U+0000');
   }
 }
+
+const refuse = (wording: Wording, param: string, why: string): never =>
+  wording === 'openai'
+    ? fail('invalid_value', param, `Invalid '${param}': it ${why}.`)
+    : fail('invalid_request', param, why);
 
 /** Without recursion: a body may be nested deeper than the stack. */
 function holdsNul(value: unknown): boolean {
@@ -96,10 +119,3 @@ function holdsNul(value: unknown): boolean {
   }
   return false;
 }
-
-/** `defaults.metadata`, `scopes[2]`. */
-const pathOf = (path: readonly PropertyKey[]): string =>
-  path.reduce<string>(
-    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${String(part)}` : String(part)),
-    '',
-  );

@@ -3,6 +3,7 @@ import type { CallLog } from '../core/call-log.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SentHeaders } from './headers.ts';
+import type { Wording } from './input.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
 
@@ -42,7 +43,11 @@ export interface Route {
   readonly summary: string;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  /** The fields of a multipart body, for the description; the handler reads them itself, as they come in. */
+  readonly form?: z.ZodType;
   readonly response?: z.ZodType;
+  /** In whose words faults of query and body are told; our own when left out. */
+  readonly wording?: Wording;
   /** Other methods of this path, and its neighbours, go to the provider: the path is a provider's, too. */
   readonly isProviders?: boolean;
   /** Answers a value (sent as JSON, 200) or a whole Response. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JwtRules } from '../auth/jwt-rules.ts';
 import { checked } from '../http/input.ts';
-import { isForwardable, isHeaderName, isProtocol, isTransport, normalised } from './header-names.ts';
+import { isForwardable, isHeaderName, isSettable, normalised } from './header-names.ts';
 import { jwtValidation } from './jwt-validation.ts';
 
 /** What is configured of an MCP server beside its address, as it is written and stored. */
@@ -31,27 +31,24 @@ export const IDENTITY_HEADERS: Record<IdentityMethod, string> = {
   jwt_header: 'X-User-JWT',
 };
 
-const headerName = z
-  .string()
-  .max(128)
-  .refine(isHeaderName, 'is not a header name; give letters, digits and dashes');
-/** A header that the gateway sets itself, in the place of whatever a client sent. */
-const settableName = headerName.refine(
-  (name) => !isTransport(normalised(name)) && !isProtocol(normalised(name)),
-  'belongs to HTTP or MCP itself and cannot be set',
-);
+const NO_HEADER_NAME = 'is not a header name; give letters, digits and dashes';
+const headerName = z.string().max(128).refine(isHeaderName, NO_HEADER_NAME);
+const UNSETTABLE = 'belongs to HTTP or MCP itself and cannot be set';
+const settableName = headerName.refine((name) => isSettable(normalised(name)), UNSETTABLE);
 const headerValue = z
   .string()
   .max(8_192)
   .regex(/^[\x20-\x7e\t]*$/, 'holds characters that no header may hold; give printable ASCII');
 const staticHeaders = z
-  .record(settableName, headerValue)
+  .record(z.string(), headerValue)
   .refine((headers) => Object.keys(headers).length <= MOST_HEADERS, `give at most ${MOST_HEADERS} headers`)
   .superRefine((headers, context) => {
     const seen = new Set<string>();
     for (const name of Object.keys(headers)) {
-      if (seen.has(normalised(name)))
-        context.addIssue({ code: 'custom', path: [name], message: 'is given twice in different spellings' });
+      const add = (message: string) => context.addIssue({ code: 'custom', path: [name], message });
+      if (!isHeaderName(name)) add(NO_HEADER_NAME);
+      else if (!isSettable(normalised(name))) add(UNSETTABLE);
+      if (seen.has(normalised(name))) add('is given twice in different spellings');
       seen.add(normalised(name));
     }
   });

@@ -69,3 +69,7 @@ export const isProtocol = (name: string): boolean => PROTOCOL.has(name) || name.
 
 /** What `forward_headers` may speak of. */
 export const isForwardable = (name: string): boolean => !isProtected(name) && !isTransport(name) && !isProtocol(name);
+
+/** What the configuration may set itself, in the place of whatever a client sent. */
+export const isSettable = (name: string): boolean =>
+  !isTransport(name) && !name.startsWith('mcp-') && name !== 'accept' && name !== 'last-event-id';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { secondsOf } from '../auth/jwt-rules.ts';
 import { isPattern } from '../auth/token-claims.ts';
-import { isHeaderName, isProtocol, isTransport, normalised } from './header-names.ts';
+import { isHeaderName, isSettable, normalised } from './header-names.ts';
 
 const ALGORITHMS = [
   'RS256',
@@ -68,8 +68,7 @@ export const jwtValidation = z
       .string()
       .refine(isHeaderName, 'is not a header name')
       .refine(
-        (name) =>
-          !isTransport(normalised(name)) && !isProtocol(normalised(name)) && !normalised(name).startsWith('x-gateway-'),
+        (name) => isSettable(normalised(name)) && !normalised(name).startsWith('x-gateway-'),
         'cannot carry a token',
       )
       .optional(),

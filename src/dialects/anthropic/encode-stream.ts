@@ -67,7 +67,7 @@ export class AnthropicStreamEncoder implements StreamEncoder {
     const counts = cache_creation ? { ...totals, cache_creation } : totals;
     return [
       ...this.#started(),
-      ...(this.#open ? this.#stop(undefined) : []),
+      ...this.#rest(),
       sse('message_delta', {
         delta: { ...encodeFinish(this.#finish), container: this.#head.ext?.anthropic?.container ?? null },
         usage: counts,
@@ -101,6 +101,14 @@ export class AnthropicStreamEncoder implements StreamEncoder {
     if (!this.#open) return [];
     if (event.type === 'part-end') return [...this.#stop(event.end), ...this.#next()];
     return event.delta.text ? [this.#delta(this.#open.block, this.#open.part, event.delta.text)] : [];
+  }
+
+  /** Blocks that nobody ended. */
+  #rest(): ServerSentEvent[] {
+    const events: ServerSentEvent[] = [];
+    while (this.#open || this.#waiting.size > 0)
+      events.push(...(this.#open ? this.#stop(undefined) : []), ...this.#next());
+    return events;
   }
 
   #next(): ServerSentEvent[] {

@@ -1,0 +1,101 @@
+import { fail, GatewayError } from '../core/errors.ts';
+import type { EgressPolicy } from '../http/egress.ts';
+import type { AuthType, Configurations } from './configuration.ts';
+import { normalised } from './header-names.ts';
+import { identityOf } from './server.ts';
+
+export interface ServerDraft {
+  readonly url: string;
+  readonly authType: AuthType;
+  readonly configurations: Configurations;
+}
+
+export interface CheckDeps {
+  readonly egress: EgressPolicy;
+  /** Whether identity tokens can be signed. */
+  readonly canSign: boolean;
+}
+
+const FORWARDING = 'configurations.user_identity_forwarding';
+
+/** Refuses, with the path of the fault, what would fail or be unsafe when the server is first called. */
+export async function checkServer(draft: ServerDraft, { egress, canSign }: CheckDeps): Promise<void> {
+  checkAuthType(draft);
+  checkIdentity(draft, canSign);
+  checkForwarding(draft.configurations);
+  const { jwt_validation: rules, oauth_metadata: oauth } = draft.configurations;
+  if (new URL(draft.url).hash) fail('invalid_request', 'url', 'cannot carry a fragment (#…)');
+  for (const url of [draft.url, rules?.jwksUri, rules?.introspectEndpoint, oauth?.token_endpoint]) {
+    if (url !== undefined) await checkAddress(url, egress);
+  }
+}
+
+async function checkAddress(url: string, egress: EgressPolicy) {
+  try {
+    await egress.admit(url);
+  } catch (error) {
+    // A name that does not resolve at this moment may do so tomorrow; an address that is forbidden stays so.
+    if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
+  }
+}
+
+function checkAuthType({ authType, configurations }: ServerDraft) {
+  const hasHeaders = Object.keys(configurations.headers ?? {}).length > 0;
+  const hasClient = configurations.oauth_metadata !== undefined;
+  switch (authType) {
+    case 'oauth_auto':
+      return fail(
+        'invalid_request',
+        'auth_type',
+        'oauth_auto is not possible in this version; give none, headers or oauth_client_credentials',
+      );
+    case 'headers':
+      if (!hasHeaders) fail('invalid_request', 'configurations.headers', 'is missing; auth_type headers needs them');
+      break;
+    case 'none':
+      if (hasHeaders) fail('invalid_request', 'configurations.headers', 'needs auth_type headers');
+      break;
+    case 'oauth_client_credentials':
+      if (!hasClient) fail('invalid_request', 'configurations.oauth_metadata', `is missing; ${authType} needs it`);
+      if (names(configurations.headers).has('authorization'))
+        fail('invalid_request', 'configurations.headers.Authorization', `cannot stand beside auth_type ${authType}`);
+      break;
+    default:
+      authType satisfies never;
+  }
+  if (hasClient && authType !== 'oauth_client_credentials')
+    fail('invalid_request', 'configurations.oauth_metadata', 'needs auth_type oauth_client_credentials');
+}
+
+function checkIdentity({ authType, configurations }: ServerDraft, canSign: boolean) {
+  const identity = identityOf(configurations);
+  if (identity?.method === 'jwt_header' && !canSign)
+    fail('invalid_request', `${FORWARDING}.method`, 'jwt_header needs a key to sign with; set JWT_PRIVATE_KEY');
+  if (identity?.method !== 'bearer') return;
+  // Where a caller has no token, the server would take the gateway's own credential for the caller's.
+  const header = normalised(identity.header);
+  for (const member of ['headers', 'passthrough_headers'] as const) {
+    if (names(configurations[member]).has(header))
+      fail('invalid_request', `configurations.${member}`, `sets ${identity.header}, which carries the user's token`);
+  }
+  if (header === 'authorization' && authType === 'oauth_client_credentials')
+    fail('invalid_request', `${FORWARDING}.header_name`, `is missing; ${authType} uses Authorization itself`);
+}
+
+/** The identity's own header, and the one that a user's token comes in, are as protected as the default ones. */
+function checkForwarding(configurations: Configurations) {
+  const { forward_headers: given, jwt_validation: rules } = configurations;
+  if (given === undefined) return;
+  const identity = identityOf(configurations);
+  const kept = [identity?.header, rules?.headerKey].flatMap((name) => (name ? [normalised(name)] : []));
+  const { mode, headers } = Array.isArray(given) ? { mode: 'allowlist', headers: given } : given;
+  for (const [index, each] of headers.entries()) {
+    const named = typeof each === 'string' ? (mode === 'allowlist' ? [each] : []) : [each.from, each.to];
+    const where = Array.isArray(given) ? 'configurations.forward_headers' : 'configurations.forward_headers.headers';
+    if (named.some((name) => kept.includes(normalised(name))))
+      fail('invalid_request', `${where}[${index}]`, 'names a header that carries an identity on this server');
+  }
+}
+
+const names = (headers: Readonly<Record<string, string>> | undefined): Set<string> =>
+  new Set(Object.keys(headers ?? {}).map(normalised));
