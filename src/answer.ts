@@ -7,9 +7,10 @@ import type { Scope } from './core/scopes.ts';
 import { headerOf, type SentHeaders, sentHeaders, sentHeadersWithAliases } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
+import type { LoggedCaller } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
 import { UpstreamFailure } from './http/upstream.ts';
-import type { RequestLog } from './telemetry/request-log.ts';
+import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
 
 export interface AnswerDeps {
   readonly match: ReturnType<typeof createRouter>;
@@ -39,33 +40,37 @@ export function createAnswer({ match, authenticator, log, organisationId, header
     const { path, search } = splitUrl(request.url);
     const headers = readHeaders(request.headers);
     const traceId = traceIdOf(headers) ?? requestId;
-    const stamp = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
     const found = attempt(() => match(request.method, path));
-    const entry = path.startsWith(LOGGED)
-      ? log.open({
-          id: requestId,
-          traceId,
-          method: request.method,
-          path: path + search,
-          route: found.value?.route.path ?? 'unmatched',
-          clientAddress,
-          startedAt: now(),
-          startedMono: performance.now(),
-        })
-      : null;
+    const asked = found.value?.route;
+    const stamp = {
+      [REQUEST_ID]: requestId,
+      'x-request-id': requestId,
+      'x-gateway-trace-id': traceId,
+      ...asked?.stamp?.(headers),
+    };
+    const entry =
+      path.startsWith(LOGGED) || asked?.isMcp
+        ? log.open({
+            id: requestId,
+            traceId,
+            method: request.method,
+            path: path + search,
+            route: asked?.path ?? 'unmatched',
+            clientAddress,
+            startedAt: now(),
+            startedMono: performance.now(),
+          })
+        : null;
     if (entry) entry.organisationId = organisationId;
     let response: Response;
     try {
       if (!found.value) throw found.error;
       const { route, params } = found.value;
       const { gatewayKey, providerKey } = readKeys(headers);
-      const principal = route.scopes === 'public' ? null : await authenticator.authenticate(gatewayKey);
-      if (entry && principal) {
-        entry.organisationId = principal.organisationId;
-        entry.workspaceId = principal.workspaceId;
-        entry.apiKeyId = principal.keyId;
-        entry.userId = principal.userId;
-      }
+      const isOpen = route.scopes === 'public' || route.isMcp;
+      const principal = isOpen ? null : await authenticator.authenticate(gatewayKey);
+      const identify = (who: LoggedCaller) => entry && identified(entry, who);
+      if (principal) identify(principal);
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       const result = await route.handle({
         request,
@@ -75,9 +80,10 @@ export function createAnswer({ match, authenticator, log, organisationId, header
         path,
         search,
         params,
-        query: route.query ? readQuery(search, route.query) : undefined,
-        body: route.body ? await readJson(request, route.body) : undefined,
+        query: route.query ? readQuery(search, route.query, route.wording) : undefined,
+        body: route.body ? await readJson(request, route.body, route.wording) : undefined,
         principal: principal as Principal,
+        identify,
         providerKey,
         log: entry ?? unlogged,
         now: now(),
@@ -102,6 +108,13 @@ export function createAnswer({ match, authenticator, log, organisationId, header
       for (const name in stamp) response.headers.set(name, stamp[name as keyof typeof stamp]);
     return response;
   };
+}
+
+function identified(entry: LogEntry, { organisationId, workspaceId, keyId, userId }: LoggedCaller) {
+  entry.organisationId = organisationId;
+  entry.workspaceId = workspaceId;
+  entry.apiKeyId = keyId;
+  entry.userId = userId;
 }
 
 function attempt<Value>(work: () => Value): { value: Value; error?: never } | { value?: never; error: unknown } {

@@ -1,6 +1,8 @@
+import { hostname } from 'node:os';
 import { createAnswer } from './answer.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
+import { createJwtVerifier } from './auth/jwt-verify.ts';
 import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import type { Health } from './core/health.ts';
@@ -15,10 +17,12 @@ import { createRouter } from './http/router.ts';
 import { fetchSmall, type Upstream } from './http/upstream.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
+import { createMcp, type Mcp } from './mcp/mcp.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
 import { checkConfigProviders } from './relay/check-config.ts';
 import { checkVirtualKey } from './relay/check-virtual-key.ts';
+import { type CallModel, createCallModel } from './relay/internal.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
 import { allRoutes } from './routes.ts';
 import { createBreakers } from './routing/breaker.ts';
@@ -30,6 +34,8 @@ import type { Store } from './storage/store.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { RequestLog } from './telemetry/request-log.ts';
 import { version } from './version.ts';
+import type { Kind } from './work/work.ts';
+import { createWorkers, type Workers } from './work/workers.ts';
 
 /** What the app is built from. Tests give their own. */
 export interface AppDeps {
@@ -49,6 +55,8 @@ export interface AppDeps {
   readonly answers: CacheStore;
   /** The organisation of this installation. */
   readonly organisationId: OrganisationId;
+  /** Where clients reach this gateway; the settings' own unless its port is chosen by the system. */
+  readonly publicUrl?: () => string;
   readonly now?: () => number;
   readonly report?: (requestId: string, error: unknown) => void;
 }
@@ -64,6 +72,8 @@ export interface Parts {
   readonly virtualKeys: VirtualKeys;
   readonly policies: Policies;
   readonly configs: Configs;
+  readonly mcp: Mcp;
+  readonly mcpServers: Mcp['servers'];
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly version: string;
   readonly openapi: () => unknown;
@@ -71,6 +81,8 @@ export interface Parts {
 
 export interface App {
   readonly routes: readonly Route[];
+  readonly workers: Workers;
+  readonly callModel: CallModel;
   /** Answers one request; never throws. */
   answer(request: Request, clientAddress: string): Promise<Response>;
 }
@@ -92,6 +104,7 @@ export function createApp(deps: AppDeps): App {
     prices,
     answers,
     organisationId,
+    publicUrl = () => settings.publicUrl,
     now = Date.now,
     report = reportToStderr,
   } = deps;
@@ -123,6 +136,25 @@ export function createApp(deps: AppDeps): App {
 
   const { timeouts, maxBodyBytes } = settings;
   const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigProviders });
+  const verifier = createJwtVerifier({ fetch: (url, init) => fetchSmall(upstream, url, init), now });
+  const mcp = createMcp({
+    store,
+    sealer,
+    changes,
+    egress,
+    upstream,
+    authenticator,
+    verifier,
+    tokens,
+    timeouts,
+    maxBodyBytes,
+    publicUrl,
+    allowedOrigins: settings.allowedOrigins,
+    signingKey: settings.jwtPrivateKey?.reveal() ?? null,
+    extraPublicKeys: settings.jwtPublicKeysExtra,
+    version,
+    now,
+  });
   const breakers = createBreakers({ now });
   const cache = createAnswerCache({ store: answers, now });
   const relayDeps = {
@@ -141,6 +173,18 @@ export function createApp(deps: AppDeps): App {
     now,
   };
 
+  const callModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
+  /** What this process does beside answering; each area gives its own. */
+  const kinds: Kind[] = [];
+  const workers = createWorkers({
+    store,
+    node: `${hostname()}-${process.pid}`,
+    kinds,
+    onError: report,
+    wake: changes,
+    isAlone: store.engine === 'sqlite',
+  });
+
   const routes: Route[] = [];
   const description = () => describeRoutes(routes, { version, publicUrl: settings.publicUrl });
   let described: unknown;
@@ -155,6 +199,8 @@ export function createApp(deps: AppDeps): App {
       virtualKeys,
       policies,
       configs,
+      mcp,
+      mcpServers: mcp.servers,
       relay: (call) => relay(call, relayDeps),
       version,
       openapi: () => {
@@ -166,6 +212,8 @@ export function createApp(deps: AppDeps): App {
   const match = createRouter(routes);
   return {
     routes,
+    workers,
+    callModel,
     answer: createAnswer({
       match,
       authenticator,

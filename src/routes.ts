@@ -1,5 +1,6 @@
 import { apiKeyRoutes } from './admin/api-keys.ts';
 import { configRoutes } from './admin/configs.ts';
+import { mcpServerRoutes } from './admin/mcp-servers.ts';
 import { organisationRoutes } from './admin/organisation.ts';
 import { policyRoutes } from './admin/policies.ts';
 import { providerRoutes } from './admin/providers.ts';
@@ -9,6 +10,7 @@ import { workspaceRoutes } from './admin/workspaces.ts';
 import type { Parts } from './app.ts';
 import type { Route } from './http/route.ts';
 import { inferenceRoutes } from './inference/routes.ts';
+import { mcpRoutes } from './mcp/routes.ts';
 import { passthroughRoutes } from './passthrough/routes.ts';
 import { telemetryRoutes } from './telemetry/routes.ts';
 
@@ -22,7 +24,9 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...virtualKeyRoutes(parts.virtualKeys), // POST GET /v1/virtual-keys, GET PUT DELETE …/:slug
   ...policyRoutes(parts.policies), //      POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
   ...configRoutes(parts.configs), //       POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
+  ...mcpServerRoutes(parts.mcpServers), // POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
   ...providerRoutes(), //                  GET /v1/providers
   ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*
+  ...mcpRoutes(parts.mcp), //              POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …
 ];

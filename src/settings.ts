@@ -1,4 +1,4 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -32,6 +32,10 @@ export interface Settings {
   readonly blobs: S3Place | null;
   /** PEM, checked to be RSA of at least 2048 bits. */
   readonly jwtPrivateKey: Secret | null;
+  /** PEM each, published beside the key that signs: keys that come next, and those that have been in use. */
+  readonly jwtPublicKeysExtra: readonly string[];
+  /** Origins of pages that may call MCP servers, beside the gateway's own and this machine's. */
+  readonly allowedOrigins: readonly string[];
   readonly trustedCustomHosts: readonly string[];
   /** Prefixes of request headers that are understood like `x-gateway-`. */
   readonly headerAliases: readonly string[];
@@ -68,7 +72,10 @@ export const variables = {
   GATEWAY_BLOB_SECRET_ACCESS_KEY: 'its secret',
   JWT_PRIVATE_KEY: 'signs identity tokens',
   JWT_PRIVATE_KEY_FILE: 'file that holds JWT_PRIVATE_KEY',
+  JWT_PUBLIC_KEYS_EXTRA: 'public keys published beside its own',
+  JWT_PUBLIC_KEYS_EXTRA_FILE: 'file that holds JWT_PUBLIC_KEYS_EXTRA',
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
+  GATEWAY_ALLOWED_ORIGINS: 'origins of pages that may call MCP servers',
   GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
@@ -141,6 +148,8 @@ export function readSettings(env: Environment): Settings {
     redisUrl: redisUrl ? new Secret(redisUrl) : null,
     blobs: blobsOf(get),
     jwtPrivateKey: jwtPrivateKeyOf(get('JWT_PRIVATE_KEY'), get('JWT_PRIVATE_KEY_FILE')),
+    jwtPublicKeysExtra: jwtPublicKeysOf(get('JWT_PUBLIC_KEYS_EXTRA'), get('JWT_PUBLIC_KEYS_EXTRA_FILE')),
+    allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: listOf(get('TRUSTED_CUSTOM_HOSTS')),
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
@@ -299,6 +308,50 @@ function isStrongRsaKey(pem: string): boolean {
   } catch {
     return false;
   }
+}
+
+const PUBLIC_KEY = /-----BEGIN (?:RSA )?PUBLIC KEY-----[^-]+-----END (?:RSA )?PUBLIC KEY-----/g;
+
+function jwtPublicKeysOf(value: string | undefined, file: string | undefined): string[] {
+  if (value && file) refuse('JWT_PUBLIC_KEYS_EXTRA_FILE', 'is set beside JWT_PUBLIC_KEYS_EXTRA', 'give one of the two');
+  if (!value && !file) return [];
+  const name = file ? 'JWT_PUBLIC_KEYS_EXTRA_FILE' : 'JWT_PUBLIC_KEYS_EXTRA';
+  let text = value ?? '';
+  if (file) {
+    try {
+      text = readFileSync(file, 'utf8');
+    } catch {
+      refuse(name, `names a file that cannot be read (${file})`, 'give the path of a file of public keys in PEM form');
+    }
+  }
+  text = text.replaceAll('\\n', '\n');
+  const keys = text.match(PUBLIC_KEY) ?? [];
+  const rest = text.replace(PUBLIC_KEY, '').trim();
+  if (keys.length === 0 || rest !== '' || !keys.every(isStrongPublicKey))
+    refuse(
+      name,
+      'holds something else than RSA public keys of at least 2048 bits in PEM form',
+      'make one with openssl rsa -in key.pem -pubout',
+    );
+  return keys;
+}
+
+function isStrongPublicKey(pem: string): boolean {
+  try {
+    const key = createPublicKey(pem);
+    return key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  } catch {
+    return false;
+  }
+}
+
+function originsOf(value: string | undefined): string[] {
+  const origins = listOf(value);
+  for (const origin of origins) {
+    if (URL.parse(origin)?.origin !== origin)
+      refuse('GATEWAY_ALLOWED_ORIGINS', `holds "${origin}"`, 'give a comma list such as https://app.example.com');
+  }
+  return origins;
 }
 
 /** Variables that start like ours and are none of ours: most likely misspelt. */

@@ -86,7 +86,7 @@ export async function start(
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
   const state = await openState(settings, { store, changes, health });
-  const { answer, routes } = createApp({
+  const { answer, routes, workers } = createApp({
     settings,
     store,
     changes,
@@ -101,8 +101,11 @@ export async function start(
     prices: prices ?? builtInPrices,
     answers: state.answers,
     organisationId,
+    // Port 0 is whatever the system gives.
+    publicUrl: () => (new URL(settings.publicUrl).port === '0' ? server.url : settings.publicUrl),
   });
   await changes.start();
+  await workers.start();
   const watch = watchStore({ store, health });
   const server = isListening
     ? listen({
@@ -119,6 +122,7 @@ export async function start(
     adminKey,
     stop: async () => {
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
+      await workers.stop(settings.shutdownSeconds * 1_000);
       watch.stop();
       await log.flush();
       await state.close();

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from 'jose';
-import { fail, GatewayError } from '../core/errors.ts';
 import type { Clock } from '../core/clock.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import { type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
 import type { FetchSmall } from './key-sets.ts';
 import type { Claims } from './token-claims.ts';

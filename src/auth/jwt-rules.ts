@@ -1,26 +1,8 @@
+import type { JwtRules as TokenRules } from '../core/jwt.ts';
 import type { ClaimRules, Claims } from './token-claims.ts';
 
-/** How tokens of an external identity provider are checked. One of `jwksUri`, `jwks` and `introspectEndpoint` is given. */
-export interface JwtRules extends ClaimRules {
-  readonly jwksUri?: string;
-  readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] };
-  readonly introspectEndpoint?: string;
-  readonly introspectContentType?: 'application/x-www-form-urlencoded' | 'application/json';
-  readonly introspectClientId?: string;
-  readonly introspectClientSecret?: string;
-  /** Seconds; 0 or absent: every call asks. */
-  readonly introspectCacheMaxAge?: number;
-  /** Signature algorithms that may be used, whatever a token says of itself. Default RS256. */
-  readonly algorithms?: readonly string[];
-  /** Seconds. Default 5. */
-  readonly clockTolerance?: number;
-  /** Seconds that a key set is kept. Default a day. */
-  readonly cacheMaxAge?: number;
-  /** Seconds, or `30m`, `12h`, `1d`. */
-  readonly maxTokenAge?: number | string;
-  readonly issuer?: string | readonly string[];
-  readonly audience?: string | readonly string[];
-}
+/** How tokens of an external identity provider are checked, and what they must say. */
+export interface JwtRules extends TokenRules, ClaimRules {}
 
 export interface VerifiedToken {
   readonly claims: Claims;
@@ -41,7 +23,15 @@ export function secondsOf(duration: number | string): number {
 /** A token that does not let anybody in. The message may be shown to whoever sent it: it holds no value of a claim. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
-  readonly reason: 'malformed' | 'algorithm' | 'signature' | 'unknown_key' | 'expired' | 'early' | 'claims' | 'inactive';
+  readonly reason:
+    | 'malformed'
+    | 'algorithm'
+    | 'signature'
+    | 'unknown_key'
+    | 'expired'
+    | 'early'
+    | 'claims'
+    | 'inactive';
 
   constructor(reason: TokenRefused['reason'], message: string) {
     super(message);

@@ -154,7 +154,8 @@ function refusalOf(error: unknown): unknown {
     if (error.claim === 'nbf') return new TokenRefused('early', 'Token is not yet valid');
     return new TokenRefused('claims', `Token is not for this service: the claim ${error.claim} does not fit`);
   }
-  if (error instanceof errors.JWKSNoMatchingKey) return new TokenRefused('unknown_key', 'No matching key for the token');
+  if (error instanceof errors.JWKSNoMatchingKey)
+    return new TokenRefused('unknown_key', 'No matching key for the token');
   if (error instanceof errors.JOSEAlgNotAllowed)
     return new TokenRefused('algorithm', 'The algorithm of the token is not allowed');
   if (error instanceof errors.JWSSignatureVerificationFailed)

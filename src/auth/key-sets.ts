@@ -135,7 +135,7 @@ class RemoteKeySet implements KeySet {
 
 /** A shorter life than ours is honoured; none at all would mean a question for every call. */
 function allowedAge(cacheControl: string | null): number {
-  if (cacheControl === null) return Number.POSITIVE_INFINITY;
+  if (!cacheControl) return Number.POSITIVE_INFINITY;
   if (/\bno-(store|cache)\b/i.test(cacheControl)) return COOL_DOWN_MS;
   const seconds = /\bmax-age=(\d+)/i.exec(cacheControl)?.[1];
   return seconds === undefined ? Number.POSITIVE_INFINITY : Math.max(COOL_DOWN_MS, Number(seconds) * 1_000);

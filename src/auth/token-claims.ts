@@ -17,20 +17,20 @@ export interface ClaimRules {
   readonly headerPayloadMatch?: readonly string[];
 }
 
-const valueOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
+const claimOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
 /** There, and not nothing. */
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 
 /** What is wrong with the claims, in words; null when nothing is. */
 export function claimFault(rules: ClaimRules, claims: Claims, header: Claims): string | null {
-  const missing = (rules.requiredClaims ?? []).filter((name) => !isPresent(valueOf(claims, name)));
+  const missing = (rules.requiredClaims ?? []).filter((name) => !isPresent(claimOf(claims, name)));
   if (missing.length > 0) return `Missing required claims: ${missing.join(', ')}`;
   const wrong = Object.entries(rules.claimValues ?? {})
-    .filter(([name, rule]) => !holds(rule, valueOf(claims, name)))
+    .filter(([name, rule]) => !holds(rule, claimOf(claims, name)))
     .map(([name]) => name);
   if (wrong.length > 0) return `Claims without an allowed value: ${wrong.join(', ')}`;
-  const apart = (rules.headerPayloadMatch ?? []).filter((name) => valueOf(header, name) !== valueOf(claims, name));
+  const apart = (rules.headerPayloadMatch ?? []).filter((name) => claimOf(header, name) !== claimOf(claims, name));
   return apart.length > 0 ? `Header and payload differ in: ${apart.join(', ')}` : null;
 }
 

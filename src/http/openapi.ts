@@ -70,12 +70,8 @@ function operation(route: Route, schemas: Json) {
       ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
       ...(route.query ? queryParameters(route.query) : []),
     ],
-    ...(route.body && {
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: placed(jsonSchema(route.body, 'input'), schemas) } },
-      },
-    }),
+    ...(route.body && { requestBody: requestBody('application/json', route.body, schemas) }),
+    ...(route.form && { requestBody: requestBody('multipart/form-data', route.form, schemas) }),
     responses: {
       200: {
         description: 'Success',
@@ -90,6 +86,11 @@ function operation(route: Route, schemas: Json) {
     },
   };
 }
+
+const requestBody = (type: string, schema: z.ZodType, schemas: Json) => ({
+  required: true,
+  content: { [type]: { schema: placed(jsonSchema(schema, 'input'), schemas) } },
+});
 
 /** A schema as a part of the whole document: named parts of it move to where the document keeps them. */
 function placed(schema: Json, schemas: Json): Json {

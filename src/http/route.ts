@@ -5,7 +5,15 @@ import type { Scope } from '../core/scopes.ts';
 import type { SentHeaders } from './headers.ts';
 import type { Wording } from './input.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
+
+/** Whose call it is, as the log keeps it. */
+export interface LoggedCaller {
+  readonly organisationId: string;
+  readonly workspaceId: string;
+  readonly keyId: string | null;
+  readonly userId: string | null;
+}
 
 /** What a handler gets: the request, who sent it, and its parts after their schemas have checked them. */
 export interface Call<Query = unknown, Body = unknown> {
@@ -20,8 +28,10 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** Who is calling; only `public` routes have none, and they do not ask. */
+  /** Who is calling; `public` and MCP routes have none, and they do not ask. */
   readonly principal: Principal;
+  /** To be called by whoever finds out by itself who is calling: for the log. */
+  readonly identify: (who: LoggedCaller) => void;
   /** The credential the caller brought for a provider. */
   readonly providerKey: string | null;
   readonly log: CallLog;
@@ -50,12 +60,19 @@ export interface Route {
   readonly wording?: Wording;
   /** Other methods of this path, and its neighbours, go to the provider: the path is a provider's, too. */
   readonly isProviders?: boolean;
+  /** Called by MCP clients: the handler finds out who is calling, and may take tokens of another issuer for that. */
+  readonly isMcp?: boolean;
+  /** What every answer of this route carries beside the request's ids, errors too. */
+  readonly stamp?: (headers: SentHeaders) => SentHeaders;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
   // biome-ignore lint/suspicious/noExplicitAny: the table holds routes of every query and body type
   readonly handle: (call: Call<any, any>) => unknown;
 }
 
-type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<Route, 'scopes' | 'summary' | 'response'> & {
+type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
+  Route,
+  'scopes' | 'summary' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording'
+> & {
   readonly query?: Query;
   readonly body?: Body;
 };
@@ -72,3 +89,4 @@ export const get = builder('GET');
 export const post = builder('POST');
 export const put = builder('PUT');
 export const del = builder('DELETE');
+export const options = builder('OPTIONS');

@@ -40,8 +40,9 @@ export function createRouter(routes: readonly Route[]) {
   };
 
   return (method: string, path: string): Match => {
-    if (!METHODS.has(method)) refuseMethod(method, path, [...METHODS]);
     const found = first(byMethod, method, path);
+    // OPTIONS is answered by the few routes that browsers ask first.
+    if (!METHODS.has(method) && !found) refuseMethod(method, path, [...METHODS]);
     if (found && !found.route.path.endsWith('*')) return found;
     // Most calls are for a provider: those are told apart by a look at one segment.
     if (found && !claimedAreas.has(areaOf(path))) return found;
@@ -53,9 +54,7 @@ export function createRouter(routes: readonly Route[]) {
 }
 
 /** Areas that belong to the gateway although nothing answers there yet. */
-const RESERVED_AREAS = ['guardrails', 'mcp-servers', 'audit-logs', 'analytics', 'feedback'].map(
-  (area) => `/v1/${area}`,
-);
+const RESERVED_AREAS = ['guardrails', 'audit-logs', 'analytics', 'feedback'].map((area) => `/v1/${area}`);
 
 /** `/v1/api-keys/x` → `/v1/api-keys`, however it is spelt. */
 function areaOf(spelt: string): string {

@@ -140,6 +140,9 @@ export async function fetchSmall(
   }
   return new Response(Buffer.concat(pieces), {
     status: incoming.status,
-    headers: { 'content-type': incoming.headers.get('content-type') ?? '' },
+    headers: {
+      'content-type': incoming.headers.get('content-type') ?? '',
+      'cache-control': incoming.headers.get('cache-control') ?? '',
+    },
   });
 }

@@ -62,7 +62,7 @@ export async function findCaller({ slug, server, headers }: Knock, deps: CallerD
   const rules = server.jwtValidation;
   if (rules?.required && token === null) fail('invalid_user_token', `${rules.headerKey ?? 'Authorization'} holds none`);
   if (token !== null && rules) return ofToken(server, principal, token, await verified(token, rules, deps));
-  return ofKey(principal!, ownToken(headers, server), deps);
+  return callerOfKey(principal!, ownToken(headers, server), deps);
 }
 
 /** A server of another workspace is like one that does not exist. */
@@ -128,7 +128,12 @@ async function verified(token: string, rules: JwtValidation, { verifier }: Calle
   }
 }
 
-async function ofKey(principal: Principal, accessToken: string | null, { findUser }: CallerDeps): Promise<Caller> {
+/** Of a key alone. */
+export async function callerOfKey(
+  principal: Principal,
+  accessToken: string | null,
+  { findUser }: Pick<CallerDeps, 'findUser'>,
+): Promise<Caller> {
   const { keyId, userId, organisationId, workspaceId } = principal;
   const user = userId === null ? null : await findUser(userId);
   return {

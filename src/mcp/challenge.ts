@@ -8,7 +8,10 @@ const SCOPE = 'mcp';
 export const metadataUrl = (publicUrl: string, slug: string): string => `${publicUrl}${WELL_KNOWN}/${slug}/mcp`;
 
 /** The same 401 with what RFC 9728 and RFC 6750 let a client find its way by; every other error as it is. */
-export function withChallenge(error: unknown, slug: string, publicUrl: string, hasCredential: boolean): unknown {
+export function withChallenge(
+  error: unknown,
+  { slug, publicUrl, hasCredential }: { slug: string; publicUrl: string; hasCredential: boolean },
+): unknown {
   if (!(error instanceof GatewayError) || error.status !== 401) return error;
   const parts = [`resource_metadata="${metadataUrl(publicUrl, slug)}"`, `scope="${SCOPE}"`];
   if (hasCredential) parts.unshift('error="invalid_token"', `error_description="${quotable(error.message)}"`);

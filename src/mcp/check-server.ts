@@ -88,10 +88,12 @@ function checkForwarding(configurations: Configurations) {
   if (given === undefined) return;
   const identity = identityOf(configurations);
   const kept = [identity?.header, rules?.headerKey].flatMap((name) => (name ? [normalised(name)] : []));
-  const { mode, headers } = Array.isArray(given) ? { mode: 'allowlist', headers: given } : given;
+  const isList = Array.isArray(given);
+  const mode = isList ? 'allowlist' : given.mode;
+  const headers = isList ? given : given.headers;
+  const where = `configurations.forward_headers${isList ? '' : '.headers'}`;
   for (const [index, each] of headers.entries()) {
     const named = typeof each === 'string' ? (mode === 'allowlist' ? [each] : []) : [each.from, each.to];
-    const where = Array.isArray(given) ? 'configurations.forward_headers' : 'configurations.forward_headers.headers';
     if (named.some((name) => kept.includes(normalised(name))))
       fail('invalid_request', `${where}[${index}]`, 'names a header that carries an identity on this server');
   }

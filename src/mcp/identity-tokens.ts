@@ -1,5 +1,5 @@
-import { sha256 } from '../crypto/seal.ts';
 import type { SigningKey } from '../crypto/rsa.ts';
+import { sha256 } from '../crypto/seal.ts';
 
 /** What a signed identity token says, and for whom it is made. */
 export interface TokenAsk {

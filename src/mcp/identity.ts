@@ -20,14 +20,14 @@ export async function identityHeader(
 ): Promise<IdentityHeader | null> {
   const { identity } = server;
   if (!identity) return null;
-  const value = await valueOf(identity, server, caller, tokens);
+  const value = await identityValue(identity, server, caller, tokens);
   if (value === null) return null;
   const size = value.length;
   if (size > MOST_IDENTITY_BYTES) fail('mcp_identity_too_large', identity.header, size, MOST_IDENTITY_BYTES);
   return { name: identity.header, value };
 }
 
-async function valueOf(
+async function identityValue(
   identity: Identity,
   { slug }: McpServer,
   caller: Caller,
@@ -64,7 +64,4 @@ export function selected({ claims: names }: Pick<Identity, 'claims'>, { claims }
 
 /** JSON that any parser reads the same and that no header can be broken out of: claims are what users wrote. */
 export const asciiJson = (value: unknown): string =>
-  JSON.stringify(value).replace(
-    /[^\x20-\x7e]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  JSON.stringify(value).replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -178,7 +178,8 @@ const factsOf = (row: McpServerRow) => ({
 function checkSlug(slug: string) {
   if (!isServerSlug(slug)) fail('invalid_request', 'slug', SLUG_FORM);
   // Servers are found by slug or id, and one must not be taken for the other.
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(slug)) fail('invalid_request', 'slug', 'cannot look like an id');
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(slug))
+    fail('invalid_request', 'slug', 'cannot look like an id');
   if (isReservedSlug(slug)) fail('invalid_request', 'slug', `"${slug}" is a path of the gateway itself; give another`);
 }
 

@@ -1,13 +1,15 @@
+import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
+import { readBytes } from '../http/input.ts';
 import type { Call } from '../http/route.ts';
 import type { Incoming, Timeouts, Upstream } from '../http/upstream.ts';
-import { closeBody, type Opening } from '../relay/body.ts';
+import { type Body, closeBody, type Opening } from '../relay/body.ts';
 import { readMetadata } from '../relay/metadata.ts';
 import { answerOf } from './answer.ts';
 import { type Caller, type CallerDeps, findCaller } from './caller.ts';
 import { withChallenge } from './challenge.ts';
-import { type IdentityHeader, identityHeader } from './identity.ts';
+import { identityHeader } from './identity.ts';
 import type { IdentityTokens } from './identity-tokens.ts';
 import { isRepeatable, lookAt, type MessageLook } from './message.ts';
 import { outgoingHeaders } from './outgoing-headers.ts';
@@ -18,9 +20,11 @@ import type { UpstreamAuth } from './upstream-auth.ts';
 
 /** One call as limits see it. */
 export interface LimitedMcpCall {
+  /** The key's; null when a user's token came alone. */
   readonly principal: Principal | null;
   readonly organisationId: string;
   readonly workspaceId: string;
+  /** The slug. */
   readonly server: string;
   readonly method: string | null;
   readonly tool: string | null;
@@ -30,7 +34,7 @@ export interface LimitedMcpCall {
 export interface AdmittedMcpCall {
   /** `x-ratelimit-*`, for the answer. */
   readonly headers: SentHeaders;
-  /** Called once, when it is known whether the server was reached. */
+  /** Called once, when it is known whether anything was sent to the server. */
   ended(outcome: { readonly isSent: boolean }): void;
 }
 
@@ -52,11 +56,7 @@ export interface McpRelayDeps extends CallerDeps {
   readonly limits: McpLimits;
 }
 
-/** Bodies up to this size are read at once, so that the log knows what was called. Larger ones stream through. */
-const READ_BELOW = 256 << 10;
-export const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', 'x-goog-api-key'];
-
-/** What is known of a call when it goes to the server. */
+/** What is known of a call before it goes to the server. */
 export interface McpCall {
   readonly server: McpServer;
   readonly caller: Caller;
@@ -64,69 +64,116 @@ export interface McpCall {
   readonly isStateless: boolean;
 }
 
+/** Bodies up to this size are read at once, so that it is known what is called. Larger ones stream through. */
+const READ_BELOW = 256 << 10;
+const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', 'x-goog-api-key'];
+
 /** The life of one MCP call, in the order things happen. Bytes pass both ways as they are. */
 export async function relayMcp(call: Call, deps: McpRelayDeps): Promise<Response> {
-  const { headers, request, log } = call;
-  const slug = call.params.server!;
+  const { headers, log } = call;
   log.provider = 'mcp';
-  const server = await deps.servers.find(slug);
-  const caller = await knock(slug, server, headers, deps);
-  const found = server!;
+  const { server, caller } = await letIn(call, deps);
   call.identify(caller);
-  log.virtualKey = found.slug;
-  const body = await openMessage(request, headers);
-  const look = lookAt(body && !body.rest ? body.head : null, headers);
-  log.model = look.method === 'tools/call' ? (look.name ?? look.method) : look.method;
-  log.metadata = metadataOf(call, found, caller, look);
+  if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
 
-  const stateless = isStateless(headerOf(headers, 'mcp-protocol-version'));
-  const sealed = stateless ? null : headerOf(headers, 'mcp-session-id');
-  const sessionId = sealed === null ? null : deps.sessions.open(found, caller, sealed);
-  const admitted = await deps.limits.admit({
-    principal: caller.principal,
-    organisationId: caller.organisationId,
-    workspaceId: caller.workspaceId,
-    server: found.slug,
-    method: look.method,
-    tool: look.method === 'tools/call' ? look.name : null,
-    metadata: log.metadata,
-  });
+  const body = await openMessage(call, deps.maxBodyBytes);
+  const look = lookAt(body && !body.rest ? body.head : null, headers);
+  const mcp: McpCall = { server, caller, look, isStateless: isStateless(headerOf(headers, 'mcp-protocol-version')) };
+  note(call, mcp);
+  const sessionId = sessionIdOf(headers, mcp, deps.sessions);
+  const admitted = await deps.limits.admit(limited(mcp, log.metadata));
   let isSent = false;
   try {
-    const identity = await identityHeader(found, caller, deps.identityTokens);
-    const authorization = await deps.upstreamAuth.authorizationFor(found);
-    const outgoing = outgoingHeaders(found, headers, { authorization, identity, sessionId });
+    const identity = await identityHeader(server, caller, deps.identityTokens);
+    const authorization = await deps.upstreamAuth.authorizationFor(server);
+    const outgoing = outgoingHeaders(server, headers, { authorization, identity, sessionId });
     isSent = true;
-    const incoming = await send(call, { found, body, look, outgoing }, deps);
-    return await answerOf({ server: found, caller, look, isStateless: stateless }, call, incoming, {
-      notes: admitted.headers,
-      sessions: deps.sessions,
-      upstreamAuth: deps.upstreamAuth,
-    });
+    const incoming = await send(call, { mcp, body, outgoing }, deps);
+    return await answerOf(call, mcp, incoming, { ...deps, notes: admitted.headers });
   } finally {
     admitted.ended({ isSent });
   }
 }
 
 /** Whoever does not get in learns where to get a token. */
-async function knock(
-  slug: string,
-  server: McpServer | null,
-  headers: SentHeaders,
-  deps: McpRelayDeps,
-): Promise<Caller> {
+async function letIn(call: Call, deps: McpRelayDeps): Promise<{ server: McpServer; caller: Caller }> {
+  const { headers } = call;
+  const slug = call.params.server!;
+  const server = await deps.servers.find(slug);
   try {
-    return await findCaller({ slug, server, headers }, deps);
+    const caller = await findCaller({ slug, server, headers }, deps);
+    return { server: server ?? fail('mcp_server_not_found', slug), caller };
   } catch (error) {
     const names = server ? [...CREDENTIAL_HEADERS, server.tokenHeader] : CREDENTIAL_HEADERS;
     const hasCredential = names.some((name) => headerOf(headers, name) !== null);
-    throw withChallenge(error, slug, deps.publicUrl(), hasCredential);
+    throw withChallenge(error, { slug, publicUrl: deps.publicUrl(), hasCredential });
   }
 }
 
-async function openMessage(request: Request, headers: SentHeaders): Promise<Opening | null> {
+async function openMessage({ request, headers }: Call, maxBodyBytes: number): Promise<Opening | null> {
   if (request.method !== 'POST') return null;
-  const length = headers['content-length'];
-  if (length !== undefined && Number(length) <= READ_BELOW) return { head: await readWhole(request), rest: null };
+  const declared = Number(headers['content-length'] ?? Number.NaN);
+  if (declared > maxBodyBytes) fail('body_too_large', maxBodyBytes);
+  if (declared <= READ_BELOW) return { head: await readBytes(request, READ_BELOW), rest: null };
   return request.body ? { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> } : null;
+}
+
+/** What the log learns: which server, which tool, by which way in; of claims not even the names. */
+function note({ headers, log }: Call, { server, caller, look }: McpCall) {
+  const { method, name } = look;
+  log.virtualKey = server.slug;
+  log.model = method === 'tools/call' ? (name ?? method) : method;
+  // Nothing in an answer is a model's usage.
+  log.usage = {};
+  log.metadata = {
+    ...readMetadata(headers, caller.principal?.defaults.metadata),
+    ...(method !== null && { 'mcp.method': method }),
+    'mcp.auth': caller.by,
+    'mcp.identity': server.identity?.method ?? 'none',
+  };
+}
+
+/** A client of a stateless version has no session, whatever it sends. */
+function sessionIdOf(headers: SentHeaders, { server, caller, isStateless }: McpCall, sessions: Sessions) {
+  const sealed = isStateless ? null : headerOf(headers, 'mcp-session-id');
+  return sealed === null ? null : sessions.open(server, caller, sealed);
+}
+
+const limited = ({ server, caller, look }: McpCall, metadata: LimitedMcpCall['metadata']): LimitedMcpCall => ({
+  principal: caller.principal,
+  organisationId: caller.organisationId,
+  workspaceId: caller.workspaceId,
+  server: server.slug,
+  method: look.method,
+  tool: look.method === 'tools/call' ? look.name : null,
+  metadata,
+});
+
+interface Sending {
+  readonly mcp: McpCall;
+  readonly body: Opening | null;
+  readonly outgoing: Headers;
+}
+
+async function send(call: Call, { mcp, body: opening, outgoing }: Sending, deps: McpRelayDeps): Promise<Incoming> {
+  const { request, headers, log } = call;
+  const capture = opening && log.captureRequest();
+  const body: Body = await closeBody(opening, {
+    maxBytes: deps.maxBodyBytes,
+    whole: false,
+    tap: (piece) => capture?.add(piece),
+  });
+  const declared = headers['content-length'];
+  if (body instanceof ReadableStream && declared !== undefined) outgoing.set('content-length', declared);
+  const { connectMs, firstByteMs } = deps.timeouts;
+  return deps.upstream.send({
+    method: request.method,
+    url: mcp.server.url,
+    headers: outgoing,
+    body,
+    signal: request.signal,
+    // A stream may be silent for as long as it likes, and one that is opened by GET before its first byte, too.
+    timeouts: { connectMs, firstByteMs: request.method === 'GET' ? 0 : firstByteMs, idleMs: 0, totalMs: 0 },
+    resend: request.method !== 'POST' || isRepeatable(mcp.look),
+  });
 }

@@ -35,7 +35,9 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const inbound = from.inbound!;
   const outbound = to.outbound!;
   const request = inbound.decodeRequest(parsed(body));
-  const encoded = outbound.encodeRequest(request, quirks);
+  // Usage is wanted for every stream, whether or not the client asked for it.
+  const asked = request.stream ? { ...request, includeUsage: true } : request;
+  const encoded = outbound.encodeRequest(asked, quirks);
   const refused = encoded.dropped.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, provider, refused.why);
   return {

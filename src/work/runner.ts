@@ -86,8 +86,10 @@ export class Runner {
     const lease = new HeldLease({ work, store, table, renewedAt });
     // It was claimed while this node began to stop.
     if (!this.#isClaiming) lease.shutDown();
+    place.running++;
     const attempt = carryOut(place.kind, lease, { db: store.db, table, random, onError }).then((outcome) => {
       place.outcomes[outcome]++;
+      place.running--;
       place.giveBack(1);
       this.#running.delete(lease);
       this.#look.soon(0);

@@ -27,6 +27,8 @@ export class Slots {
   lagMs = 0;
   /** The tenant that was served last. */
   after = '';
+  running = 0;
+  /** Running, or about to be claimed. */
   #taken = 0;
 
   constructor(kind: Kind) {
@@ -55,13 +57,7 @@ export class Slots {
   }
 
   get status(): KindStatus {
-    const { kind, lagMs, outcomes } = this;
-    return {
-      kind: kind.name,
-      concurrency: kind.concurrency,
-      running: this.#taken,
-      lagMs,
-      outcomes: { ...outcomes },
-    };
+    const { kind, running, lagMs, outcomes } = this;
+    return { kind: kind.name, concurrency: kind.concurrency, running, lagMs, outcomes: { ...outcomes } };
   }
 }

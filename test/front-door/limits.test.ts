@@ -137,7 +137,7 @@ describe('limits on three nodes', () => {
     test(`${name}: of 200 calls at once exactly 50 pass`, async () => {
       await insideTheHour();
       const redis = withRedis ? await startRedis() : null;
-      const environment = redis ? { REDIS_URL: redis.url } : {};
+      const environment: Record<string, string> = redis ? { REDIS_URL: redis.url } : {};
       const first = await startGateway({ engine: 'postgres', environment });
       const more = await Promise.all(
         [1, 2].map(() => startGateway({ engine: 'postgres', environment, databaseUrl: first.databaseUrl! })),

@@ -20,8 +20,8 @@ const isAtLeast = ({ major, minor }: Generation, wanted: number, wantedMinor: nu
   major > wanted || (major === wanted && minor >= wantedMinor);
 
 /**
- * The most tokens a model answers with, for requests that set no limit where Anthropic demands one. Numbers of the
- * vendor's models page, July 2026; a name that is not known gets the smallest that any of its models had.
+ * The most tokens a model answers with, for requests that set no limit where Anthropic demands one. Numbers as public
+ * pages list them in 2026; a name that is not known gets the smallest that any of its models had.
  */
 export function outputCap(model: string): number {
   const generation = generationOf(model);

@@ -2,6 +2,7 @@ import type { Migration } from '../migrate.ts';
 import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
 import { createConfigs } from './state/configs.ts';
+import { createFiles } from './state/files.ts';
 import { createLimits } from './state/limits.ts';
 import { createLimitsMode } from './state/limits-mode.ts';
 import { createManaged } from './state/managed.ts';
@@ -19,6 +20,7 @@ export const state: Migration = {
     await createPolicies(db, engine);
     await createConfigs(db, engine);
     await createBlobs(db, engine);
+    await createFiles(db, engine);
     await createChanges(db, engine);
     await createManaged(db, engine);
     await createMcp(db, engine);

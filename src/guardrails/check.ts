@@ -1,0 +1,128 @@
+import type { z } from 'zod';
+import type { Clock } from '../core/clock.ts';
+import type { EndpointType } from '../core/endpoints.ts';
+import type { VerifyJwt } from '../core/jwt.ts';
+
+/** Before the request is sent, or before its answer is given on. */
+export type Hook = 'input' | 'output';
+
+/** One text of a request or an answer. Images and other media are none. */
+export interface TextPart {
+  readonly text: string;
+  /** Who says it, as the body spells it: `system`, `developer`, `user`, `assistant`, `tool`. */
+  readonly role: string;
+  /** Arguments of a tool call and results of tools are texts, too. */
+  readonly kind: 'text' | 'tool_call' | 'tool_result';
+  /** Parts of one message, choice or input share its number; numbers rise. */
+  readonly turn: number;
+  /** Its place in the body: `messages[2].content[0].text`. */
+  readonly where: string;
+}
+
+/** What a check may look at. */
+export interface Facts {
+  readonly on: Hook;
+  /** All texts that are judged, in their order: of the request on input, of the answer on output. */
+  readonly texts: readonly TextPart[];
+  /** What is judged, parsed; null where it is not JSON. */
+  readonly json: unknown;
+  /** The request, also while its answer is judged. */
+  readonly request: { readonly texts: readonly TextPart[]; readonly json: unknown };
+  /** The status of the answer; null on input. */
+  readonly status: number | null;
+  /** The model that the request names. */
+  readonly model: string | null;
+  readonly endpointType: EndpointType;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Of the request, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly isStream: boolean;
+  readonly provider: string | null;
+}
+
+/** What a check asks of the outside. */
+export interface Ports {
+  /** Sends through the egress policy, follows no redirect, gives up after `timeoutMs`; answers are bounded in size. */
+  readonly fetch: (
+    url: string,
+    init: { method: string; headers?: Record<string, string>; body?: string; timeoutMs: number },
+  ) => Promise<Response>;
+  /** Whether a host's name resolves to an address that the egress policy allows. */
+  readonly resolves: (hostname: string, timeoutMs: number) => Promise<boolean>;
+  readonly now: Clock;
+  readonly verifyJwt: VerifyJwt;
+  /** Asks a model through a virtual key of the caller's workspace; its own call passes no guardrail. */
+  readonly askModel?: AskModel;
+}
+
+/** Answers with the text of the model's reply; throws when there is none in time. */
+export type AskModel = (question: {
+  readonly virtualKey: string;
+  readonly model: string;
+  readonly system: string;
+  readonly user: string;
+  readonly timeoutMs: number;
+}) => Promise<string>;
+
+/** What to put in the place of what was judged: some of its texts, or all of its JSON. */
+export type Transformed =
+  | { readonly texts: readonly { /** Its index in `facts.texts`. */ readonly part: number; readonly text: string }[] }
+  | { readonly json: unknown };
+
+export interface CheckResult {
+  /** Whether it passes. It counts whatever `error` says: a check that failed to look answers false. */
+  readonly verdict: boolean;
+  /** Goes to the caller in `hook_results`, so it never quotes the text: a denied answer must not leave this way. */
+  readonly data: Readonly<Record<string, unknown>> | null;
+  /** For the log alone; may quote the text. */
+  readonly log?: unknown;
+  readonly transformed?: Transformed;
+  /** To add to the request, by lower-case name. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Why it could not be found out. */
+  readonly error?: string;
+}
+
+/** How many characters (UTF-16 units) of a stream have to be seen together. */
+export type Span = number | 'whole';
+
+/**
+ * A check looks at a request or an answer and says whether it passes. It keeps nothing between two looks.
+ *
+ *     const shout = check({
+ *       id: 'default.shout',
+ *       passes: 'some text ends with an exclamation mark',
+ *       on: ['input', 'output'],
+ *       span: 'whole',
+ *       parameters: z.strictObject({}),
+ *       run: ({ texts }) => ({ verdict: texts.some(({ text }) => text.endsWith('!')), data: null }),
+ *     });
+ */
+export interface Check<Parameters = unknown> {
+  readonly id: string;
+  /** Other ids it answers to. */
+  readonly aliases?: readonly string[];
+  /** Completes "Passes when …"; the documentation shows it. */
+  readonly passes: string;
+  readonly on: readonly Hook[];
+  /** `whole` where a part of the text cannot be judged alone; such a check cannot guard a stream in windows. */
+  readonly span: Span | ((parameters: Parameters) => Span);
+  /** From what is stored to what `run` takes. Parsed once per guardrail, not per call: patterns are compiled here. */
+  readonly parameters: z.ZodType<Parameters>;
+  /** Parameters that are stored sealed and shown masked. */
+  readonly secrets?: readonly string[];
+  /** Addresses it will call, to be held against the egress policy when it is saved. */
+  readonly addresses?: (parameters: Parameters) => readonly string[];
+  run(facts: Facts, parameters: Parameters, ports: Ports): CheckResult | Promise<CheckResult>;
+}
+
+/** Gives `run` the type of what the schema makes. */
+export const check = <Schema extends z.ZodType>(
+  one: Omit<Check<z.output<Schema>>, 'parameters'> & { readonly parameters: Schema },
+): Check<z.output<Schema>> => one as unknown as Check<z.output<Schema>>;
+
+export const spanOf = <Parameters>({ span }: Check<Parameters>, parameters: Parameters): Span =>
+  typeof span === 'function' ? span(parameters) : span;
+
+/** The check could not look, so what it looks at does not pass. */
+export const errored = (error: string): CheckResult => ({ verdict: false, data: null, error });

@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { check } from '../check.ts';
+import { not } from './parameters/operator.ts';
+
+const UPPER_CASE = /[\p{Lu}\p{Lt}]/u;
+
+export const allLowerCase = check({
+  id: 'default.alllowercase',
+  aliases: ['default.isAllLowerCase'],
+  passes: 'no text has an upper-case letter, of any script',
+  on: ['input', 'output'],
+  span: ({ not }) => (not ? 'whole' : 1),
+  parameters: z.strictObject({ not }),
+  run: ({ texts }, { not }) => {
+    const found = texts.find(({ text }) => UPPER_CASE.test(text));
+    return { verdict: (found === undefined) !== not, data: { not, where: found?.where ?? null } };
+  },
+});

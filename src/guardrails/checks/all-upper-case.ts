@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { check } from '../check.ts';
+import { not } from './parameters/operator.ts';
+
+const LOWER_CASE = /\p{Ll}/u;
+
+export const allUpperCase = check({
+  id: 'default.alluppercase',
+  aliases: ['default.isAllUpperCase'],
+  passes: 'no text has a lower-case letter, of any script',
+  on: ['input', 'output'],
+  span: ({ not }) => (not ? 'whole' : 1),
+  parameters: z.strictObject({ not }),
+  run: ({ texts }, { not }) => {
+    const found = texts.find(({ text }) => LOWER_CASE.test(text));
+    return { verdict: (found === undefined) !== not, data: { not, where: found?.where ?? null } };
+  },
+});

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { check } from '../check.ts';
+import { bound, counted, inOrder } from './parameters/bounds.ts';
+import { not } from './parameters/operator.ts';
+
+export const characterCount = check({
+  id: 'default.characterCount',
+  passes: 'the texts have between `minCharacters` and `maxCharacters` characters (Unicode code points) together',
+  on: ['input', 'output'],
+  span: 'whole',
+  parameters: z
+    .strictObject({ minCharacters: bound(0), maxCharacters: bound(9_999_999), not })
+    .refine(...inOrder('minCharacters', 'maxCharacters')),
+  run: ({ texts }, { minCharacters, maxCharacters, not }) => {
+    const count = texts.reduce((sum, { text }) => sum + charactersIn(text), 0);
+    const { verdict, explanation } = counted(count, { min: minCharacters, max: maxCharacters, not });
+    return { verdict, data: { characterCount: count, minCharacters, maxCharacters, not, verdict, explanation } };
+  },
+});
+
+const PAIR = /[\ud800-\udbff][\udc00-\udfff]/g;
+
+function charactersIn(text: string): number {
+  let pairs = 0;
+  PAIR.lastIndex = 0;
+  while (PAIR.test(text)) pairs++;
+  return text.length - pairs;
+}

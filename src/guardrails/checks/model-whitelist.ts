@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { check } from '../check.ts';
+import { isModel } from './parameters/models.ts';
+import { not, texts } from './parameters/operator.ts';
+
+export const modelWhitelist = check({
+  id: 'default.modelWhitelist',
+  aliases: ['default.modelwhitelist'],
+  passes: "the request's model is on the list; `*` stands for anything. A request without a model does not pass",
+  on: ['input'],
+  span: 'whole',
+  parameters: z.strictObject({ models: texts, not }),
+  run: ({ model }, { models, not }) => {
+    if (model === null) return { verdict: false, data: { not, model, explanation: 'The request names no model.' } };
+    const isListed = models.some((rule) => isModel(rule, model));
+    const explanation = `The model is ${isListed ? '' : 'not '}on the list.`;
+    return { verdict: isListed !== not, data: { not, model, explanation } };
+  },
+});

@@ -1,0 +1,58 @@
+import { RE2JS } from 're2js';
+import { z } from 'zod';
+
+type Scalar = string | number | boolean;
+const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number or a boolean' });
+
+export const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex'], {
+  error: 'give "exact", "contains", "containsAll" or "regex"',
+});
+export const wantedValues = z.union([scalar, z.array(scalar).min(1, 'give at least one').max(1_000)], {
+  error: 'give a value or a list of values',
+});
+
+export type MatchType = z.infer<typeof matchType>;
+export type ValueTest = (found: unknown) => boolean;
+
+const isScalar = (value: unknown): value is Scalar =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+
+/** A test of one value, or of a list of values. Throws on a pattern that RE2 cannot read. */
+export function valueTest(type: MatchType, values: z.infer<typeof wantedValues>): ValueTest {
+  const wanted = [values].flat().map(String);
+  const patterns = type === 'regex' ? wanted.map((rule) => RE2JS.compile(rule)) : [];
+  return (value) => {
+    const found = (Array.isArray(value) ? value : [value]).filter(isScalar).map(String);
+    if (found.length === 0) return false;
+    const has = (each: string) => (Array.isArray(value) ? found.includes(each) : found[0]!.includes(each));
+    switch (type) {
+      case 'exact':
+        // Of a list, all: one that holds more than was allowed is another one.
+        return found.every((each) => wanted.includes(each));
+      case 'contains':
+        return wanted.some(has);
+      case 'containsAll':
+        return wanted.every(has);
+      case 'regex':
+        return patterns.some((rule) => found.some((each) => rule.test(each)));
+      default:
+        return type satisfies never;
+    }
+  };
+}
+
+/** Adds the fault to the schema's instead of throwing it. */
+export function checkedTest(
+  type: MatchType,
+  values: z.infer<typeof wantedValues>,
+  context: z.RefinementCtx,
+  path: (string | number)[],
+): ValueTest {
+  try {
+    return valueTest(type, values);
+  } catch (error) {
+    const message = `holds a pattern that is not of the RE2 kind: ${(error as Error).message}`;
+    context.addIssue({ code: 'custom', path, message });
+    return () => false;
+  }
+}

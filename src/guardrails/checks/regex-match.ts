@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { check } from '../check.ts';
+import { not } from './parameters/operator.ts';
+import { longestMatch, pattern } from './parameters/pattern.ts';
+
+export const regexMatch = check({
+  id: 'default.regexMatch',
+  passes: 'some text matches `rule`, a pattern of the RE2 kind; with `not`, when none does',
+  on: ['input', 'output'],
+  // That something is missing shows at the end only; that something is there, as soon as it is.
+  span: ({ rule, not }) => (not ? longestMatch(rule) : 'whole'),
+  parameters: z.strictObject({ rule: pattern, not }),
+  run: ({ texts }, { rule, not }) => {
+    const found = texts.find(({ text }) => rule.test(text));
+    return { verdict: (found !== undefined) !== not, data: { rule: rule.pattern(), not, where: found?.where ?? null } };
+  },
+});

@@ -1,0 +1,95 @@
+import { fail } from '../core/errors.ts';
+import type { SentHeaders } from '../http/headers.ts';
+import type { Call } from '../http/route.ts';
+import { type Incoming, receivedHeaders } from '../http/upstream.ts';
+import { answerStream } from './answer-stream.ts';
+import type { McpCall } from './relay.ts';
+import type { Sessions } from './sessions.ts';
+import type { UpstreamAuth } from './upstream-auth.ts';
+
+export interface AnswerDeps {
+  /** What the gateway adds of its own. */
+  readonly notes: SentHeaders;
+  readonly sessions: Sessions;
+  readonly upstreamAuth: UpstreamAuth;
+}
+
+/** An answer of known size below this is read at once; anything else streams. */
+const SMALL_ANSWER = 256 << 10;
+
+/** What a client may learn from a server's headers. Never a challenge: its own issuer is none of the client's. */
+const RETURNED = new Set([
+  'allow',
+  'cache-control',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'retry-after',
+  'x-request-id',
+]);
+
+/** The server's answer as the client gets it: the same status and the same bytes. */
+export async function answerOf(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
+  try {
+    refuseUnusable(mcp, incoming.status, deps.upstreamAuth);
+    return await relayed(call, mcp, incoming, deps);
+  } catch (error) {
+    incoming.cancel();
+    throw error;
+  }
+}
+
+function refuseUnusable({ server }: McpCall, status: number, upstreamAuth: UpstreamAuth) {
+  if (status < 200 || status > 599 || (status >= 300 && status < 400))
+    fail('upstream_failed', `MCP server ${server.slug}`, `its status ${status} is none that a client could follow`);
+  if (status !== 401 && status !== 403) return;
+  upstreamAuth.refused(server);
+  // A client cannot renew what the gateway holds. Where a server judges the user, its answer is the user's (spec 7.3).
+  if (server.authType !== 'none' && !server.identity) fail('mcp_upstream_refused', server.slug, status);
+}
+
+async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
+  const { log } = call;
+  const { status } = incoming;
+  const received = receivedHeaders(incoming);
+  log.isStream = (received['content-type'] ?? '').startsWith('text/event-stream');
+  const headers = returnedHeaders(call, mcp, incoming, deps);
+  const init = { status, statusText: incoming.statusText, headers };
+  const failedBy = status >= 400 ? 'provider' : null;
+  if (status === 204) {
+    await incoming.bytes();
+    log.close({ status, failedBy });
+    return new Response(null, init);
+  }
+  if (Number(received['content-length'] ?? Number.NaN) <= SMALL_ANSWER && !log.isStream) {
+    const bytes = await incoming.bytes();
+    log.firstByte();
+    log.captureResponse().add(bytes);
+    log.close({ status, failedBy });
+    return new Response(bytes as Uint8Array<ArrayBuffer>, init);
+  }
+  log.closesLater = true;
+  return new Response(answerStream(log, incoming), init);
+}
+
+function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, sessions }: AnswerDeps): Headers {
+  const received = receivedHeaders(incoming);
+  const returned: Record<string, string> = { ...notes };
+  for (const name in received) {
+    if (RETURNED.has(name) || (name.startsWith('mcp-') && name !== 'mcp-session-id')) returned[name] = received[name]!;
+  }
+  const sessionId = received['mcp-session-id'];
+  if (sessionId && !mcp.isStateless) returned['mcp-session-id'] = sessions.seal(mcp.server, mcp.caller, sessionId);
+  for (const name in call.stamp) returned[name] ??= call.stamp[name]!;
+  if (incoming.status >= 400) returned['x-gateway-error-origin'] = 'provider';
+  if (call.log.isStream) {
+    // Proxies on the way must neither hold events back nor pack them.
+    returned['cache-control'] = noTransform(returned['cache-control']);
+    returned['x-accel-buffering'] = 'no';
+  }
+  return new Headers(returned);
+}
+
+const noTransform = (given: string | undefined): string =>
+  !given ? 'no-cache, no-transform' : /\bno-transform\b/i.test(given) ? given : `${given}, no-transform`;

@@ -1,0 +1,83 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { workspaceFor } from '../storage/scoped.ts';
+import type { Store } from '../storage/store.ts';
+import { endpointOf } from './shown.ts';
+
+/** The servers a caller may use, in the format of the public MCP registry. */
+export const listingQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(100).default(50),
+  cursor: z.string().optional(),
+  search: z.string().max(255).optional().describe('A part of the name or the slug.'),
+  updated_since: z.iso
+    .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z' })
+    .optional(),
+  workspace_id: z.string().min(1).optional(),
+});
+
+const META = 'io.modelcontextprotocol.registry/official';
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const createListing =
+  ({ store, publicUrl }: { store: Store; publicUrl: () => string }) =>
+  async (who: Principal, query: z.infer<typeof listingQuery>) => {
+    const after = query.cursor === undefined ? '' : cursorOf(query.cursor);
+    const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
+    let matching = store.db
+      .selectFrom('mcp_servers')
+      .innerJoin('workspaces', 'workspaces.id', 'mcp_servers.workspace_id')
+      .where('mcp_servers.organisation_id', '=', who.organisationId)
+      .where('mcp_servers.id', '>', after);
+    if (!reachesOrganisation(who)) matching = matching.where('mcp_servers.workspace_id', '=', who.workspaceId);
+    if (workspace !== null) matching = matching.where('mcp_servers.workspace_id', '=', workspace);
+    if (query.updated_since !== undefined)
+      matching = matching.where('mcp_servers.updated_at', '>=', Date.parse(query.updated_since));
+    if (query.search !== undefined) {
+      const part = `%${query.search.toLowerCase().replace(/[\\%_]/g, (each) => `\\${each}`)}%`;
+      matching = matching.where(
+        sql<boolean>`(lower(mcp_servers.name) like ${part} escape '\\' or mcp_servers.slug like ${part} escape '\\')`,
+      );
+    }
+    const rows = await matching
+      .select([
+        'mcp_servers.id',
+        'mcp_servers.slug',
+        'mcp_servers.name',
+        'mcp_servers.description',
+        'mcp_servers.created_at',
+        'mcp_servers.updated_at',
+        'workspaces.slug as workspace',
+      ])
+      .orderBy('mcp_servers.id')
+      .limit(query.limit + 1)
+      .execute();
+    const shown = rows.slice(0, query.limit);
+    const last = rows.length > query.limit ? shown.at(-1) : undefined;
+    return {
+      servers: shown.map((row) => ({
+        server: {
+          name: `ai.gateway.${row.workspace}/${row.slug}`,
+          title: row.name,
+          description: row.description ?? row.name,
+          version: '0.0.0',
+          remotes: [{ type: 'streamable-http', url: endpointOf(publicUrl(), row.slug) }],
+        },
+        _meta: {
+          [META]: {
+            status: 'active',
+            publishedAt: new Date(row.created_at).toISOString(),
+            updatedAt: new Date(row.updated_at).toISOString(),
+            isLatest: true,
+          },
+        },
+      })),
+      metadata: { count: shown.length, ...(last && { nextCursor: Buffer.from(last.id).toString('base64url') }) },
+    };
+  };
+
+function cursorOf(text: string): string {
+  const id = Buffer.from(text, 'base64url').toString();
+  return ID.test(id) ? id : fail('invalid_request', 'cursor', 'is none that this list gave out');
+}

@@ -1,0 +1,71 @@
+import { Database } from 'bun:sqlite';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import type { Call, Caller } from './load.ts';
+import type { ChaosNode } from './node.ts';
+import type { Arrival } from './provider.ts';
+
+/** What can be seen from outside, for invariants to judge. Times are those of `performance.now()`. */
+export interface Evidence {
+  readonly nodes: readonly ChaosNode[];
+  readonly callers: readonly Caller[];
+  /** What clients asked and were answered. */
+  readonly calls: readonly Call[];
+  /** What the provider saw. */
+  readonly arrivals: readonly Arrival[];
+  /** From the first harm until everything was well again. */
+  readonly faults: readonly { readonly from: number; readonly until: number }[];
+  /** The parts that `/health` called degraded, on any node. */
+  readonly degraded: ReadonlySet<string>;
+  /** Rows of the store as they are now. */
+  readonly store: StoreView;
+}
+
+export interface LedgerRow {
+  readonly model: string;
+  readonly api_key_id: string;
+  readonly state: 'final' | 'estimated' | 'unsent';
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  /** Billionths of a dollar. */
+  readonly cost: number | null;
+  readonly charges: string;
+}
+
+/** The store, read past the gateway and past the links that are cut. */
+export interface StoreView {
+  rows<Row>(query: string): Promise<Row[]>;
+  ledger(): Promise<LedgerRow[]>;
+  close(): Promise<void>;
+}
+
+const LEDGER = 'select model, api_key_id, state, input_tokens, output_tokens, cost, charges from usage_ledger';
+
+export async function viewPostgres(url: string): Promise<StoreView> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const rows = async <Row>(query: string) => (await client.query(query)).rows as Row[];
+  return { rows, ledger: async () => (await rows<LedgerRow>(LEDGER)).map(withNumbers), close: () => client.end() };
+}
+
+export function viewSqlite(node: ChaosNode): StoreView {
+  const rows = async <Row>(query: string) => {
+    const database = new Database(join(node.dataDir, 'state.db'), { readonly: true });
+    try {
+      return database.query(query).all() as Row[];
+    } finally {
+      database.close();
+    }
+  };
+  return { rows, ledger: () => rows<LedgerRow>(LEDGER), close: async () => {} };
+}
+
+/** 64-bit numbers come from PostgreSQL as text. */
+const withNumbers = (row: LedgerRow): LedgerRow => ({
+  ...row,
+  input_tokens: numberOrNull(row.input_tokens),
+  output_tokens: numberOrNull(row.output_tokens),
+  cost: numberOrNull(row.cost),
+});
+
+const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));

@@ -1,0 +1,156 @@
+import type { Evidence, LedgerRow } from './evidence.ts';
+import type { Call, Caller } from './load.ts';
+import type { Arrival } from './provider.ts';
+
+/** Something that holds whatever breaks. */
+export interface Invariant {
+  readonly name: string;
+  /** What is wrong, one sentence each. */
+  readonly find: (evidence: Evidence) => string[] | Promise<string[]>;
+}
+
+const REFUSALS = [429, 412, 503];
+
+export const honestAnswers: Invariant = {
+  name: 'only 200, 429, 412 and 503 are answered, and 503 only until everything has recovered',
+  find: ({ calls, faults }) =>
+    calls
+      .filter((call) => {
+        const { outcome, node, caller, startedAt, endedAt } = call;
+        if (outcome === 'lost') return !node.wasAbsent(startedAt, endedAt);
+        if (outcome === 503) return !faults.some(({ from, until }) => from <= endedAt && until >= startedAt);
+        return outcome !== 200 && !(REFUSALS.includes(outcome) && caller.limit);
+      })
+      .map(describe),
+};
+
+export const unlimitedGoOn: Invariant = {
+  name: 'calls without limits notice nothing, unless their node dies',
+  find: ({ calls }) =>
+    calls
+      .filter(({ caller, outcome, node, startedAt, endedAt }) => {
+        if (caller.limit || outcome === 200) return false;
+        return !node.wasAbsent(startedAt, endedAt);
+      })
+      .map(describe),
+};
+
+export const sentOnce: Invariant = {
+  name: 'an answered call reached the provider once, a refused one never',
+  find: ({ calls, arrivals }) => {
+    const counts = countBy(arrivals, ({ name }) => name);
+    return calls
+      .filter(({ name, outcome }) => {
+        const count = counts.get(name) ?? 0;
+        if (outcome === 'lost') return count > 1;
+        return count !== (outcome === 200 ? 1 : 0);
+      })
+      .map((call) => `${describe(call)}, and it reached the provider ${counts.get(call.name) ?? 0} times`);
+  },
+};
+
+export const limitsHold: Invariant = {
+  name: 'no more reaches the provider than the limit of its key admits',
+  find: ({ callers, calls, arrivals }) =>
+    callers.flatMap((caller) => {
+      if (caller.limit?.counts === 'cost' || !caller.limit) return [];
+      const { counts, value } = caller.limit;
+      const taken = arrivalsOf(caller, calls, arrivals).reduce(
+        (sum, { tokens }) => sum + (counts === 'requests' ? 1 : tokens),
+        0,
+      );
+      return taken > value ? [`${taken} ${counts} against a limit of ${value}`] : [];
+    }),
+};
+
+export const countersAddUp: Invariant = {
+  name: 'every counter is the sum of the rows in the ledger',
+  find: async ({ store }) => {
+    const sums = new Map<string, number>();
+    for (const { charges } of await store.ledger()) {
+      for (const [counter, amount] of JSON.parse(charges) as [string, number][])
+        sums.set(counter, (sums.get(counter) ?? 0) + amount);
+    }
+    const rows = await store.rows<{ counter: string; used: number | string }>(
+      'select counter, used from limit_counters',
+    );
+    const used = new Map(rows.map((row) => [row.counter, Number(row.used)]));
+    return [...sums]
+      .filter(([counter, sum]) => (used.get(counter) ?? 0) !== sum)
+      .map(([counter, sum]) => `${counter} says ${used.get(counter)}, the ledger says ${sum}`);
+  },
+};
+
+/** What a node writes down after the answer: a kill may come in between. */
+const GATHER_MS = 1_000;
+
+/**
+ * With `afterHolds`, also calls that were under way when their node was killed must be there, because the time of their
+ * holds is over; that takes two minutes, and calls without limits hold nothing.
+ */
+export const ledgerComplete = ({ afterHolds = false } = {}): Invariant => ({
+  name: 'every call that reached the provider is one row of the ledger, and no other was charged',
+  find: async (evidence) => {
+    const deadline = performance.now() + (afterHolds ? 180_000 : 20_000);
+    for (;;) {
+      const findings = compareWithLedger(evidence, await evidence.store.ledger(), afterHolds);
+      if (findings.length === 0 || performance.now() > deadline) return findings;
+      await Bun.sleep(250);
+    }
+  },
+});
+
+function compareWithLedger({ calls, arrivals }: Evidence, rows: readonly LedgerRow[], afterHolds: boolean): string[] {
+  const byName = Map.groupBy(rows, ({ model }) => model);
+  const reached = new Set(arrivals.map(({ name }) => name));
+  const findings: string[] = [];
+  for (const call of calls) {
+    const found = byName.get(call.name) ?? [];
+    const isUncertain = mayBeUnwritten(call);
+    if (found.length > 1) findings.push(`${describe(call)}, and has ${found.length} rows`);
+    else if (found.length === 0 && reached.has(call.name) && !(isUncertain && !(afterHolds && call.caller.limit)))
+      findings.push(`${describe(call)}, reached the provider, and has no row`);
+    else if (found.length === 1 && !isUncertain && (found[0]!.state === 'unsent') === reached.has(call.name))
+      findings.push(`${describe(call)}, reached the provider: ${reached.has(call.name)}, its row: ${found[0]!.state}`);
+  }
+  return findings;
+}
+
+/** Whether the call's node was killed before it can be expected to have written down how it ended. */
+const mayBeUnwritten = ({ node, startedAt, endedAt }: Call): boolean =>
+  node.absences.some(({ why, from }) => why === 'killed' && from >= startedAt && from <= endedAt + GATHER_MS);
+
+export const healthSaid = (...parts: string[]): Invariant => ({
+  name: '/health says what is degraded',
+  find: ({ degraded }) => parts.filter((part) => !degraded.has(part)).map((part) => `it never named ${part}`),
+});
+
+/** Not an invariant of the gateway but of the scenario: without it, nothing has been shown. */
+export const wasBusy = (least: number): Invariant => ({
+  name: 'the scenario saw enough',
+  find: ({ calls, callers }) => {
+    const answered = (caller: Caller, status: number) =>
+      calls.some((call) => call.caller === caller && call.outcome === status);
+    return [
+      ...(calls.length < least ? [`only ${calls.length} calls were made`] : []),
+      ...callers.filter((caller) => !answered(caller, 200)).map(() => 'a key was never answered'),
+    ];
+  },
+});
+
+export function arrivalsOf(caller: Caller, calls: readonly Call[], arrivals: readonly Arrival[]): Arrival[] {
+  const names = new Set(calls.filter((call) => call.caller === caller).map(({ name }) => name));
+  return arrivals.filter(({ name }) => names.has(name));
+}
+
+function countBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+  return counts;
+}
+
+const describe = ({ name, caller, node, outcome, why, startedAt, endedAt }: Call): string => {
+  const limit = caller.limit ? `limited to ${caller.limit.value} ${caller.limit.counts}` : 'without limits';
+  const tookMs = Math.round(endedAt - startedAt);
+  return `${name} (${limit}) on node ${node.number} got ${outcome}${why ? ` ${why}` : ''} after ${tookMs} ms`;
+};

@@ -1,0 +1,112 @@
+import type { ChaosNode } from './node.ts';
+import { nameOf } from './provider.ts';
+
+/** A key that is called with, and what it may take. */
+export interface Caller {
+  readonly id: string;
+  readonly key: string;
+  /** Null: it has no limits. */
+  readonly limit: { readonly counts: 'requests' | 'tokens' | 'cost'; readonly value: number } | null;
+}
+
+/** One request of a client, from its first to its last byte. */
+export interface Call {
+  readonly name: string;
+  readonly caller: Caller;
+  readonly node: ChaosNode;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** The status; `lost` when the connection broke instead. */
+  readonly outcome: number | 'lost';
+  /** The error's code, or what happened to the connection. */
+  readonly why: string | null;
+}
+
+export interface Ask {
+  /** What the answer may take at most, and what it takes. */
+  readonly maxTokens?: number;
+  readonly answerTokens?: number;
+}
+
+/** Clients: every call they make is in `calls` when it has ended. */
+export class Clients {
+  readonly calls: Call[] = [];
+  readonly #nodes: readonly ChaosNode[];
+  #made = 0;
+  #turn = 0;
+
+  constructor(nodes: readonly ChaosNode[]) {
+    this.#nodes = nodes;
+  }
+
+  /** The next of the nodes that a balancer takes for alive; null when there is none. */
+  pick(): ChaosNode | null {
+    const alive = this.#nodes.filter(({ isServing }) => isServing);
+    return alive[this.#turn++ % alive.length] ?? null;
+  }
+
+  async call(caller: Caller, node: ChaosNode, { maxTokens = 20, answerTokens = 10 }: Ask = {}): Promise<Call> {
+    const name = nameOf(++this.#made);
+    const startedAt = performance.now();
+    const body = {
+      model: name,
+      messages: [{ role: 'user', content: `Answer with ${answerTokens} tokens.` }],
+      max_tokens: maxTokens,
+    };
+    const options = { key: caller.key, headers: { 'x-gateway-virtual-key': 'sim' } };
+    const answer = await node.api.post('/v1/chat/completions', body, options).then(
+      ({ status, json }) => ({ outcome: status, why: (json?.error?.code as string | undefined) ?? null }),
+      (error: Error) => ({ outcome: 'lost' as const, why: (error as { code?: string }).code ?? error.message }),
+    );
+    const call = { name, caller, node, startedAt, endedAt: performance.now(), ...answer };
+    this.calls.push(call);
+    return call;
+  }
+
+  /**
+   * A client that wants an answer: one who finds nobody, or a node that is just leaving, comes again. Whoever lost the
+   * connection does not know whether the call was carried out, and does not.
+   */
+  async insist(caller: Caller, ask: Ask = {}, limitMs = 20_000): Promise<Call> {
+    const deadline = performance.now() + limitMs;
+    for (;;) {
+      const node = this.pick();
+      const call = node && (await this.call(caller, node, ask));
+      const wasTaken = call && call.why !== 'ConnectionRefused' && call.outcome !== 503;
+      if (wasTaken) return call;
+      if (performance.now() > deadline) throw new Error(`no node answered within ${limitMs} ms: ${call?.why}`);
+      await Bun.sleep(20);
+    }
+  }
+
+  /** Open loop: so many calls a second, however long the answers take, dealt out to nodes and callers in turn. */
+  load(callers: readonly Caller[], rate: number) {
+    const open = new Set<Promise<unknown>>();
+    const startedAt = performance.now();
+    let sent = 0;
+    let isOver = false;
+    const send = () => {
+      const due = Math.floor(((performance.now() - startedAt) / 1_000) * rate);
+      for (; sent < due; sent++) {
+        const node = this.pick();
+        if (!node) continue;
+        const call = this.call(callers[sent % callers.length]!, node);
+        open.add(call);
+        void call.finally(() => open.delete(call));
+      }
+    };
+    const running = (async () => {
+      while (!isOver) {
+        send();
+        await Bun.sleep(5);
+      }
+      await Promise.all(open);
+    })();
+    return {
+      stop: () => {
+        isOver = true;
+        return running;
+      },
+    };
+  }
+}

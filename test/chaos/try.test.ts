@@ -1,0 +1,12 @@
+import { test } from 'bun:test';
+import { underLoad } from '/work/main/test/chaos/scenarios.ts';
+const report = (line: string) => console.log(line);
+const which = process.env.WHICH ?? '';
+const three = { nodes: 3, redis: true, database: 'postgres' } as const;
+const t = (name: string, run: () => Promise<void>) => { if (name.includes(which)) test(name, async () => { const s = performance.now(); try { await run(); } finally { console.log(name, ((performance.now()-s)/1000).toFixed(1)); } }, 200000); };
+t('flush', () => underLoad(three, { rate: 100, report }, { harm: (c) => c.flush(), degraded: ['redis'] }));
+t('rediscut', () => underLoad(three, { rate: 100, report }, { harm: async (c) => { c.cut('redis', 'reset'); await Bun.sleep(2000); c.restore('redis'); }, degraded: ['redis'] }));
+t('redisblack', () => underLoad(three, { rate: 100, report }, { harm: async (c) => { c.cut('redis', 'blackhole'); await Bun.sleep(2000); c.restore('redis'); }, degraded: ['redis'] }));
+t('pgredis', () => underLoad(three, { rate: 100, report }, { harm: async (c) => { c.cut('postgres', 'reset'); await Bun.sleep(5000); c.restore('postgres'); }, degraded: ['store'] }));
+t('pgalone', () => underLoad({...three, redis: false}, { rate: 100, report }, { harm: async (c) => { c.cut('postgres', 'reset'); await Bun.sleep(5000); c.restore('postgres'); }, degraded: ['store'] }));
+t('pgblack', () => underLoad({...three, redis: false}, { rate: 100, report }, { harm: async (c) => { c.cut('postgres', 'blackhole'); await Bun.sleep(12000); c.restore('postgres'); }, degraded: ['store'] }));
