@@ -10,6 +10,9 @@ import type { OrganisationId } from './core/ids.ts';
 import type { Prices } from './core/prices.ts';
 import { Secret } from './core/secret.ts';
 import type { Sealer } from './crypto/seal.ts';
+import type { Blobs } from './files/blobs.ts';
+import { createFiles, type Files } from './files/files.ts';
+import { createUploads, type Uploads } from './files/uploads.ts';
 import type { EgressPolicy } from './http/egress.ts';
 import { describeRoutes } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
@@ -42,6 +45,8 @@ export interface AppDeps {
   readonly settings: Settings;
   readonly store: Store;
   readonly changes: Changes;
+  /** Where the bytes of files lie. */
+  readonly blobs: Blobs;
   readonly health: Health;
   readonly sealer: Sealer;
   readonly egress: EgressPolicy;
@@ -72,6 +77,8 @@ export interface Parts {
   readonly virtualKeys: VirtualKeys;
   readonly policies: Policies;
   readonly configs: Configs;
+  readonly files: Files;
+  readonly uploads: Uploads;
   readonly mcp: Mcp;
   readonly mcpServers: Mcp['servers'];
   readonly relay: (call: ModelCall) => Promise<Response>;
@@ -93,6 +100,7 @@ export function createApp(deps: AppDeps): App {
     settings,
     store,
     changes,
+    blobs,
     health,
     sealer,
     egress,
@@ -136,6 +144,7 @@ export function createApp(deps: AppDeps): App {
 
   const { timeouts, maxBodyBytes } = settings;
   const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigProviders });
+  const files = createFiles({ store, blobs, now });
   const verifier = createJwtVerifier({ fetch: (url, init) => fetchSmall(upstream, url, init), now });
   const mcp = createMcp({
     store,
@@ -199,6 +208,8 @@ export function createApp(deps: AppDeps): App {
       virtualKeys,
       policies,
       configs,
+      files,
+      uploads: createUploads({ store, blobs, files, now }),
       mcp,
       mcpServers: mcp.servers,
       relay: (call) => relay(call, relayDeps),

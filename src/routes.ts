@@ -8,6 +8,7 @@ import { serviceRoutes } from './admin/service.ts';
 import { virtualKeyRoutes } from './admin/virtual-keys.ts';
 import { workspaceRoutes } from './admin/workspaces.ts';
 import type { Parts } from './app.ts';
+import { fileRoutes } from './files/routes.ts';
 import type { Route } from './http/route.ts';
 import { inferenceRoutes } from './inference/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
@@ -26,6 +27,7 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...configRoutes(parts.configs), //       POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   ...mcpServerRoutes(parts.mcpServers), // POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
   ...providerRoutes(), //                  GET /v1/providers
+  ...fileRoutes(parts), //                 POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*
   ...mcpRoutes(parts.mcp), //              POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …

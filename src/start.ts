@@ -7,6 +7,8 @@ import { GatewayError } from './core/errors.ts';
 import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
 import { builtInPrices } from './core/prices.ts';
 import { createSealer } from './crypto/seal.ts';
+import { openBlobs } from './files/open-blobs.ts';
+import { startSweeper } from './files/sweeper.ts';
 import { createEgressPolicy } from './http/egress.ts';
 import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
@@ -86,14 +88,17 @@ export async function start(
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
   const state = await openState(settings, { store, changes, health });
+  const upstream = createUpstream({ egress });
+  const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
   const { answer, routes, workers } = createApp({
     settings,
     store,
     changes,
+    blobs,
     health,
     sealer,
     egress,
-    upstream: createUpstream({ egress }),
+    upstream,
     simulate,
     log,
     metrics,
@@ -107,6 +112,7 @@ export async function start(
   await changes.start();
   await workers.start();
   const watch = watchStore({ store, health });
+  const sweeper = startSweeper({ store, blobs });
   const server = isListening
     ? listen({
         host: settings.host,
@@ -124,6 +130,7 @@ export async function start(
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
       await workers.stop(settings.shutdownSeconds * 1_000);
       watch.stop();
+      await sweeper.stop();
       await log.flush();
       await state.close();
       await changes.close();

@@ -147,6 +147,9 @@ export function createWorkspaces({
         await db.deleteFrom('policies').where('workspace_id', '=', id).execute();
         await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).execute();
         await db.deleteFrom('api_keys').where('workspace_id', '=', id).execute();
+        // Their bytes go with the next sweep.
+        await db.updateTable('files').set({ deleted_at: 0 }).where('workspace_id', '=', id).execute();
+        await db.updateTable('uploads').set({ status: 'cancelled' }).where('workspace_id', '=', id).execute();
         await db.deleteFrom('workspaces').where('id', '=', id).execute();
         return id;
       });

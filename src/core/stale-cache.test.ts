@@ -4,7 +4,7 @@ import { StaleCache } from './stale-cache.ts';
 
 function given(capacity = 10) {
   let now = 0;
-  const cache = new StaleCache<string>({ capacity, freshMs: 100, staleMs: 1_000, now: () => now });
+  const cache = new StaleCache<string>({ capacity, freshMs: 100, staleMs: 1_000, patienceMs: 20, now: () => now });
   const loads: string[] = [];
   const get = (key: string, answer: () => Promise<string | null> = async () => `${key}!`) =>
     cache.get(key, () => {
@@ -39,6 +39,38 @@ test('while the store is away the old value serves, but not for ever', async () 
   expect(await get('a', away)).toBe('a!');
   pass(500);
   expect(get('a', away)).rejects.toMatchObject({ code: 'store_unavailable' });
+});
+
+test('a store that is silent counts as away for those who have an old value, and for nobody else', async () => {
+  const { get, loads, pass } = given();
+  await get('a');
+  pass(500);
+  const silent = Promise.withResolvers<string>();
+  expect(await get('a', () => silent.promise)).toBe('a!');
+  const waiting = get('b', () => silent.promise);
+
+  expect(await get('a')).toBe('a!');
+  expect(loads).toEqual(['a', 'a', 'b']);
+  silent.resolve('new');
+  expect(await waiting).toBe('new');
+  expect(await get('a')).toBe('new');
+});
+
+test('while the store is away only one waits for it, and the first answer ends that', async () => {
+  const { get, pass } = given();
+  for (const key of ['a', 'b']) await get(key);
+  pass(500);
+  await get('a', away);
+  const silent = Promise.withResolvers<string>();
+  // Nothing but this process's own turns passes here, so there is no time for anybody to lose patience.
+  expect(await get('b', () => silent.promise)).toBe('b!');
+
+  silent.resolve('b again');
+  await silent.promise;
+  await Promise.resolve();
+
+  expect(await get('b')).toBe('b again');
+  expect(await get('a', async () => 'a again')).toBe('a again');
 });
 
 test('a failure of another kind is not hidden', async () => {

@@ -5,6 +5,15 @@ interface Entry<Value> {
   readonly loadedAt: number;
 }
 
+interface Options {
+  readonly capacity: number;
+  readonly freshMs: number;
+  readonly staleMs: number;
+  readonly now: () => number;
+  /** A store that is silent for longer counts as away for whoever has an older value. */
+  readonly patienceMs?: number;
+}
+
 /**
  * A bounded cache for what changes rarely and must outlive its source for a while. A fresh value is answered without
  * waiting; an older one is loaded again; when the store is away the older one still serves, up to `staleMs`. What was
@@ -13,11 +22,13 @@ interface Entry<Value> {
 export class StaleCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
   readonly #loading = new Map<string, Promise<Value | null>>();
-  readonly #options: { capacity: number; freshMs: number; staleMs: number; now: () => number };
+  readonly #options: Options;
   /** Loads that began before a change may carry what was true before it. */
   #generation = 0;
+  /** The last load failed for want of a store, or still waits for one: nobody with an older value waits along. */
+  #isAway = false;
 
-  constructor(options: { capacity: number; freshMs: number; staleMs: number; now: () => number }) {
+  constructor(options: Options) {
     this.#options = options;
   }
 
@@ -35,20 +46,38 @@ export class StaleCache<Value> {
       loading = this.#load(key, load).finally(() => this.#loading.delete(key));
       this.#loading.set(key, loading);
     }
-    return loading;
+    const entry = this.#entries.get(key);
+    return entry && this.#isUsable(entry) ? this.#inTime(loading, entry) : loading;
+  }
+
+  async #inTime(loading: Promise<Value | null>, { value }: Entry<Value>): Promise<Value | null> {
+    // Whoever does not wait for it does not see it fail.
+    loading.catch(() => {});
+    if (this.#isAway) return value;
+    const late = Promise.withResolvers<Value>();
+    const timer = setTimeout(() => {
+      this.#isAway = true;
+      late.resolve(value);
+    }, this.#options.patienceMs ?? 1_000);
+    return Promise.race([loading, late.promise]).finally(() => clearTimeout(timer));
+  }
+
+  #isUsable({ loadedAt }: Entry<Value>): boolean {
+    return this.#options.now() - loadedAt < this.#options.staleMs;
   }
 
   async #load(key: string, load: () => Promise<Value | null>): Promise<Value | null> {
     const generation = this.#generation;
     try {
       const value = await load();
+      this.#isAway = false;
       if (value === null) this.#entries.delete(key);
       else if (generation === this.#generation) this.#keep(key, { value, loadedAt: this.#options.now() });
       return value;
     } catch (error) {
       const entry = this.#entries.get(key);
-      const isAway = error instanceof GatewayError && error.code === 'store_unavailable';
-      if (isAway && entry && this.#options.now() - entry.loadedAt < this.#options.staleMs) return entry.value;
+      this.#isAway = error instanceof GatewayError && error.code === 'store_unavailable';
+      if (this.#isAway && entry && this.#isUsable(entry)) return entry.value;
       throw error;
     }
   }

@@ -97,6 +97,9 @@ export function createFiles({ store, blobs, now = Date.now }: FilesDeps) {
     /** The same in a transaction of its own. */
     create: (file: NewFile): Promise<FileObject> => store.transaction((db) => insert(db, file)),
 
+    /** A file as it is stored, for `open`. */
+    row: (workspaceId: WorkspaceId, id: string): Promise<FileRow> => find(store.db, workspaceId, id),
+
     async read(workspaceId: WorkspaceId, id: string): Promise<FileObject> {
       return shownFile(await find(store.db, workspaceId, id));
     },

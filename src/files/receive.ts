@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { checked } from '../http/input.ts';
+import type { Segment } from './content.ts';
 import {
   checkFormat,
   checkSize,
@@ -34,16 +35,14 @@ export async function receiveFile(request: Request, workspaceId: WorkspaceId, fi
     keep: files.keep,
     discard: files.discard,
   });
-  const accept = () => {
+  const accept = async () => {
     if (file && file.filename === null) fail('invalid_type', 'file', 'a file', 'a string');
     const given = checked(fileFields, { ...fields, file: file?.filename ?? undefined }, 'body', 'openai');
     checkFormat(given.file, given.purpose);
     checkSize(file!.content.bytes, given.purpose, 'file');
     return given;
   };
-  const given = await orDiscard(accept, async () => {
-    if (file) await files.discard(file.content);
-  });
+  const given = await orDiscard(accept, file?.content, files);
   // Whether a failed insert took place is not known, so the content stays; if it did not, the content is swept.
   return files.create({
     workspaceId,
@@ -69,18 +68,25 @@ export async function receivePart(
     keep: uploads.keepPart,
     discard: files.discard,
   });
-  const accept = () => checked(partFields, { ...fields, ...(file && { data: true }) }, 'body', 'openai');
-  await orDiscard(accept, async () => {
-    if (file) await files.discard(file.content);
-  });
-  return uploads.addPart(workspaceId, uploadId, file!.content);
+  const accept = () => {
+    checked(partFields, { ...fields, ...(file && { data: true }) }, 'body', 'openai');
+    // It took its time, and the upload may have ended meanwhile.
+    return uploads.requirePending(workspaceId, uploadId);
+  };
+  await orDiscard(accept, file?.content, files);
+  return uploads.addPart(uploadId, file!.content);
 }
 
-async function orDiscard<Result>(accept: () => Result, discard: () => Promise<void>): Promise<Result> {
+/** What came with a form that is not accepted does not stay. */
+async function orDiscard<Result>(
+  accept: () => Promise<Result>,
+  content: Segment | undefined,
+  files: Files,
+): Promise<Result> {
   try {
-    return accept();
+    return await accept();
   } catch (error) {
-    await discard();
+    if (content) await files.discard(content);
     throw error;
   }
 }

@@ -7,6 +7,8 @@ export interface SweepDeps {
   readonly store: Store;
   readonly blobs: Blobs;
   readonly now?: () => number;
+  /** Ends a sweep at the next convenient place; the next one goes on. */
+  readonly signal?: AbortSignal;
 }
 
 const DAY_MS = 86_400_000;
@@ -17,7 +19,7 @@ const ORPHAN_MS = DAY_MS;
 const AT_ONCE = 200;
 
 /** Ends what has expired, and removes what was deleted. Every node may do it at any time. */
-export async function sweepFiles({ store, blobs, now = Date.now }: SweepDeps): Promise<void> {
+export async function sweepFiles({ store, blobs, now = Date.now, signal }: SweepDeps): Promise<void> {
   const { db } = store;
   const at = now();
   await db
@@ -32,13 +34,13 @@ export async function sweepFiles({ store, blobs, now = Date.now }: SweepDeps): P
     .where('status', '=', 'pending')
     .where('expires_at', '<=', at)
     .execute();
-  await sweepSegments(db, blobs);
-  await sweepParts(db, blobs);
+  await sweepSegments(db, blobs, signal);
+  await sweepParts(db, blobs, signal);
   await forget(db, at - TOMBSTONE_MS);
 }
 
-async function sweepSegments(db: Db, blobs: Blobs) {
-  for (let isMore = true; isMore; ) {
+async function sweepSegments(db: Db, blobs: Blobs, signal: AbortSignal | undefined) {
+  for (let isMore = true; isMore && !signal?.aborted; ) {
     const segments = await db
       .selectFrom('files')
       .innerJoin('file_segments', 'file_segments.file_id', 'files.id')
@@ -51,7 +53,7 @@ async function sweepSegments(db: Db, blobs: Blobs) {
   }
 }
 
-async function sweepParts(db: Db, blobs: Blobs) {
+async function sweepParts(db: Db, blobs: Blobs, signal: AbortSignal | undefined) {
   const ended = await db
     .selectFrom('uploads')
     .select('id')
@@ -61,7 +63,10 @@ async function sweepParts(db: Db, blobs: Blobs) {
     )
     .limit(AT_ONCE)
     .execute();
-  for (const { id } of ended) await deleteParts(db, blobs, id);
+  for (const { id } of ended) {
+    if (signal?.aborted) return;
+    await deleteParts(db, blobs, id);
+  }
 }
 
 /** The rows themselves, when nothing hangs on them any more. */
@@ -84,7 +89,7 @@ async function forget(db: Db, before: number) {
 }
 
 /** Removes blobs that no row speaks of, and what is left of puts that never finished. Answers how many blobs. */
-export async function sweepOrphans({ store, blobs, now = Date.now }: SweepDeps): Promise<number> {
+export async function sweepOrphans({ store, blobs, now = Date.now, signal }: SweepDeps): Promise<number> {
   const before = now() - ORPHAN_MS;
   let swept = 0;
   let batch: BlobId[] = [];
@@ -96,6 +101,7 @@ export async function sweepOrphans({ store, blobs, now = Date.now }: SweepDeps):
     batch = [];
   };
   for await (const { id, storedAt } of blobs.list()) {
+    if (signal?.aborted) return swept;
     const isOurs = id.startsWith(BLOB_PREFIX) || id.startsWith('part_');
     if (!isOurs || storedAt >= before) continue;
     batch.push(id);

@@ -117,22 +117,20 @@ export function createUploads({ store, blobs, files, now = Date.now }: UploadsDe
       return shownUpload(row, 'pending');
     },
 
-    /** Before a part is read: whether there is an upload that takes it. */
+    /** Whether there is an upload that takes parts. */
     async requirePending(workspaceId: WorkspaceId, id: string): Promise<void> {
       requirePending(await find(workspaceId, id), now());
     },
 
-    /** Stores the content of a part that `add` may take. */
+    /** Stores the content of a part, for `addPart`. */
     async keepPart(content: BlobContent): Promise<Segment> {
       const blob = blobId(newObjectId('part'));
       return { blob, bytes: await blobs.put(blob, content) };
     },
 
-    async addPart(workspaceId: WorkspaceId, uploadId: string, { blob, bytes }: Segment): Promise<UploadPart> {
-      const upload = await find(workspaceId, uploadId);
-      const row: UploadPartRow = { id: blob, upload_id: upload.id, bytes, created_at: now() };
-      requirePending(upload, row.created_at);
-      // Should the upload end in this very moment, the part is one of those that nobody used, and is swept.
+    /** To an upload that was pending just now. Should it end in this moment, the part is unused like others, and swept. */
+    async addPart(uploadId: string, { blob, bytes }: Segment): Promise<UploadPart> {
+      const row: UploadPartRow = { id: blob, upload_id: uploadId, bytes, created_at: now() };
       await db.insertInto('upload_parts').values(row).execute();
       return shownPart(row);
     },

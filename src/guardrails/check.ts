@@ -77,8 +77,8 @@ export interface CheckResult {
   /** For the log alone; may quote the text. */
   readonly log?: unknown;
   readonly transformed?: Transformed;
-  /** To add to the request, by lower-case name. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** To set on the request, by lower-case name; null takes one away. */
+  readonly headers?: Readonly<Record<string, string | null>>;
   /** Why it could not be found out. */
   readonly error?: string;
 }

@@ -8,7 +8,8 @@ import { eventually } from '../../test/process.ts';
 import { closedPort, type RawUpstream, responseText, startBlackHole, startRawUpstream } from '../../test/socket.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Destination, EgressPolicy } from './egress.ts';
-import { createUpstream, type Incoming, type Outgoing, UpstreamFailure } from './upstream.ts';
+import { sentHeaders } from './headers.ts';
+import { createUpstream, type Incoming, type Outgoing, receivedHeaders, UpstreamFailure } from './upstream.ts';
 
 const unlimited = { connectMs: 0, firstByteMs: 0, idleMs: 0, totalMs: 0 };
 const anywhere: EgressPolicy = { admit: (url) => ({ origin: new URL(url).origin }) };
@@ -73,6 +74,22 @@ test('status, headers and body arrive as they were sent, compressed bytes and re
   expect(server.requests[0]?.head).toStartWith('POST /v1/things?b=%20&a=1 HTTP/1.1');
   expect(server.requests[0]?.body).toBe('{"a":1}');
   expect(upstream.open).toBe(0);
+});
+
+test('the headers of an answer can be had as Headers and as plain data', async () => {
+  const cookies = ['a=1', 'b=2, 3'];
+  const server = await given((socket) =>
+    socket.write(
+      `HTTP/1.1 204 No Content\r\nX-A: 1\r\n${cookies.map((each) => `Set-Cookie: ${each}\r\n`).join('')}\r\n`,
+    ),
+  );
+  const upstream = createUpstream({ egress: anywhere });
+
+  const incoming = await upstream.send(outgoing(server.url));
+
+  expect(receivedHeaders(incoming) as Record<string, unknown>).toEqual({ 'x-a': '1', 'set-cookie': cookies });
+  expect([incoming.headers.get('x-a'), incoming.headers.getSetCookie()]).toEqual(['1', cookies]);
+  expect(sentHeaders(incoming.headers)).toEqual({ ...receivedHeaders(incoming) });
 });
 
 test('a refused connection is unreachable at connect, and nothing was sent', async () => {

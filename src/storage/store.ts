@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';
+import { GatewayError } from '../core/errors.ts';
 import { type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 import type { Schema } from './schema.ts';
@@ -38,14 +39,22 @@ function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]
   return {
     db,
     engine,
-    ping: async () => {
-      // A table, not a constant: a database file that vanished or a schema that is missing must show.
-      await sql`select count(*) from facts where name = ''`.execute(db);
-    },
+    // A table, not a constant: a database file that vanished or a schema that is missing must show.
+    ping: () => inTime(sql`select count(*) from facts where name = ''`.execute(db)),
     transaction: (work) => db.transaction().execute(work),
     migrate: () => migrate(db, engine, 'gateway_migrations', migrations),
     close: () => db.destroy(),
   };
+}
+
+const PING_MS = 3_000;
+
+/** A network that swallows everything lets a query wait far longer than whoever asks how the store is. */
+async function inTime(answer: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new GatewayError('store_unavailable', [])), PING_MS);
+  answer.catch(() => {});
+  await Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
 }
 
 /** Whether an insert failed because a unique value is taken, on either engine. */

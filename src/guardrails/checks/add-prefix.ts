@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type CheckResult, check, type Facts } from '../check.ts';
+import { type CheckResult, check, errored, type Facts } from '../check.ts';
 
 type Message = Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ function withMessage({ json, endpointType }: Facts, role: string, content: strin
   const body = json !== null && typeof json === 'object' ? (json as Message) : {};
   const name = Array.isArray(body.messages) ? 'messages' : Array.isArray(body.input) ? 'input' : null;
   if (name === null || !['chatComplete', 'messages', 'createModelResponse'].includes(endpointType))
-    return { verdict: false, data: null, error: `there is no ${role} message to put the prefix before` };
+    return errored(`there is no ${role} message to put the prefix before`);
   // The Messages API keeps what the system says outside of the conversation.
   if (endpointType === 'messages' && (role === 'system' || role === 'developer'))
     return { verdict: true, data: { where: 'system' }, transformed: { json: { ...body, system: systemWith(body.system, content) } } };

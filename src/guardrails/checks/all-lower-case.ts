@@ -9,7 +9,7 @@ export const allLowerCase = check({
   aliases: ['default.isAllLowerCase'],
   passes: 'no text has an upper-case letter, of any script',
   on: ['input', 'output'],
-  span: ({ not }) => (not ? 'whole' : 1),
+  span: ({ not }) => (not ? 'whole' : 2),
   parameters: z.strictObject({ not }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => UPPER_CASE.test(text));

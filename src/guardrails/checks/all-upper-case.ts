@@ -9,7 +9,7 @@ export const allUpperCase = check({
   aliases: ['default.isAllUpperCase'],
   passes: 'no text has a lower-case letter, of any script',
   on: ['input', 'output'],
-  span: ({ not }) => (not ? 'whole' : 1),
+  span: ({ not }) => (not ? 'whole' : 2),
   parameters: z.strictObject({ not }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => LOWER_CASE.test(text));

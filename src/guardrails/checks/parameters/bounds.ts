@@ -4,12 +4,14 @@ import { z } from 'zod';
 export const bound = (fallback: number) =>
   z.int('give a whole number').min(0, 'must not be negative').default(fallback);
 
-/** The fault of bounds that nothing can lie between. */
-export const inOrder = <Name extends string>(lower: Name, upper: Name) =>
-  [
-    (bounds: Readonly<Record<Name, number>>) => bounds[lower] <= bounds[upper],
-    { path: [upper], error: `must not be less than ${lower}` },
-  ] as const;
+/** The rule that something can lie between two bounds, and its fault. */
+export const inOrder = <Name extends string>(
+  lower: Name,
+  upper: Name,
+): [isInOrder: (bounds: Readonly<Record<Name, number>>) => boolean, fault: { path: string[]; error: string }] => [
+  (bounds) => bounds[lower] <= bounds[upper],
+  { path: [upper], error: `must not be less than ${lower}` },
+];
 
 /** What a counting check answers. */
 export function counted(count: number, { min, max, not }: { min: number; max: number; not: boolean }) {

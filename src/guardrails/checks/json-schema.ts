@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { check, errored } from '../check.ts';
+import { not } from './parameters/operator.ts';
+import { jsonIn } from './text/json-in-text.ts';
+import { SchemaFault, schemaTest } from './text/schema.ts';
+
+const schema = z
+  .union([z.record(z.string(), z.unknown()), z.boolean()], { error: 'give a JSON Schema' })
+  .transform((given, context) => {
+    try {
+      return schemaTest(given);
+    } catch (error) {
+      if (!(error instanceof SchemaFault)) throw error;
+      context.addIssue({ code: 'custom', path: [...error.path], message: error.message });
+      return z.NEVER;
+    }
+  });
+
+export const jsonSchema = check({
+  id: 'default.jsonSchema',
+  passes:
+    'some JSON in the texts (all of a text, in a fence or in prose) fits the schema, 2020-12. Patterns are of the RE2 kind; `patternProperties` and formats without a test are refused',
+  on: ['input', 'output'],
+  span: 'whole',
+  parameters: z.strictObject({ schema, not }),
+  run: ({ texts }, { schema: fits, not }) => {
+    let candidates = 0;
+    let isFound = false;
+    for (const { text } of texts) {
+      const values = jsonIn(text);
+      if (values === null) return errored('the text has too many braces that open no JSON');
+      candidates += values.length;
+      try {
+        isFound ||= values.some(fits);
+      } catch (error) {
+        return errored(`the JSON could not be held against the schema: ${(error as Error).message.slice(0, 100)}`);
+      }
+    }
+    const explanation = isFound ? 'Some JSON fits.' : candidates > 0 ? 'No JSON fits.' : 'There is no JSON.';
+    return { verdict: isFound !== not, data: { not, candidates, explanation } };
+  },
+});
