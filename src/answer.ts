@@ -1,3 +1,4 @@
+import { type Auditing, auditedCaller, completeRefused, witnessed } from './audited.ts';
 import { type Authenticator, readKeys } from './auth/authenticate.ts';
 import type { CallLog } from './core/call-log.ts';
 import { fail } from './core/errors.ts';
@@ -16,6 +17,7 @@ export interface AnswerDeps {
   readonly match: ReturnType<typeof createRouter>;
   readonly authenticator: Authenticator;
   readonly log: RequestLog;
+  readonly audit: Auditing;
   /** Whose log a request is in before its caller is known, or when it never is. */
   readonly organisationId: OrganisationId;
   /** Prefixes of headers that are understood like `x-gateway-`. */
@@ -33,7 +35,8 @@ const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
-export function createAnswer({ match, authenticator, log, organisationId, headerAliases, now, report }: AnswerDeps) {
+export function createAnswer(deps: AnswerDeps) {
+  const { match, authenticator, log, audit, organisationId, headerAliases, now, report } = deps;
   const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
   return async (request: Request, clientAddress: string): Promise<Response> => {
     const requestId = newId<string>();
@@ -62,6 +65,14 @@ export function createAnswer({ match, authenticator, log, organisationId, header
           })
         : null;
     if (entry) entry.organisationId = organisationId;
+    const pending =
+      asked && !asked.audit
+        ? null
+        : audit.open({ requestId, method: request.method, path, search, headers, clientAddress }, asked);
+    const identify = (who: LoggedCaller) => {
+      if (entry) identified(entry, who);
+      if (pending) pending.caller = auditedCaller(who);
+    };
     let response: Response;
     try {
       if (!found.value) throw found.error;
@@ -69,7 +80,6 @@ export function createAnswer({ match, authenticator, log, organisationId, header
       const { gatewayKey, providerKey } = readKeys(headers);
       const isOpen = route.scopes === 'public' || route.isMcp;
       const principal = isOpen ? null : await authenticator.authenticate(gatewayKey);
-      const identify = (who: LoggedCaller) => entry && identified(entry, who);
       if (principal) identify(principal);
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       const result = await route.handle({
@@ -81,9 +91,10 @@ export function createAnswer({ match, authenticator, log, organisationId, header
         search,
         params,
         query: route.query ? readQuery(search, route.query, route.wording) : undefined,
-        body: route.body ? await readJson(request, route.body, route.wording) : undefined,
-        principal: principal as Principal,
+        body: route.body ? await readJson(request, route.body, route.wording, pending?.read) : undefined,
+        principal: principal ? witnessed(principal, pending) : (principal as unknown as Principal),
         identify,
+        witness: pending ?? undefined,
         providerKey,
         log: entry ?? unlogged,
         now: now(),
@@ -97,6 +108,10 @@ export function createAnswer({ match, authenticator, log, organisationId, header
       const hasLeft = isAborted || failure.code === 'body_incomplete';
       if (failure.code === 'internal_error') report(requestId, error);
       response = replyWithError(failure);
+      if (pending) {
+        const identifyKey = async () => authenticator.authenticate(readKeys(headers).gatewayKey);
+        await completeRefused(pending, { request, route: asked, identify: identifyKey });
+      }
       const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
       entry?.close(
         hasLeft
@@ -104,6 +119,7 @@ export function createAnswer({ match, authenticator, log, organisationId, header
           : { status: failure.status, failedBy, errorCode: failure.code },
       );
     }
+    if (pending) await pending.answered(response.status);
     if (!response.headers.has(REQUEST_ID))
       for (const name in stamp) response.headers.set(name, stamp[name as keyof typeof stamp]);
     return response;

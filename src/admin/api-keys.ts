@@ -66,6 +66,7 @@ export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
     '/v1/api-keys',
     {
       scopes: ['api_keys.create'],
+      audit: { resource: 'api_keys' },
       summary: 'Create an API key; the secret is shown once',
       body: create,
       response: created,
@@ -82,12 +83,23 @@ export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
   ),
   put(
     '/v1/api-keys/:id',
-    { scopes: ['api_keys.update'], summary: 'Change an API key', body: update, response: apiKey },
+    {
+      scopes: ['api_keys.update'],
+      audit: { resource: 'api_keys' },
+      summary: 'Change an API key',
+      body: update,
+      response: apiKey,
+    },
     (call) => apiKeys.update(call.principal, call.params.id!, call.body, call.now),
   ),
   del(
     '/v1/api-keys/:id',
-    { scopes: ['api_keys.delete'], summary: 'Revoke an API key at once', response: deleted('api-key') },
+    {
+      scopes: ['api_keys.delete'],
+      audit: { resource: 'api_keys' },
+      summary: 'Revoke an API key at once',
+      response: deleted('api-key'),
+    },
     async (call) => {
       await apiKeys.delete(call.principal, call.params.id!);
       return { id: call.params.id!, object: 'api-key', deleted: true };
@@ -95,7 +107,13 @@ export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
   ),
   post(
     '/v1/api-keys/:id/rotate',
-    { scopes: ['api_keys.rotate'], summary: 'Give an API key a new secret', body: rotate, response: rotated },
+    {
+      scopes: ['api_keys.rotate'],
+      audit: { resource: 'api_keys', action: 'rotate' },
+      summary: 'Give an API key a new secret',
+      body: rotate,
+      response: rotated,
+    },
     (call) => apiKeys.rotate(call.principal, call.params.id!, call.body, call.now),
   ),
 ];

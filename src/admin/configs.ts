@@ -53,7 +53,13 @@ const nameOf = (call: Call<{ workspace_id?: string }>) => ({
 export const configRoutes = (configs: Configs): Route[] => [
   post(
     '/v1/configs',
-    { scopes: ['configs.create'], summary: 'Store a config under a name', body: create, response: whole },
+    {
+      scopes: ['configs.create'],
+      audit: { resource: 'configs' },
+      summary: 'Store a config under a name',
+      body: create,
+      response: whole,
+    },
     (call) => configs.create(call.principal, call.body),
   ),
   get(
@@ -70,6 +76,7 @@ export const configRoutes = (configs: Configs): Route[] => [
     '/v1/configs/:slug',
     {
       scopes: ['configs.update'],
+      audit: { resource: 'configs' },
       summary: 'Change a config; a new version',
       query: oneQuery,
       body: update,
@@ -81,6 +88,7 @@ export const configRoutes = (configs: Configs): Route[] => [
     '/v1/configs/:slug',
     {
       scopes: ['configs.delete'],
+      audit: { resource: 'configs' },
       summary: 'Delete a config and its versions',
       query: oneQuery,
       response: deleted('config'),

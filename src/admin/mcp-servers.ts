@@ -76,7 +76,13 @@ export interface McpServerAdmin {
 export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
   post(
     '/v1/mcp-servers',
-    { scopes: ['mcp_servers.create'], summary: 'Register an MCP server', body: create, response: server },
+    {
+      scopes: ['mcp_servers.create'],
+      audit: { resource: 'mcp_servers' },
+      summary: 'Register an MCP server',
+      body: create,
+      response: server,
+    },
     (call) => servers.create(call.principal, call.body),
   ),
   get(
@@ -96,12 +102,23 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
   ),
   put(
     '/v1/mcp-servers/:slug',
-    { scopes: ['mcp_servers.update'], summary: 'Change an MCP server', body: update, response: server },
+    {
+      scopes: ['mcp_servers.update'],
+      audit: { resource: 'mcp_servers' },
+      summary: 'Change an MCP server',
+      body: update,
+      response: server,
+    },
     (call) => servers.update(call.principal, call.params.slug!, call.body),
   ),
   del(
     '/v1/mcp-servers/:slug',
-    { scopes: ['mcp_servers.delete'], summary: 'Remove an MCP server', response: deleted('mcp-server') },
+    {
+      scopes: ['mcp_servers.delete'],
+      audit: { resource: 'mcp_servers' },
+      summary: 'Remove an MCP server',
+      response: deleted('mcp-server'),
+    },
     async (call) => ({
       id: await servers.delete(call.principal, call.params.slug!),
       object: 'mcp-server',
@@ -110,7 +127,12 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
   ),
   post(
     '/v1/mcp-servers/:slug/test',
-    { scopes: ['mcp_servers.read'], summary: 'Call an MCP server once and say how it went', response: tested },
+    {
+      scopes: ['mcp_servers.read'],
+      audit: { resource: 'mcp_servers', action: 'test' },
+      summary: 'Call an MCP server once and say how it went',
+      response: tested,
+    },
     (call) => servers.test(call.principal, call.params.slug!),
   ),
 ];

@@ -25,6 +25,7 @@ const ratePolicies = (policies: Policies): Route[] => [
     '/v1/policies/rate-limits',
     {
       scopes: ['policies.create'],
+      audit: { resource: 'policies' },
       summary: 'Limit the rate of every group of callers',
       body: ratePolicyInput,
       response: ratePolicy,
@@ -48,12 +49,23 @@ const ratePolicies = (policies: Policies): Route[] => [
   ),
   put(
     '/v1/policies/rate-limits/:id',
-    { scopes: ['policies.update'], summary: 'Change a rate policy', body: ratePolicyChange, response: ratePolicy },
+    {
+      scopes: ['policies.update'],
+      audit: { resource: 'policies' },
+      summary: 'Change a rate policy',
+      body: ratePolicyChange,
+      response: ratePolicy,
+    },
     (call) => policies.update(call.principal, 'rate', call.params.id!, call.body),
   ),
   del(
     '/v1/policies/rate-limits/:id',
-    { scopes: ['policies.delete'], summary: 'Delete a rate policy', response: deleted('policy_rate_limits') },
+    {
+      scopes: ['policies.delete'],
+      audit: { resource: 'policies' },
+      summary: 'Delete a rate policy',
+      response: deleted('policy_rate_limits'),
+    },
     async (call) => {
       await policies.delete(call.principal, 'rate', call.params.id!);
       return { id: call.params.id!, object: 'policy_rate_limits', deleted: true };
@@ -66,6 +78,7 @@ const usagePolicies = (policies: Policies): Route[] => [
     '/v1/policies/usage-limits',
     {
       scopes: ['policies.create'],
+      audit: { resource: 'policies' },
       summary: 'Give every group of callers a budget',
       body: usagePolicyInput,
       response: usagePolicy,
@@ -92,12 +105,23 @@ const usagePolicies = (policies: Policies): Route[] => [
   ),
   put(
     '/v1/policies/usage-limits/:id',
-    { scopes: ['policies.update'], summary: 'Change a usage policy', body: usagePolicyChange, response: usagePolicy },
+    {
+      scopes: ['policies.update'],
+      audit: { resource: 'policies' },
+      summary: 'Change a usage policy',
+      body: usagePolicyChange,
+      response: usagePolicy,
+    },
     (call) => policies.update(call.principal, 'usage', call.params.id!, call.body),
   ),
   del(
     '/v1/policies/usage-limits/:id',
-    { scopes: ['policies.delete'], summary: 'Delete a usage policy', response: deleted('policy_usage_limits') },
+    {
+      scopes: ['policies.delete'],
+      audit: { resource: 'policies' },
+      summary: 'Delete a usage policy',
+      response: deleted('policy_usage_limits'),
+    },
     async (call) => {
       await policies.delete(call.principal, 'usage', call.params.id!);
       return { id: call.params.id!, object: 'policy_usage_limits', deleted: true };
@@ -115,7 +139,12 @@ const usagePolicies = (policies: Policies): Route[] => [
   ),
   put(
     '/v1/policies/usage-limits/:id/entities/:entity/reset',
-    { scopes: ['policies.update'], summary: 'Start the budget of one group again', response: policyEntity },
+    {
+      scopes: ['policies.update'],
+      audit: { resource: 'policies', action: 'reset' },
+      summary: 'Start the budget of one group again',
+      response: policyEntity,
+    },
     (call) => policies.resetEntity(call.principal, call.params.id!, call.params.entity!),
   ),
 ];

@@ -66,6 +66,7 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
     '/v1/virtual-keys',
     {
       scopes: ['virtual_keys.create'],
+      audit: { resource: 'virtual_keys' },
       summary: 'Store a provider credential under a name',
       body: create,
       response: virtualKey,
@@ -91,6 +92,7 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
     '/v1/virtual-keys/:slug',
     {
       scopes: ['virtual_keys.update'],
+      audit: { resource: 'virtual_keys' },
       summary: 'Change a virtual key',
       query: oneQuery,
       body: update,
@@ -102,6 +104,7 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
     '/v1/virtual-keys/:slug',
     {
       scopes: ['virtual_keys.delete'],
+      audit: { resource: 'virtual_keys' },
       summary: 'Delete a virtual key',
       query: oneQuery,
       response: deleted('virtual-key'),

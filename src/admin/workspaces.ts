@@ -34,6 +34,7 @@ export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
     '/v1/admin/workspaces',
     {
       scopes: ['workspaces.create', 'organisation.manage'],
+      audit: { resource: 'workspaces' },
       summary: 'Create a workspace',
       body: create,
       response: workspace,
@@ -57,12 +58,23 @@ export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
   ),
   put(
     '/v1/admin/workspaces/:workspace',
-    { scopes: ['workspaces.update'], summary: 'Change a workspace', body: update, response: workspace },
+    {
+      scopes: ['workspaces.update'],
+      audit: { resource: 'workspaces' },
+      summary: 'Change a workspace',
+      body: update,
+      response: workspace,
+    },
     (call) => workspaces.update(call.principal, call.params.workspace!, call.body, call.now),
   ),
   del(
     '/v1/admin/workspaces/:workspace',
-    { scopes: ['workspaces.delete'], summary: 'Delete a workspace with its keys', response: deleted('workspace') },
+    {
+      scopes: ['workspaces.delete'],
+      audit: { resource: 'workspaces' },
+      summary: 'Delete a workspace with its keys',
+      response: deleted('workspace'),
+    },
     async (call) => ({
       id: await workspaces.delete(call.principal, call.params.workspace!),
       object: 'workspace',

@@ -161,7 +161,7 @@ export function createApiKeys({
         .values({ hash, api_key_id: id, valid_until: null, created_at: now })
         .execute();
       return made;
-    });
+    }, who);
     return shownOne(row, now);
   };
 
@@ -220,7 +220,7 @@ export function createApiKeys({
         };
         await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
         return updated;
-      });
+      }, who);
       await resetIfAsked(input, budgetsOf(apiKeyOwner(row), row, row.created_at), budgets);
       return shownOne(row, now);
     },
@@ -261,7 +261,7 @@ export function createApiKeys({
           .set({ masked: mask(key), updated_at: now })
           .where('id', '=', id)
           .execute();
-      });
+      }, who);
       return { id, key, object: 'api-key', key_transition_expires_at: new Date(until).toISOString() };
     },
 
@@ -278,7 +278,7 @@ export function createApiKeys({
           .values({ hash, api_key_id: id, valid_until: null, created_at: now })
           .execute();
         await db.updateTable('api_keys').set({ masked, updated_at: now }).where('id', '=', id).execute();
-      });
+      }, who);
     },
 
     async delete(who: Principal, id: string): Promise<void> {
@@ -289,7 +289,7 @@ export function createApiKeys({
           fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
         await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
         await db.deleteFrom('api_keys').where('id', '=', id).execute();
-      });
+      }, who);
     },
   };
 }

@@ -324,7 +324,7 @@ export function createVirtualKeys({
           updated_at: now(),
         };
         // It may take the place of a key from the environment, which others hold in memory.
-        await transaction((db) => db.insertInto('virtual_keys').values(row).execute());
+        await transaction((db) => db.insertInto('virtual_keys').values(row).execute(), who);
         return row;
       });
       cache.clear();
@@ -392,7 +392,7 @@ export function createVirtualKeys({
         };
         await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();
         return row;
-      });
+      }, who);
       cache.clear();
       await resetIfAsked(input, budgetsOf(ownerOf(updated), updated, updated.created_at), budgets);
       return shownOne(updated);
@@ -404,7 +404,7 @@ export function createVirtualKeys({
         const { id } = await findOrFail(db, who, name);
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
         return id;
-      });
+      }, who);
       cache.clear();
       return gone;
     },

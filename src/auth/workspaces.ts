@@ -90,7 +90,7 @@ export function createWorkspaces({
       });
       return withFreeSlug({ asked: input.slug, name: input.name, fallback: 'workspace' }, async (slug) => {
         const made = row(slug);
-        await store.db.insertInto('workspaces').values(made).execute();
+        await store.transaction((db) => db.insertInto('workspaces').values(made).execute(), who);
         return shownOne(made, now);
       });
     },
@@ -131,7 +131,7 @@ export function createWorkspaces({
         };
         await db.updateTable('workspaces').set(updated).where('id', '=', old.id).execute();
         return updated;
-      });
+      }, who);
       await resetIfAsked(input, budgetsOf(workspaceOwner(row), row, row.created_at), budgets);
       return shownOne(row, now);
     },
@@ -152,7 +152,7 @@ export function createWorkspaces({
         await db.updateTable('uploads').set({ status: 'cancelled' }).where('workspace_id', '=', id).execute();
         await db.deleteFrom('workspaces').where('id', '=', id).execute();
         return id;
-      });
+      }, who);
       return gone;
     },
   };

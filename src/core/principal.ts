@@ -2,8 +2,23 @@ import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from './ids.ts';
 import type { Limit } from './limits.ts';
 import type { Scope } from './scopes.ts';
 
+/**
+ * Puts the record of a call into the transaction of the change that the call makes, so that there is neither without the
+ * other. Whoever changes something for a caller gives the caller to the transaction, which then asks its witness.
+ */
+export interface Witness {
+  /** As the last thing inside the transaction, with its handle. */
+  testify(transaction: unknown): Promise<void>;
+  /** The transaction is committed. */
+  committed(): void;
+}
+
+export interface Witnessed {
+  readonly witness?: Witness;
+}
+
 /** Who is calling: found once per request, then passed down. */
-export interface Principal {
+export interface Principal extends Witnessed {
   readonly organisationId: OrganisationId;
   readonly workspaceId: WorkspaceId;
   readonly workspaceSlug: string;

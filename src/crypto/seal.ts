@@ -1,18 +1,28 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 /** What a derived key may be used for. One master secret never serves two purposes directly. */
-export type Purpose = 'virtual-key' | 'config' | 'proof' | 'managed' | 'mcp-server' | 'mcp-session';
+export type Purpose =
+  | 'virtual-key'
+  | 'config'
+  | 'proof'
+  | 'managed'
+  | 'mcp-server'
+  | 'mcp-session'
+  | 'audit'
+  | 'session';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {
   seal(purpose: Purpose, context: string, plain: string): string;
   /** Throws when the text was altered, moved to another context, or sealed under another master secret. */
   open(purpose: Purpose, context: string, sealed: string): string;
+  /** A code that nobody can make for another text without the master secret: HMAC-SHA256, base64url. */
+  sign(purpose: Purpose, text: string): string;
 }
 
 export function createSealer(master: Uint8Array): Sealer {
-  const keys = new Map<Purpose, Buffer>();
-  const keyFor = (purpose: Purpose) => {
+  const keys = new Map<string, Buffer>();
+  const keyFor = (purpose: Purpose | `${Purpose} signature`) => {
     let key = keys.get(purpose);
     if (!key) {
       key = Buffer.from(hkdfSync('sha256', master, 'gateway', purpose, 32));
@@ -36,6 +46,11 @@ export function createSealer(master: Uint8Array): Sealer {
         .setAuthTag(bytes.subarray(-16));
       return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8');
     },
+    // Under another label than what seals: the same key must not serve two algorithms.
+    sign: (purpose, text) =>
+      createHmac('sha256', keyFor(`${purpose} signature`))
+        .update(text)
+        .digest('base64url'),
   };
 }
 

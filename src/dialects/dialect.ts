@@ -55,7 +55,8 @@ export interface Outbound {
 
 /** What the inbound half needs to know about the call beside the reply. */
 export interface ReplyContext {
-  readonly request: Pick<ModelRequest, 'model' | 'includeUsage'>;
+  /** As the client sent it: some dialects repeat it in the answer. */
+  readonly request: Pick<ModelRequest, 'model'> & Partial<ModelRequest>;
   /** Used when the provider gave no id of its own. */
   readonly id: string;
   /** Milliseconds, used when the provider did not say when it answered. */
@@ -68,7 +69,7 @@ export interface ReplyContext {
 export interface Quirks {
   /** openai-chat: the member that limits the output. Default `max_completion_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
-  /** openai-chat: how a cache mark is written. Default: not at all. */
+  /** openai-chat: how a cache mark is written. Default: not at all. responses takes `prompt_cache_breakpoint` only. */
   readonly cacheMarks?: 'cache_control' | 'prompt_cache_breakpoint';
   /** openai-chat: how reasoning of earlier turns is sent. Default: not at all. */
   readonly reasoningHistory?: 'reasoning_content' | 'content_blocks';

@@ -85,7 +85,8 @@ export function fold(events: Iterable<ReplyEvent>): Folded {
   return folding.result();
 }
 
-function extended(part: Part, { text = '', logprobs }: { text?: string; logprobs?: readonly unknown[] }): Part {
+/** A part with more of it. */
+export function extended(part: Part, { text = '', logprobs }: { text?: string; logprobs?: readonly unknown[] }): Part {
   switch (part.type) {
     case 'text':
     case 'refusal':

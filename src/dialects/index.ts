@@ -3,12 +3,13 @@ import { anthropic } from './anthropic/anthropic.ts';
 import type { Dialect } from './dialect.ts';
 import type { DialectName } from './ir.ts';
 import { openaiChat } from './openai-chat/openai-chat.ts';
+import { responses } from './responses/responses.ts';
 
 /** Every dialect, by its name. */
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   'openai-chat': openaiChat,
   anthropic,
-  responses: { name: 'responses' },
+  responses,
   gemini: { name: 'gemini' },
   converse: { name: 'converse' },
   cohere: { name: 'cohere' },

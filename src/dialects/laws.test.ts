@@ -12,6 +12,8 @@ const BOTH_HALVES: readonly [DialectName, Quirks][] = [
   ['openai-chat', {}],
   ['openai-chat', { cacheMarks: 'cache_control', reasoningHistory: 'content_blocks', maxTokensField: 'max_tokens' }],
   ['anthropic', {}],
+  ['responses', {}],
+  ['responses', { cacheMarks: 'prompt_cache_breakpoint' }],
 ];
 /** To see a failure again, put its seed here. */
 const FIRST_SEED = 20_260_101;
@@ -57,7 +59,7 @@ const finished = (reply: ModelReply): ModelReply => ({
   choices: reply.choices.map(({ finish: { raw, ...finish }, ...choice }) => ({ ...choice, finish })),
 });
 
-for (const name of ['openai-chat', 'anthropic'] as const) {
+for (const name of ['openai-chat', 'anthropic', 'responses'] as const) {
   const { inbound, outbound } = dialects[name];
   const context = (model: string, isStrict: boolean): ReplyContext => ({
     request: { model, includeUsage: true },

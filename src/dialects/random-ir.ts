@@ -24,7 +24,7 @@ import type { Random } from './test-support.ts';
 const WORDS = ['yes', 'no', 'über', '言葉', '🌊', '"quoted"', 'a\nb', '{}', '\\', '[DONE]', 'data: x'];
 const words = (random: Random) => random.many(4, () => random.one(WORDS)).join(' ');
 const cache = (random: Random): CacheMark => present({ ttl: random.maybe(() => random.one(['5m', '1h']), 0.5) });
-const DIALECTS: readonly DialectName[] = ['openai-chat', 'anthropic', 'gemini'];
+const DIALECTS: readonly DialectName[] = ['openai-chat', 'anthropic', 'responses', 'gemini'];
 
 const ext = (random: Random): Ext => ({ [random.one(DIALECTS)]: { [`x_${random.below(3)}`]: random.below(9) } });
 const maybeExt = (random: Random) => random.maybe(() => ext(random), 0.08);

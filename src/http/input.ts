@@ -33,12 +33,16 @@ export async function readJson<Schema extends z.ZodType>(
   request: Request,
   schema: Schema,
   wording: Wording = 'own',
+  /** Gets the body as it was sent, before it is checked. */
+  seen?: (value: unknown) => void,
 ): Promise<z.infer<Schema>> {
   const type = request.headers.get('content-type') ?? '';
   const bytes = await readBytes(request, MAX_JSON_BYTES);
   if (bytes.length === 0) return checked(schema, {}, 'body', wording);
   if (!/^application\/(json|[\w.+-]*\+json)\b/i.test(type)) fail('unsupported_media_type', type);
-  return checked(schema, parseJson(bytes), 'body', wording);
+  const value = parseJson(bytes);
+  seen?.(value);
+  return checked(schema, value, 'body', wording);
 }
 
 export function parseJson(bytes: Uint8Array): unknown {

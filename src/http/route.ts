@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { CallLog } from '../core/call-log.ts';
-import type { Principal } from '../core/principal.ts';
+import type { Principal, Witness } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SentHeaders } from './headers.ts';
 import type { Wording } from './input.ts';
@@ -32,6 +32,8 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly principal: Principal;
   /** To be called by whoever finds out by itself who is calling: for the log. */
   readonly identify: (who: LoggedCaller) => void;
+  /** For changes on a `public` route that is audited; everywhere else the principal brings it. */
+  readonly witness?: Witness;
   /** The credential the caller brought for a provider. */
   readonly providerKey: string | null;
   readonly log: CallLog;
@@ -62,6 +64,11 @@ export interface Route {
   readonly isProviders?: boolean;
   /** Called by MCP clients: the handler finds out who is calling, and may take tokens of another issuer for that. */
   readonly isMcp?: boolean;
+  /**
+   * Each call is recorded in the audit log, refused ones too: every route has it that changes what administrators manage.
+   * The action is `create`, `update` or `delete` by the method, unless it is said.
+   */
+  readonly audit?: { readonly resource: string; readonly action?: string };
   /** What every answer of this route carries beside the request's ids, errors too. */
   readonly stamp?: (headers: SentHeaders) => SentHeaders;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
@@ -71,7 +78,7 @@ export interface Route {
 
 type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
   Route,
-  'scopes' | 'summary' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording'
+  'scopes' | 'summary' | 'audit' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording'
 > & {
   readonly query?: Query;
   readonly body?: Body;

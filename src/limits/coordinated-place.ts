@@ -32,6 +32,8 @@ const RECONNECT_MS = 300;
 const MOVE_AGAIN_MS = 5_000;
 
 const NOWHERE: Place = { at: 'nowhere' };
+const NOWHERE_EFFECT =
+  'Nodes are finding out where limits are counted: calls with limits wait, and answer 503 when that takes seconds.';
 
 /** Keeps this node where all nodes count, by looking at the mode in PostgreSQL and at Redis. */
 export class PlaceKeeper {
@@ -152,7 +154,7 @@ export class PlaceKeeper {
 
   async #gather(row: ModeRow) {
     this.#go(NOWHERE);
-    if (!(await this.#deps.mode.open(row.epoch))) return;
+    if (!(await this.#deps.mode.open(row.epoch))) return this.#sayNowhere();
     this.#go({ at: 'postgres' });
     await this.#deps.nudge?.();
   }
@@ -221,12 +223,18 @@ export class PlaceKeeper {
     if ((error as { code?: unknown } | null)?.code !== 'store_unavailable')
       this.#deps.report(`limits: the place of the counters could not be found out: ${(error as Error).message}`);
     if (this.#suspected && (await this.#counts(this.#suspected))) this.#go({ ...this.#suspected });
+    if (this.#place.at === 'nowhere') this.#sayNowhere();
+  }
+
+  #sayNowhere() {
+    this.#deps.health.degraded('limits', NOWHERE_EFFECT);
   }
 
   #go(place: Place) {
     if (place.at === 'redis') this.#suspected = null;
     if (place.at !== 'redis' && place.at === this.#place.at) return;
     this.#place = place;
+    if (place.at !== 'nowhere') this.#deps.health.well('limits');
     if (place.at === 'redis') {
       this.#deps.health.well('redis');
       this.#deps.onRedis();

@@ -136,13 +136,13 @@ export function createPolicies({
   store,
   budgets,
   now,
-  transaction = (work) => store.transaction(work),
+  transaction = store.transaction,
 }: {
   store: Store;
   budgets: Budgets;
   now: () => number;
   /** Where several nodes share the store: a transaction that tells the others. */
-  transaction?: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>;
+  transaction?: Store['transaction'];
 }) {
   const cache = new StaleCache<PolicySet>({ capacity: 1_000, freshMs: 10_000, staleMs: 3_600_000, now });
   const entities = createPolicyEntities({ store, now });
@@ -164,8 +164,8 @@ export function createPolicies({
     return compilePolicies(rows, new Map(workspaces.map(({ id, slug }) => [slug, id])), entities.meet);
   };
 
-  const changing = async <Result>(work: (db: Db) => Promise<Result>): Promise<Result> => {
-    const result = await transaction(work);
+  const changing = async <Result>(work: (db: Db) => Promise<Result>, who: Principal): Promise<Result> => {
+    const result = await transaction(work, who);
     cache.clear();
     return result;
   };
@@ -210,7 +210,7 @@ export function createPolicies({
         await checkNames(db, who, definition.conditions);
         await db.insertInto('policies').values(made).execute();
         return made;
-      });
+      }, who);
       return shown(row);
     },
 
@@ -272,7 +272,7 @@ export function createPolicies({
         };
         await db.updateTable('policies').set(updated).where('id', '=', id).execute();
         return updated;
-      });
+      }, who);
       if (entity) await startAgain(row, entity);
       return shown(row);
     },
@@ -282,7 +282,7 @@ export function createPolicies({
         await find(db, who, kind, id);
         await db.deleteFrom('policy_entities').where('policy_id', '=', id).execute();
         await db.deleteFrom('policies').where('id', '=', id).execute();
-      });
+      }, who);
     },
 
     /** The groups of callers that a usage policy has counted. */

@@ -84,26 +84,30 @@ export function createMcpServers(deps: RegistryDeps) {
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
       const wish = { asked: input.slug, name: freeName(input.name), fallback: ASSUMED_NAME };
       const row = await withFreeSlug(wish, (slug) =>
-        changes.transaction('mcp-servers', async (db) => {
-          const id = newId<string>();
-          const made: McpServerRow = {
-            id,
-            organisation_id: who.organisationId,
-            workspace_id: workspaceId,
-            slug,
-            name: input.name,
-            description: input.description ?? null,
-            url: input.url,
-            auth_type: authType,
-            sealed: seal(id, configurations),
-            owner_id: who.keyId,
-            updated_by: who.keyId,
-            created_at: now(),
-            updated_at: now(),
-          };
-          await db.insertInto('mcp_servers').values(made).execute();
-          return made;
-        }),
+        changes.transaction(
+          'mcp-servers',
+          async (db) => {
+            const id = newId<string>();
+            const made: McpServerRow = {
+              id,
+              organisation_id: who.organisationId,
+              workspace_id: workspaceId,
+              slug,
+              name: input.name,
+              description: input.description ?? null,
+              url: input.url,
+              auth_type: authType,
+              sealed: seal(id, configurations),
+              owner_id: who.keyId,
+              updated_by: who.keyId,
+              created_at: now(),
+              updated_at: now(),
+            };
+            await db.insertInto('mcp_servers').values(made).execute();
+            return made;
+          },
+          who,
+        ),
       );
       return shown(row);
     },
@@ -130,34 +134,42 @@ export function createMcpServers(deps: RegistryDeps) {
       // Names are looked up on the way, which no transaction waits for.
       const before = await find(store.db, who, idOrSlug);
       await checkServer(changed(before, opened(before), input), deps);
-      const row = await changes.transaction('mcp-servers', async (db) => {
-        const current = await find(db, who, idOrSlug);
-        if (current.updated_at !== before.updated_at || current.sealed !== before.sealed)
-          fail('invalid_request', 'slug', 'the server was changed at the same time; read it and try again');
-        const draft = changed(current, opened(current), input);
-        const next: McpServerRow = {
-          ...current,
-          name: input.name ?? current.name,
-          description: input.description === undefined ? current.description : input.description,
-          url: draft.url,
-          auth_type: draft.authType,
-          sealed: seal(current.id, draft.configurations),
-          updated_by: who.keyId,
-          updated_at: now(),
-        };
-        await db.updateTable('mcp_servers').set(next).where('id', '=', current.id).execute();
-        return next;
-      });
+      const row = await changes.transaction(
+        'mcp-servers',
+        async (db) => {
+          const current = await find(db, who, idOrSlug);
+          if (current.updated_at !== before.updated_at || current.sealed !== before.sealed)
+            fail('invalid_request', 'slug', 'the server was changed at the same time; read it and try again');
+          const draft = changed(current, opened(current), input);
+          const next: McpServerRow = {
+            ...current,
+            name: input.name ?? current.name,
+            description: input.description === undefined ? current.description : input.description,
+            url: draft.url,
+            auth_type: draft.authType,
+            sealed: seal(current.id, draft.configurations),
+            updated_by: who.keyId,
+            updated_at: now(),
+          };
+          await db.updateTable('mcp_servers').set(next).where('id', '=', current.id).execute();
+          return next;
+        },
+        who,
+      );
       return shown(row);
     },
 
     /** Answers the id of what is gone. */
     delete(who: Principal, idOrSlug: string): Promise<string> {
-      return changes.transaction('mcp-servers', async (db) => {
-        const { id } = await find(db, who, idOrSlug);
-        await db.deleteFrom('mcp_servers').where('id', '=', id).execute();
-        return id;
-      });
+      return changes.transaction(
+        'mcp-servers',
+        async (db) => {
+          const { id } = await find(db, who, idOrSlug);
+          await db.deleteFrom('mcp_servers').where('id', '=', id).execute();
+          return id;
+        },
+        who,
+      );
     },
   };
 }

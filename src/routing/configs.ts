@@ -212,25 +212,29 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       refuseMasked(input.config, 'config');
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'config' }, (slug) =>
-        changes.transaction('configs', async (db) => {
-          const row: ConfigRow = {
-            id: newId(),
-            organisation_id: who.organisationId,
-            workspace_id: workspaceId,
-            slug,
-            name: input.name,
-            status: 'active',
-            version_id: '',
-            owner_id: who.keyId,
-            updated_by: who.keyId,
-            created_at: now(),
-            updated_at: now(),
-          };
-          await db.insertInto('configs').values(row).execute();
-          row.version_id = await addVersion(db, who, row.id, input.config);
-          await db.updateTable('configs').set({ version_id: row.version_id }).where('id', '=', row.id).execute();
-          return row;
-        }),
+        changes.transaction(
+          'configs',
+          async (db) => {
+            const row: ConfigRow = {
+              id: newId(),
+              organisation_id: who.organisationId,
+              workspace_id: workspaceId,
+              slug,
+              name: input.name,
+              status: 'active',
+              version_id: '',
+              owner_id: who.keyId,
+              updated_by: who.keyId,
+              created_at: now(),
+              updated_at: now(),
+            };
+            await db.insertInto('configs').values(row).execute();
+            row.version_id = await addVersion(db, who, row.id, input.config);
+            await db.updateTable('configs').set({ version_id: row.version_id }).where('id', '=', row.id).execute();
+            return row;
+          },
+          who,
+        ),
       );
       return { ...shown(made), config: masked(input.config) };
     },
@@ -264,32 +268,40 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
         compile(input.config, 'new');
         refuseMasked(input.config, 'config');
       }
-      const { row, config } = await changes.transaction('configs', async (db) => {
-        const current = await find(db, who, name);
-        const versionId =
-          input.config === undefined ? current.version_id : await addVersion(db, who, current.id, input.config);
-        const next: ConfigRow = {
-          ...current,
-          name: input.name ?? current.name,
-          status: input.status ?? current.status,
-          version_id: versionId,
-          updated_by: who.keyId,
-          updated_at: now(),
-        };
-        await db.updateTable('configs').set(next).where('id', '=', current.id).execute();
-        return { row: next, config: await configOf(db, versionId) };
-      });
+      const { row, config } = await changes.transaction(
+        'configs',
+        async (db) => {
+          const current = await find(db, who, name);
+          const versionId =
+            input.config === undefined ? current.version_id : await addVersion(db, who, current.id, input.config);
+          const next: ConfigRow = {
+            ...current,
+            name: input.name ?? current.name,
+            status: input.status ?? current.status,
+            version_id: versionId,
+            updated_by: who.keyId,
+            updated_at: now(),
+          };
+          await db.updateTable('configs').set(next).where('id', '=', current.id).execute();
+          return { row: next, config: await configOf(db, versionId) };
+        },
+        who,
+      );
       return { ...shown(row), config: masked(config) };
     },
 
     /** Answers the id of what is gone. */
     delete(who: Principal, name: ConfigName): Promise<string> {
-      return changes.transaction('configs', async (db) => {
-        const { id } = await find(db, who, name);
-        await db.deleteFrom('config_versions').where('config_id', '=', id).execute();
-        await db.deleteFrom('configs').where('id', '=', id).execute();
-        return id;
-      });
+      return changes.transaction(
+        'configs',
+        async (db) => {
+          const { id } = await find(db, who, name);
+          await db.deleteFrom('config_versions').where('config_id', '=', id).execute();
+          await db.deleteFrom('configs').where('id', '=', id).execute();
+          return id;
+        },
+        who,
+      );
     },
 
     /** Newest first. */

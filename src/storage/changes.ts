@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Health } from '../core/health.ts';
+import type { Witnessed } from '../core/principal.ts';
 import { Listener } from './changes-listener.ts';
 import type { Engine } from './migrate.ts';
 import type { Db, Store } from './store.ts';
@@ -18,8 +19,11 @@ export type Topic = 'keys' | 'configs' | 'guardrails' | 'policies' | 'mcp-server
 export interface Changes {
   /** To be called inside the transaction of a change, as its last statement: others that change the topic wait for it. */
   announce(db: Db, topic: Topic): Promise<void>;
-  /** One transaction that is announced; this node's own subscribers have run when it resolves. */
-  transaction<Result>(topic: Topic, work: (db: Db) => Promise<Result>): Promise<Result>;
+  /**
+   * One transaction that is announced; this node's own subscribers have run when it resolves. Recorded like any other
+   * when it is given whose change it is.
+   */
+  transaction<Result>(topic: Topic, work: (db: Db) => Promise<Result>, who?: Witnessed): Promise<Result>;
   /** Calls `handler` after each change of the topic, on this node or another. Answers how to end that. */
   subscribe(topic: Topic, handler: () => void): () => void;
   /** Sends a short text to every node when the transaction of `db` commits. It may get lost: for waking up, not for facts. */
@@ -127,11 +131,11 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
       // The embedded store has one connection: this question waits for the transaction and sees what became of it.
       if (!listener) setTimeout(() => void compare(), 0);
     },
-    transaction: async (topic, work) => {
+    transaction: async (topic, work, who) => {
       const [result, version] = await store.transaction(async (db) => {
         const outcome = await work(db);
         return [outcome, await announceChange(db, store.engine, topic)] as const;
-      });
+      }, who);
       learn(topic, version);
       return result;
     },

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';
+import type { Witnessed } from '../core/principal.ts';
 import { GatewayError } from '../core/errors.ts';
 import { type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
@@ -16,8 +17,11 @@ export interface Store {
   readonly engine: Engine;
   /** Throws unless the store answers now. */
   ping(): Promise<void>;
-  /** Runs `work` in one transaction. Inside, only the given handle may be awaited. */
-  transaction<Result>(work: (db: Db) => Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` in one transaction. Inside, only the given handle may be awaited. A change that somebody asked for is
+   * recorded in the same transaction when that caller is given, too.
+   */
+  transaction<Result>(work: (db: Db) => Promise<Result>, who?: Witnessed): Promise<Result>;
   /** Applies missing migrations; answers their names. */
   migrate(): Promise<string[]>;
   close(): Promise<void>;
@@ -41,7 +45,17 @@ function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]
     engine,
     // A table, not a constant: a database file that vanished or a schema that is missing must show.
     ping: () => inTime(sql`select count(*) from facts where name = ''`.execute(db)),
-    transaction: (work) => db.transaction().execute(work),
+    transaction: async (work, who) => {
+      const witness = who?.witness;
+      if (!witness) return db.transaction().execute(work);
+      const result = await db.transaction().execute(async (transaction) => {
+        const outcome = await work(transaction);
+        await witness.testify(transaction);
+        return outcome;
+      });
+      witness.committed();
+      return result;
+    },
     migrate: () => migrate(db, engine, 'gateway_migrations', migrations),
     close: () => db.destroy(),
   };

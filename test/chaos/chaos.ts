@@ -5,7 +5,7 @@ import { startRedis, type TestRedis } from '../redis.ts';
 import { type Evidence, type StoreView, viewPostgres, viewSqlite } from './evidence.ts';
 import type { Invariant } from './invariants.ts';
 import { type Cut, type Link, openLink } from './link.ts';
-import { type Call, type Caller, Clients } from './load.ts';
+import { type Ask, type Call, type Caller, Clients } from './load.ts';
 import { ChaosNode } from './node.ts';
 import { type CountingProvider, startCountingProvider } from './provider.ts';
 
@@ -153,15 +153,18 @@ export class Chaos {
     await this.recovered();
   }
 
-  /** A new key that every node knows, so that none has to ask for it while the database is away. */
-  async caller(limit: Partial<Record<'requests' | 'tokens' | 'cost', number>> = {}): Promise<Caller> {
+  /** A new key, with or without a limit. */
+  async caller(
+    limit: Partial<Record<'requests' | 'tokens' | 'cost', number>> = {},
+    ask: Ask = { maxTokens: 20, answerTokens: 10 },
+  ): Promise<Caller> {
     const [counts, value] = (Object.entries(limit)[0] ?? [null, 0]) as ['requests' | 'tokens' | 'cost' | null, number];
     const limits =
       counts === 'requests'
         ? { rate_limits: [{ type: counts, unit: 'rpw', value }] }
         : counts && { usage_limits: { type: counts, credit_limit: value } };
     const { id, key } = await this.#made('/v1/api-keys', { name: `chaos ${this.#callers.length}`, ...limits });
-    const caller: Caller = { id, key, limit: counts && { counts, value } };
+    const caller: Caller = { id, key, limit: counts && { counts, value }, ask };
     this.#callers.push(caller);
     return caller;
   }
@@ -204,6 +207,17 @@ export class Chaos {
   kill(node: ChaosNode): Promise<void> {
     this.harmed();
     return node.kill();
+  }
+
+  /** Takes a node out as a balancer does, and waits until what it had begun has ended and is in the ledger. */
+  async drain(node: ChaosNode): Promise<void> {
+    node.leave();
+    await eventually(`node ${node.number} has nothing to do`, () => this.clients.openOn(node) === 0);
+    const mine = new Set(this.clients.calls.filter((call) => call.node === node && call.outcome === 200));
+    await eventually('what it did is in the ledger', async () => {
+      const written = new Set((await this.#parts.store.ledger()).map(({ model }) => model));
+      return [...mine].every(({ name }) => written.has(name));
+    });
   }
 
   freeze(node: ChaosNode): void {

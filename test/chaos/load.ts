@@ -5,8 +5,15 @@ import { nameOf } from './provider.ts';
 export interface Caller {
   readonly id: string;
   readonly key: string;
-  /** Null: it has no limits. */
+  /** Null: it has no limits. Dollars for cost. */
   readonly limit: { readonly counts: 'requests' | 'tokens' | 'cost'; readonly value: number } | null;
+  readonly ask: Ask;
+}
+
+/** What the answer may take at most, and what it takes: a provider need not keep to what it was told. */
+export interface Ask {
+  readonly maxTokens: number;
+  readonly answerTokens: number;
 }
 
 /** One request of a client, from its first to its last byte. */
@@ -22,16 +29,17 @@ export interface Call {
   readonly why: string | null;
 }
 
-export interface Ask {
-  /** What the answer may take at most, and what it takes. */
-  readonly maxTokens?: number;
-  readonly answerTokens?: number;
-}
+export const bodyOf = (name: string, { maxTokens, answerTokens }: Ask) => ({
+  model: name,
+  messages: [{ role: 'user', content: `Answer with ${answerTokens} tokens.` }],
+  max_tokens: maxTokens,
+});
 
 /** Clients: every call they make is in `calls` when it has ended. */
 export class Clients {
   readonly calls: Call[] = [];
   readonly #nodes: readonly ChaosNode[];
+  readonly #open = new Map<ChaosNode, number>();
   #made = 0;
   #turn = 0;
 
@@ -45,19 +53,21 @@ export class Clients {
     return alive[this.#turn++ % alive.length] ?? null;
   }
 
-  async call(caller: Caller, node: ChaosNode, { maxTokens = 20, answerTokens = 10 }: Ask = {}): Promise<Call> {
+  /** Calls under way on a node. */
+  openOn(node: ChaosNode): number {
+    return this.#open.get(node) ?? 0;
+  }
+
+  async call(caller: Caller, node: ChaosNode): Promise<Call> {
     const name = nameOf(++this.#made);
     const startedAt = performance.now();
-    const body = {
-      model: name,
-      messages: [{ role: 'user', content: `Answer with ${answerTokens} tokens.` }],
-      max_tokens: maxTokens,
-    };
     const options = { key: caller.key, headers: { 'x-gateway-virtual-key': 'sim' } };
-    const answer = await node.api.post('/v1/chat/completions', body, options).then(
+    this.#open.set(node, this.openOn(node) + 1);
+    const answer = await node.api.post('/v1/chat/completions', bodyOf(name, caller.ask), options).then(
       ({ status, json }) => ({ outcome: status, why: (json?.error?.code as string | undefined) ?? null }),
       (error: Error) => ({ outcome: 'lost' as const, why: (error as { code?: string }).code ?? error.message }),
     );
+    this.#open.set(node, this.openOn(node) - 1);
     const call = { name, caller, node, startedAt, endedAt: performance.now(), ...answer };
     this.calls.push(call);
     return call;
@@ -67,11 +77,11 @@ export class Clients {
    * A client that wants an answer: one who finds nobody, or a node that is just leaving, comes again. Whoever lost the
    * connection does not know whether the call was carried out, and does not.
    */
-  async insist(caller: Caller, ask: Ask = {}, limitMs = 20_000): Promise<Call> {
+  async insist(caller: Caller, limitMs = 20_000): Promise<Call> {
     const deadline = performance.now() + limitMs;
     for (;;) {
       const node = this.pick();
-      const call = node && (await this.call(caller, node, ask));
+      const call = node && (await this.call(caller, node));
       const wasTaken = call && call.why !== 'ConnectionRefused' && call.outcome !== 503;
       if (wasTaken) return call;
       if (performance.now() > deadline) throw new Error(`no node answered within ${limitMs} ms: ${call?.why}`);

@@ -18,7 +18,7 @@ export interface NodeOptions {
 export interface Absence {
   readonly from: number;
   until: number;
-  readonly why: 'killed' | 'frozen' | 'stopped';
+  readonly why: 'killed' | 'stopped' | 'frozen' | 'drained';
 }
 
 /** One gateway, through all the processes it has been. Its data dir stays the same. */
@@ -60,7 +60,7 @@ export class ChaosNode {
 
   async start(): Promise<void> {
     this.#process = await startProcess(this.#options);
-    this.#comeBack();
+    this.comeBack();
   }
 
   /** SIGKILL: nothing is written down any more. */
@@ -73,15 +73,25 @@ export class ChaosNode {
     return this.#end('stopped', (process) => process.stop());
   }
 
+  /** A balancer sends it nothing more, until `comeBack`. */
+  leave(): void {
+    this.#leave('drained');
+  }
+
+  comeBack(): void {
+    const last = this.absences.at(-1);
+    if (last) last.until = performance.now();
+  }
+
   /** SIGSTOP: it keeps its connections and does nothing, until it thaws and goes on as if nothing had been. */
   freeze(): void {
-    this.#leave('frozen');
+    if (this.isServing) this.#leave('frozen');
     this.#process!.signal('SIGSTOP');
   }
 
   thaw(): void {
     this.#process!.signal('SIGCONT');
-    this.#comeBack();
+    this.comeBack();
   }
 
   async remove(): Promise<void> {
@@ -104,10 +114,5 @@ export class ChaosNode {
 
   #leave(why: Absence['why']) {
     this.absences.push({ from: performance.now(), until: Number.POSITIVE_INFINITY, why });
-  }
-
-  #comeBack() {
-    const last = this.absences.at(-1);
-    if (last) last.until = performance.now();
   }
 }

@@ -1,3 +1,4 @@
+import type { Usage } from '../../src/core/usage.ts';
 import { serve } from '../gateway.ts';
 
 /** A request as the provider saw it. */
@@ -6,10 +7,16 @@ export interface Arrival {
   readonly name: string;
   readonly at: number;
   /** What the provider says it took. */
-  readonly tokens: number;
+  readonly usage: Usage;
 }
 
-const PROMPT_TOKENS = 5;
+export const PROMPT_TOKENS = 5;
+
+export const tokens = (inputTokens: number, outputTokens: number): Usage => ({
+  inputTokens,
+  outputTokens,
+  totalTokens: inputTokens + outputTokens,
+});
 
 /** Names that the price list takes for versions of one model, so that every call has a price. */
 export const nameOf = (number: number): string => `gpt-4o-mini-v${number}`;
@@ -25,7 +32,7 @@ export function startCountingProvider(answerAfterMs: number) {
       completion_tokens: answerTokens,
       total_tokens: PROMPT_TOKENS + answerTokens,
     };
-    arrivals.push({ name: model, at: performance.now(), tokens: usage.total_tokens });
+    arrivals.push({ name: model, at: performance.now(), usage: tokens(PROMPT_TOKENS, answerTokens) });
     await Bun.sleep(answerAfterMs);
     const message = { role: 'assistant', content: 'Well.' };
     return Response.json({

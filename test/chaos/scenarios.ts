@@ -1,45 +1,50 @@
+import { eventually } from '../process.ts';
 import { type Chaos, type ChaosOptions, withChaos } from './chaos.ts';
 import {
-  arrivalsOf,
   countersAddUp,
   healthSaid,
   honestAnswers,
   type Invariant,
   ledgerComplete,
   limitsHold,
+  nobodyWaits,
+  overshootOf,
   sentOnce,
   unlimitedGoOn,
   wasBusy,
 } from './invariants.ts';
-import type { Caller } from './load.ts';
-
-export interface Pace {
-  /** Calls a second, on all nodes together. */
-  readonly rate: number;
-  readonly report?: (line: string) => void;
-}
+import type { Call, Caller } from './load.ts';
 
 export interface Harm {
+  /** Calls a second, on all nodes together. */
+  readonly rate: number;
   /** Does harm and undoes it; what must come back by itself is waited for afterwards. */
   readonly harm: (chaos: Chaos) => Promise<void>;
   /** What `/health` must have named meanwhile. */
-  readonly degraded: readonly string[];
-  readonly limitMs?: number;
-  /** What must hold, instead of all that does when no process dies. */
+  readonly degraded?: readonly string[];
+  /** What must hold beside what always does. */
   readonly invariants?: readonly Invariant[];
+  readonly report?: (line: string) => void;
 }
 
+export const ALWAYS = [
+  honestAnswers,
+  unlimitedGoOn,
+  sentOnce,
+  limitsHold,
+  nobodyWaits,
+  ledgerComplete(),
+  countersAddUp,
+];
 const WARM_MS = 1_000;
 const AFTER_MS = 1_000;
-
-/** Whatever is cut or forgotten while all processes live. */
-const NOTHING_DIES = [honestAnswers, unlimitedGoOn, sentOnce, limitsHold, ledgerComplete(), countersAddUp];
 
 /**
  * Three kinds of callers under load while harm is done: one without limits, one whose limit is spent before (any call of
  * it that passes is a leak), and one that comes to its limit at about the time of the harm.
  */
-export async function underLoad(options: ChaosOptions, { rate, report }: Pace, harm: Harm): Promise<void> {
+export async function underLoad(options: ChaosOptions, given: Harm): Promise<void> {
+  const { rate, harm, degraded = [], invariants = [], report } = given;
   await withChaos(options, async (chaos) => {
     const open = await chaos.caller();
     const spent = await chaos.caller({ requests: 5 });
@@ -48,32 +53,96 @@ export async function underLoad(options: ChaosOptions, { rate, report }: Pace, h
     const load = chaos.load([open, tight, spent, open, tight], rate);
     await Bun.sleep(WARM_MS);
 
-    const harmedAt = performance.now();
-    await harm.harm(chaos);
+    await harm(chaos);
     const healedAt = performance.now();
-    await chaos.recovered(harm.limitMs);
+    await chaos.recovered();
     const recoveredAt = performance.now();
     await Bun.sleep(AFTER_MS);
     await load.stop();
     await chaos.exhaust(tight);
 
-    report?.(
-      `${summary(chaos, tight)}; harmed for ${seconds(healedAt - harmedAt)}, ` +
-        `well again ${seconds(recoveredAt - healedAt)} later; /health named ${[...chaos.evidence.degraded].join(', ')}`,
-    );
-    await chaos.check(...(harm.invariants ?? NOTHING_DIES), healthSaid(...harm.degraded), wasBusy(rate));
+    report?.(`${summary(chaos)}; well again after ${seconds(recoveredAt - healedAt)}`);
+    await chaos.check(...ALWAYS, ...invariants, healthSaid(...degraded), wasBusy(rate));
   });
 }
 
+export interface Waves {
+  readonly rounds: number;
+  readonly report?: (line: string) => void;
+}
+
+const CALLS = 200;
+const LIMIT = 50;
+
+/** 200 calls against a limit of 50; some are under way when a node is killed, the others come while it starts again. */
+export async function acrossRestarts(options: ChaosOptions, { rounds, report }: Waves): Promise<void> {
+  await withChaos({ ...options, answerAfterMs: 100 }, async (chaos) => {
+    for (let round = 0; round < rounds; round++) {
+      const caller = await chaos.caller({ requests: LIMIT });
+      const node = chaos.nodes[round % chaos.nodes.length]!;
+      const before = 10 + ((round * 17) % 70);
+      const seen = chaos.provider.arrivals.length;
+      const first = chaos.burst(caller, before);
+      await eventually('calls are under way', () => chaos.provider.arrivals.length > seen + 5);
+      // A rollout every third time.
+      chaos.harmed();
+      const restarting = (round % 3 === 2 ? node.stop() : node.kill()).then(() => node.start());
+      const calls = (await Promise.all([first, chaos.burst(caller, CALLS - before), restarting])).slice(0, 2).flat();
+      await chaos.recovered();
+      report?.(`round ${round + 1}: ${before} before the restart; ${exactly(calls as Call[])}`);
+      const after = await chaos.burst(caller, 10);
+      if (after.some(({ outcome }) => outcome !== 429)) throw new Error('the limit was spent, and calls passed');
+    }
+    await chaos.check(honestAnswers, sentOnce, limitsHold, ledgerComplete(), countersAddUp);
+  });
+}
+
+/** Throws unless exactly as many calls passed as the limit says; whoever lost the connection may be one of them. */
+function exactly(calls: readonly Call[]): string {
+  const count = (outcome: Call['outcome']) => calls.filter((call) => call.outcome === outcome).length;
+  const [passed, refused, lost] = [count(200), count(429), count('lost')];
+  const text = `${passed} passed, ${refused} were refused, ${lost} lost the connection`;
+  const isExact = passed <= LIMIT && passed + lost >= LIMIT && passed + refused + lost === CALLS;
+  if (!isExact) throw new Error(`${text}, of ${CALLS} against a limit of ${LIMIT}`);
+  return text;
+}
+
+/** What an answer may take beyond its estimate, and within it. */
+const EXCESSIVE = { maxTokens: 20, answerTokens: 200 };
+const MODEST = { maxTokens: 200, answerTokens: 20 };
+const TOKENS = 2_000;
+const DOLLARS = 0.001;
+
+/** Budgets while harm is done, with a provider that keeps to `max_tokens` and with one that does not. */
+export async function budgets(options: ChaosOptions, { rate, harm, report }: Harm): Promise<void> {
+  await withChaos(options, async (chaos) => {
+    const callers = [
+      await chaos.caller({ tokens: TOKENS }, MODEST),
+      await chaos.caller({ tokens: TOKENS }, EXCESSIVE),
+      await chaos.caller({ cost: DOLLARS }, MODEST),
+      await chaos.caller({ cost: DOLLARS }, EXCESSIVE),
+    ];
+    const load = chaos.load(callers, rate);
+    await eventually('something is spent', () => chaos.provider.arrivals.length >= callers.length);
+    await harm(chaos);
+    await chaos.recovered();
+    await load.stop();
+    for (const caller of callers) await chaos.exhaust(caller);
+
+    report?.(`${summary(chaos)}; ${callers.map(boundOf).join(', ')}`);
+    await chaos.check(honestAnswers, sentOnce, limitsHold, ledgerComplete(), countersAddUp, wasBusy(rate));
+  });
+}
+
+const boundOf = (caller: Caller) =>
+  `${caller.limit!.value} ${caller.limit!.counts} + ${Number(overshootOf(caller).toFixed(6))}`;
+
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
-function summary(chaos: Chaos, { limit, ...rest }: Caller): string {
-  const { calls, arrivals, callers } = chaos.evidence;
-  const caller = callers.find(({ id }) => id === rest.id)!;
-  const counts = new Map<string, number>();
-  for (const { outcome } of calls) counts.set(`${outcome}`, (counts.get(`${outcome}`) ?? 0) + 1);
+function summary(chaos: Chaos): string {
+  const { calls, degraded } = chaos.evidence;
+  const counts = Map.groupBy(calls, ({ outcome, why }) => `${outcome}${why ? ` ${why}` : ''}`);
+  const outcomes = [...counts].map(([outcome, list]) => `${list.length} × ${outcome}`).join(', ');
   const longestMs = Math.max(...calls.map(({ startedAt, endedAt }) => endedAt - startedAt));
-  const outcomes = [...counts].map(([outcome, count]) => `${count} × ${outcome}`).join(', ');
-  const reached = arrivalsOf(caller, calls, arrivals).length;
-  return `${calls.length} calls (${outcomes}), the longest ${seconds(longestMs)}; ${reached} of ${limit!.value} admitted`;
+  return `${calls.length} calls (${outcomes}), the longest ${seconds(longestMs)}; named: ${[...degraded].join(' ') || '-'}`;
 }

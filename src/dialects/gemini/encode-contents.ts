@@ -144,11 +144,11 @@ class TurnEncoder {
   }
 
   #call(part: ToolCallPart, path: string): WirePart | null {
+    this.#called.set(part.id, part.name);
     if (part.custom) {
       this.#losses.node(part, path, 'calls of custom tools cannot be sent to gemini');
       return null;
     }
-    this.#called.set(part.id, part.name);
     return { functionCall: { id: part.id, name: part.name, args: { ...argumentsOf(part, path) } } };
   }
 

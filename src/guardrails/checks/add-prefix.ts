@@ -12,7 +12,9 @@ export const addPrefix = check({
   parameters: z.strictObject({
     prefix: z.string().min(1, 'must not be empty').max(100_000),
     applyToRole: z
-      .enum(['system', 'developer', 'user', 'assistant'], { error: 'give "system", "developer", "user" or "assistant"' })
+      .enum(['system', 'developer', 'user', 'assistant'], {
+        error: 'give "system", "developer", "user" or "assistant"',
+      })
       .default('user'),
     addToExisting: z.boolean({ error: 'give true or false' }).default(true),
     onlyIfEmpty: z.boolean({ error: 'give true or false' }).default(false),
@@ -41,7 +43,11 @@ function withMessage({ json, endpointType }: Facts, role: string, content: strin
     return errored(`there is no ${role} message to put the prefix before`);
   // The Messages API keeps what the system says outside of the conversation.
   if (endpointType === 'messages' && (role === 'system' || role === 'developer'))
-    return { verdict: true, data: { where: 'system' }, transformed: { json: { ...body, system: systemWith(body.system, content) } } };
+    return {
+      verdict: true,
+      data: { where: 'system' },
+      transformed: { json: { ...body, system: systemWith(body.system, content) } },
+    };
   const messages = body[name] as readonly Message[];
   const first = messages.findIndex((message) => message?.role === role);
   const at = first >= 0 ? first : role === 'system' || role === 'developer' ? 0 : messages.length;
@@ -51,5 +57,10 @@ function withMessage({ json, endpointType }: Facts, role: string, content: strin
 
 function systemWith(system: unknown, text: string): unknown {
   if (Array.isArray(system)) return [{ type: 'text', text }, ...system];
-  return typeof system === 'string' && system !== '' ? [{ type: 'text', text }, { type: 'text', text: system }] : text;
+  return typeof system === 'string' && system !== ''
+    ? [
+        { type: 'text', text },
+        { type: 'text', text: system },
+      ]
+    : text;
 }

@@ -41,7 +41,9 @@ const TYPES = [
   'listResponseInputItems',
 ] as const;
 
-const types = z.array(z.enum(TYPES, { error: `give some of ${TYPES.join(', ')}` }), { error: 'give a list' }).default([]);
+const types = z
+  .array(z.enum(TYPES, { error: `give some of ${TYPES.join(', ')}` }), { error: 'give a list' })
+  .default([]);
 
 export const allowedRequestTypes = check({
   id: 'default.allowedRequestTypes',

@@ -33,7 +33,9 @@ const TAGS = {
 
 type Language = keyof typeof TAGS;
 const LANGUAGES = Object.keys(TAGS) as [Language, ...Language[]];
-const BY_TAG = new Map(LANGUAGES.flatMap((language) => TAGS[language].map((tag): [string, Language] => [tag, language])));
+const BY_TAG = new Map(
+  LANGUAGES.flatMap((language) => TAGS[language].map((tag): [string, Language] => [tag, language])),
+);
 
 export const containsCode = check({
   id: 'default.containsCode',

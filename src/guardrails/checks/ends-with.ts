@@ -5,7 +5,8 @@ import { formOf } from './text/turns.ts';
 
 export const endsWith = check({
   id: 'default.endsWith',
-  passes: 'the last message of a request, or every choice of an answer, ends with `suffix` or with `suffix` and a full stop',
+  passes:
+    'the last message of a request, or every choice of an answer, ends with `suffix` or with `suffix` and a full stop',
   on: ['input', 'output'],
   span: 'whole',
   parameters: z.strictObject({ suffix: z.string().min(1, 'must not be empty').max(4_096), not }),

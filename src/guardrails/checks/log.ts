@@ -6,7 +6,8 @@ import { eventOf } from './text/event.ts';
 
 export const log = check({
   id: 'default.log',
-  passes: 'always, after the call was sent to `logURL` without its headers; that it was not taken is an error, not a fault',
+  passes:
+    'always, after the call was sent to `logURL` without its headers; that it was not taken is an error, not a fault',
   on: ['input', 'output'],
   span: 'whole',
   parameters: z.strictObject({ logURL: address, headers, timeout: timeoutMs(5_000) }),
@@ -20,7 +21,9 @@ export const log = check({
         body: JSON.stringify(eventOf(facts)),
         timeoutMs: timeout,
       });
-      return ok ? { verdict: true, data: { status } } : { verdict: true, data: { status }, error: `the log answered ${status}` };
+      return ok
+        ? { verdict: true, data: { status } }
+        : { verdict: true, data: { status }, error: `the log answered ${status}` };
     } catch (error) {
       const why = error instanceof GatewayError ? `: ${error.code}` : '';
       return { verdict: true, data: null, error: `the log did not answer${why}` };

@@ -2,8 +2,14 @@ import { z } from 'zod';
 import { check } from '../check.ts';
 import { type NamedTool, toolsIn } from './text/tools.ts';
 
-const names = z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' }).max(1_000).optional();
-const values = z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).max(1_000).optional();
+const names = z
+  .array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' })
+  .max(1_000)
+  .optional();
+const values = z
+  .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
+  .max(1_000)
+  .optional();
 
 /** The same entry in both lists would mean both yes and no. */
 const apart =
@@ -11,7 +17,11 @@ const apart =
   (lists: Readonly<Partial<Record<Name, readonly unknown[]>>>, context: z.RefinementCtx) => {
     lists[blocked]?.forEach((entry, index) => {
       if (lists[allowed]?.includes(entry))
-        context.addIssue({ code: 'custom', path: [blocked, index], message: `${JSON.stringify(entry)} is in ${allowed}, too` });
+        context.addIssue({
+          code: 'custom',
+          path: [blocked, index],
+          message: `${JSON.stringify(entry)} is in ${allowed}, too`,
+        });
     });
   };
 
@@ -32,7 +42,9 @@ const params = z
     values: z
       .record(
         z.string(),
-        z.strictObject({ allowedValues: values, blockedValues: values }).superRefine(apart('allowedValues', 'blockedValues')),
+        z
+          .strictObject({ allowedValues: values, blockedValues: values })
+          .superRefine(apart('allowedValues', 'blockedValues')),
       )
       .optional(),
   })
@@ -72,11 +84,18 @@ function ofTool({ type, name }: NamedTool, lists: z.infer<typeof tools>): Violat
   return [...found, ...listed('name', name, lists.allowedFunctionNames, lists.blockedFunctionNames)];
 }
 
-function ofParameter(key: string, value: unknown, { allowedKeys, blockedKeys, values }: z.infer<typeof params>): Violation[] {
+function ofParameter(
+  key: string,
+  value: unknown,
+  { allowedKeys, blockedKeys, values }: z.infer<typeof params>,
+): Violation[] {
   const found = listed('key', key, allowedKeys, blockedKeys);
   const rule = values && Object.hasOwn(values, key) ? values[key] : undefined;
   if (!rule) return found;
-  return [...found, ...listed('value', value, rule.allowedValues, rule.blockedValues).map((each) => ({ ...each, at: key }))];
+  return [
+    ...found,
+    ...listed('value', value, rule.allowedValues, rule.blockedValues).map((each) => ({ ...each, at: key })),
+  ];
 }
 
 function listed(

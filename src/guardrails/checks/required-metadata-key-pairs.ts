@@ -27,6 +27,9 @@ export const requiredMetadataKeyPairs = check({
     const fits = ({ key, test }: (typeof tests)[number]) => Object.hasOwn(metadata, key) && test(metadata[key]);
     const matched = tests.filter(fits).map(({ key }) => key);
     const unmatched = tests.map(({ key }) => key).filter((key) => !matched.includes(key));
-    return { verdict: holds(operator, matched.length, tests.length), data: { operator, matchType, matched, unmatched } };
+    return {
+      verdict: holds(operator, matched.length, tests.length),
+      data: { operator, matchType, matched, unmatched },
+    };
   },
 });

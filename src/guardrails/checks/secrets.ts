@@ -11,7 +11,9 @@ export const secrets = check({
   span: SECRETS_SPAN,
   parameters: z.strictObject({
     categories: z
-      .array(z.enum(SECRET_CATEGORIES, { error: `give some of ${SECRET_CATEGORIES.join(', ')}` }), { error: 'give a list' })
+      .array(z.enum(SECRET_CATEGORIES, { error: `give some of ${SECRET_CATEGORIES.join(', ')}` }), {
+        error: 'give a list',
+      })
       .min(1, 'give at least one')
       .default(SECRET_CATEGORIES),
     redact: z.boolean({ error: 'give true or false' }).default(false),

@@ -28,7 +28,12 @@ export const validUrls = check({
     const invalid = addresses.flatMap((address, index) => (faults[index] ? [{ address, why: faults[index] }] : []));
     return {
       verdict: (invalid.length === 0) !== not,
-      data: { not, addresses: addresses.length, invalid: invalid.length, reasons: [...new Set(faults.filter(Boolean))] },
+      data: {
+        not,
+        addresses: addresses.length,
+        invalid: invalid.length,
+        reasons: [...new Set(faults.filter(Boolean))],
+      },
       log: { invalid },
     };
   },

@@ -56,7 +56,8 @@ function understood(text: string, { on }: Facts): CheckResult {
     throw new ReplyFault("the webhook's answer is not JSON");
   }
   const { success, data: reply } = replySchema.safeParse(value);
-  if (!success) throw new ReplyFault('the webhook\'s answer has no "verdict" that is true or false, or is of another form');
+  if (!success)
+    throw new ReplyFault('the webhook\'s answer has no "verdict" that is true or false, or is of another form');
   const changed = on === 'input' ? reply.transformedData?.request : reply.transformedData?.response;
   return {
     verdict: reply.verdict,

@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts';
+import { createAudit } from './state/audit.ts';
 import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
 import { createConfigs } from './state/configs.ts';
@@ -24,5 +25,6 @@ export const state: Migration = {
     await createChanges(db, engine);
     await createManaged(db, engine);
     await createMcp(db, engine);
+    await createAudit(db, engine);
   },
 };

@@ -114,7 +114,7 @@ export function isBrazilianCpf(text: string): boolean {
 // Verhoeff's scheme: multiplication in the dihedral group of the pentagon, and a permutation by place.
 const times = (one: number, other: number): number => {
   const turned = one < 5 ? (one % 5) + (other % 5) : (one % 5) - (other % 5) + 5;
-  return (turned % 5) + ((one < 5) === (other < 5) ? 0 : 5);
+  return (turned % 5) + (one < 5 === other < 5 ? 0 : 5);
 };
 const STEP = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4];
 

@@ -55,7 +55,8 @@ const DETECTORS = {
   },
   ES_DNI: { pattern: /(?<![A-Z0-9])(?:\d{8}|[XYZ]-?\d{7})-?[A-HJ-NP-TV-Z](?![A-Z0-9])/gi, isOne: isSpanishDni },
   UK_NINO: {
-    pattern: /(?<![A-Z0-9])(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?(?:\d{2} ?){3}[A-D](?![A-Z0-9])/gi,
+    pattern:
+      /(?<![A-Z0-9])(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?(?:\d{2} ?){3}[A-D](?![A-Z0-9])/gi,
   },
   IN_PAN: { pattern: /(?<![A-Z0-9])[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z](?![A-Z0-9])/g },
   BR_CPF: { pattern: /(?<!\d)\d{3}\.\d{3}\.\d{3}-\d{2}(?!\d)|(?<![\d.])\d{9}-?\d{2}(?!\d)/g, isOne: isBrazilianCpf },
@@ -77,13 +78,14 @@ const DETECTORS = {
   UK_NHS: { pattern: /(?<!\d)\d{3}[ -]?\d{3}[ -]?\d{4}(?!\d)/g, isOne: isNhsNumber, near: /\bnhs\b/i },
   NL_BSN: { pattern: /(?<!\d)\d{9}(?!\d)/g, isOne: isDutchBsn, near: /\bbsn\b|burgerservice|sofi/i },
   IP_ADDRESS: {
-    pattern: /(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)|(?<![\w:.])[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])/gi,
+    pattern:
+      /(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)|(?<![\w:.])[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])/gi,
     isOne: (found) => isIP(found) !== 0 && found !== '::',
     isRaw: true,
   },
   PHONE_NUMBER: {
     pattern:
-      /(?<![\d+.])(?:\+|00)[1-9](?:[ ().\/-]{0,2}\d){6,14}(?!\d)|(?<![\d.-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])|(?<![\d.,-])\(?0[1-9]\d{0,4}\)?(?:[ ./-]{1,2}\d{2,8}){1,5}(?!\d)/g,
+      /(?<![\d+.])(?:\+|00)[1-9](?:[ ()./-]{0,2}\d){6,14}(?!\d)|(?<![\d.-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])|(?<![\d.,-])\(?0[1-9]\d{0,4}\)?(?:[ ./-]{1,2}\d{2,8}){1,5}(?!\d)/g,
     isOne: isPhoneNumber,
     isRaw: true,
   },

@@ -5,8 +5,8 @@ import { isRandom } from './entropy.ts';
 /** No match is longer: the largest private keys in use take some 6,500 characters. */
 export const SECRETS_SPAN = 8_192;
 
-const LEFT = String.raw`(?<![A-Za-z0-9_-])`;
-const RIGHT = String.raw`(?![A-Za-z0-9_-])`;
+const LEFT = '(?<![A-Za-z0-9_-])';
+const RIGHT = '(?![A-Za-z0-9_-])';
 const key = (form: string): RegExp => new RegExp(`${LEFT}(?:${form})${RIGHT}`, 'g');
 
 /** How the keys of vendors look, from their own documentation; each begins with what is theirs alone. */
@@ -54,27 +54,29 @@ const TOKENS = [
   key('[MNO][A-Za-z0-9_-]{23,25}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,40}'), // Discord
   /https:\/\/hooks\.slack\.com\/(?:services|workflows)\/[A-Za-z0-9/_-]{20,200}/g,
   /https:\/\/(?:\w{1,20}\.)?discord(?:app)?\.com\/api\/webhooks\/\d{15,25}\/[A-Za-z0-9_-]{50,100}/g,
-  /(?<=\b(?:bearer|basic)\s{1,4})[A-Za-z0-9+/_.~-]{20,2000}={0,2}/gi,
+  /\b(?:bearer|basic)\s{1,4}([A-Za-z0-9+/_.~-]{20,2000}={0,2})/gi,
 ];
 
-/** From its first line to its last; where the last is missing, as far as it goes. */
+/** From its first line to its last; where the last is missing, as far as it looks like a key. */
 const PRIVATE_KEYS = [
-  /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----BEGIN )[\s\S]){0,8000}?(?:-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|$)/g,
-  /PuTTY-User-Key-File-\d:[\s\S]{0,8000}?(?:Private-MAC: [0-9a-f]{40,64}|$)/g,
+  /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:(?:(?!-----BEGIN )[\s\S]){0,8000}?-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|(?:\\n|\s|[A-Za-z0-9+/=]{16,80}(?![A-Za-z0-9])){0,300})/g,
+  /PuTTY-User-Key-File-\d:(?:(?!PuTTY-User-Key-File)[\s\S]){0,8000}?Private-MAC: [0-9a-f]{40,64}/g,
 ];
 
 /** The password within an address, and values that a name calls secret. */
 const PASSWORDS = [
-  /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/]{0,100}:)[^\s@/]{3,200}(?=@[^\s@]{3})/gi,
-  /(?<=\b(?:AccountKey|SharedAccessKey)=)[A-Za-z0-9+/]{40,120}={0,2}/g,
-  /(?<=(?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|client[_-]?secret|access[_-]?token|auth[_-]?token|private[_-]?token|passw(?:or)?d|passphrase)["']?\s{0,3}[:=]\s{0,3}["']?)[^\s"'<>{}$,;]{8,200}/gi,
+  /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/]{0,100}:([^\s@/]{3,200})(?=@[^\s@]{3})/gi,
+  /\b(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,120}={0,2})/g,
+  /(?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|client[_-]?secret|access[_-]?token|auth[_-]?token|private[_-]?token|passw(?:or)?d|passphrase)["']?\s{0,3}[:=]\s{0,3}["']?([^\s"'<>{}$,;]{8,200})/gi,
 ];
 /** Values that stand for a secret. */
-const STAND_IN = /^(?:x+|\*+|\.+|<.*|\$.*|your.*|my.*|example.*|changeme.*|placeholder.*|redacted|null|undefined|none|process\.env.*|os\.environ.*)$/i;
+const STAND_IN =
+  /^(?:x+|\*+|\.+|<.*|\$.*|your.*|my.*|example.*|changeme.*|placeholder.*|redacted|null|undefined|none|process\.env.*|os\.environ.*)$/i;
 
 const RANDOM = [/(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{32,256}={0,2}(?![A-Za-z0-9+/_=-])/g];
 
 interface Detector {
+  /** A group, where there is one, is the secret, and ends the match. */
   readonly patterns: readonly RegExp[];
   readonly isOne?: (found: string) => boolean;
 }
@@ -101,9 +103,10 @@ export function findSecrets(text: string, categories: readonly SecretCategory[])
     const { patterns, isOne }: Detector = DETECTORS[category];
     for (const pattern of patterns) {
       for (const match of plain.matchAll(pattern)) {
-        const [hit] = match;
-        if (hit === '' || (isOne && !isOne(hit))) continue;
-        found.push({ category, start: origin(match.index), end: origin(match.index + hit.length - 1) + 1 });
+        const [whole, hit = whole] = match;
+        if (isOne && !isOne(hit)) continue;
+        const end = match.index + whole.length;
+        found.push({ category, start: origin(end - hit.length), end: origin(end - 1) + 1 });
       }
     }
   }

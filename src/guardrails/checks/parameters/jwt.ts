@@ -27,7 +27,11 @@ const oneOrMore = z.union([z.string().min(1).max(2_048), z.array(z.string().min(
   error: 'give a text or a list of texts',
 });
 const DURATION = /^[1-9]\d{0,8}\s*[smhd]?$/;
-const headerName = (what: string) => z.string().regex(/^[a-z0-9][a-z0-9_-]*$/i, `is not a ${what}`).max(100);
+const headerName = (what: string) =>
+  z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]*$/i, `is not a ${what}`)
+    .max(100);
 
 const publicKey = z.record(z.string(), z.unknown()).superRefine((key, context) => {
   const add = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
@@ -53,7 +57,9 @@ export interface JwtParameters {
 const given = z
   .strictObject({
     jwksUri: address.optional(),
-    jwks: z.object({ keys: z.array(publicKey).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' }).optional(),
+    jwks: z
+      .object({ keys: z.array(publicKey).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' })
+      .optional(),
     introspectEndpoint: address.optional(),
     introspectContentType: z
       .enum(['application/x-www-form-urlencoded', 'application/json'], {
@@ -81,7 +87,10 @@ const given = z
     headerPayloadMatch: names.default([]),
     extractClaims: z.array(headerName('claim that a header can be named after')).max(100).default([]),
     claimPrefix: headerName('beginning of a header name')
-      .refine((prefix) => /^x-/i.test(prefix) && !/^x-gateway-/i.test(prefix), 'must begin with x- and not with x-gateway-')
+      .refine(
+        (prefix) => /^x-/i.test(prefix) && !/^x-gateway-/i.test(prefix),
+        'must begin with x- and not with x-gateway-',
+      )
       .default('x-jwt-'),
   })
   .superRefine((rules, context) => {
@@ -94,7 +103,8 @@ const given = z
   });
 
 export const jwtParameters = given.transform((parameters, context): JwtParameters => {
-  const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...rules } = parameters;
+  const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...rules } =
+    parameters;
   return {
     headerName: headerKey.toLowerCase(),
     rules,

@@ -18,7 +18,12 @@ const isInvisible = (code: number): boolean =>
   (code >= 0xfe00 && code <= 0xfe0f) ||
   code === 0xfeff;
 const isSpace = (code: number): boolean =>
-  code === 0xa0 || code === 0x1680 || (code >= 0x2000 && code <= 0x200a) || code === 0x202f || code === 0x205f || code === 0x3000;
+  code === 0xa0 ||
+  code === 0x1680 ||
+  (code >= 0x2000 && code <= 0x200a) ||
+  code === 0x202f ||
+  code === 0x205f ||
+  code === 0x3000;
 const isHyphen = (code: number): boolean => (code >= 0x2010 && code <= 0x2015) || code === 0x2212 || code === 0xfe63;
 
 /** The first of the ten digits, of scripts that write numbers with digits of their own. */
@@ -27,10 +32,54 @@ const ZEROS = [0x660, 0x6f0, 0x966, 0x9e6, 0xe50];
 /** Latin letters that others imitate, as far as they are mistaken for them at a glance. */
 const TWINS = new Map<string, string>(
   Object.entries({
-    а: 'a', е: 'e', о: 'o', р: 'p', с: 'c', у: 'y', х: 'x', і: 'i', ј: 'j', ѕ: 's', ԁ: 'd', һ: 'h', ӏ: 'l',
-    А: 'A', В: 'B', Е: 'E', К: 'K', М: 'M', Н: 'H', О: 'O', Р: 'P', С: 'C', Т: 'T', Х: 'X', І: 'I', Ѕ: 'S',
-    ο: 'o', α: 'a', ν: 'v', ι: 'i', Α: 'A', Β: 'B', Ε: 'E', Η: 'H', Ι: 'I', Κ: 'K', Μ: 'M', Ν: 'N', Ο: 'O',
-    Ρ: 'P', Τ: 'T', Χ: 'X', Υ: 'Y', Ζ: 'Z', ı: 'i', ɡ: 'g', '。': '.', '․': '.',
+    а: 'a',
+    е: 'e',
+    о: 'o',
+    р: 'p',
+    с: 'c',
+    у: 'y',
+    х: 'x',
+    і: 'i',
+    ј: 'j',
+    ѕ: 's',
+    ԁ: 'd',
+    һ: 'h',
+    ӏ: 'l',
+    А: 'A',
+    В: 'B',
+    Е: 'E',
+    К: 'K',
+    М: 'M',
+    Н: 'H',
+    О: 'O',
+    Р: 'P',
+    С: 'C',
+    Т: 'T',
+    Х: 'X',
+    І: 'I',
+    Ѕ: 'S',
+    ο: 'o',
+    α: 'a',
+    ν: 'v',
+    ι: 'i',
+    Α: 'A',
+    Β: 'B',
+    Ε: 'E',
+    Η: 'H',
+    Ι: 'I',
+    Κ: 'K',
+    Μ: 'M',
+    Ν: 'N',
+    Ο: 'O',
+    Ρ: 'P',
+    Τ: 'T',
+    Χ: 'X',
+    Υ: 'Y',
+    Ζ: 'Z',
+    ı: 'i',
+    ɡ: 'g',
+    '。': '.',
+    '․': '.',
   }),
 );
 

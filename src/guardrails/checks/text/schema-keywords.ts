@@ -49,7 +49,11 @@ const KEYWORDS = new Map<string, Rule>([
   ...of(['uniqueItems'], (value) => typeof value === 'boolean', 'true or false'),
   ...of(['allOf', 'anyOf', 'oneOf', 'prefixItems'], isSchemas, 'a list of schemas'),
   ...of(['properties', '$defs', 'definitions', 'dependentSchemas'], isSchemasByName, 'schemas by name'),
-  ...of(['dependentRequired'], (value) => isObject(value) && Object.values(value).every(isTexts), 'lists of names by name'),
+  ...of(
+    ['dependentRequired'],
+    (value) => isObject(value) && Object.values(value).every(isTexts),
+    'lists of names by name',
+  ),
   ...of(
     ['not', 'if', 'then', 'else', 'items', 'contains', 'additionalProperties', 'propertyNames'],
     isSchema,

@@ -1,0 +1,153 @@
+import type { Health } from '../core/health.ts';
+import type { Witness } from '../core/principal.ts';
+import type { Sealer } from '../crypto/seal.ts';
+import type { SentHeaders } from '../http/headers.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { maskedBody, maskedHeaders, maskedQuery } from './mask.ts';
+import { insertRecords, type NewRecord, NOBODY, recordedMethod } from './record.ts';
+import type { Subject } from './subject.ts';
+import { AuditWriter } from './writer.ts';
+
+/** A call that is to be recorded, as far as it is known when it arrives. */
+export interface AuditedCall {
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly search: string;
+  readonly headers: SentHeaders;
+  readonly clientAddress: string;
+  readonly country: string;
+  readonly subject: Subject;
+  /** Whose record it is while the caller is unknown. */
+  readonly organisationId: string;
+  readonly at: number;
+}
+
+/** Whose call it turned out to be. */
+export interface AuditedCaller {
+  readonly organisationId: string;
+  readonly workspaceId: string;
+  readonly type: 'user' | 'api_key';
+  /** Of the user or of the key. */
+  readonly id: string;
+}
+
+/** The record of a call under way: the call's witness in its transactions. */
+export interface Pending extends Witness {
+  /** Says who is calling, as soon as that is known. */
+  caller: AuditedCaller | null;
+  /** Takes what the body said. */
+  readonly read: (body: unknown) => void;
+  /** The call has its answer. Resolves when the record is stored, if it was not stored with a change already. */
+  answered(status: number): Promise<void>;
+}
+
+/** Something to be recorded that no request of an admin resource did. */
+export interface AuditEvent extends Subject {
+  /** A UUID; the same event told by several nodes has the same and is recorded once. */
+  readonly id: string;
+  readonly at: number;
+  readonly caller: AuditedCaller;
+  readonly uri: string;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export interface AuditTrail {
+  open(call: AuditedCall): Pending;
+  /** Records an event. Never throws; the record is stored soon. */
+  note(event: AuditEvent): void;
+  /** Resolves when everything that came before is stored, or the store is away. */
+  flush(): Promise<void>;
+}
+
+export function createAuditTrail({
+  store,
+  sealer,
+  health,
+}: {
+  store: Store;
+  sealer: Sealer;
+  health: Health;
+}): AuditTrail {
+  const writer = new AuditWriter({ store, sealer, health });
+  return {
+    open: (call) => new PendingRecord(call, sealer, writer),
+    note: ({ id, at, caller, uri, status, body, resource, action }) =>
+      void writer.write({
+        id,
+        at,
+        method: 'POST',
+        uri,
+        organisation_id: caller.organisationId,
+        workspace_id: caller.workspaceId,
+        user_type: caller.type,
+        user_id: caller.id,
+        response_status_code: status,
+        resource_type: resource,
+        action,
+        client_ip: '',
+        country: '',
+        query_params: '{}',
+        request_headers: '{}',
+        request_body: maskedBody(body),
+      }),
+    flush: () => writer.flush(),
+  };
+}
+
+/** What an admin route answers to a change that worked. */
+const CHANGED = 200;
+
+class PendingRecord implements Pending {
+  readonly #call: AuditedCall;
+  readonly #sealer: Sealer;
+  readonly #writer: AuditWriter;
+  #isCommitted = false;
+  #body: unknown;
+  caller: AuditedCaller | null = null;
+  readonly read = (body: unknown) => {
+    this.#body = body;
+  };
+
+  constructor(call: AuditedCall, sealer: Sealer, writer: AuditWriter) {
+    this.#call = call;
+    this.#sealer = sealer;
+    this.#writer = writer;
+  }
+
+  async testify(transaction: unknown): Promise<void> {
+    if (!this.#isCommitted) await insertRecords(transaction as Db, this.#sealer, [this.#record(CHANGED)]);
+  }
+
+  committed(): void {
+    this.#isCommitted = true;
+  }
+
+  async answered(status: number): Promise<void> {
+    if (!this.#isCommitted) await this.#writer.write(this.#record(status));
+  }
+
+  #record(status: number): NewRecord {
+    const { requestId, method, path, search, headers, clientAddress, country, subject, at } = this.#call;
+    const who = this.caller;
+    return {
+      id: requestId,
+      at,
+      method: recordedMethod(method) ?? 'POST',
+      uri: path,
+      organisation_id: who?.organisationId ?? this.#call.organisationId,
+      workspace_id: who?.workspaceId ?? '',
+      user_type: who?.type ?? 'api_key',
+      user_id: who?.id ?? NOBODY,
+      response_status_code: status,
+      resource_type: subject.resource,
+      action: subject.action,
+      client_ip: clientAddress,
+      country,
+      query_params: maskedQuery(search),
+      request_headers: maskedHeaders(headers),
+      request_body: maskedBody(this.#body ?? {}),
+    };
+  }
+}

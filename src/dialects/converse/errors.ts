@@ -1,0 +1,52 @@
+import { kindOfStatus, statusOf } from '../failure.ts';
+import type { Failure, FailureKind } from '../ir.ts';
+import { isObject, objectIn, present, someTextIn } from '../json.ts';
+
+const KINDS = new Map<string, FailureKind>([
+  ['ValidationException', 'invalid-request'],
+  ['AccessDeniedException', 'permission'],
+  ['UnrecognizedClientException', 'authentication'],
+  ['InvalidSignatureException', 'authentication'],
+  ['ExpiredTokenException', 'authentication'],
+  ['IncompleteSignatureException', 'authentication'],
+  ['MissingAuthenticationTokenException', 'authentication'],
+  ['ResourceNotFoundException', 'not-found'],
+  ['ThrottlingException', 'rate-limit'],
+  ['ServiceQuotaExceededException', 'rate-limit'],
+  ['ModelNotReadyException', 'overloaded'],
+  ['ServiceUnavailableException', 'overloaded'],
+  ['ModelTimeoutException', 'timeout'],
+  ['ModelErrorException', 'server'],
+  ['ModelStreamErrorException', 'server'],
+  ['InternalServerException', 'server'],
+]);
+
+/**
+ * Reads `{message}`, spelled either way, with its type where the body names it. In a stream, the frame does: `type` is
+ * the `throttlingException` of its name, and there is no status.
+ */
+export function decodeError(status: number | undefined, body: unknown, type?: string): Failure {
+  const error = objectIn(body);
+  const code = codeOf(type ?? someTextIn(error.__type) ?? someTextIn(error.code));
+  const named = KINDS.get(code ?? '');
+  const original = typeof error.originalStatusCode === 'number' ? error.originalStatusCode : undefined;
+  const stated = status ?? (named === 'server' ? original : undefined) ?? (named && statusOf(named)) ?? 500;
+  return present<Failure>({
+    kind: named && stated !== original ? named : kindOfStatus(stated),
+    status: stated,
+    message: messageIn(body) ?? 'The provider gave no reason.',
+    code,
+    raw: body,
+  });
+}
+
+/** `com.amazon.coral.service#AccessDeniedException`, `throttlingException`, `ValidationException:http://…`. */
+function codeOf(type: string | undefined): string | undefined {
+  const name = type?.slice(type.lastIndexOf('#') + 1).split(':')[0];
+  return name ? name[0]!.toUpperCase() + name.slice(1) : undefined;
+}
+
+function messageIn(body: unknown): string | undefined {
+  if (!isObject(body)) return someTextIn(body)?.slice(0, 1_000);
+  return someTextIn(body.message) ?? someTextIn(body.Message) ?? someTextIn(body.originalMessage);
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { check } from '../check.ts';
+import { detectLanguage, LANGUAGES } from './detect/language.ts';
+import { not } from './parameters/operator.ts';
+
+const one = z.enum(LANGUAGES as [string, ...string[]], { error: `give some of ${LANGUAGES.join(', ')}` });
+
+export const language = check({
+  id: 'default.language',
+  passes:
+    'each text of `roles` is in one of the languages (ISO 639-1), by its script, its most frequent words and its letters; with `not`, when none is. What says too little to tell passes where its script fits; with `strict`, not',
+  on: ['input', 'output'],
+  span: 'whole',
+  parameters: z.strictObject({
+    language: z.union([one, z.array(one).min(1, 'give at least one')]).transform((given) => [given].flat()),
+    roles: z
+      .array(z.enum(['system', 'developer', 'user', 'assistant', 'tool']), { error: 'give a list of roles' })
+      .min(1, 'give at least one')
+      .default(['user', 'assistant']),
+    strict: z.boolean({ error: 'give true or false' }).default(false),
+    not,
+  }),
+  run: ({ texts }, { language: wanted, roles, strict, not }) => {
+    const judged = texts
+      .filter(({ role, kind }) => kind === 'text' && (roles as readonly string[]).includes(role))
+      .map(({ text, where }) => ({ where, ...detectLanguage(text) }))
+      .filter(({ possible }) => possible.length > 0);
+    const faults = judged.filter(({ language, possible }) => {
+      if (language !== null) return wanted.includes(language) === not;
+      return strict || (!not && !possible.some((each) => wanted.includes(each)));
+    });
+    const shown = faults.slice(0, 20).map(({ where, language }) => ({ where, language }));
+    return { verdict: faults.length === 0, data: { wanted, not, judged: judged.length, faults: shown } };
+  },
+});
