@@ -22,6 +22,8 @@ export interface AnswerDeps {
   readonly organisationId: OrganisationId;
   /** Prefixes of headers that are understood like `x-gateway-`. */
   readonly headerAliases: readonly string[];
+  /** Where a trusted proxy says whom it speaks for. Null: whoever is connected is the client. */
+  readonly clientAddressHeader: string | null;
   readonly now: () => number;
   /** Unforeseen failures, for the operator. */
   readonly report: (requestId: string, error: unknown) => void;
@@ -32,16 +34,18 @@ const CLIENT_CLOSED = 499;
 const LOGGED = '/v1/';
 const REQUEST_ID = 'x-gateway-request-id';
 const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
+const LONGEST_ADDRESS = 64;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
 export function createAnswer(deps: AnswerDeps) {
-  const { match, authenticator, log, audit, organisationId, headerAliases, now, report } = deps;
+  const { match, authenticator, log, audit, organisationId, headerAliases, clientAddressHeader, now, report } = deps;
   const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
-  return async (request: Request, clientAddress: string): Promise<Response> => {
+  return async (request: Request, peerAddress: string): Promise<Response> => {
     const requestId = newId<string>();
     const { path, search } = splitUrl(request.url);
     const headers = readHeaders(request.headers);
+    const clientAddress = clientAddressHeader ? addressIn(headers, clientAddressHeader, peerAddress) : peerAddress;
     const traceId = traceIdOf(headers) ?? requestId;
     const found = attempt(() => match(request.method, path));
     const asked = found.value?.route;
@@ -155,6 +159,12 @@ function splitUrl(url: string): { path: string; search: string } {
   return question < 0
     ? { path: url.slice(start), search: '' }
     : { path: url.slice(start, question), search: url.slice(question) };
+}
+
+/** Of a list the last address: those before it were the client's to write. */
+function addressIn(headers: SentHeaders, name: string, otherwise: string): string {
+  const address = headerOf(headers, name)?.split(',').at(-1)?.trim();
+  return address ? address.slice(0, LONGEST_ADDRESS) : otherwise;
 }
 
 function traceIdOf(headers: SentHeaders): string | null {

@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
 import { createAnswer } from './answer.ts';
+import type { Audit } from './audit/audit.ts';
+import { createAuditing } from './audited.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createJwtVerifier } from './auth/jwt-verify.ts';
@@ -53,6 +55,7 @@ export interface AppDeps {
   readonly upstream: Upstream;
   readonly simulate: (request: Request) => Promise<Response>;
   readonly log: RequestLog;
+  readonly audit: Pick<Audit, 'trail' | 'reading'>;
   readonly metrics: Metrics;
   readonly limiter: Limiter;
   readonly prices: Prices;
@@ -71,6 +74,7 @@ export interface Parts {
   readonly store: Store;
   readonly health: Health;
   readonly log: RequestLog;
+  readonly auditLog: Audit['reading'];
   readonly metrics: Metrics;
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
@@ -107,6 +111,7 @@ export function createApp(deps: AppDeps): App {
     upstream,
     simulate,
     log,
+    audit,
     metrics,
     limiter,
     prices,
@@ -117,7 +122,7 @@ export function createApp(deps: AppDeps): App {
     report = reportToStderr,
   } = deps;
 
-  const changingKeys: Store['transaction'] = (work) => changes.transaction('keys', work);
+  const changingKeys: Store['transaction'] = (work, who) => changes.transaction('keys', work, who);
   const authenticator = createAuthenticator({ store, now });
   const virtualKeys = createVirtualKeys({
     store,
@@ -132,7 +137,7 @@ export function createApp(deps: AppDeps): App {
     store,
     budgets: limiter,
     now,
-    transaction: (work) => changes.transaction('policies', work),
+    transaction: (work, who) => changes.transaction('policies', work, who),
   });
   changes.subscribe('keys', () => {
     authenticator.forget();
@@ -202,6 +207,7 @@ export function createApp(deps: AppDeps): App {
       store,
       health,
       log,
+      auditLog: audit.reading,
       metrics,
       workspaces: createWorkspaces({ store, transaction: changingKeys, budgets: limiter }),
       apiKeys: createApiKeys({ store, transaction: changingKeys, budgets: limiter }),
@@ -229,8 +235,16 @@ export function createApp(deps: AppDeps): App {
       match,
       authenticator,
       log,
+      audit: createAuditing({
+        trail: audit.trail,
+        routes,
+        organisationId,
+        countryHeader: settings.countryHeader,
+        now,
+      }),
       organisationId,
       headerAliases: settings.headerAliases,
+      clientAddressHeader: settings.clientAddressHeader,
       now,
       report,
     }),

@@ -17,6 +17,7 @@ const USAGE = `gateway ${version}
   gateway migrate   bring the database up to date and end
   gateway apply     make the database as a file says
   gateway import    take over the keys of another gateway: litellm, portkey
+  gateway audit     prove that nobody tampered with the audit log: verify, head
   gateway version   print the version
 `;
 
@@ -144,6 +145,7 @@ const commands: Readonly<Record<string, (settings: Settings) => Promise<void>>> 
 /** Commands that read what follows them. Loaded when they are called: a gateway does without their memory. */
 const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: string[]) => Promise<void>>> = {
   apply: async (settings, rest) => (await import('./cli/apply.ts')).apply(settings, rest),
+  audit: async (settings, rest) => (await import('./cli/audit.ts')).audit(settings, rest),
   import: async (settings, rest) => (await import('./cli/import.ts')).importFrom(settings, rest),
 };
 

@@ -1,4 +1,5 @@
 import { apiKeyRoutes } from './admin/api-keys.ts';
+import { auditLogRoutes } from './admin/audit-logs.ts';
 import { configRoutes } from './admin/configs.ts';
 import { mcpServerRoutes } from './admin/mcp-servers.ts';
 import { organisationRoutes } from './admin/organisation.ts';
@@ -26,6 +27,7 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...policyRoutes(parts.policies), //      POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
   ...configRoutes(parts.configs), //       POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   ...mcpServerRoutes(parts.mcpServers), // POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
+  ...auditLogRoutes(parts.auditLog), //    GET /v1/audit-logs  /v1/audit-logs/export
   ...providerRoutes(), //                  GET /v1/providers
   ...fileRoutes(parts), //                 POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …

@@ -39,6 +39,9 @@ export interface Settings {
   readonly trustedCustomHosts: readonly string[];
   /** Prefixes of request headers that are understood like `x-gateway-`. */
   readonly headerAliases: readonly string[];
+  /** In which headers a trusted proxy says where a client is; lower case. Null: nowhere. */
+  readonly clientAddressHeader: string | null;
+  readonly countryHeader: string | null;
   /** Where answers are kept for configs with a cache. */
   readonly answerCache: 'memory' | 'disk' | 'redis';
   readonly logBodies: boolean;
@@ -77,6 +80,8 @@ export const variables = {
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
   GATEWAY_ALLOWED_ORIGINS: 'origins of pages that may call MCP servers',
   GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
+  GATEWAY_CLIENT_IP_HEADER: 'header in which a trusted proxy gives the address of the client',
+  GATEWAY_COUNTRY_HEADER: 'header in which a trusted proxy gives the country of the client',
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
@@ -152,6 +157,8 @@ export function readSettings(env: Environment): Settings {
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: listOf(get('TRUSTED_CUSTOM_HOSTS')),
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
+    clientAddressHeader: headerNameOf('GATEWAY_CLIENT_IP_HEADER', get('GATEWAY_CLIENT_IP_HEADER')),
+    countryHeader: headerNameOf('GATEWAY_COUNTRY_HEADER', get('GATEWAY_COUNTRY_HEADER')),
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
@@ -202,6 +209,12 @@ function headerAliasesOf(value: string | undefined): string[] {
     if (alias.startsWith('x-gateway-')) refuse('GATEWAY_HEADER_ALIASES', `holds "${alias}", which is our own`, form);
   }
   return aliases;
+}
+
+function headerNameOf(name: keyof typeof variables, value: string | undefined): string | null {
+  if (value === undefined) return null;
+  if (!/^[a-z0-9-]+$/i.test(value)) refuse(name, `is "${value}"`, 'give the name of one header, such as x-real-ip');
+  return value.toLowerCase();
 }
 
 const MOST_PROCESSES = 256;

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Simulator } from '../simulator/simulator.ts';
 import { createApp } from './app.ts';
+import { openAudit } from './audit/audit.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
+import { recordAlarms } from './budget-alarms.ts';
 import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } from './cli/data-dir.ts';
 import { GatewayError } from './core/errors.ts';
 import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
@@ -39,6 +41,9 @@ export interface StartOptions {
   /** False: background work only, and the server is a silent one. */
   readonly listen?: boolean;
 }
+
+/** Like that of the log, this worker lies beside the executable. */
+const queryWorker = new URL('./storage/query-worker.ts', import.meta.url);
 
 /** Settings → data dir → store → app → listen. */
 export async function start(
@@ -87,7 +92,9 @@ export async function start(
     now: () => performance.now(),
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
-  const state = await openState(settings, { store, changes, health });
+  const audit = openAudit({ store, sealer, health, dataDir: settings.dataDir, queryWorker, now: Date.now });
+  const alarm = recordAlarms(audit.trail, organisationId);
+  const state = await openState(settings, { store, changes, health, alarm });
   const upstream = createUpstream({ egress });
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
   const { answer, routes, workers } = createApp({
@@ -101,6 +108,7 @@ export async function start(
     upstream,
     simulate,
     log,
+    audit,
     metrics,
     limiter: state.limiter,
     prices: prices ?? builtInPrices,
@@ -133,6 +141,7 @@ export async function start(
       await sweeper.stop();
       await log.flush();
       await state.close();
+      await audit.close();
       await changes.close();
       await log.close();
       await store.close();

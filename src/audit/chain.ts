@@ -35,5 +35,4 @@ export const signedHead = (sealer: Sealer, head: Head): AuditHeadRow => ({
   signature: signatureOf(sealer, head),
 });
 
-export const isGenuine = (sealer: Sealer, head: AuditHeadRow): boolean =>
-  head.signature === signatureOf(sealer, head);
+export const isGenuine = (sealer: Sealer, head: AuditHeadRow): boolean => head.signature === signatureOf(sealer, head);

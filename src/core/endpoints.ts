@@ -14,6 +14,7 @@ export type EndpointType =
   | 'messages'
   | 'countTokens'
   | 'createModelResponse'
+  | 'listModels'
   | 'proxy';
 
 /** The first-class endpoints, by their path after `/v1`. */

@@ -76,6 +76,12 @@ export const catalogue = {
     () => 'scopes',
   ),
 
+  foreign_organisation: error(
+    403,
+    (asked: string, own: string) => `organisation_id: ${asked} is not the organisation of this key, which is ${own}.`,
+    () => 'organisation_id',
+  ),
+
   // What was asked
   route_not_found: error(
     404,
@@ -184,6 +190,11 @@ export const catalogue = {
     400,
     (provider: string, what: string) => `Provider ${provider} has no ${what}. Choose another provider for it.`,
   ),
+  model_not_found: error(
+    404,
+    (id: string, provider: string) =>
+      `Provider ${provider} lists no model "${id.slice(0, 200)}". GET /v1/models lists them.`,
+  ),
   not_expressible: error(
     400,
     (path: string, provider: string, why: string) => `${path}: cannot be sent to ${provider}: ${why}.`,
@@ -290,6 +301,18 @@ export const catalogue = {
     (param: string, limit: number, what: string) =>
       `${param}: ${what} may have at most ${limit} bytes (${limit / 2 ** 20} MiB).`,
     named,
+  ),
+  invalid_beta: openai(
+    400,
+    (header: string, got: string) =>
+      `Header ${header} is '${got}'. This API takes 'assistants=v2', or no such header at all.`,
+    named,
+  ),
+  object_not_found: openai(
+    404,
+    (kind: string, id: string) => `No ${kind} found with id '${id}'.`,
+    () => null,
+    { code: null },
   ),
   upload_not_found: openai(
     404,

@@ -52,7 +52,9 @@ function withoutRaw(failure: Failure | undefined): Omit<Failure, 'raw'> | undefi
 }
 
 /** Others test the framings and cases of their own. */
-const names = readdirSync(folder).filter((name) => ['anthropic', 'openai-chat'].includes(name)) as DialectName[];
+const names = readdirSync(folder).filter((name) =>
+  ['anthropic', 'openai-chat', 'responses'].includes(name),
+) as DialectName[];
 
 for (const name of names) {
   const dialect = dialects[name];

@@ -11,7 +11,7 @@ import { Random } from './test-support.ts';
 
 /** Whatever a client or a provider sends, the answer is a named fault or a failure, never a bug of ours. */
 
-const BOTH = ['openai-chat', 'anthropic'] as const;
+const BOTH = ['openai-chat', 'anthropic', 'responses'] as const;
 const ROUNDS = 60;
 const JUNK = [
   null,

@@ -1,6 +1,9 @@
 import type { EndpointType } from '../core/endpoints.ts';
 import { anthropic } from './anthropic/anthropic.ts';
+import { cohere } from './cohere/cohere.ts';
+import { converse } from './converse/converse.ts';
 import type { Dialect } from './dialect.ts';
+import { gemini } from './gemini/gemini.ts';
 import type { DialectName } from './ir.ts';
 import { openaiChat } from './openai-chat/openai-chat.ts';
 import { responses } from './responses/responses.ts';
@@ -10,9 +13,9 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   'openai-chat': openaiChat,
   anthropic,
   responses,
-  gemini: { name: 'gemini' },
-  converse: { name: 'converse' },
-  cohere: { name: 'cohere' },
+  gemini,
+  converse,
+  cohere,
 };
 
 /** Endpoints whose body is a conversation, and the dialect it is written in. */

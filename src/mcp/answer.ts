@@ -57,7 +57,7 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
   const headers = returnedHeaders(call, mcp, incoming, deps);
   const init = { status, statusText: incoming.statusText, headers };
   const failedBy = status >= 400 ? 'provider' : null;
-  if (status === 204) {
+  if (status === 204 || call.request.method === 'HEAD') {
     await incoming.bytes();
     log.close({ status, failedBy });
     return new Response(null, init);

@@ -129,8 +129,14 @@ function note({ headers, log }: Call, { server, caller, look }: McpCall) {
     ...readMetadata(headers, caller.principal?.defaults.metadata),
     ...(method !== null && { 'mcp.method': method }),
     'mcp.auth': caller.by,
-    'mcp.identity': server.identity?.method ?? 'none',
+    'mcp.identity': toldBy(server, caller),
   };
+}
+
+/** How the server learns who calls; a caller without a token has none to pass on. */
+function toldBy({ identity }: McpServer, { accessToken }: Caller): string {
+  if (!identity || (identity.method === 'bearer' && accessToken === null)) return 'none';
+  return identity.method;
 }
 
 /** A client of a stateless version has no session, whatever it sends. */

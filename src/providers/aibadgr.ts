@@ -5,6 +5,7 @@ export const aibadgr: Provider = {
   name: 'aibadgr',
   baseUrl: 'https://aibadgr.com/api/v1',
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   environment: 'AIBADGR_API_KEY',
 };

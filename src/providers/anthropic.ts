@@ -1,3 +1,4 @@
+import { anthropicModels } from '../dialects/endpoints/models.ts';
 import { header, withOptionHeaders } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -6,6 +7,8 @@ export const anthropic: Provider = {
   baseUrl: 'https://api.anthropic.com/v1',
   dialect: 'anthropic',
   serves: ['messages', 'countTokens'],
+  endpoints: { complete: 'chat' },
+  models: anthropicModels,
   authorize: withOptionHeaders(header('x-api-key'), {
     'anthropic-version': 'anthropic_version',
     'anthropic-beta': 'anthropic_beta',

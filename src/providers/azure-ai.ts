@@ -1,3 +1,4 @@
+import { cohereRerank } from '../dialects/endpoints/cohere.ts';
 import { bearer, header, withOptionHeaders } from './authorize.ts';
 import { apiVersion, withApiVersion } from './azure.ts';
 import { azureKeyOrEntra, entraOptions } from './entra-token.ts';
@@ -14,6 +15,16 @@ export const azureAi: Provider = {
   name: 'azure-ai',
   baseUrl: (options) => address('azure_foundry_url', required('azure-ai', options, 'azure_foundry_url', printable)),
   dialect: 'openai-chat',
+  serves: [
+    'complete',
+    'embed',
+    'imageGenerate',
+    'imageEdit',
+    'createSpeech',
+    'createTranscription',
+    'createTranslation',
+  ],
+  endpoints: { rerank: cohereRerank },
   authorize: withOptionHeaders(azureKeyOrEntra(keyByHost), {
     'azureml-model-deployment': 'azure_deployment_name',
     'extra-parameters': 'azure_extra_params',

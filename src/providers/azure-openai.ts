@@ -30,6 +30,17 @@ export const azureOpenai: Provider = {
     return isDated(version) || path.startsWith('/deployments/') ? `${origin}/openai` : `${origin}/openai/v1`;
   },
   dialect: 'openai-chat',
+  serves: [
+    'complete',
+    'embed',
+    'imageGenerate',
+    'imageEdit',
+    'imageVariation',
+    'createSpeech',
+    'createTranscription',
+    'createTranslation',
+    'createModelResponse',
+  ],
   authorize: azureKeyOrEntra(),
   options: [
     'azure_resource_name',

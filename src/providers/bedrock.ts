@@ -1,4 +1,6 @@
 import { encodeReserved } from '../crypto/sigv4.ts';
+import { bedrockCountTokens, bedrockEmbed, bedrockImages, bedrockRerank } from '../dialects/endpoints/bedrock.ts';
+import { bedrockModels } from '../dialects/endpoints/models.ts';
 import { awsOptions, awsOrigin, awsSignature } from './aws.ts';
 import type { Provider } from './provider.ts';
 
@@ -28,6 +30,14 @@ export const bedrock: Provider = {
   },
   dialect: 'converse',
   serves: [],
+  endpoints: {
+    complete: 'chat',
+    embed: bedrockEmbed,
+    rerank: bedrockRerank,
+    imageGenerate: bedrockImages,
+    countTokens: bedrockCountTokens,
+  },
+  models: bedrockModels,
   authorize: awsSignature('bedrock', { takesApiKey: true }),
   options: awsOptions,
   signsBody: true,

@@ -5,6 +5,7 @@ export const cerebras: Provider = {
   name: 'cerebras',
   baseUrl: 'https://api.cerebras.ai/v1',
   dialect: 'openai-chat',
+  serves: ['complete'],
   authorize: bearer,
   environment: 'CEREBRAS_API_KEY',
 };

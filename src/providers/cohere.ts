@@ -1,3 +1,5 @@
+import { cohereEmbed, cohereRerank } from '../dialects/endpoints/cohere.ts';
+import { cohereModels } from '../dialects/endpoints/models.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -7,6 +9,8 @@ export const cohere: Provider = {
   baseUrl: (_options, path) => `https://api.cohere.com/${path.startsWith('/v1/') ? 'v1' : 'v2'}`,
   dialect: 'cohere',
   serves: [],
+  endpoints: { complete: 'chat', embed: cohereEmbed, rerank: cohereRerank },
+  models: cohereModels,
   authorize: bearer,
   environment: 'COHERE_API_KEY',
 };

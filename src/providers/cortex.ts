@@ -10,6 +10,7 @@ export const cortex: Provider = {
     return `https://${account.toLowerCase().replaceAll('_', '-')}.snowflakecomputing.com/api/v2/cortex/v1`;
   },
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   options: ['snowflake_account'],
 };

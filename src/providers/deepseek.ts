@@ -5,6 +5,7 @@ export const deepseek: Provider = {
   name: 'deepseek',
   baseUrl: 'https://api.deepseek.com/v1',
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   environment: 'DEEPSEEK_API_KEY',
 };

@@ -5,6 +5,7 @@ export const featherlessAi: Provider = {
   name: 'featherless-ai',
   baseUrl: 'https://api.featherless.ai/v1',
   dialect: 'openai-chat',
+  serves: ['complete'],
   authorize: bearer,
   environment: 'FEATHERLESS_API_KEY',
 };

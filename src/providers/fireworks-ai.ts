@@ -1,3 +1,5 @@
+import { fireworksImages } from '../dialects/endpoints/images.ts';
+import { jinaRerank } from '../dialects/endpoints/vectors.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -7,6 +9,8 @@ export const fireworksAi: Provider = {
   baseUrl: (_options, path) =>
     path.startsWith('/accounts/') ? 'https://api.fireworks.ai/v1' : 'https://api.fireworks.ai/inference/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
+  endpoints: { rerank: jinaRerank, imageGenerate: fireworksImages },
   authorize: bearer,
   environment: 'FIREWORKS_API_KEY',
 };

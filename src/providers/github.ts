@@ -7,6 +7,7 @@ export const github: Provider = {
   name: 'github',
   baseUrl: 'https://models.github.ai/inference',
   dialect: 'openai-chat',
+  serves: ['embed'],
   authorize: bearer,
   environment: 'GITHUB_API_KEY',
 };

@@ -1,3 +1,5 @@
+import { geminiEmbed, geminiImages } from '../dialects/endpoints/google.ts';
+import { geminiModels } from '../dialects/endpoints/models.ts';
 import { header } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -12,6 +14,8 @@ export const google: Provider = {
   },
   dialect: 'gemini',
   serves: [],
+  endpoints: { embed: geminiEmbed, imageGenerate: geminiImages },
+  models: geminiModels,
   authorize: header('x-goog-api-key'),
   environment: 'GEMINI_API_KEY',
 };

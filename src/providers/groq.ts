@@ -5,6 +5,7 @@ export const groq: Provider = {
   name: 'groq',
   baseUrl: 'https://api.groq.com/openai/v1',
   dialect: 'openai-chat',
+  serves: ['createSpeech', 'createTranscription', 'createTranslation'],
   authorize: bearer,
   environment: 'GROQ_API_KEY',
 };

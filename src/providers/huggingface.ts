@@ -6,6 +6,8 @@ export const huggingface: Provider = {
   name: 'huggingface',
   baseUrl: 'https://router.huggingface.co/v1',
   dialect: 'openai-chat',
+  serves: [],
+  endpoints: { complete: 'chat' },
   authorize: bearer,
   environment: 'HF_TOKEN',
 };

@@ -1,3 +1,4 @@
+import { hyperbolicImages } from '../dialects/endpoints/images.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -5,6 +6,8 @@ export const hyperbolic: Provider = {
   name: 'hyperbolic',
   baseUrl: 'https://api.hyperbolic.xyz/v1',
   dialect: 'openai-chat',
+  serves: ['complete'],
+  endpoints: { imageGenerate: hyperbolicImages },
   authorize: bearer,
   environment: 'HYPERBOLIC_API_KEY',
 };

@@ -5,6 +5,7 @@ export const inferenceNet: Provider = {
   name: 'inference-net',
   baseUrl: 'https://api.inference.net/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
   authorize: bearer,
   environment: 'INFERENCE_NET_API_KEY',
 };

@@ -5,6 +5,7 @@ export const iointelligence: Provider = {
   name: 'iointelligence',
   baseUrl: 'https://api.intelligence.io.solutions/api/v1',
   dialect: 'openai-chat',
+  serves: ['embed'],
   authorize: bearer,
   environment: 'IOINTELLIGENCE_API_KEY',
 };

@@ -5,6 +5,7 @@ export const klusterAi: Provider = {
   name: 'kluster-ai',
   baseUrl: 'https://api.kluster.ai/v1',
   dialect: 'openai-chat',
+  serves: ['embed'],
   authorize: bearer,
   environment: 'KLUSTER_API_KEY',
 };

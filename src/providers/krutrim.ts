@@ -5,6 +5,7 @@ export const krutrim: Provider = {
   name: 'krutrim',
   baseUrl: 'https://cloud.olakrutrim.com/v1',
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   environment: 'KRUTRIM_API_KEY',
 };

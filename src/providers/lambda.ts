@@ -5,6 +5,7 @@ export const lambda: Provider = {
   name: 'lambda',
   baseUrl: 'https://api.lambdalabs.com/v1',
   dialect: 'openai-chat',
+  serves: ['complete'],
   authorize: bearer,
   environment: 'LAMBDA_API_KEY',
 };

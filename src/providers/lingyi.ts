@@ -5,6 +5,7 @@ export const lingyi: Provider = {
   name: 'lingyi',
   baseUrl: 'https://api.lingyiwanwu.com/v1',
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   environment: 'LINGYI_API_KEY',
 };

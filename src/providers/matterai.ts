@@ -5,6 +5,7 @@ export const matterai: Provider = {
   name: 'matterai',
   baseUrl: 'https://api.matterai.so/v1',
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   environment: 'MATTERAI_API_KEY',
 };

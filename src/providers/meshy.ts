@@ -6,6 +6,7 @@ export const meshy: Provider = {
   name: 'meshy',
   baseUrl: 'https://api.meshy.ai',
   dialect: 'none',
+  serves: [],
   authorize: bearer,
   environment: 'MESHY_API_KEY',
 };

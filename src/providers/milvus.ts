@@ -5,5 +5,6 @@ export const milvus: Provider = {
   name: 'milvus',
   baseUrl: null,
   dialect: 'none',
+  serves: [],
   authorize: optionally(bearer),
 };

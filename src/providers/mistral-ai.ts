@@ -1,3 +1,5 @@
+import { mistralModerate } from '../dialects/endpoints/moderation.ts';
+import { mistralEmbed } from '../dialects/endpoints/vectors.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -5,6 +7,8 @@ export const mistralAi: Provider = {
   name: 'mistral-ai',
   baseUrl: 'https://api.mistral.ai/v1',
   dialect: 'openai-chat',
+  serves: ['createTranscription'],
+  endpoints: { embed: mistralEmbed, moderate: mistralModerate },
   authorize: bearer,
   environment: 'MISTRAL_API_KEY',
 };

@@ -5,6 +5,7 @@ export const ncompass: Provider = {
   name: 'ncompass',
   baseUrl: 'https://api.ncompass.tech/v1',
   dialect: 'openai-chat',
+  serves: [],
   authorize: bearer,
   environment: 'NCOMPASS_API_KEY',
 };

@@ -5,6 +5,7 @@ export const nebius: Provider = {
   name: 'nebius',
   baseUrl: 'https://api.studio.nebius.ai/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
   authorize: bearer,
   environment: 'NEBIUS_API_KEY',
 };

@@ -5,6 +5,7 @@ export const novitaAi: Provider = {
   name: 'novita-ai',
   baseUrl: 'https://api.novita.ai/openai/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
   authorize: bearer,
   environment: 'NOVITA_API_KEY',
 };

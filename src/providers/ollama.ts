@@ -6,5 +6,6 @@ export const ollama: Provider = {
   name: 'ollama',
   baseUrl: null,
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
   authorize: optionally(bearer),
 };

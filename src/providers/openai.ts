@@ -5,6 +5,18 @@ export const openai: Provider = {
   name: 'openai',
   baseUrl: 'https://api.openai.com/v1',
   dialect: 'openai-chat',
+  serves: [
+    'complete',
+    'embed',
+    'moderate',
+    'imageGenerate',
+    'imageEdit',
+    'imageVariation',
+    'createSpeech',
+    'createTranscription',
+    'createTranslation',
+    'createModelResponse',
+  ],
   authorize: withOptionHeaders(bearer, {
     'openai-organization': 'openai_organization',
     'openai-project': 'openai_project',

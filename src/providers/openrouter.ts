@@ -5,6 +5,7 @@ export const openrouter: Provider = {
   name: 'openrouter',
   baseUrl: 'https://openrouter.ai/api/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
   authorize: bearer,
   environment: 'OPENROUTER_API_KEY',
 };

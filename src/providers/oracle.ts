@@ -9,6 +9,7 @@ export const oracle: Provider = {
     return `https://inference.generativeai.${region}.oci.oraclecloud.com/20231130`;
   },
   dialect: 'none',
+  serves: [],
   authorize: ociSignature,
   options: [
     'oracle_region',

@@ -10,6 +10,7 @@ export const predibase: Provider = {
     return `https://serving.app.predibase.com/${tenant}/deployments/v2/llms/${deployment}/v1`;
   },
   dialect: 'openai-chat',
+  serves: ['complete'],
   authorize: bearer,
   options: ['predibase_tenant_id', 'predibase_deployment'],
 };

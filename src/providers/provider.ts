@@ -1,6 +1,8 @@
 import type { EndpointType } from '../core/endpoints.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Quirks } from '../dialects/dialect.ts';
+import type { EndpointCodec } from '../dialects/endpoints/endpoint.ts';
+import type { ModelListing } from '../dialects/endpoints/models.ts';
 import type { DialectName, JsonObject } from '../dialects/ir.ts';
 
 /** Settings of a virtual key, or of `x-gateway-*` headers, beyond its credential: `aws_region`, `azure_resource_name`, … */
@@ -106,6 +108,10 @@ export interface Provider {
   readonly quirks?: Quirks;
   /** Endpoints it has at the client's path and in the client's format, beside chat in its own; default: whatever it answers. */
   readonly serves?: readonly EndpointType[];
+  /** Endpoints it has in a format of its own; `chat`: its chat answers, the prompt being the only message. */
+  readonly endpoints?: Readonly<Partial<Record<EndpointType, EndpointCodec | 'chat'>>>;
+  /** How it lists its models. Default: as OpenAI does where its chat speaks OpenAI's format, else not at all. */
+  readonly models?: ModelListing;
   /** Answers inside this process (the built-in simulator); no connection is made. */
   readonly inProcess?: boolean;
 }

@@ -5,5 +5,6 @@ export const qdrant: Provider = {
   name: 'qdrant',
   baseUrl: null,
   dialect: 'none',
+  serves: [],
   authorize: optionally(header('api-key')),
 };

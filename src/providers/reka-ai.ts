@@ -7,6 +7,7 @@ export const rekaAi: Provider = {
   name: 'reka-ai',
   baseUrl: 'https://api.reka.ai/v1',
   dialect: 'openai-chat',
+  serves: [],
   // Its OpenAI-shaped routes read a bearer token, its own older ones x-api-key.
   authorize: (call) => {
     bearer(call);

@@ -18,6 +18,7 @@ export const sagemaker: Provider = {
   name: 'sagemaker',
   baseUrl: (options) => awsOrigin('sagemaker', 'runtime.sagemaker', options),
   dialect: 'none',
+  serves: [],
   authorize: withOptionHeaders(awsSignature('sagemaker'), HEADERS),
   options: [...awsOptions, ...Object.values(HEADERS)],
   signsBody: true,

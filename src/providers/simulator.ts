@@ -6,6 +6,7 @@ export const simulator: Provider = {
   name: 'simulator',
   baseUrl: 'http://simulator.invalid/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed'],
   authorize: none,
   inProcess: true,
 };

@@ -1,3 +1,4 @@
+import { stabilityImages } from '../dialects/endpoints/stability.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -6,6 +7,8 @@ export const stabilityAi: Provider = {
   name: 'stability-ai',
   baseUrl: 'https://api.stability.ai',
   dialect: 'none',
+  serves: [],
+  endpoints: { imageGenerate: stabilityImages },
   authorize: bearer,
   environment: 'STABILITY_API_KEY',
 };

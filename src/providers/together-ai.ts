@@ -1,3 +1,6 @@
+import { togetherImages } from '../dialects/endpoints/images.ts';
+import { bareModels } from '../dialects/endpoints/models.ts';
+import { jinaRerank } from '../dialects/endpoints/vectors.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -5,6 +8,9 @@ export const togetherAi: Provider = {
   name: 'together-ai',
   baseUrl: 'https://api.together.xyz/v1',
   dialect: 'openai-chat',
+  serves: ['complete', 'embed', 'createSpeech', 'createTranscription', 'createTranslation'],
+  endpoints: { rerank: jinaRerank, imageGenerate: togetherImages },
+  models: bareModels,
   authorize: bearer,
   environment: 'TOGETHER_API_KEY',
 };

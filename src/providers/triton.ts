@@ -1,3 +1,4 @@
+import { tritonComplete } from '../dialects/endpoints/triton.ts';
 import { bearer, optionally } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -5,5 +6,7 @@ export const triton: Provider = {
   name: 'triton',
   baseUrl: null,
   dialect: 'none',
+  serves: [],
+  endpoints: { complete: tritonComplete },
   authorize: optionally(bearer),
 };

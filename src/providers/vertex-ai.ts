@@ -1,3 +1,4 @@
+import { vertexCountTokens, vertexEmbed, vertexImages, vertexRerank } from '../dialects/endpoints/google.ts';
 import { accountProject, googleToken } from './google-token.ts';
 import { label, optional, required } from './options.ts';
 import type { ChatCall, ChatEndpoint, Provider, ProviderOptions } from './provider.ts';
@@ -63,6 +64,7 @@ export const vertexAi: Provider = {
   dialect: 'gemini',
   chat,
   serves: [],
+  endpoints: { embed: vertexEmbed, rerank: vertexRerank, imageGenerate: vertexImages, countTokens: vertexCountTokens },
   authorize: googleToken,
   options: ['vertex_region', 'vertex_project_id', 'vertex_auth_type', 'vertex_service_account_json'],
   rewrite: (path, options) =>

@@ -1,3 +1,4 @@
+import { voyageEmbed, voyageRerank } from '../dialects/endpoints/vectors.ts';
 import { bearer } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -5,6 +6,8 @@ export const voyage: Provider = {
   name: 'voyage',
   baseUrl: 'https://api.voyageai.com/v1',
   dialect: 'none',
+  serves: [],
+  endpoints: { embed: voyageEmbed, rerank: voyageRerank },
   authorize: bearer,
   environment: 'VOYAGE_API_KEY',
 };

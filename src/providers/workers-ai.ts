@@ -1,3 +1,5 @@
+import { workersImages } from '../dialects/endpoints/images.ts';
+import { workersModels } from '../dialects/endpoints/models.ts';
 import { bearer } from './authorize.ts';
 import { label, required } from './options.ts';
 import type { Provider } from './provider.ts';
@@ -11,6 +13,9 @@ export const workersAi: Provider = {
     return path.startsWith('/run/') ? base : `${base}/v1`;
   },
   dialect: 'openai-chat',
+  serves: ['embed'],
+  endpoints: { complete: 'chat', imageGenerate: workersImages },
+  models: workersModels,
   authorize: bearer,
   options: ['workers_ai_account_id'],
 };

@@ -13,7 +13,7 @@ import { type Body, closeBody, keepWhole } from './body.ts';
 import { keeping, lookUp, replay } from './cached.ts';
 import { askInProcess } from './in-process.ts';
 import { admit, type LimitDeps } from './limits.ts';
-import { type Prepared, passesAsIs, prepare } from './prepare.ts';
+import { type Prepared, passesAsIs, prepare, refuseUnsupported } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import { askForUsage } from './stream-usage.ts';
 import type { Target } from './target.ts';
@@ -52,6 +52,7 @@ export async function attempt(
   { target, settings, path }: Attempt,
   deps: AttemptDeps,
 ): Promise<Attempted> {
+  refuseUnsupported(target.provider, given.endpoint);
   const isRead = settings.params !== null || !passesAsIs(target.provider, given.endpoint);
   const call = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
   const { log } = call;
@@ -64,7 +65,7 @@ export async function attempt(
   const prepared = countsUsage ? askForUsage(call, target, made) : made;
   let turn: Lead | null = null;
   try {
-    const cached = settings.cache ? await lookUp(call, { target, settings, body: prepared.body }, deps.cache) : null;
+    const cached = settings.cache ? await lookUp(call, { target, settings, prepared }, deps.cache) : null;
     turn = cached?.turn ?? null;
     const notes: Record<string, string> = {
       ...admission.headers,

@@ -2,7 +2,7 @@ import { headerOf, sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { type AnswerCache, type CachedAnswer, type CacheStatus, cacheKey, type Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
-import type { Opening } from './body.ts';
+import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 
@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 const CACHEABLE =
   /(?:^|\/)(?:chat\/completions|completions|embeddings|messages|responses|rerank|moderations|images\/generations)$|:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents)$/;
 /** Headers that change what a provider answers. */
-const DECIDING = /^(?:accept|accept-encoding|(?:anthropic|openai)-.*)$/;
+const DECIDING = /^(?:accept|accept-encoding|x-gateway-strict-open-ai-compliance|(?:anthropic|openai)-.*)$/;
 const LARGEST = 4 << 20;
 
 export interface Cached {
@@ -25,9 +25,10 @@ const DISABLED: Cached = { status: 'DISABLED', hit: null, turn: null };
 /** Looks for an answer that is kept, or takes the turn of getting one. */
 export async function lookUp(
   call: OpenCall,
-  { target, settings, body }: { target: Target; settings: TargetSettings; body: Opening | null },
+  { target, settings, prepared }: { target: Target; settings: TargetSettings; prepared: Prepared },
   cache: AnswerCache,
 ): Promise<Cached> {
+  const { body } = prepared;
   if (!settings.cache || call.request.method !== 'POST' || body?.rest || !CACHEABLE.test(call.path)) return DISABLED;
   const refresh = headerOf(call.headers, 'x-gateway-cache-force-refresh')?.toLowerCase() === 'true';
   const key = cacheKey({
@@ -38,13 +39,22 @@ export async function lookUp(
     path: call.path + call.search,
     headers: Object.entries(call.headers).filter(([name]) => DECIDING.test(name)),
     metadata: call.log.metadata,
-    body: body?.head ?? null,
+    body: asked(call, prepared),
   });
   const { maxAgeMs } = settings.cache;
   const turn = await cache.turn(key, { maxAgeMs, refresh, signal: call.request.signal });
   return turn.hit
     ? { status: 'HIT', hit: turn.hit, turn: null }
     : { status: refresh ? 'REFRESH' : 'MISS', hit: null, turn };
+}
+
+/**
+ * What decides the answer: the body as it is sent. Where it is translated, the client's own words, too: the model or the
+ * wish for a stream may stand in the address alone, and two clients may want the same answer in different forms.
+ */
+function asked({ body: sent }: OpenCall, { path, search, body, translation }: Prepared): Uint8Array | null {
+  if (!body || !translation || !sent) return body?.head ?? null;
+  return Buffer.concat([Buffer.from(`${path}${search}\n`), body.head, sent.head]);
 }
 
 /** An answer that is kept, seen like a provider's. */

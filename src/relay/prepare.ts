@@ -2,8 +2,9 @@ import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import { findMembers } from '../core/json-bytes.ts';
 import type { Usage } from '../core/usage.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
-import type { DialectName } from '../dialects/ir.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { chatEndpoint } from '../providers/chat.ts';
@@ -12,6 +13,8 @@ import { applyParams, compileParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { type Opening, stringMember } from './body.ts';
 import { framings } from './framing.ts';
+import { prepareListing } from './model-list.ts';
+import { recode } from './recode.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 import { translate } from './translate.ts';
@@ -59,24 +62,39 @@ export function prepare(call: OpenCall, target: Target, settings: TargetSettings
     grownBy: grown(call, edited),
     translation: null,
   };
+  if (call.endpoint === 'listModels') return prepareListing(call, provider, asIs);
   if (passesAsIs(provider, call.endpoint)) return asIs;
-  const from = CONVERSATIONS[call.endpoint];
-  if (!from) return fail('unsupported_by_provider', provider.name, NAMES[call.endpoint] ?? call.endpoint);
+  refuseUnsupported(provider, call.endpoint);
   const body = wholeJson(call, edited);
+  const codec = provider.endpoints?.[call.endpoint];
+  if (codec && codec !== 'chat') {
+    return rewritten(call, recode(body, { codec, endpoint: call.endpoint, provider: provider.name, now }));
+  }
+  const from = codec === 'chat' ? PROMPTS : dialects[CONVERSATIONS[call.endpoint]!];
   const endpoint = chatEndpoint(provider, {
     model: stringMember(body, 'model') ?? '',
     stream: isStream(body),
     options: target.options,
   });
   if (!endpoint) return fail('unsupported_by_provider', provider.name, 'chat');
-  return endpoint.dialect === from
+  return endpoint.dialect === from.name && from !== PROMPTS
     ? moved(call, body, endpoint)
     : translated(call, body, endpoint, { from, provider, settings, now });
 }
 
+/** Text completions on models that only chat. */
+const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
+
+/** What a provider has in no format is refused before its body is read. */
+export function refuseUnsupported(provider: Provider, endpoint: EndpointType): void {
+  if (passesAsIs(provider, endpoint) || endpoint in CONVERSATIONS || provider.endpoints?.[endpoint]) return;
+  fail('unsupported_by_provider', provider.name, NAMES[endpoint] ?? endpoint);
+}
+
 /** Whether the target takes this endpoint at the client's path and in the client's format. */
-export function passesAsIs({ dialect, serves, chat }: Provider, endpoint: EndpointType): boolean {
-  if (endpoint === 'proxy') return true;
+export function passesAsIs({ dialect, serves, endpoints, chat }: Provider, endpoint: EndpointType): boolean {
+  if (endpoint === 'proxy' || endpoint === 'listModels') return true;
+  if (endpoints?.[endpoint]) return false;
   if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;
   if (serves) return serves.includes(endpoint);
   return !(endpoint in CONVERSATIONS) && endpoint !== 'countTokens';
@@ -94,16 +112,11 @@ function translated(
   call: OpenCall,
   body: Uint8Array,
   endpoint: ChatEndpoint,
-  {
-    from,
-    provider,
-    settings,
-    now,
-  }: { from: DialectName; provider: Provider; settings: TargetSettings; now: () => number },
+  { from, provider, settings, now }: { from: Dialect; provider: Provider; settings: TargetSettings; now: () => number },
 ): Prepared {
   const strict = headerOf(call.headers, 'x-gateway-strict-open-ai-compliance');
   const made = translate(body, {
-    from: dialects[from],
+    from,
     to: dialects[endpoint.dialect],
     quirks: endpoint.quirks,
     framing: framings[endpoint.framing ?? 'sse'],
@@ -112,19 +125,23 @@ function translated(
     isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
     provider: provider.name,
   });
-  const [path = '', query] = endpoint.path.split('?');
-  const opening = { head: forAddress(made.body, endpoint), rest: null };
+  return rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
+}
+
+/** A call whose body and answer are both the provider's. */
+function rewritten(
+  call: OpenCall,
+  { path: address, body, headers, notes, answer }: Translation & { readonly path: string; readonly body: Uint8Array },
+): Prepared {
+  const [path = '', query] = address.split('?');
+  const opening = { head: body, rest: null };
   return {
     path,
     search: query ? `?${query}` : '',
     body: opening,
     grownBy: grown(call, opening),
     // The answer is read here, so it has to come unpacked.
-    translation: {
-      headers: { ...made.headers, 'accept-encoding': 'identity' },
-      notes: made.notes,
-      answer: made.answer,
-    },
+    translation: { headers: { ...headers, 'accept-encoding': 'identity' }, notes, answer },
   };
 }
 

@@ -1,10 +1,11 @@
 import { fail } from '../core/errors.ts';
 import type { Usage } from '../core/usage.ts';
-import type { Dialect, Encoded, Inbound, Outbound } from '../dialects/dialect.ts';
+import type { Dialect, Inbound, Outbound } from '../dialects/dialect.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import type { ModelRequest } from '../dialects/ir.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
 import type { Incoming } from '../http/upstream.ts';
+import { jsonBytes, notesOf, parsedReply, parsedRequest, replaced, rewrittenHeaders } from './rewritten.ts';
 
 /** A call in the provider's words, and how its answer becomes one in the client's. */
 export interface Translated {
@@ -34,7 +35,7 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const { from, to, quirks, provider } = options;
   const inbound = from.inbound!;
   const outbound = to.outbound!;
-  const request = inbound.decodeRequest(parsed(body));
+  const request = inbound.decodeRequest(parsedRequest(body));
   // Usage is wanted for every stream, whether or not the client asked for it.
   const asked = request.stream ? { ...request, includeUsage: true } : request;
   const encoded = outbound.encodeRequest(asked, quirks);
@@ -46,20 +47,6 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
     notes: notesOf(encoded),
     isStream: request.stream === true,
     answer: (incoming, report) => answer(incoming, report, { request, inbound, outbound, options }),
-  };
-}
-
-/** As the header line that names them; longer lists end with their count. */
-function notesOf({ dropped, changed }: Encoded): Readonly<Record<string, string>> {
-  const line = (paths: readonly string[]) => {
-    const shown = paths.slice(0, 20).map((path) => path.replace(/[^\x20-\x7e]/g, '?'));
-    return paths.length > shown.length
-      ? `${shown.join(', ')} and ${paths.length - shown.length} more`
-      : shown.join(', ');
-  };
-  return {
-    ...(dropped.length > 0 && { 'x-gateway-dropped': line(dropped.map(({ path }) => path)) }),
-    ...(changed.length > 0 && { 'x-gateway-changed': line(changed.map(({ path, how }) => `${path} (${how})`)) }),
   };
 }
 
@@ -140,7 +127,7 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
   return {
     status: incoming.status,
     statusText: '',
-    headers: translatedHeaders(incoming, 'text/event-stream; charset=utf-8'),
+    headers: rewrittenHeaders(incoming, 'text/event-stream; charset=utf-8'),
     read: async () => {
       while (!isOver) {
         const piece = await incoming.read();
@@ -161,62 +148,4 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
 function sseFraming() {
   const parser = new SseParser();
   return { push: (piece: Uint8Array) => parser.push(piece), end: () => parser.end() };
-}
-
-/** Headers that speak of the body as the provider sent it. */
-const OF_THE_BODY = [
-  'content-length',
-  'content-encoding',
-  'content-type',
-  'transfer-encoding',
-  'etag',
-  'content-md5',
-  'digest',
-];
-
-function translatedHeaders(incoming: Incoming, type: string): Headers {
-  const headers = new Headers(incoming.headers);
-  for (const name of OF_THE_BODY) headers.delete(name);
-  headers.set('content-type', type);
-  return headers;
-}
-
-function replaced(
-  incoming: Incoming,
-  { status, type, bytes }: { status: number; type: string; bytes: Uint8Array },
-): Incoming {
-  const headers = translatedHeaders(incoming, type);
-  headers.set('content-length', String(bytes.byteLength));
-  let rest: Uint8Array | null = bytes;
-  const take = () => {
-    const piece = rest;
-    rest = null;
-    return piece;
-  };
-  return {
-    status,
-    statusText: '',
-    headers,
-    read: async () => take(),
-    bytes: async () => take() ?? new Uint8Array(),
-    cancel: () => {},
-  };
-}
-
-const jsonBytes = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
-
-function parsed(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch (error) {
-    return fail('invalid_json', error instanceof SyntaxError ? error.message : 'it is not UTF-8');
-  }
-}
-
-function parsedReply(bytes: Uint8Array, provider: string): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return fail('upstream_failed', provider, 'its answer is not JSON');
-  }
 }

@@ -7,6 +7,9 @@ export interface Schema {
   api_key_secrets: ApiKeySecretRow;
   virtual_keys: VirtualKeyRow;
   facts: FactRow;
+  assistants: AssistantRow;
+  threads: ThreadRow;
+  messages: MessageRow;
   work: WorkRow;
   configs: ConfigRow;
   config_versions: ConfigVersionRow;
@@ -154,6 +157,41 @@ export interface McpServerRow {
   updated_by: string;
   created_at: number;
   updated_at: number;
+}
+
+export interface AssistantRow {
+  id: string;
+  workspace_id: string;
+  /** JSON of everything but id and times. */
+  body: string;
+  created_at: number;
+  deleted_at: number | null;
+}
+
+export interface ThreadRow {
+  id: string;
+  workspace_id: string;
+  tool_resources: string;
+  metadata: string;
+  created_at: number;
+  deleted_at: number | null;
+}
+
+export interface MessageRow {
+  id: string;
+  thread_id: string;
+  role: string;
+  status: string;
+  content: string;
+  attachments: string;
+  assistant_id: string | null;
+  run_id: string | null;
+  metadata: string;
+  incomplete_reason: string | null;
+  created_at: number;
+  completed_at: number | null;
+  incomplete_at: number | null;
+  deleted_at: number | null;
 }
 
 /** Single facts about the installation, such as proof of the encryption key. */

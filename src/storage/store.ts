@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';
-import type { Witnessed } from '../core/principal.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { Witnessed } from '../core/principal.ts';
 import { type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 import type { Schema } from './schema.ts';

@@ -278,6 +278,8 @@ export class Chaos {
   }
 
   async #isWell(): Promise<boolean> {
+    // Whoever asks all the time is a load of its own.
+    await Bun.sleep(HEALTH_EVERY_MS);
     for (const node of this.nodes) {
       if (!node.isServing) return false;
       const { json } = await node.api.get('/health', { key: null });

@@ -5,6 +5,8 @@ import type { Cut } from './link.ts';
 /** What can be done to a running installation and undone again, for scenarios to choose from. */
 type Harm = (chaos: Chaos) => Promise<void>;
 
+export const unharmed: Harm = async () => {};
+
 export const flushed: Harm = async (chaos) => {
   await chaos.flush();
   await eventually('that is noticed', () => chaos.evidence.degraded.has('redis'));

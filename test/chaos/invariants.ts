@@ -54,16 +54,22 @@ export const sentOnce: Invariant = {
 /** The bound that docs/limits.md states. */
 export const limitsHold: Invariant = {
   name: 'no more is taken than the limit and what running calls take beyond their estimates',
-  find: ({ callers, calls, arrivals }) =>
-    callers.flatMap((caller) => {
+  find: (evidence) =>
+    evidence.callers.flatMap((caller) => {
       if (!caller.limit) return [];
       const { counts, value } = caller.limit;
-      const names = new Set(calls.filter((call) => call.caller === caller).map(({ name }) => name));
-      const taken = arrivals.reduce((sum, { name, usage }) => sum + (names.has(name) ? measure(counts, usage) : 0), 0);
+      const taken = takenBy(caller, evidence);
       const most = value + overshootOf(caller);
       return taken > most + ROUNDING ? [`${taken} ${counts} against a limit of ${value}, with overshoot ${most}`] : [];
     }),
 };
+
+/** What reached the provider, in the measure of the caller's limit. */
+export function takenBy(caller: Caller, { calls, arrivals }: Evidence): number {
+  const names = new Set(calls.filter((call) => call.caller === caller).map(({ name }) => name));
+  const counts = caller.limit?.counts ?? 'requests';
+  return arrivals.reduce((sum, { name, usage }) => sum + (names.has(name) ? measure(counts, usage) : 0), 0);
+}
 
 /** Dollars are fractions; the gateway counts billionths of them. */
 const ROUNDING = 1e-9;

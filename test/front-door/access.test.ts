@@ -13,7 +13,7 @@ const guarded = routes.filter((route) => !isPublic(route));
 const withoutOrganisation = SCOPES.filter((scope) => scope !== 'organisation.manage');
 
 /** One of each resource, in the default workspace. */
-const ours = { apiKey: '', virtualKey: 'sim', workspace: 'default', log: '' };
+const ours = { server: 'ours-mcp', apiKey: '', virtualKey: 'sim', workspace: 'default', log: '', file: '', upload: '' };
 let stranger: { id: string; key: string };
 const lacking = new Map<string, string>();
 
@@ -21,6 +21,13 @@ beforeAll(async () => {
   ours.apiKey = (await given.apiKey({ name: 'ours' })).id;
   const entry = await gateway.logOf(await api.get('/v1/models', { headers: { 'x-gateway-virtual-key': 'sim' } }));
   ours.log = entry.id;
+  const form = new FormData();
+  form.append('file', new File(['ours'], 'ours.txt'));
+  form.append('purpose', 'user_data');
+  ours.file = (await api.post('/v1/files', form)).json.id;
+  const upload = { filename: 'ours.txt', purpose: 'user_data', bytes: 1, mime_type: 'text/plain' };
+  ours.upload = (await api.post('/v1/uploads', upload)).json.id;
+  await api.post('/v1/mcp-servers', { name: 'ours', slug: ours.server, url: gateway.provider.url });
   const workspace = await given.workspace({ slug: 'strangers' });
   stranger = await given.apiKey({ workspace_id: workspace.id, scopes: withoutOrganisation });
   for (const scope of new Set(guarded.flatMap(({ scopes }) => [...scopes]))) {
@@ -32,14 +39,24 @@ beforeAll(async () => {
 /** A path of that route which leads to something that exists. */
 function pathOf({ path }: Route): string {
   if (path.startsWith('/v1/logs')) return path.replace(':id', ours.log);
+  if (path.startsWith('/v1/mcp-servers')) return path.replace(':slug', ours.server);
   return path
+    .replace(':server', ours.server)
     .replace(':id', ours.apiKey)
     .replace(':slug', ours.virtualKey)
     .replace(':workspace', ours.workspace)
+    .replace(':file_id', ours.file)
+    .replace(':upload_id', ours.upload)
     .replace('*', 'echo');
 }
 
 const titleOf = ({ method, path }: Route) => `${method} ${path}`;
+
+/** A body that the route takes, where it needs one to be looked at. */
+function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
+  if (!body || path.endsWith('/rotate')) return undefined;
+  return path.endsWith('/complete') ? { part_ids: ['part_x'] } : { name: 'taken over' };
+}
 
 /** HEAD answers have no body to look into. */
 const codeOf = (route: Route, reply: { json: { error?: { code?: string } } | null }, expected: string) =>
@@ -48,16 +65,22 @@ const codeOf = (route: Route, reply: { json: { error?: { code?: string } } | nul
 test('exactly the pages for strangers and orchestrators are public', () => {
   expect(routes.filter(isPublic).map(titleOf).sort()).toEqual([
     'GET /',
+    'GET /.well-known/jwks.json',
+    'GET /.well-known/oauth-protected-resource',
+    'GET /.well-known/oauth-protected-resource/:server/mcp',
     'GET /docs',
     'GET /health',
     'GET /openapi.json',
     'GET /ready',
+    'OPTIONS /:server/mcp',
   ]);
 });
 
 for (const route of routes.filter(isPublic)) {
   test(`${titleOf(route)} answers without a key`, async () => {
-    expect((await api.get(route.path, { key: null })).status).toBe(200);
+    expect((await api.call(route.method, route.path, { key: null })).status).toBe(
+      route.method === 'OPTIONS' ? 204 : 200,
+    );
   });
 }
 
@@ -86,11 +109,11 @@ for (const route of guarded) {
 
     if (route.path.includes('/:')) {
       test("answers another workspace's resource like a missing one", async () => {
-        const body = route.body && !route.path.endsWith('/rotate') ? { name: 'taken over' } : undefined;
+        const body = bodyOf(route);
         const reply = await api.call(route.method, pathOf(route), { key: stranger.key, body });
         const missing = await api.call(
           route.method,
-          pathOf(route).replace(/(?<=\/)(default|sim|[0-9a-f-]{36})/, 'no'),
+          pathOf(route).replace(/(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+)/, 'no'),
           {
             key: stranger.key,
             body,
@@ -109,6 +132,7 @@ test('what a stranger tried to change is as it was', async () => {
   expect((await api.get(`/v1/api-keys/${ours.apiKey}`)).json.name).toBe('ours');
   expect((await api.get('/v1/virtual-keys/sim')).json.name).toBe('sim');
   expect((await api.get('/v1/admin/workspaces/default')).json.name).toBe('Default');
+  expect((await api.get(`/v1/files/${ours.file}/content`)).text).toBe('ours');
 });
 
 test("lists show a workspace's key only what is its own", async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { ADMIN_KEY, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { openSocket, requestText } from '../socket.ts';
@@ -8,6 +9,15 @@ beforeAll(async () => {
   gateway = await startGateway();
 });
 afterAll(() => gateway.stop());
+
+/** Where a descriptor leads; it may be gone by now. */
+const linkOf = (fd: string): string => {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return '';
+  }
+};
 
 type Field = [name: string, value: string | File];
 const file: Field = ['file', new File(['x'], 'a.jsonl')];
@@ -136,6 +146,37 @@ test('a file that is declared too large is refused before it is sent', async () 
   expect(answer).toStartWith('HTTP/1.1 413');
   expect(answer).toContain('"param":"file"');
   exchange.socket.destroy();
+});
+
+test('a form that is refused before its end is answered all the same', async () => {
+  const large = new File([new Uint8Array(20_000_000)], 'large.bin');
+  const reply = await upload([
+    ['color', 'red'],
+    ['file', large],
+    ['purpose', 'user_data'],
+  ]);
+  expect([reply.status, reply.json.error.code]).toEqual([400, 'unknown_parameter']);
+  expect((await gateway.api.get('/v1/files')).status).toBe(200);
+});
+
+test('a client that leaves in the middle of a download leaves nothing open and is logged as gone', async () => {
+  const { json } = await upload([
+    ['file', new File([new Uint8Array(30_000_000)], 'a')],
+    ['purpose', 'user_data'],
+  ]);
+  const open = () =>
+    readdirSync('/proc/self/fd').filter((fd) => linkOf(fd).includes(`${gateway.dataDir}/blobs/`)).length;
+  const exchange = openSocket(gateway.url);
+  exchange.socket.write(requestText('GET', `/v1/files/${json.id}/content`, { 'x-gateway-api-key': ADMIN_KEY }));
+  const head = await exchange.until((text) => text.includes('\r\n\r\n'));
+  exchange.socket.pause();
+  expect(open()).toBe(1);
+  exchange.socket.destroy();
+
+  await eventually('the blob is closed', () => open() === 0);
+  const id = /x-gateway-request-id: (\S+)/i.exec(head)![1]!;
+  const entry = await gateway.logOf({ headers: new Headers({ 'x-gateway-request-id': id }) });
+  expect(entry).toMatchObject({ failed_by: 'client', error_code: 'client_closed' });
 });
 
 test('a client that leaves in the middle leaves nothing and is logged as gone', async () => {

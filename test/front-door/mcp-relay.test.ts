@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { readSettings } from '../../src/settings.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { message, type Recorder, startRecorder, toolCall } from '../mcp/recorder.ts';
 import { type ReferenceServer, startReferenceServer } from '../mcp/reference-server.ts';
@@ -330,7 +331,7 @@ describe('Host and Origin', () => {
 
   test('of anybody else do not', async () => {
     for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80', 'localhost@evil', ''])
-      expect([host, await raw([`Host: ${host}`])]).toEqual([host, host === '' ? 403 : 403]);
+      expect([host, await raw([`Host: ${host}`])]).toEqual([host, 403]);
     for (const origin of [
       'null',
       'http://evil.example',
@@ -473,6 +474,17 @@ describe('the log', () => {
     const refused = await gateway.logOf(await send('logged', toolCall(), {}, null));
     expect(refused).toMatchObject({ status: 401, error_code: 'invalid_api_key', provider: 'mcp', path: '/logged/mcp' });
   });
+});
+
+test('an origin that is none keeps the gateway from starting', () => {
+  for (const GATEWAY_ALLOWED_ORIGINS of ['app.example.com', 'https://app.example.com/path', 'https://a.example, *'])
+    expect(() => readSettings({ GATEWAY_ALLOWED_ORIGINS })).toThrow('GATEWAY_ALLOWED_ORIGINS holds');
+});
+
+test('HEAD is answered like GET, without a body', async () => {
+  const reply = await gateway.api.call('HEAD', '/recorder/mcp', { key });
+  expect([reply.status, reply.text]).toEqual([200, '']);
+  expect((await gateway.logOf(reply)).status).toBe(200);
 });
 
 test('a query is refused and not quietly dropped', async () => {

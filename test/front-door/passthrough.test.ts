@@ -144,11 +144,12 @@ describe('a request body arrives byte for byte', () => {
     expect(reply.json.headers['content-type']).toBe(type);
   });
 
-  test('a file that is uploaded can be downloaded again', async () => {
-    const uploaded = await gateway.api.post('/v1/files', form, { headers: viaSim });
+  test("a file that is uploaded to the provider can be downloaded again; the gateway's own files are others", async () => {
+    const uploaded = await gateway.api.post('/v1/proxy/files', form, { headers: viaSim });
     expect(uploaded.json).toMatchObject({ object: 'file', bytes: 5, filename: 'räsumé 1.bin' });
-    const { bytes } = await send(`/v1/files/${uploaded.json.id}/content`, { headers: viaSim });
+    const { bytes } = await send(`/v1/proxy/files/${uploaded.json.id}/content`, { headers: viaSim });
     expect([...bytes]).toEqual([0, 255, 13, 10, 0]);
+    expect((await gateway.api.get(`/v1/files/${uploaded.json.id}`, { headers: viaSim })).status).toBe(404);
   });
 
   test('5 MB, with its length known or sent in chunks', async () => {

@@ -61,7 +61,12 @@ export class ConverseStreamDecoder implements StreamDecoder {
     if (!this.#finish) return this.#fail(cutOff());
     const hasMore = Object.keys(this.#metadata).length > 0;
     return [
-      { type: 'finish', choice: 0, finish: readFinish(this.#finish), ...(hasMore && { ext: { converse: this.#metadata } }) },
+      {
+        type: 'finish',
+        choice: 0,
+        finish: readFinish(this.#finish),
+        ...(hasMore && { ext: { converse: this.#metadata } }),
+      },
     ];
   }
 

@@ -29,7 +29,11 @@ export function mediaBlock(part: MediaPart, path: string, notes: Notes): Content
   const mime = part.mime ?? (part.source.type === 'text' ? 'text/plain' : uri && mimeOfAddress(uri));
   const format = mime === undefined ? undefined : formatOf(part.kind, mime);
   if (format === undefined) {
-    notes.losses.node(part, path, `converse takes no ${part.kind} ${mime ? `of type ${mime}` : 'without a media type'}`);
+    notes.losses.node(
+      part,
+      path,
+      `converse takes no ${part.kind} ${mime ? `of type ${mime}` : 'without a media type'}`,
+    );
     return null;
   }
   noteMembers(part, path, notes);

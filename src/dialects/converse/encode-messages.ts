@@ -174,7 +174,8 @@ function result(part: ToolResultPart, path: string, notes: Notes): ToolResult {
       notes.losses.node(inner, at, 'results of tools have no audio at converse');
       return [];
     }
-    const made = inner.type === 'text' ? textBlock(inner, at, notes) : (mediaBlock(inner, at, notes) as ResultBlock | null);
+    const made =
+      inner.type === 'text' ? textBlock(inner, at, notes) : (mediaBlock(inner, at, notes) as ResultBlock | null);
     if (made && inner.cache) notes.losses.member(inner, at, 'cache', 'only a whole result can be marked at converse');
     return made ? [{ ...notes.losses.ext(inner, at), ...made }] : [];
   });

@@ -19,13 +19,14 @@ export function encodeToolConfig(request: ModelRequest, notes: Notes): ToolConfi
     return { tools: called.map(formerTool) };
   }
   if (tools.length > 0) return present<ToolConfig>({ tools, toolChoice: encodeToolChoice(request) });
-  if (toolChoice && toolChoice.type !== 'none') losses.hint('toolChoice', 'no tools are sent');
+  if (toolChoice && !(toolChoice.type === 'none' && request.tools)) losses.hint('toolChoice', 'no tools are sent');
   return undefined;
 }
 
 /** None is the only choice that cannot be said; a model that knows no tools makes it. */
 function leftOut({ tools }: ModelRequest, { losses }: Notes): WireTool[] {
-  if (tools && tools.length > 0) losses.changeSetting('toolChoice', 'the tools are not sent, so that none can be called');
+  if (tools && tools.length > 0)
+    losses.changeSetting('toolChoice', 'the tools are not sent, so that none can be called');
   return [];
 }
 

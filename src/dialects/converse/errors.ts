@@ -29,16 +29,20 @@ export function decodeError(status: number | undefined, body: unknown, type?: st
   const error = objectIn(body);
   const code = codeOf(type ?? someTextIn(error.__type) ?? someTextIn(error.code));
   const named = KINDS.get(code ?? '');
-  const original = typeof error.originalStatusCode === 'number' ? error.originalStatusCode : undefined;
-  const stated = status ?? (named === 'server' ? original : undefined) ?? (named && statusOf(named)) ?? 500;
+  // What the model itself answered says more than that the model failed.
+  const original = status === undefined && named === 'server' ? statusIn(error.originalStatusCode) : undefined;
+  const stated = status ?? original ?? (named && statusOf(named)) ?? 500;
   return present<Failure>({
-    kind: named && stated !== original ? named : kindOfStatus(stated),
+    kind: original === undefined && named ? named : kindOfStatus(stated),
     status: stated,
     message: messageIn(body) ?? 'The provider gave no reason.',
     code,
     raw: body,
   });
 }
+
+const statusIn = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 400 && value < 600 ? value : undefined;
 
 /** `com.amazon.coral.service#AccessDeniedException`, `throttlingException`, `ValidationException:http://…`. */
 function codeOf(type: string | undefined): string | undefined {

@@ -107,7 +107,8 @@ export function readImage({ format, source }: JsonObject): Part | undefined {
   const { bytes, s3Location } = objectIn(source);
   const mime = `image/${textIn(format) ?? 'png'}`;
   const uri = textIn(objectIn(s3Location).uri);
-  if (typeof bytes === 'string') return { type: 'media', kind: kindOf(mime), source: { type: 'data', data: bytes }, mime };
+  if (typeof bytes === 'string')
+    return { type: 'media', kind: kindOf(mime), source: { type: 'data', data: bytes }, mime };
   return uri === undefined ? undefined : { type: 'media', kind: 'image', source: { type: 'url', url: uri }, mime };
 }
 
@@ -116,5 +117,9 @@ function readCited({ content, citations }: JsonObject): Part {
     .map((piece) => textIn(piece.text) ?? '')
     .join('');
   const listed = objectsIn(citations);
-  return present<Part>({ type: 'text', text, ext: listed.length > 0 ? { converse: { citations: listed } } : undefined });
+  return present<Part>({
+    type: 'text',
+    text,
+    ext: listed.length > 0 ? { converse: { citations: listed } } : undefined,
+  });
 }

@@ -1,5 +1,15 @@
 import { fail } from '../../core/errors.ts';
-import type { JsonObject, ModelRequest, Part, ReasoningPart, ToolCallPart, ToolResultPart, Turn } from '../ir.ts';
+import type {
+  JsonObject,
+  MediaPart,
+  ModelRequest,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../ir.ts';
 import { isObject, parsed } from '../json.ts';
 import type { Losses } from '../losses.ts';
 import type { NeedsFetch } from '../remote-media.ts';
@@ -161,17 +171,27 @@ class TurnEncoder {
     for (const [index, inner] of part.parts.entries()) {
       const at = `${path}.parts[${index}]`;
       if (inner.type === 'opaque') this.#losses.node(inner, at, 'results have only text and media at gemini');
-      else {
-        this.#losses.ext(inner, at);
-        if (inner.cache) this.#losses.member(inner, at, 'cache', 'gemini decides by itself what it caches');
-        const made = inner.type === 'media' ? inlinePart(inner, at, this.#notes) : null;
-        if (inner.type === 'text') texts.push(inner.text);
-        else if (made) media.push(made);
+      else if (inner.type === 'text') {
+        if (media.length > 0) this.#losses.change(inner, at, 'said before the media of the result');
+        this.#unplaced(inner, at);
+        texts.push(inner.text);
+      } else {
+        const made = inlinePart(inner, at, this.#notes);
+        if (made) this.#unplaced(inner, at);
+        if (made) media.push(made);
       }
     }
     const output = texts.length > 1 ? texts : (texts[0] ?? '');
     const response = part.isError ? { error: output } : { output };
     return { id: part.id, name, response, ...(media.length > 0 && { parts: media }) };
+  }
+
+  /** Inside a result there is room for nothing but text and files. */
+  #unplaced(part: TextPart | MediaPart, path: string) {
+    const own = this.#losses.ext(part, path) ?? {};
+    for (const name of Object.keys(own))
+      this.#losses.member(part, path, `ext.gemini.${name}`, 'results have no place for it');
+    if (part.cache) this.#losses.member(part, path, 'cache', 'gemini decides by itself what it caches');
   }
 }
 

@@ -86,13 +86,12 @@ function encodeFormat({ responseFormat: format }: ModelRequest, losses: Losses):
   const responseMimeType = 'application/json';
   if (format.type === 'json') return { responseMimeType };
   if (format.name !== undefined) losses.hint('responseFormat.name', 'schemas have no name at gemini');
-  if (format.description !== undefined) losses.hint('responseFormat.description', 'schemas are not described at gemini');
+  if (format.description !== undefined)
+    losses.hint('responseFormat.description', 'schemas are not described at gemini');
   if (format.strict !== undefined) losses.hint('responseFormat.strict', 'gemini always keeps to the schema');
   const { openApi, json, hasReferences } = schemaFor(format.schema, 'response_format');
   if (hasReferences) losses.changeSetting('responseFormat', 'the references in its schema are written out');
-  return openApi
-    ? { responseMimeType, responseSchema: openApi }
-    : { responseMimeType, responseJsonSchema: json };
+  return openApi ? { responseMimeType, responseSchema: openApi } : { responseMimeType, responseJsonSchema: json };
 }
 
 const TIERS = ['standard', 'flex', 'priority'] as const;

@@ -68,7 +68,8 @@ class Writer {
     if (Array.isArray(value)) return value.map((item) => this.node(item, open, depth + 1));
     if (!isObject(value)) return value;
     if (depth > MOST_DEPTH) this.#refuse(`is nested more than ${MOST_DEPTH} levels deep`);
-    if (++this.#nodes > MOST_NODES) this.#refuse(`has more than ${MOST_NODES} parts when its references are written out`);
+    if (++this.#nodes > MOST_NODES)
+      this.#refuse(`has more than ${MOST_NODES} parts when its references are written out`);
     const rest = this.#members(value, open, depth);
     if (typeof value.$ref !== 'string') return rest;
     this.hasReferences = true;

@@ -1,5 +1,5 @@
-import { FramingError } from '../framing-error.ts';
 import { fold } from '../fold.ts';
+import { FramingError } from '../framing-error.ts';
 import type { ModelReply } from '../ir.ts';
 import { isObject } from '../json.ts';
 import { GeminiStreamDecoder } from './decode-stream.ts';

@@ -78,7 +78,8 @@ function convert(given: unknown): Schema {
   const others = types.filter((type) => type !== 'null');
   if (others.length === 0) return present<Schema>({ type: 'NULL', ...annotations(node) });
   const [only] = others;
-  if (others.length === 1) return nullable({ ...typed(node, only!), ...annotations(node), ...values(node) }, isNullable);
+  if (others.length === 1)
+    return nullable({ ...typed(node, only!), ...annotations(node), ...values(node) }, isNullable);
   if (node.default !== undefined) cannot();
   return { anyOf: others.map((type) => nullable({ ...typed(node, type), ...annotations(node) }, isNullable)) };
 }
@@ -176,7 +177,9 @@ function union(node: JsonObject): Schema {
   if (branches.length === 1) return nullable({ ...only, ...annotations(node) }, isNullable || only?.nullable === true);
   if (branches.length === 0) return cannot();
   return {
-    anyOf: branches.map((branch) => nullable({ ...annotations(node), ...branch }, isNullable || branch.nullable === true)),
+    anyOf: branches.map((branch) =>
+      nullable({ ...annotations(node), ...branch }, isNullable || branch.nullable === true),
+    ),
   };
 }
 
@@ -187,7 +190,10 @@ const isNull = (branch: unknown): boolean =>
 function merged({ allOf, ...node }: JsonObject): JsonObject {
   if (allOf === undefined) return node;
   if (!Array.isArray(allOf)) return cannot();
-  return allOf.reduce((whole: JsonObject, part: unknown) => both(whole, isObject(part) ? merged(part) : cannot()), node);
+  return allOf.reduce(
+    (whole: JsonObject, part: unknown) => both(whole, isObject(part) ? merged(part) : cannot()),
+    node,
+  );
 }
 
 function both(one: JsonObject, other: JsonObject): JsonObject {

@@ -1,5 +1,5 @@
 import type { StreamDecoder } from '../dialect.ts';
-import { cutOff, garbled } from '../failure.ts';
+import { cutOff, garbled, statusOf } from '../failure.ts';
 import type { Failure, JsonObject, ReplyEvent } from '../ir.ts';
 import { countIn, isObject, objectIn, objectsIn, parsed, textIn } from '../json.ts';
 import { decodeError } from '../openai-chat/errors.ts';
@@ -25,7 +25,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (event.type === 'error' || (event.type === undefined && isObject(event.error)))
       return this.#fail(streamError(event));
     const response = objectIn(event.response);
-    if (event.type === 'response.failed') return this.#fail(failedResponse(response));
+    if (event.type === 'response.failed') return this.#fail(failureOf(response.error, event));
     const events: ReplyEvent[] = [];
     if (!this.#hasStarted) {
       this.#hasStarted = true;
@@ -92,11 +92,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 /** The facts are in a member `error`, or, as the vendor's types have it, beside the type. */
 function streamError(event: JsonObject): Failure {
   const { type, sequence_number, ...flat } = event;
-  const failure = decodeError(undefined, { error: isObject(event.error) ? event.error : flat });
-  return { ...failure, raw: event };
+  return failureOf(isObject(event.error) ? event.error : flat, event);
 }
 
-function failedResponse(response: JsonObject): Failure {
-  const failure = decodeError(undefined, { error: objectIn(response.error) });
-  return { ...failure, raw: response.error ?? null };
+function failureOf(error: unknown, raw: unknown): Failure {
+  const failure = decodeError(undefined, { error: objectIn(error) });
+  return { ...failure, status: statusOf(failure.kind), raw };
 }

@@ -1,12 +1,12 @@
 import type { Quirks } from '../dialect.ts';
-import type { Part, RefusalPart, TextPart, ToolCallPart, ToolResultPart, Turn } from '../ir.ts';
+import type { JsonObject, Part, RefusalPart, TextPart, ToolCallPart, ToolResultPart, Turn } from '../ir.ts';
 import { objectIn } from '../json.ts';
 import type { Losses } from '../losses.ts';
 import { isClientItem } from './decode-items.ts';
 import { contentPart } from './encode-parts.ts';
 import { outputContent } from './output.ts';
 import { ownThoughtItem } from './thoughts.ts';
-import type { InputContent, InputItem, RawItem } from './wire.ts';
+import type { InputContent, InputItem } from './wire.ts';
 
 interface Place {
   readonly path: string;
@@ -68,7 +68,7 @@ function saidItems(turn: Turn, role: 'user' | 'system' | 'developer', place: Pla
   return items.length > 0 ? items : [{ ...ext, role, content: '' }];
 }
 
-const clientItem = (part: Part): RawItem | null =>
+const clientItem = (part: Part): JsonObject | null =>
   part.type === 'opaque' && part.dialect === 'responses' && isClientItem(part.raw.type) ? part.raw : null;
 
 /** Content of one plain text is written as a string. */
@@ -132,7 +132,7 @@ function messageItem(part: TextPart | RefusalPart, path: string, losses: Losses)
     return [];
   }
   if (isPlain) return [{ ...objectIn(message), role: 'assistant', content: part.text }];
-  const id = `msg_${path.replace(/\D+/g, '_')}`;
+  const id = `msg_${path.match(/\d+/g)?.join('_')}`;
   const content = [{ ...outputContent(part), ...members }];
   return [{ ...objectIn(message), type: 'message', id, role: 'assistant', status: 'completed', content }];
 }

@@ -78,10 +78,7 @@ function prefixOf(part: Part): string {
 }
 
 const MESSAGE_MEMBERS = new Set(['type', 'id', 'role', 'status', 'content']);
-const CONTENT_MEMBERS: Readonly<Record<string, ReadonlySet<string>>> = {
-  output_text: new Set(['type', 'text', 'logprobs']),
-  refusal: new Set(['type', 'refusal']),
-};
+const CONTENT_MEMBERS = new Set(['type', 'text', 'refusal', 'logprobs']);
 const CALL_MEMBERS = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
 
 /** The parts of an item. A thought of which nothing is shown is none. */
@@ -129,7 +126,7 @@ export function contentPart(content: JsonObject): Part {
 
 /** Members of a content that have no meaning elsewhere; a list without annotations says nothing. */
 export function contentExt(content: JsonObject): JsonObject | undefined {
-  const { annotations, ...rest } = restOf(content, CONTENT_MEMBERS[String(content.type)] ?? new Set()) ?? {};
+  const { annotations, ...rest } = restOf(content, CONTENT_MEMBERS) ?? {};
   const isSaying = !Array.isArray(annotations) || annotations.length > 0;
   return restOf({ ...rest, ...(isSaying && { annotations }) }, new Set());
 }

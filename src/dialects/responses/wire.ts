@@ -1,4 +1,5 @@
-import type { FinishReason, JsonObject, TokenLogprob } from '../ir.ts';
+import type { FinishReason, TokenLogprob } from '../ir.ts';
+import { objectsIn } from '../json.ts';
 
 /** The JSON of OpenAI's Responses API, only what we write ourselves; everything else travels in `ext`. */
 
@@ -220,21 +221,21 @@ interface Logprob {
 
 /** Here a token always has bytes; no bytes at all say that they are not known. */
 export const wireLogprobs = (list: readonly TokenLogprob[]): Logprob[] =>
-  list.map(
-    ({ bytes, top_logprobs = [], ...each }) =>
-      ({ ...each, bytes: bytes ?? [], top_logprobs: wireLogprobs(top_logprobs) }) as unknown as Logprob,
-  );
+  tokensIn(list).map((each) => ({ ...withBytes(each), top_logprobs: tokensIn(each.top_logprobs).map(withBytes) }));
+
+const withBytes = ({ bytes, ...each }: TokenLogprob) => ({ ...each, bytes: Array.isArray(bytes) ? bytes : [] });
+
+/** Providers fill these lists, and nobody has looked into them. */
+const tokensIn = (list: unknown) => objectsIn(list) as unknown as readonly TokenLogprob[];
 
 export function readLogprobs(list: unknown): readonly TokenLogprob[] | undefined {
-  if (!Array.isArray(list) || list.length === 0) return undefined;
-  return list.map((each) => {
-    const { bytes, top_logprobs, ...token } = each as TokenLogprob;
-    return {
-      ...token,
-      ...(bytes !== undefined && { bytes: bytes?.length ? bytes : null }),
-      ...(top_logprobs && { top_logprobs: readLogprobs(top_logprobs) ?? [] }),
-    };
-  });
+  const tokens = tokensIn(list);
+  if (tokens.length === 0) return undefined;
+  return tokens.map(({ bytes, top_logprobs, ...token }) => ({
+    ...token,
+    ...(bytes !== undefined && { bytes: Array.isArray(bytes) && bytes.length > 0 ? bytes : null }),
+    ...(top_logprobs && { top_logprobs: readLogprobs(top_logprobs) ?? [] }),
+  }));
 }
 
 /** What an answer said decides what `completed` means. */
@@ -255,5 +256,3 @@ export function incompleteReason(reason: FinishReason, hasRefusal: boolean) {
   if (reason === 'content-filter' || (reason === 'refusal' && !hasRefusal)) return 'content_filter';
   return null;
 }
-
-export type RawItem = JsonObject;

@@ -5,7 +5,7 @@ import { characterCount } from './character-count.ts';
 import { containsCode } from './contains-code.ts';
 import { notNull } from './not-null.ts';
 import { sentenceCount } from './sentence-count.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
+import { factsOf, faultsOf, judge, type partsOf } from './test-facts.ts';
 import { wordCount } from './word-count.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
@@ -91,7 +91,7 @@ test('case is of every message', async () => {
 });
 
 test('notNull wants text in every choice, and nothing of an answer that calls tools', async () => {
-  const answer = (...parts: Parameters<typeof factsOf>[0][]) => factsOf(parts.flat(), { on: 'output' });
+  const answer = (...parts: Parameters<typeof partsOf>[0][number][]) => factsOf(parts, { on: 'output' });
   expect(await verdict(notNull, {}, answer('text'))).toBe(true);
   expect(await verdict(notNull, {}, answer(' \n'))).toBe(false);
   expect(await verdict(notNull, {}, factsOf([], { on: 'output' }))).toBe(false);

@@ -16,6 +16,8 @@ const schema = z
     }
   });
 
+const MOST_MS = 1_000;
+
 export const jsonSchema = check({
   id: 'default.jsonSchema',
   passes:
@@ -23,7 +25,8 @@ export const jsonSchema = check({
   on: ['input', 'output'],
   span: 'whole',
   parameters: z.strictObject({ schema, not }),
-  run: ({ texts }, { schema: fits, not }) => {
+  run: ({ texts }, { schema: fits, not }, { now }) => {
+    const deadline = now() + MOST_MS;
     let candidates = 0;
     let isFound = false;
     for (const { text } of texts) {
@@ -31,7 +34,7 @@ export const jsonSchema = check({
       if (values === null) return errored('the text has too many braces that open no JSON');
       candidates += values.length;
       try {
-        isFound ||= values.some(fits);
+        isFound ||= values.some((value) => fits(value, () => now() > deadline));
       } catch (error) {
         return errored(`the JSON could not be held against the schema: ${(error as Error).message.slice(0, 100)}`);
       }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { jsonKeys } from './json-keys.ts';
 import { jsonSchema } from './json-schema.ts';
-import { faultsOf, judge } from './test-facts.ts';
+import { faultsOf, judge, portsOf } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 
@@ -78,7 +78,7 @@ test('a schema beside another with the same pattern keeps its own', async () => 
     [other, '"b"', true],
   ] as const) {
     const facts = { texts: [{ text, role: 'user', kind: 'text', turn: 0, where: '' }] };
-    expect(await jsonSchema.run(facts as never, parameters, {} as never)).toMatchObject({ verdict: fits });
+    expect(await jsonSchema.run(facts as never, parameters, portsOf())).toMatchObject({ verdict: fits });
   }
 });
 

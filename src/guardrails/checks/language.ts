@@ -3,7 +3,8 @@ import { check } from '../check.ts';
 import { detectLanguage, LANGUAGES } from './detect/language.ts';
 import { not } from './parameters/operator.ts';
 
-const one = z.enum(LANGUAGES as [string, ...string[]], { error: `give some of ${LANGUAGES.join(', ')}` });
+const error = `give some of ${LANGUAGES.join(', ')}`;
+const one = z.enum(LANGUAGES as [string, ...string[]], { error });
 
 export const language = check({
   id: 'default.language',
@@ -12,7 +13,7 @@ export const language = check({
   on: ['input', 'output'],
   span: 'whole',
   parameters: z.strictObject({
-    language: z.union([one, z.array(one).min(1, 'give at least one')]).transform((given) => [given].flat()),
+    language: z.union([one, z.array(one).min(1, 'give at least one')], { error }).transform((given) => [given].flat()),
     roles: z
       .array(z.enum(['system', 'developer', 'user', 'assistant', 'tool']), { error: 'give a list of roles' })
       .min(1, 'give at least one')

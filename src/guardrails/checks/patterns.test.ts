@@ -14,13 +14,11 @@ for (const [rule, text, matches] of [
   ['^\\d{3}$', '123', true],
   ['^\\d{3}$', '1234', false],
   ['(?i)secret', 'a SECRET word', true],
-  ['', 'refused when saved', null],
   ['^$', '', true],
   ['é', 'caf\u00e9', true],
   ['^.$', '💡', true],
   ['a\\x00b', 'a\0b', true],
 ] as const) {
-  if (matches === null) continue;
   test(`regexMatch: ${rule} ${matches ? 'matches' : 'does not match'} ${JSON.stringify(text)}, and not turns it round`, async () => {
     expect(await verdict(regexMatch, { rule }, text)).toBe(matches);
     expect(await verdict(regexMatch, { rule, not: true }, text)).toBe(!matches);

@@ -48,13 +48,15 @@ function addressesIn(text: string): string[] {
     let address = found.slice(0, LONGEST_ADDRESS + 1);
     for (let last = address.at(-1); last; last = address.at(-1)) {
       const opening = CLOSING[last as keyof typeof CLOSING];
-      const isLoose = opening !== undefined && !address.includes(opening);
+      const isLoose = opening !== undefined && countOf(address, last) > countOf(address, opening);
       if (!isLoose && !/[.,;:!?*_~]/.test(last)) break;
       address = address.slice(0, -1);
     }
     return address;
   });
 }
+
+const countOf = (text: string, character: string): number => text.split(character).length - 1;
 
 type Look = (address: string, timeout: number, ports: Ports) => Promise<string | null>;
 

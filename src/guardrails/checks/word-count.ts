@@ -18,11 +18,17 @@ export const wordCount = check({
   },
 });
 
-const WORD = /\S+/g;
+const OTHER_SPACE = /\s/;
 
+/** A walk over the characters: on short texts a fraction of what a pattern costs. */
 function wordsIn(text: string): number {
   let count = 0;
-  WORD.lastIndex = 0;
-  while (WORD.test(text)) count++;
+  let isInWord = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    const isSpace = code < 0x80 ? code === 0x20 || (code >= 9 && code <= 13) : OTHER_SPACE.test(text[index]!);
+    if (!isSpace && !isInWord) count++;
+    isInWord = !isSpace;
+  }
   return count;
 }

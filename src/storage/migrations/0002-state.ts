@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts';
+import { createAssistants } from './state/assistants.ts';
 import { createAudit } from './state/audit.ts';
 import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
@@ -26,5 +27,6 @@ export const state: Migration = {
     await createManaged(db, engine);
     await createMcp(db, engine);
     await createAudit(db, engine);
+    await createAssistants(db, engine);
   },
 };

@@ -3,7 +3,7 @@
 const digitsOf = (text: string): number[] => [...text].map(Number);
 const weighted = (digits: readonly number[], weights: readonly number[]): number =>
   weights.reduce((sum, weight, index) => sum + weight * (digits[index] ?? 0), 0);
-export const isOneDigit = (text: string): boolean => /^(\d)\1*$/.test(text);
+const isOneDigit = (text: string): boolean => /^(\d)\1*$/.test(text);
 
 /** Payment cards, Canadian SIN (ISO/IEC 7812-1, annex B). */
 export function passesLuhn(text: string): boolean {

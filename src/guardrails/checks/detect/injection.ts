@@ -2,7 +2,7 @@ import { fold } from '../text/fold.ts';
 import { SIGNALS } from './injection-signals.ts';
 
 /** Letters that nobody sees but a model reads: a second alphabet of Unicode, meant for tags of languages. */
-const TAGS = /[\u{e0000}-\u{e007f}]/u;
+const TAGS = /[\u{e0000}-\u{e007f}]/gu;
 const TURNED = /[\u202a-\u202e\u2066-\u2069]/;
 const SPACED = /(?<![A-Za-z])(?:[A-Za-z][ ._*-]{1,2}){8,400}[A-Za-z](?![A-Za-z])/g;
 const CLOSE =
@@ -24,9 +24,10 @@ export function injectionSignals(text: string): { name: string; weight: number }
   if (plain !== text) look(text);
   for (const decoded of decodedIn(plain)) look(decoded);
   if (plain.match(SPACED)?.some((letters) => CLOSE.test(letters.replace(/[^A-Za-z]/g, '')))) found.set('override', 1);
-  if (TAGS.test(text)) {
+  const tags = text.match(TAGS);
+  if (tags) {
     found.set('hidden-text', 0.6);
-    look(text.replace(/[\u{e0000}-\u{e007f}]/gu, (tag) => String.fromCharCode(tag.codePointAt(0)! - 0xe0000)));
+    look(tags.map((tag) => String.fromCharCode(tag.codePointAt(0)! - 0xe0000)).join(''));
   }
   if (TURNED.test(text)) found.set('turned-text', 0.3);
   return [...found].map(([name, weight]) => ({ name, weight }));

@@ -48,6 +48,7 @@ export function detectLanguage(text: string): DetectedLanguage {
 }
 
 const DENSE = new Set(['Han', 'Kana', 'Hangul']);
+const RARE = /[^\0-\x7f]/gu;
 const WORD = /[\p{L}\p{M}][\p{L}\p{M}'’]*/gu;
 
 function bestOf(text: string, possible: ReadonlySet<string>): string | null {
@@ -59,7 +60,7 @@ function bestOf(text: string, possible: ReadonlySet<string>): string | null {
   };
   const lower = text.toLowerCase();
   for (const [word] of lower.matchAll(WORD)) add(WORDS.get(word.replace('’', "'")), 1);
-  for (const letter of lower) if (letter > '\x7f') add(LETTERS.get(letter), LETTER_WEIGHT);
+  for (const [letter] of lower.matchAll(RARE)) add(LETTERS.get(letter), LETTER_WEIGHT);
   const [best, next] = [...scores].toSorted(([, one], [, other]) => other - one);
   if (!best || best[1] < LEAST_SCORE) return null;
   return !next || best[1] >= next[1] * LEAD ? best[0] : null;

@@ -10,7 +10,6 @@ import {
   isIban,
   isItalianFiscalCode,
   isNhsNumber,
-  isOneDigit,
   isPolishPesel,
   isSpanishDni,
   isSwissAhv,
@@ -31,22 +30,29 @@ const NEAR_CHARACTERS = 50;
 /** No match is longer, and none depends on what stands further away. */
 export const PII_SPAN = 400;
 
+/** `a::b` is an address, too, but where people write it, it is a name in a program. */
+const isIpAddress = (found: string): boolean => isIP(found) !== 0 && (/\d/.test(found) || found.split(':').length > 3);
+
+/** Which numbers the networks of cards give out: Visa, Mastercard, American Express, Diners, JCB, Maestro and the rest. */
+const CARD =
+  /^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|35\d{14}|(?:50|5[6-8]|6\d)\d{11,17})$/;
+
 /** In the order in which they are asked: what has a checksum stands before what has only a form. */
 const DETECTORS = {
   IBAN: {
     pattern: /(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])/g,
     isOne: isIban,
   },
-  CREDIT_CARD: {
-    pattern: /(?<![\d.])[2-6](?:[ -]?\d){12,18}(?![\d])/g,
-    isOne: (digits) => isCardLength(digits) && !isOneDigit(digits) && passesLuhn(digits),
-  },
-  EMAIL_ADDRESS: {
-    pattern: /(?<![\w.+%-])[\p{L}\d!#$%&'*+/=?^_`{|}~.-]{1,64}@(?:[\p{L}\d-]{1,63}\.){1,8}[\p{L}]{2,24}(?![\p{L}\d])/gu,
-  },
   FR_NIR: {
     pattern: /(?<!\d)[1-478] ?\d{2} ?\d{2} ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}(?!\d)/gi,
     isOne: isFrenchNir,
+  },
+  CREDIT_CARD: {
+    pattern: /(?<![\d.])[2-6](?:[ -]?\d){12,18}(?![\d])/g,
+    isOne: (digits) => CARD.test(digits) && passesLuhn(digits),
+  },
+  EMAIL_ADDRESS: {
+    pattern: /(?<![\w.+%-])[\p{L}\d!#$%&'*+/=?^_`{|}~.-]{1,64}@(?:[\p{L}\d-]{1,63}\.){1,8}[\p{L}]{2,24}(?![\p{L}\d])/gu,
   },
   CH_AHV: { pattern: /(?<!\d)756(?:[. ]?\d{4}){2}[. ]?\d{2}(?!\d)/g, isOne: isSwissAhv },
   IT_FISCAL_CODE: {
@@ -80,7 +86,7 @@ const DETECTORS = {
   IP_ADDRESS: {
     pattern:
       /(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d)|(?<![\w:.])[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])/gi,
-    isOne: (found) => isIP(found) !== 0 && found !== '::',
+    isOne: isIpAddress,
     isRaw: true,
   },
   PHONE_NUMBER: {
@@ -93,8 +99,6 @@ const DETECTORS = {
 
 export type PiiCategory = keyof typeof DETECTORS;
 export const PII_CATEGORIES = Object.keys(DETECTORS) as [PiiCategory, ...PiiCategory[]];
-
-const isCardLength = (digits: string): boolean => digits.length >= 13 && digits.length <= 19;
 
 /** Dates and numbers of versions have the same form as numbers of telephones. */
 function isPhoneNumber(found: string): boolean {

@@ -1,7 +1,5 @@
-/** Writing systems by the ranges of their letters, in the order of Unicode. */
+/** Writing systems by the ranges of their letters beyond ASCII, in the order of Unicode. */
 const RANGES: readonly (readonly [from: number, to: number, script: string])[] = [
-  [0x41, 0x5a, 'Latin'],
-  [0x61, 0x7a, 'Latin'],
   [0xc0, 0x24f, 'Latin'],
   [0x370, 0x3ff, 'Greek'],
   [0x400, 0x52f, 'Cyrillic'],
@@ -46,11 +44,17 @@ function scriptOf(code: number): string | null {
 /** How many letters of each writing system a text has. */
 export function scriptsIn(text: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
+  let latin = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.codePointAt(index)!;
+    if (code < 0x80) {
+      if ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a) latin++;
+      continue;
+    }
     if (code > 0xffff) index++;
     const script = scriptOf(code);
     if (script) counts.set(script, (counts.get(script) ?? 0) + 1);
   }
+  if (latin > 0) counts.set('Latin', (counts.get('Latin') ?? 0) + latin);
   return counts;
 }

@@ -5,7 +5,7 @@ export const address = z
   .url({ protocol: /^https?$/, error: 'give an http(s) address' })
   .max(2_048)
   .refine((url) => {
-    const { username, password } = new URL(url);
+    const { username = '', password = '' } = URL.parse(url) ?? {};
     return username === '' && password === '';
   }, 'must not hold a user name or a password; send them as a header');
 

@@ -2,8 +2,8 @@ import { dereference, format as formats, type Schema, validate } from '@cfworker
 import { RE2JS } from 're2js';
 import { keywordFault } from './schema-keywords.ts';
 
-/** Says whether a value fits; throws when that takes too long. */
-export type SchemaTest = (value: unknown) => boolean;
+/** Says whether a value fits; throws when `isLate` says that it has taken too long. */
+export type SchemaTest = (value: unknown, isLate: () => boolean) => boolean;
 
 /** What is wrong with a schema, and where in it. */
 export class SchemaFault extends Error {
@@ -17,12 +17,16 @@ export class SchemaFault extends Error {
 
 /** They are compared each with every other. */
 const MOST_UNIQUE_ITEMS = 2_000;
-/** References that lead back to where they came from can double the work with each level. */
-const MOST_REFERENCES = 100_000;
 const DEEPEST = 100;
+/** Longer texts have no format: some of the validator's tests fall back to a slow way of matching. */
+const LONGEST_WITH_FORMAT = 8_192;
 
 type Node = Record<string, unknown>;
+type TextTest = (text: string) => boolean;
 type Lookup = Record<string, Schema | boolean>;
+
+/** The validator's own. */
+const table = formats as Record<string, TextTest>;
 
 const isNode = (value: unknown): value is Node => value !== null && typeof value === 'object' && !Array.isArray(value);
 
@@ -32,7 +36,7 @@ export function schemaTest(given: Node | boolean): SchemaTest {
   refuseDepth(given);
   const schema = structuredClone(given) as Schema;
   const lookup = resolved(schema);
-  const patterns = new Map<string, (text: string) => boolean>();
+  const tests = new Map<string, TextTest>();
   let hasUniqueItems = false;
   for (const { node, path } of nodesIn(lookup)) {
     const fault = keywordFault(node);
@@ -41,17 +45,16 @@ export function schemaTest(given: Node | boolean): SchemaTest {
     if (target !== undefined && lookup[target] === undefined)
       throw new SchemaFault([...path, '$ref'], `leads nowhere: "${node.$ref}"`);
     hasUniqueItems ||= node.uniqueItems === true;
-    takePattern(node, path, patterns);
+    takePattern(node, path, tests);
   }
-  return (value) => {
+  return (value, isLate) => {
     if (hasUniqueItems && holdsLongList(value)) throw new Error(`a list has more than ${MOST_UNIQUE_ITEMS} items`);
     // Nothing else runs before they are taken out again, so nobody else sees them.
-    const table = formats as Record<string, unknown>;
-    for (const [name, test] of patterns) table[name] = test;
+    for (const [name, test] of tests) table[name] = test;
     try {
-      return validate(value, schema, '2020-12', counted(lookup), true).valid;
+      return validate(value, schema, '2020-12', watched(lookup, isLate), true).valid;
     } finally {
-      for (const name of patterns.keys()) delete table[name];
+      for (const name of tests.keys()) delete table[name];
     }
   };
 }
@@ -78,14 +81,19 @@ const unescaped = (part: string): string => decodeURIComponent(part).replaceAll(
 
 /**
  * The validator runs a `pattern` on the engine of JavaScript, which can be made to take for ever; a `format` is whatever
- * stands in its table. So patterns become formats.
+ * stands in its table. So both become formats of our own.
  */
-function takePattern(node: Node, path: string[], patterns: Map<string, (text: string) => boolean>) {
+function takePattern(node: Node, path: string[], tests: Map<string, TextTest>) {
+  if (typeof node.format === 'string') {
+    const test = table[node.format]!;
+    node.format = `bounded ${node.format}`;
+    tests.set(node.format as string, (text) => text.length <= LONGEST_WITH_FORMAT && test(text));
+  }
   if (typeof node.pattern !== 'string') return;
   const name = `pattern ${node.pattern}`;
   try {
     const rule = RE2JS.compile(node.pattern);
-    patterns.set(name, (text) => rule.test(text));
+    tests.set(name, (text) => rule.test(text));
   } catch (error) {
     throw new SchemaFault([...path, 'pattern'], `is not a pattern of the RE2 kind: ${(error as Error).message}`);
   }
@@ -93,12 +101,11 @@ function takePattern(node: Node, path: string[], patterns: Map<string, (text: st
   node.allOf = [...(Array.isArray(node.allOf) ? node.allOf : []), { format: name }];
 }
 
-/** Gives up in the end. */
-function counted(lookup: Lookup): Lookup {
-  let left = MOST_REFERENCES;
+/** References that lead back to where they came from can double the work with each level. */
+function watched(lookup: Lookup, isLate: () => boolean): Lookup {
   return new Proxy(lookup, {
     get: (target, name) => {
-      if (left-- <= 0) throw new Error('the schema refers to itself too often');
+      if (isLate()) throw new Error('it took too long');
       return target[name as string];
     },
   });

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import type { AuditFilter, AuditReading } from '../audit/reading.ts';
+import type { AuditRecord } from '../audit/record.ts';
+import { momentOf } from '../audit/times.ts';
+import { fail } from '../core/errors.ts';
+import { integerInQuery } from '../core/list.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { get, type Route } from '../http/route.ts';
+
+const MOMENT = 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00';
+const moment = z
+  .string({ error: MOMENT })
+  .refine((text) => !Number.isNaN(momentOf(text)), MOMENT)
+  .describe('ISO 8601; UTC when it names no zone.');
+const method = z.enum(['POST', 'PUT', 'DELETE']);
+const userType = z.enum(['user', 'api_key']);
+
+const filter = z.strictObject({
+  start_time: moment,
+  end_time: moment,
+  organisation_id: z.string({ error: 'give the id of your organisation' }).min(1, 'give the id of your organisation'),
+  method: method.optional(),
+  uri: z.string().optional().describe('The whole path, such as /v1/api-keys.'),
+  request_id: z.string().optional(),
+  user_id: z.string().optional().describe('The id of a user or of an API key.'),
+  user_type: userType.optional(),
+  workspace_id: z.string().optional(),
+  response_status_code: integerInQuery(100, 599).optional(),
+  resource_type: z.string().optional().describe('Such as api_keys, virtual_keys, configs, workspaces, users.'),
+  action: z.string().optional().describe('Such as create, update, delete, rotate.'),
+  client_ip: z.string().optional(),
+  country: z.string().optional(),
+});
+const listQuery = filter.extend({
+  current_page: integerInQuery(0, 1_000_000).default(0).meta({ default: 0 }).describe('Page number, from 0.'),
+  page_size: integerInQuery(0, 100).default(50).meta({ default: 50 }).describe('0 asks for the total alone.'),
+});
+
+const record = z
+  .object({
+    timestamp: z.iso.datetime(),
+    method,
+    uri: z.string(),
+    request_id: z.string(),
+    request_body: z.string().describe('JSON, secrets masked.'),
+    query_params: z.string().describe('JSON, secrets masked.'),
+    request_headers: z.string().describe('JSON, secrets masked.'),
+    user_id: z.uuid(),
+    user_type: userType,
+    organisation_id: z.uuid(),
+    workspace_id: z.string(),
+    response_status_code: z.number().int(),
+    resource_type: z.string(),
+    action: z.string(),
+    client_ip: z.string(),
+    country: z.string(),
+  })
+  .meta({ id: 'AuditRecord' });
+const answer = z.object({
+  records: z.array(record).describe('Newest first.'),
+  total: z.number().int().describe('How many records match.'),
+  object: z.literal('analytics-graph'),
+});
+
+export const auditLogRoutes = (log: AuditReading): Route[] => [
+  get(
+    '/v1/audit-logs',
+    {
+      scopes: ['audit_logs.list'],
+      summary: 'Who changed what, or was refused to',
+      query: listQuery,
+      response: answer,
+    },
+    async ({ principal, query }) => {
+      const page = { page: query.current_page, size: query.page_size };
+      return { ...(await log.list(filterOf(principal, query), page)), object: 'analytics-graph' };
+    },
+  ),
+  get(
+    '/v1/audit-logs/export',
+    { scopes: ['audit_logs.list'], summary: 'The same records as JSON lines, oldest first', query: filter },
+    ({ principal, query }) =>
+      new Response(lines(log.each(filterOf(principal, query))), {
+        headers: { 'content-type': 'application/x-ndjson' },
+      }),
+  ),
+];
+
+function filterOf(who: Principal, query: z.infer<typeof filter>): AuditFilter {
+  const [from, to] = [momentOf(query.start_time), momentOf(query.end_time)];
+  if (from > to) fail('invalid_request', 'end_time', 'lies before start_time');
+  if (query.organisation_id !== who.organisationId)
+    fail('foreign_organisation', query.organisation_id.slice(0, 80), who.organisationId);
+  const isLimited = !reachesOrganisation(who);
+  if (isLimited && query.workspace_id !== undefined && query.workspace_id !== who.workspaceId)
+    fail('workspace_not_found', query.workspace_id.slice(0, 80));
+  return {
+    organisationId: who.organisationId,
+    from,
+    to,
+    method: query.method,
+    uri: query.uri,
+    requestId: query.request_id,
+    userId: query.user_id,
+    userType: query.user_type,
+    workspaceId: isLimited ? who.workspaceId : query.workspace_id,
+    status: query.response_status_code,
+    resourceType: query.resource_type,
+    action: query.action,
+    clientIp: query.client_ip,
+    country: query.country,
+  };
+}
+
+/** As it is read: a client that stops reading stops the search. */
+function lines(records: AsyncGenerator<AuditRecord[]>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    pull: async (controller) => {
+      try {
+        const { value, done } = await records.next();
+        if (done) return controller.close();
+        controller.enqueue(encoder.encode(value.map((each) => `${JSON.stringify(each)}\n`).join('')));
+      } catch (error) {
+        // The connection is cut, so that nobody takes what came for the whole.
+        controller.error(error);
+      }
+    },
+    cancel: async () => void (await records.return(undefined)),
+  });
+}

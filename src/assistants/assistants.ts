@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import { type List, type ListQuery, listPage } from '../core/list.ts';
+import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
+import { newObjectId } from '../core/object-ids.ts';
+import { withinBounds } from '../storage/keyset.ts';
+import type { AssistantRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { reasoningEffort, responseFormat, temperature, tool, toolResources, topP } from './tools.ts';
+
+const members = {
+  model: z.string().min(1).max(256),
+  name: z.string().max(256).nullish(),
+  description: z.string().max(512).nullish(),
+  instructions: z.string().max(256_000).nullish(),
+  reasoning_effort: reasoningEffort.nullish(),
+  tools: z.array(tool).max(128).optional(),
+  tool_resources: toolResources.nullish(),
+  temperature: temperature.nullish(),
+  top_p: topP.nullish(),
+  response_format: responseFormat.nullish(),
+};
+export const createAssistant = z.strictObject({ ...members, metadata: newMetadata });
+export const updateAssistant = z.strictObject({ ...members, metadata: metadataRule.nullish() }).partial();
+
+export const assistantObject = z
+  .object({
+    id: z.string(),
+    object: z.literal('assistant'),
+    created_at: z.number().int(),
+    name: z.string().nullable(),
+    description: z.string().nullable(),
+    model: z.string(),
+    instructions: z.string().nullable(),
+    tools: z.array(tool),
+    tool_resources: toolResources,
+    metadata: z.record(z.string(), z.string()),
+    temperature: z.number().nullable(),
+    top_p: z.number().nullable(),
+    response_format: responseFormat,
+    reasoning_effort: reasoningEffort.nullable(),
+  })
+  .meta({ id: 'Assistant' });
+export type Assistant = z.infer<typeof assistantObject>;
+
+type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;
+
+export const seconds = (ms: number): number => Math.floor(ms / 1_000);
+
+const shown = (row: AssistantRow): Assistant => ({
+  id: row.id,
+  object: 'assistant',
+  created_at: seconds(row.created_at),
+  ...(JSON.parse(row.body) as Body),
+});
+
+/** Throws when a tool or resource cannot be used here. Given by the composition. */
+export type CheckTools = (
+  db: Db,
+  workspaceId: WorkspaceId,
+  asked: { tools?: Body['tools']; tool_resources?: Body['tool_resources'] | null },
+) => Promise<void>;
+
+export function createAssistants({
+  store,
+  check,
+  now = Date.now,
+}: {
+  store: Store;
+  check: CheckTools;
+  now?: () => number;
+}) {
+  const living = (db: Db, workspaceId: WorkspaceId) =>
+    db.selectFrom('assistants').selectAll().where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null);
+
+  const find = async (db: Db, workspaceId: WorkspaceId, id: string): Promise<AssistantRow> =>
+    (await living(db, workspaceId).where('id', '=', id).executeTakeFirst()) ??
+    fail('object_not_found', 'assistant', id);
+
+  return {
+    /** The assistant as a run finds it. */
+    async find(db: Db, workspaceId: WorkspaceId, id: string): Promise<Assistant> {
+      return shown(await find(db, workspaceId, id));
+    },
+
+    async create(workspaceId: WorkspaceId, input: z.infer<typeof createAssistant>): Promise<Assistant> {
+      await check(store.db, workspaceId, input);
+      const body: Body = {
+        name: input.name ?? null,
+        description: input.description ?? null,
+        model: input.model,
+        instructions: input.instructions ?? null,
+        tools: input.tools ?? [],
+        tool_resources: input.tool_resources ?? {},
+        metadata: { ...input.metadata },
+        temperature: input.temperature ?? 1,
+        top_p: input.top_p ?? 1,
+        response_format: input.response_format ?? 'auto',
+        reasoning_effort: input.reasoning_effort ?? null,
+      };
+      const row: AssistantRow = {
+        id: newObjectId('assistant', now()),
+        workspace_id: workspaceId,
+        body: JSON.stringify(body),
+        created_at: now(),
+        deleted_at: null,
+      };
+      await store.db.insertInto('assistants').values(row).execute();
+      return shown(row);
+    },
+
+    async read(workspaceId: WorkspaceId, id: string): Promise<Assistant> {
+      return shown(await find(store.db, workspaceId, id));
+    },
+
+    async list(workspaceId: WorkspaceId, query: ListQuery): Promise<List<Assistant>> {
+      const page = await listPage(query, 'assistant', {
+        has: (id) => isKnown(store.db, workspaceId, id),
+        between: (bounds) => withinBounds(living(store.db, workspaceId), bounds).execute(),
+      });
+      return { ...page, data: page.data.map(shown) };
+    },
+
+    async update(workspaceId: WorkspaceId, id: string, input: z.infer<typeof updateAssistant>): Promise<Assistant> {
+      await check(store.db, workspaceId, input);
+      return store.transaction(async (db) => {
+        const row = await find(db, workspaceId, id);
+        const old = JSON.parse(row.body) as Body;
+        const { metadata, tool_resources, temperature: heat, top_p, response_format, ...plain } = input;
+        const body: Body = {
+          ...old,
+          ...withoutUndefined(plain),
+          temperature: heat === undefined ? old.temperature : (heat ?? 1),
+          top_p: top_p === undefined ? old.top_p : (top_p ?? 1),
+          response_format: response_format === undefined ? old.response_format : (response_format ?? 'auto'),
+          tool_resources:
+            tool_resources === undefined ? old.tool_resources : { ...old.tool_resources, ...tool_resources },
+          metadata: { ...changedMetadata(old.metadata, metadata) },
+        };
+        const next = { ...row, body: JSON.stringify(body) };
+        await db.updateTable('assistants').set({ body: next.body }).where('id', '=', id).execute();
+        return shown(next);
+      });
+    },
+
+    async delete(workspaceId: WorkspaceId, id: string) {
+      await store.transaction(async (db) => {
+        await find(db, workspaceId, id);
+        await db.updateTable('assistants').set({ deleted_at: now() }).where('id', '=', id).execute();
+      });
+      return { id, object: 'assistant.deleted' as const, deleted: true as const };
+    },
+  };
+}
+
+export type Assistants = ReturnType<typeof createAssistants>;
+
+const withoutUndefined = <Value extends object>(value: Value): Value =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Value;
+
+async function isKnown(db: Db, workspaceId: WorkspaceId, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('assistants')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -1,0 +1,215 @@
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import { type List, type ListQuery, listPage } from '../core/list.ts';
+import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
+import { newObjectId } from '../core/object-ids.ts';
+import { withinBounds } from '../storage/keyset.ts';
+import type { MessageRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { seconds } from './assistants.ts';
+import { findThread } from './threads.ts';
+import { attachmentTool } from './tools.ts';
+
+const MOST_CHARACTERS = 256_000;
+const text = z.string().max(MOST_CHARACTERS);
+const detail = z.enum(['auto', 'low', 'high']);
+
+const contentPart = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text'), text }),
+  z.strictObject({
+    type: z.literal('image_url'),
+    image_url: z.strictObject({ url: z.string().min(1), detail: detail.optional() }),
+  }),
+  z.strictObject({
+    type: z.literal('image_file'),
+    image_file: z.strictObject({ file_id: z.string().min(1), detail: detail.optional() }),
+  }),
+]);
+const attachment = z.strictObject({ file_id: z.string().min(1), tools: z.array(attachmentTool).optional() });
+
+export const createMessage = z.strictObject({
+  role: z.enum(['user', 'assistant']),
+  content: z.union([text, z.array(contentPart).min(1)]),
+  attachments: z.array(attachment).nullish(),
+  metadata: newMetadata,
+});
+export type MessageInput = z.infer<typeof createMessage>;
+export const updateMessage = z.strictObject({ metadata: metadataRule.nullish() });
+
+const annotation = z.record(z.string(), z.unknown());
+const contentBlock = z.union([
+  z.object({ type: z.literal('text'), text: z.object({ value: z.string(), annotations: z.array(annotation) }) }),
+  z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string(), detail }) }),
+  z.object({ type: z.literal('image_file'), image_file: z.object({ file_id: z.string(), detail }) }),
+  z.object({ type: z.literal('refusal'), refusal: z.string() }),
+]);
+export type ContentBlock = z.infer<typeof contentBlock>;
+
+export const messageObject = z
+  .object({
+    id: z.string(),
+    object: z.literal('thread.message'),
+    created_at: z.number().int(),
+    thread_id: z.string(),
+    status: z.enum(['in_progress', 'incomplete', 'completed']),
+    incomplete_details: z.object({ reason: z.string() }).nullable(),
+    completed_at: z.number().int().nullable(),
+    incomplete_at: z.number().int().nullable(),
+    role: z.enum(['user', 'assistant']),
+    content: z.array(contentBlock),
+    assistant_id: z.string().nullable(),
+    run_id: z.string().nullable(),
+    attachments: z.array(z.object({ file_id: z.string(), tools: z.array(attachmentTool) })),
+    metadata: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'Message' });
+export type Message = z.infer<typeof messageObject>;
+
+export const shownMessage = (row: MessageRow): Message => ({
+  id: row.id,
+  object: 'thread.message',
+  created_at: seconds(row.created_at),
+  thread_id: row.thread_id,
+  status: row.status as Message['status'],
+  incomplete_details: row.incomplete_reason === null ? null : { reason: row.incomplete_reason },
+  completed_at: row.completed_at === null ? null : seconds(row.completed_at),
+  incomplete_at: row.incomplete_at === null ? null : seconds(row.incomplete_at),
+  role: row.role as Message['role'],
+  content: JSON.parse(row.content),
+  assistant_id: row.assistant_id,
+  run_id: row.run_id,
+  attachments: JSON.parse(row.attachments),
+  metadata: JSON.parse(row.metadata),
+});
+
+/** Text stands alone in a request and in an object in an answer. */
+function blocksOf(content: MessageInput['content']): ContentBlock[] {
+  if (typeof content === 'string') return [{ type: 'text', text: { value: content, annotations: [] } }];
+  return content.map((part): ContentBlock => {
+    if (part.type === 'text') return { type: 'text', text: { value: part.text, annotations: [] } };
+    if (part.type === 'image_url')
+      return { type: 'image_url', image_url: { url: part.image_url.url, detail: part.image_url.detail ?? 'auto' } };
+    return {
+      type: 'image_file',
+      image_file: { file_id: part.image_file.file_id, detail: part.image_file.detail ?? 'auto' },
+    };
+  });
+}
+
+export interface MessagesDeps {
+  readonly store: Store;
+  /** Throws while a run holds the thread. */
+  readonly refuseActiveRun: (db: Db, threadId: string) => Promise<void>;
+  /** Throws `file_not_found` for a file that the workspace does not have. */
+  readonly checkFile: (db: Db, workspaceId: WorkspaceId, fileId: string) => Promise<void>;
+  /** What attachments mean for the thread's tools; in the transaction of the message. */
+  readonly attach?: (
+    db: Db,
+    workspaceId: WorkspaceId,
+    threadId: string,
+    attachments: Message['attachments'],
+  ) => Promise<void>;
+  readonly now?: () => number;
+}
+
+export interface MessageListQuery extends ListQuery {
+  readonly run_id?: string;
+}
+
+export function createMessages({ store, refuseActiveRun, checkFile, attach, now = Date.now }: MessagesDeps) {
+  const of = (db: Db, threadId: string) => db.selectFrom('messages').selectAll().where('thread_id', '=', threadId);
+
+  const find = async (db: Db, threadId: string, id: string): Promise<MessageRow> =>
+    (await of(db, threadId).where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst()) ??
+    fail('object_not_found', 'message', id);
+
+  const insert = async (db: Db, workspaceId: WorkspaceId, threadId: string, inputs: readonly MessageInput[]) => {
+    const rows: MessageRow[] = [];
+    for (const input of inputs) {
+      const content = blocksOf(input.content);
+      for (const block of content)
+        if (block.type === 'image_file') await checkFile(db, workspaceId, block.image_file.file_id);
+      const attachments = (input.attachments ?? []).map(({ file_id, tools }) => ({ file_id, tools: tools ?? [] }));
+      for (const { file_id } of attachments) await checkFile(db, workspaceId, file_id);
+      const row: MessageRow = {
+        id: newObjectId('message', now()),
+        thread_id: threadId,
+        role: input.role,
+        status: 'completed',
+        content: JSON.stringify(content),
+        attachments: JSON.stringify(attachments),
+        assistant_id: null,
+        run_id: null,
+        metadata: JSON.stringify(input.metadata),
+        incomplete_reason: null,
+        created_at: now(),
+        completed_at: now(),
+        incomplete_at: null,
+        deleted_at: null,
+      };
+      await db.insertInto('messages').values(row).execute();
+      if (attachments.length > 0) await attach?.(db, workspaceId, threadId, attachments);
+      rows.push(row);
+    }
+    return rows;
+  };
+
+  return {
+    /** Puts messages at the end of a thread, in whatever transaction they belong to. */
+    insert,
+
+    create(workspaceId: WorkspaceId, threadId: string, input: MessageInput): Promise<Message> {
+      return store.transaction(async (db) => {
+        await findThread(db, workspaceId, threadId);
+        await refuseActiveRun(db, threadId);
+        const [row] = await insert(db, workspaceId, threadId, [input]);
+        return shownMessage(row!);
+      });
+    },
+
+    async read(workspaceId: WorkspaceId, threadId: string, id: string): Promise<Message> {
+      await findThread(store.db, workspaceId, threadId);
+      return shownMessage(await find(store.db, threadId, id));
+    },
+
+    async list(workspaceId: WorkspaceId, threadId: string, query: MessageListQuery): Promise<List<Message>> {
+      await findThread(store.db, workspaceId, threadId);
+      const { run_id } = query;
+      const page = await listPage(query, 'message', {
+        has: async (id) => (await of(store.db, threadId).where('id', '=', id).executeTakeFirst()) !== undefined,
+        between: (bounds) => {
+          const living = of(store.db, threadId).where('deleted_at', 'is', null);
+          return withinBounds(run_id ? living.where('run_id', '=', run_id) : living, bounds).execute();
+        },
+      });
+      return { ...page, data: page.data.map(shownMessage) };
+    },
+
+    update(
+      workspaceId: WorkspaceId,
+      threadId: string,
+      id: string,
+      input: z.infer<typeof updateMessage>,
+    ): Promise<Message> {
+      return store.transaction(async (db) => {
+        await findThread(db, workspaceId, threadId);
+        const row = await find(db, threadId, id);
+        const metadata = JSON.stringify(changedMetadata(JSON.parse(row.metadata), input.metadata));
+        await db.updateTable('messages').set({ metadata }).where('id', '=', id).execute();
+        return shownMessage({ ...row, metadata });
+      });
+    },
+
+    async delete(workspaceId: WorkspaceId, threadId: string, id: string) {
+      await store.transaction(async (db) => {
+        await findThread(db, workspaceId, threadId);
+        await find(db, threadId, id);
+        await db.updateTable('messages').set({ deleted_at: now() }).where('id', '=', id).execute();
+      });
+      return { id, object: 'thread.message.deleted' as const, deleted: true as const };
+    },
+  };
+}
+
+export type Messages = ReturnType<typeof createMessages>;

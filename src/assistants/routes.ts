@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { listOf, listQuery } from '../core/list.ts';
+import { type Call, del, get, post, type Route } from '../http/route.ts';
+import { checkBeta, virtualKeyOf } from './access.ts';
+import { type Assistants, assistantObject, createAssistant, updateAssistant } from './assistants.ts';
+import { createMessage, type Messages, messageObject, updateMessage } from './messages.ts';
+import { createThread, type Threads, threadObject, updateThread } from './threads.ts';
+
+export interface AssistantParts {
+  readonly assistants: Assistants;
+  readonly threads: Threads;
+  readonly messages: Messages;
+  readonly virtualKeys: VirtualKeys;
+}
+
+const wording = 'openai' as const;
+const reads = { scopes: ['assistants.read'] as const, wording };
+const writes = { scopes: ['assistants.write'] as const, wording };
+const deleted = (object: string) => z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });
+const page = listQuery();
+const messagePage = page.extend({ run_id: z.string().optional().describe('Only messages that this run made.') });
+
+/** The vendor's Assistants API, alive: assistants, threads and messages. */
+export const assistantRoutes = ({ assistants, threads, messages, virtualKeys }: AssistantParts): Route[] => {
+  const workspaceOf = (call: Call) => {
+    checkBeta(call);
+    return call.principal.workspaceId;
+  };
+  /** Threads belong to calls that name whose models they talk to. */
+  const onThread = async (call: Call) => {
+    checkBeta(call);
+    await virtualKeyOf(call, virtualKeys);
+    return call.principal.workspaceId;
+  };
+  const thread = (call: Call) => call.params.thread_id!;
+  const message = (call: Call) => call.params.message_id!;
+  return [
+    post(
+      '/v1/assistants',
+      { ...writes, summary: 'Create an assistant', body: createAssistant, response: assistantObject },
+      (call) => assistants.create(workspaceOf(call), call.body),
+    ),
+    get(
+      '/v1/assistants',
+      { ...reads, summary: 'Assistants of the workspace', query: page, response: listOf(assistantObject) },
+      (call) => assistants.list(workspaceOf(call), call.query),
+    ),
+    get('/v1/assistants/:assistant_id', { ...reads, summary: 'One assistant', response: assistantObject }, (call) =>
+      assistants.read(workspaceOf(call), call.params.assistant_id!),
+    ),
+    post(
+      '/v1/assistants/:assistant_id',
+      { ...writes, summary: 'Change an assistant', body: updateAssistant, response: assistantObject },
+      (call) => assistants.update(workspaceOf(call), call.params.assistant_id!, call.body),
+    ),
+    del(
+      '/v1/assistants/:assistant_id',
+      { ...writes, summary: 'Delete an assistant', response: deleted('assistant.deleted') },
+      (call) => assistants.delete(workspaceOf(call), call.params.assistant_id!),
+    ),
+
+    post(
+      '/v1/threads',
+      { ...writes, summary: 'Begin a thread', body: createThread, response: threadObject },
+      async (call) => threads.create(await onThread(call), call.body),
+    ),
+    get(
+      '/v1/threads',
+      { ...reads, summary: 'Threads of the workspace', query: page, response: listOf(threadObject) },
+      async (call) => threads.list(await onThread(call), call.query),
+    ),
+    get('/v1/threads/:thread_id', { ...reads, summary: 'One thread', response: threadObject }, async (call) =>
+      threads.read(await onThread(call), thread(call)),
+    ),
+    post(
+      '/v1/threads/:thread_id',
+      { ...writes, summary: 'Change a thread', body: updateThread, response: threadObject },
+      async (call) => threads.update(await onThread(call), thread(call), call.body),
+    ),
+    del(
+      '/v1/threads/:thread_id',
+      { ...writes, summary: 'Delete a thread with its messages', response: deleted('thread.deleted') },
+      async (call) => threads.delete(await onThread(call), thread(call)),
+    ),
+
+    post(
+      '/v1/threads/:thread_id/messages',
+      { ...writes, summary: 'Add a message to a thread', body: createMessage, response: messageObject },
+      async (call) => messages.create(await onThread(call), thread(call), call.body),
+    ),
+    get(
+      '/v1/threads/:thread_id/messages',
+      { ...reads, summary: 'Messages of a thread', query: messagePage, response: listOf(messageObject) },
+      async (call) => messages.list(await onThread(call), thread(call), call.query),
+    ),
+    get(
+      '/v1/threads/:thread_id/messages/:message_id',
+      { ...reads, summary: 'One message', response: messageObject },
+      async (call) => messages.read(await onThread(call), thread(call), message(call)),
+    ),
+    post(
+      '/v1/threads/:thread_id/messages/:message_id',
+      { ...writes, summary: "Change a message's metadata", body: updateMessage, response: messageObject },
+      async (call) => messages.update(await onThread(call), thread(call), message(call), call.body),
+    ),
+    del(
+      '/v1/threads/:thread_id/messages/:message_id',
+      { ...writes, summary: 'Delete a message', response: deleted('thread.message.deleted') },
+      async (call) => messages.delete(await onThread(call), thread(call), message(call)),
+    ),
+  ];
+};

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import { type List, type ListQuery, listPage } from '../core/list.ts';
+import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
+import { newObjectId } from '../core/object-ids.ts';
+import { withinBounds } from '../storage/keyset.ts';
+import type { ThreadRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { type CheckTools, seconds } from './assistants.ts';
+import { createMessage, type Messages } from './messages.ts';
+import { toolResources } from './tools.ts';
+
+export const createThread = z.strictObject({
+  messages: z.array(createMessage).nullish(),
+  tool_resources: toolResources.nullish(),
+  metadata: newMetadata,
+});
+export const updateThread = z.strictObject({
+  tool_resources: toolResources.nullish(),
+  metadata: metadataRule.nullish(),
+});
+
+export const threadObject = z
+  .object({
+    id: z.string(),
+    object: z.literal('thread'),
+    created_at: z.number().int(),
+    tool_resources: toolResources,
+    metadata: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'Thread' });
+export type Thread = z.infer<typeof threadObject>;
+
+export const shownThread = (row: ThreadRow): Thread => ({
+  id: row.id,
+  object: 'thread',
+  created_at: seconds(row.created_at),
+  tool_resources: JSON.parse(row.tool_resources),
+  metadata: JSON.parse(row.metadata),
+});
+
+/** The row of a thread that is there, or the 404 of the vendor. */
+export async function findThread(db: Db, workspaceId: WorkspaceId, id: string): Promise<ThreadRow> {
+  const row = await db
+    .selectFrom('threads')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row ?? fail('object_not_found', 'thread', id);
+}
+
+export interface ThreadsDeps {
+  readonly store: Store;
+  readonly messages: Messages;
+  readonly check: CheckTools;
+  /** Throws while a run holds the thread. */
+  readonly refuseActiveRun: (db: Db, threadId: string) => Promise<void>;
+  readonly now?: () => number;
+}
+
+export function createThreads({ store, messages, check, refuseActiveRun, now = Date.now }: ThreadsDeps) {
+  const insert = async (db: Db, workspaceId: WorkspaceId, input: z.infer<typeof createThread>): Promise<ThreadRow> => {
+    const row: ThreadRow = {
+      id: newObjectId('thread', now()),
+      workspace_id: workspaceId,
+      tool_resources: JSON.stringify(input.tool_resources ?? {}),
+      metadata: JSON.stringify(input.metadata),
+      created_at: now(),
+      deleted_at: null,
+    };
+    await db.insertInto('threads').values(row).execute();
+    await messages.insert(db, workspaceId, row.id, input.messages ?? []);
+    return row;
+  };
+
+  return {
+    insert,
+
+    async create(workspaceId: WorkspaceId, input: z.infer<typeof createThread>): Promise<Thread> {
+      await check(store.db, workspaceId, input);
+      return shownThread(await store.transaction((db) => insert(db, workspaceId, input)));
+    },
+
+    async read(workspaceId: WorkspaceId, id: string): Promise<Thread> {
+      return shownThread(await findThread(store.db, workspaceId, id));
+    },
+
+    async list(workspaceId: WorkspaceId, query: ListQuery): Promise<List<Thread>> {
+      const all = () => store.db.selectFrom('threads').selectAll().where('workspace_id', '=', workspaceId);
+      const page = await listPage(query, 'thread', {
+        has: async (id) => (await all().where('id', '=', id).executeTakeFirst()) !== undefined,
+        between: (bounds) => withinBounds(all().where('deleted_at', 'is', null), bounds).execute(),
+      });
+      return { ...page, data: page.data.map(shownThread) };
+    },
+
+    async update(workspaceId: WorkspaceId, id: string, input: z.infer<typeof updateThread>): Promise<Thread> {
+      await check(store.db, workspaceId, input);
+      return store.transaction(async (db) => {
+        const row = await findThread(db, workspaceId, id);
+        const old = shownThread(row);
+        const next: ThreadRow = {
+          ...row,
+          tool_resources: JSON.stringify({ ...old.tool_resources, ...input.tool_resources }),
+          metadata: JSON.stringify(changedMetadata(old.metadata, input.metadata)),
+        };
+        await db.updateTable('threads').set(next).where('id', '=', id).execute();
+        return shownThread(next);
+      });
+    },
+
+    async delete(workspaceId: WorkspaceId, id: string) {
+      await store.transaction(async (db) => {
+        await findThread(db, workspaceId, id);
+        await refuseActiveRun(db, id);
+        await db.updateTable('threads').set({ deleted_at: now() }).where('id', '=', id).execute();
+      });
+      return { id, object: 'thread.deleted' as const, deleted: true as const };
+    },
+  };
+}
+
+export type Threads = ReturnType<typeof createThreads>;

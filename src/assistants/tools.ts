@@ -1,0 +1,80 @@
+import { z } from 'zod';
+
+/** Tools and what they work on, as assistants, threads and runs share them. */
+
+const functionTool = z.strictObject({
+  type: z.literal('function'),
+  function: z.strictObject({
+    name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'give 1 to 64 letters, digits, dashes or underscores'),
+    description: z.string().optional(),
+    parameters: z.record(z.string(), z.unknown()).optional(),
+    strict: z.boolean().nullish(),
+  }),
+});
+const codeInterpreter = z.strictObject({ type: z.literal('code_interpreter') });
+const fileSearch = z.strictObject({
+  type: z.literal('file_search'),
+  file_search: z
+    .strictObject({
+      max_num_results: z.int().min(1).max(50).optional(),
+      ranking_options: z
+        .strictObject({
+          ranker: z.enum(['auto', 'default_2024_08_21']).optional(),
+          score_threshold: z.number().min(0).max(1),
+        })
+        .optional(),
+    })
+    .optional(),
+});
+
+export const tool = z.discriminatedUnion('type', [codeInterpreter, fileSearch, functionTool]);
+export type Tool = z.infer<typeof tool>;
+
+/** An attachment names the kind of tool only. */
+export const attachmentTool = z.discriminatedUnion('type', [
+  codeInterpreter,
+  z.strictObject({ type: z.literal('file_search') }),
+]);
+
+const fileIds = z.array(z.string()).max(20);
+const storeIds = z.array(z.string()).max(1);
+
+/** The form in which resources are read back, and the only one a change takes. */
+export const toolResources = z.strictObject({
+  code_interpreter: z.strictObject({ file_ids: fileIds.optional() }).optional(),
+  file_search: z.strictObject({ vector_store_ids: storeIds.optional() }).optional(),
+});
+export type ToolResources = z.infer<typeof toolResources>;
+
+/** JSON mode, a schema, or text. */
+export const responseFormat = z.union([
+  z.enum(['auto', 'none']),
+  z.strictObject({ type: z.enum(['text', 'json_object']) }),
+  z.strictObject({
+    type: z.literal('json_schema'),
+    json_schema: z.strictObject({
+      name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
+      description: z.string().optional(),
+      schema: z.record(z.string(), z.unknown()).optional(),
+      strict: z.boolean().nullish(),
+    }),
+  }),
+]);
+export type ResponseFormat = z.infer<typeof responseFormat>;
+
+export const toolChoice = z.union([
+  z.enum(['none', 'auto', 'required']),
+  z.strictObject({ type: z.enum(['file_search', 'code_interpreter']) }),
+  z.strictObject({ type: z.literal('function'), function: z.strictObject({ name: z.string().min(1) }) }),
+]);
+export type ToolChoice = z.infer<typeof toolChoice>;
+
+export const truncationStrategy = z.strictObject({
+  type: z.enum(['auto', 'last_messages']),
+  last_messages: z.int().min(1).nullish(),
+});
+
+export const reasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
+
+export const temperature = z.number().min(0).max(2);
+export const topP = z.number().min(0).max(1);

@@ -1,0 +1,70 @@
+import { fail } from '../core/errors.ts';
+import { decodeError } from '../dialects/endpoints/errors.ts';
+import { type ModelListing, openaiModels, readModel, readModels } from '../dialects/endpoints/models.ts';
+import { FramingError } from '../dialects/framing-error.ts';
+import { parsed } from '../dialects/json.ts';
+import type { Incoming } from '../http/upstream.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { Prepared } from './prepare.ts';
+import { refusal } from './recode.ts';
+import type { OpenCall } from './relay.ts';
+import { jsonBytes, replaced } from './rewritten.ts';
+
+/** How a provider lists its models; refuses one that does not. */
+export function listingOf({ name, dialect, models }: Provider): ModelListing {
+  if (models) return models;
+  return dialect === 'openai-chat' ? openaiModels : fail('unsupported_by_provider', name, 'list of models');
+}
+
+/** `/models` and `/models/{id}`: bytes as they are from providers that list as OpenAI does, the others made like it. */
+export function prepareListing(call: OpenCall, provider: Provider, asIs: Prepared): Prepared {
+  const listing = listingOf(provider);
+  if (listing === openaiModels) return asIs;
+  const id = decodeURIComponent(call.path.replace(/^\/models\/?/, ''));
+  const address = id !== '' && listing.one ? listing.one.path(id) : listing.path;
+  const [path = '', query] = address.split('?');
+  return {
+    ...asIs,
+    path,
+    search: query ? `?${query}` : '',
+    translation: {
+      headers: { 'accept-encoding': 'identity' },
+      notes: {},
+      answer: (incoming) => answer(incoming, listing, provider.name, id),
+    },
+  };
+}
+
+async function answer(incoming: Incoming, listing: ModelListing, provider: string, id: string): Promise<Incoming> {
+  const text = new TextDecoder().decode(await incoming.bytes());
+  const json = parsed(text);
+  if (incoming.status >= 400) return refusal(incoming, decodeError(incoming.status, json ?? text), 'listModels');
+  const body = read(() => (id === '' ? whole(listing, json, provider) : one(listing, json, provider, id)), provider);
+  return replaced(incoming, { status: incoming.status, type: 'application/json', bytes: jsonBytes(body) });
+}
+
+function whole(listing: ModelListing, json: unknown, provider: string) {
+  const { models, hasMore } = readModels(listing, json);
+  return {
+    object: 'list',
+    data: models.map((model) => ({ ...model, provider })),
+    // What lists of Anthropic have beside, for its own clients.
+    has_more: hasMore,
+    first_id: models[0]?.id ?? null,
+    last_id: models.at(-1)?.id ?? null,
+  };
+}
+
+function one(listing: ModelListing, json: unknown, provider: string, id: string) {
+  const model = readModel(listing, json, id) ?? fail('model_not_found', id, provider);
+  return { ...model, provider };
+}
+
+function read<Value>(work: () => Value, provider: string): Value {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof FramingError) fail('upstream_failed', provider, error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+import { fail } from '../core/errors.ts';
+import type { Encoded } from '../dialects/dialect.ts';
+import type { Incoming } from '../http/upstream.ts';
+
+/** What every rewritten call needs, whichever way its body is translated. */
+
+/** As the header line that names them; longer lists end with their count. */
+export function notesOf({
+  dropped = [],
+  changed = [],
+}: Partial<Pick<Encoded, 'dropped' | 'changed'>>): Readonly<Record<string, string>> {
+  const line = (paths: readonly string[]) => {
+    const shown = paths.slice(0, 20).map((path) => path.replace(/[^\x20-\x7e]/g, '?'));
+    return paths.length > shown.length
+      ? `${shown.join(', ')} and ${paths.length - shown.length} more`
+      : shown.join(', ');
+  };
+  return {
+    ...(dropped.length > 0 && { 'x-gateway-dropped': line(dropped.map(({ path }) => path)) }),
+    ...(changed.length > 0 && { 'x-gateway-changed': line(changed.map(({ path, how }) => `${path} (${how})`)) }),
+  };
+}
+
+/** Headers that speak of the body as the provider sent it. */
+const OF_THE_BODY = [
+  'content-length',
+  'content-encoding',
+  'content-type',
+  'transfer-encoding',
+  'etag',
+  'content-md5',
+  'digest',
+];
+
+/** The provider's headers over another body. */
+export function rewrittenHeaders(incoming: Incoming, type: string): Headers {
+  const headers = new Headers(incoming.headers);
+  for (const name of OF_THE_BODY) headers.delete(name);
+  headers.set('content-type', type);
+  return headers;
+}
+
+/** An answer whose body is another one, all of it at hand. */
+export function replaced(
+  incoming: Incoming,
+  { status, type, bytes }: { status: number; type: string; bytes: Uint8Array },
+): Incoming {
+  const headers = rewrittenHeaders(incoming, type);
+  headers.set('content-length', String(bytes.byteLength));
+  let rest: Uint8Array | null = bytes;
+  const take = () => {
+    const piece = rest;
+    rest = null;
+    return piece;
+  };
+  return {
+    status,
+    statusText: '',
+    headers,
+    read: async () => take(),
+    bytes: async () => take() ?? new Uint8Array(),
+    cancel: () => {},
+  };
+}
+
+export const jsonBytes = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+
+export function parsedRequest(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (error) {
+    return fail('invalid_json', error instanceof SyntaxError ? error.message : 'it is not UTF-8');
+  }
+}
+
+export function parsedReply(bytes: Uint8Array, provider: string): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return fail('upstream_failed', provider, 'its answer is not JSON');
+  }
+}
