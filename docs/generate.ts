@@ -7,6 +7,7 @@ import type { Route } from '../src/http/route.ts';
 import type { Provider, TokenSource } from '../src/providers/provider.ts';
 import { providers } from '../src/providers/registry.ts';
 import { allRoutes } from '../src/routes.ts';
+import { checkRows } from './guardrail-checks.ts';
 
 /** `npm run docs` writes the tables that follow from the source into the pages, between their markers. */
 const root = join(import.meta.dir, '..');
@@ -22,6 +23,7 @@ export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/routes.md', name: 'routes', render: routesTable },
   { page: 'docs/providers.md', name: 'providers', render: providersTable },
   { page: 'docs/configuration.md', name: 'provider keys', render: providerKeysTable },
+  { page: 'docs/guardrails.md', name: 'checks', render: checksTable },
 ];
 
 /** The page's text with the table written anew. */
@@ -150,6 +152,10 @@ async function credentialOf(provider: Provider): Promise<string> {
 function providerKeysTable(): string {
   const rows = providers.flatMap(({ name, environment }) => (environment ? [[code(environment), code(name)]] : []));
   return table(['Variable', 'Virtual key and provider'], rows);
+}
+
+function checksTable(): string {
+  return table(['Check', 'On', 'Parameters', 'Passes when'], checkRows());
 }
 
 if (import.meta.main) {

@@ -20,6 +20,7 @@ import { describeRoutes } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import { fetchSmall, type Upstream } from './http/upstream.ts';
+import { createModelCatalogue, type ModelCatalogue } from './inference/model-catalogue.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
@@ -86,6 +87,7 @@ export interface Parts {
   readonly mcp: Mcp;
   readonly mcpServers: Mcp['servers'];
   readonly relay: (call: ModelCall) => Promise<Response>;
+  readonly catalogue: ModelCatalogue;
   readonly version: string;
   readonly openapi: () => unknown;
 }
@@ -219,6 +221,7 @@ export function createApp(deps: AppDeps): App {
       mcp,
       mcpServers: mcp.servers,
       relay: (call) => relay(call, relayDeps),
+      catalogue: createModelCatalogue(relayDeps),
       version,
       openapi: () => {
         described ??= description();

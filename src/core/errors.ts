@@ -335,6 +335,24 @@ export const catalogue = {
     (declared: string, got: string) => `The MD5 of the parts in this order is ${got}, not ${declared}.`,
     () => 'md5',
   ),
+  response_not_found: openai(
+    404,
+    (id: string) => `Response with id '${id}' not found.`,
+    () => null,
+    { code: null },
+  ),
+  previous_response_not_found: openai(
+    400,
+    (id: string) => `Previous response with id '${id}' not found.`,
+    () => 'previous_response_id',
+  ),
+  response_item_not_found: openai(
+    404,
+    (_param: string, id: string) =>
+      `Item with id '${id}' not found. Only items of responses that were stored can be referred to: send the item itself.`,
+    named,
+    { code: null },
+  ),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 
   // The gateway itself

@@ -16,6 +16,11 @@ export const PREFIXES = {
   fineTuningJob: 'ftjob-',
   fineTuningEvent: 'ftevent-',
   fineTuningCheckpoint: 'ftckpt_',
+  response: 'resp_',
+  functionCall: 'fc_',
+  functionCallOutput: 'fco_',
+  reasoning: 'rs_',
+  responseItem: 'item_',
 } as const;
 
 export type ObjectKind = keyof typeof PREFIXES;

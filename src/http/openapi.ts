@@ -62,7 +62,7 @@ function operation(route: Route, schemas: Json) {
   if (route.path.endsWith('*')) names.push('path');
   return {
     summary: route.summary,
-    operationId: `${route.method.toLowerCase()}${route.path.replace(/[^a-zA-Z0-9]+(\w)?/g, (_all, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,
+    operationId: `${route.method.toLowerCase()}${route.path.replace('*', 'path').replace(/[^a-zA-Z0-9]+(\w)?/g, (_all, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,
     tags: [tagOf(route.path)],
     security: isPublic ? [] : [{ gatewayKey: [] }, { bearer: [] }],
     ...(!isPublic && { 'x-scopes': route.scopes }),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { sql } from 'kysely';
 import { type LimitNode, type LimitNodeOptions, limitsModeOf, startLimitNode, until } from '../../test/limit-nodes.ts';
 import { createDatabase, startPostgres } from '../../test/postgres.ts';
 import { startRedis, type TestRedis } from '../../test/redis.ts';
@@ -149,10 +150,25 @@ test('an outage of Redis is said, and that it is over', async () => {
 
   await redis.kill();
 
-  await until('Redis is said to be away', () => node.health.snapshot().length > 0);
-  expect(node.health.snapshot()[0]!.effect).toContain('limits are counted in PostgreSQL');
+  const said = () => node.health.snapshot().find(({ part }) => part === 'redis')?.effect;
+  await until('Redis is said to be away', () => said() !== undefined);
+  expect(said()).toContain('limits are counted in PostgreSQL');
   await redis.restart({ keepData: false });
   await until('Redis is said to be back', () => node.health.snapshot().length === 0);
+});
+
+test('while a node that may be alive keeps all from counting, that is said, and that it is over', async () => {
+  const node = await start({ deadAfterMs: 1_000 });
+  await counting('redis');
+  const parts = () => node.health.snapshot().map(({ part }) => part);
+  await sql`insert into limits_nodes (node, epoch, seen_at) values ('silent', 0, limits_now())`.execute(store.db);
+  await redis.flush();
+
+  const waiting = patiently(node.counters, budget());
+
+  await until('it is said', () => parts().includes('limits'));
+  expect((await waiting).admitted).toBe(true);
+  await until('it is over', () => !parts().includes('limits'));
 });
 
 test('while one node has no Redis, none counts there', async () => {

@@ -32,6 +32,7 @@ const RECONNECT_MS = 300;
 const MOVE_AGAIN_MS = 5_000;
 
 const NOWHERE: Place = { at: 'nowhere' };
+const INSTEAD = 'limits are counted in PostgreSQL, which takes longer.';
 const NOWHERE_EFFECT =
   'Nodes are finding out where limits are counted: calls with limits wait, and answer 503 when that takes seconds.';
 
@@ -193,6 +194,7 @@ export class PlaceKeeper {
   async #raise({ epoch, space }: ModeRow) {
     this.#suspected = null;
     this.#go(NOWHERE);
+    if (this.#deps.redis) this.#deps.health.degraded('redis', `Redis does not have the counters any more: ${INSTEAD}`);
     // First in Redis: a node that cannot read the mode must not go on admitting there.
     if (space) await this.#deps.redis?.counters.withdraw(space).catch(() => {});
     await this.#deps.mode.raise(epoch);
@@ -252,15 +254,17 @@ export class PlaceKeeper {
   #sayWhyNotRedis(row: ModeRow) {
     const { redis, health } = this.#deps;
     if (!redis || row.mayMove) return;
-    const where = 'limits are counted in PostgreSQL, which takes longer.';
     const { server } = redis.link;
-    if (!server) health.degraded('redis', `Redis does not answer or refuses writes: ${where}`);
+    if (!server) health.degraded('redis', `Redis does not answer or refuses writes: ${INSTEAD}`);
     else if (server.evicts)
       health.degraded(
         'redis',
-        `Redis throws keys away when its memory is full (maxmemory-policy is not noeviction): ${where}`,
+        `Redis throws keys away when its memory is full (maxmemory-policy is not noeviction): ${INSTEAD}`,
       );
     else
-      health.degraded('redis', `Redis has not long enough answered every node, or nodes have different ones: ${where}`);
+      health.degraded(
+        'redis',
+        `Redis has not long enough answered every node, or nodes have different ones: ${INSTEAD}`,
+      );
   }
 }

@@ -126,3 +126,20 @@ test('ten thousand tokens are kept and no more', async () => {
 
   expect(tokens.size).toBe(10_000);
 });
+
+test('a signature that fails is the fault of its own call alone', async () => {
+  let isBroken = true;
+  const key: SigningKey = {
+    kid: 'key-1',
+    jwk: { kty: 'RSA', n: '', e: '', kid: 'key-1', use: 'sig', alg: 'RS256' },
+    sign: async (payload) => {
+      if (isBroken) throw new Error('broken');
+      return payload;
+    },
+  };
+  const tokens = createIdentityTokens({ key, now: () => 0 });
+  await expect(Promise.resolve(tokens.get(ask()))).rejects.toThrow('broken');
+  isBroken = false;
+
+  expect(await tokens.get(ask())).toContain('ada');
+});

@@ -39,6 +39,8 @@ interface Entry {
 export function createIdentityTokens({ key, now, capacity = CAPACITY }: IdentityTokensDeps): IdentityTokens {
   const entries = new Map<string, Entry>();
   const signing = new Map<string, Promise<string>>();
+  /** One after the other: a burst of new users must not take every core from the calls of the others. */
+  let turn: Promise<unknown> = Promise.resolve();
 
   const keep = (cacheKey: string, entry: Entry) => {
     entries.delete(cacheKey);
@@ -75,7 +77,8 @@ export function createIdentityTokens({ key, now, capacity = CAPACITY }: Identity
       entries.delete(cacheKey);
       let waiting = signing.get(cacheKey);
       if (!waiting) {
-        waiting = sign(cacheKey, ask).finally(() => signing.delete(cacheKey));
+        waiting = turn.then(() => sign(cacheKey, ask)).finally(() => signing.delete(cacheKey));
+        turn = waiting.catch(() => {});
         signing.set(cacheKey, waiting);
       }
       return waiting;

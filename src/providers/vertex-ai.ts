@@ -18,6 +18,9 @@ const projectId = {
   says: 'takes lower-case letters, digits and inner dashes',
 };
 
+/** Documents are ranked by a service of their own, which has no regions. */
+const isRanking = (path: string) => path.startsWith('/rankingConfigs/');
+
 /** Vertex wants Anthropic's version in the body, and the model in the address alone. */
 const claudeOnVertex = { defaults: { anthropic_version: 'vertex-2023-10-16' }, drops: ['model'] };
 
@@ -57,6 +60,7 @@ function chat({ model, stream }: ChatCall): ChatEndpoint {
 export const vertexAi: Provider = {
   name: 'vertex-ai',
   baseUrl: (options, path) => {
+    if (isRanking(path)) return 'https://discoveryengine.googleapis.com/v1';
     const place = region(options);
     const host = place === 'global' ? 'aiplatform.googleapis.com' : `${place}-aiplatform.googleapis.com`;
     return `https://${host}/${path.startsWith('/v1beta1/') ? 'v1beta1' : 'v1'}`;
@@ -67,8 +71,10 @@ export const vertexAi: Provider = {
   endpoints: { embed: vertexEmbed, rerank: vertexRerank, imageGenerate: vertexImages, countTokens: vertexCountTokens },
   authorize: googleToken,
   options: ['vertex_region', 'vertex_project_id', 'vertex_auth_type', 'vertex_service_account_json'],
-  rewrite: (path, options) =>
-    /^\/(?:publishers|endpoints)\//.test(path)
+  rewrite: (path, options) => {
+    if (isRanking(path)) return `/projects/${project(options)}/locations/global${path}`;
+    return /^\/(?:publishers|endpoints)\//.test(path)
       ? `/projects/${project(options)}/locations/${region(options)}${path}`
-      : path,
+      : path;
+  },
 };

@@ -4,13 +4,13 @@ import { bearer } from './authorize.ts';
 import { label, required } from './options.ts';
 import type { Provider } from './provider.ts';
 
-// Every model also has a route of its own, /run/@cf/…, beside the OpenAI-shaped ones.
+// Every model also has a route of its own, /run/@cf/…, beside the OpenAI-shaped ones; the list of models has none there.
 export const workersAi: Provider = {
   name: 'workers-ai',
   baseUrl: (options, path) => {
     const account = required('workers-ai', options, 'workers_ai_account_id', label);
     const base = `https://api.cloudflare.com/client/v4/accounts/${account}/ai`;
-    return path.startsWith('/run/') ? base : `${base}/v1`;
+    return /^\/(?:run|models\/search)(?:\/|$)/.test(path) ? base : `${base}/v1`;
   },
   dialect: 'openai-chat',
   serves: ['embed'],

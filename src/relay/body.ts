@@ -2,6 +2,7 @@ import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, splice } from '../core/json-bytes.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
+import { boundaryOf } from './multipart-model.ts';
 
 /** A request body on its way: all of it, or a stream that is never held in memory. */
 export type Body = Uint8Array | ReadableStream<Uint8Array> | null;
@@ -18,6 +19,8 @@ export interface BodyOptions {
 const WHOLE_BELOW = 1 << 20;
 /** How far a large JSON body is read for its model: images may stand before it. */
 const PEEK_BELOW = 32 << 20;
+/** How far a large form is read for its model: clients that put it before the file are understood, no file is held up. */
+const FORM_PEEK = 64 << 10;
 /** A body that must be kept (it is signed, edited, or may be sent again) and does not fit here is refused. */
 export const KEPT_BELOW = 64 << 20;
 
@@ -33,7 +36,7 @@ export interface Opening {
   readonly rest: ReadableStream<Uint8Array> | null;
 }
 
-/** Reads a small body whole, and of a large JSON one as much as it takes to see its model. */
+/** Reads a small body whole, of a large JSON one as much as it takes to see its model, of a large form the beginning. */
 export async function openBody(request: Request, headers: SentHeaders, maxBytes: number): Promise<Opening | null> {
   const length = headers['content-length'];
   // Looking at `request.body` would build a stream, also where there is nothing to stream.
@@ -52,10 +55,26 @@ export async function openBody(request: Request, headers: SentHeaders, maxBytes:
     }
   }
   if (!request.body) return null;
-  if (!isJson(headers)) return { head: new Uint8Array(), rest: request.body as ReadableStream<Uint8Array> };
-  const opening = await peek(request.body as ReadableStream<Uint8Array>);
+  const body = request.body as ReadableStream<Uint8Array>;
+  if (boundaryOf(headers['content-type']) !== null) return start(body, FORM_PEEK);
+  if (!isJson(headers)) return { head: new Uint8Array(), rest: body };
+  const opening = await peek(body);
   if (opening.head.byteLength > maxBytes) fail('body_too_large', maxBytes);
   return opening;
+}
+
+/** The first bytes of a stream, and the stream behind them. */
+async function start(stream: ReadableStream<Uint8Array>, enough: number): Promise<Opening> {
+  const reader = stream.getReader();
+  const pieces: Uint8Array[] = [];
+  for (let size = 0; size < enough; ) {
+    const { value } = await reader.read().catch(() => fail('body_incomplete'));
+    if (!value) return { head: Buffer.concat(pieces), rest: null };
+    pieces.push(value);
+    size += value.byteLength;
+  }
+  reader.releaseLock();
+  return { head: Buffer.concat(pieces), rest: stream };
 }
 
 async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
@@ -82,7 +101,7 @@ async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
 const MAYBE_SLUG = Buffer.from('"@');
 
 /** `model: "@slug/name"` in a JSON body: the slug, and the body with the plain name in its place. */
-export function takeModelSlug(head: Uint8Array): { slug: string; head: Uint8Array } | null {
+export function takeModelSlug(head: Uint8Array): { slug: string; name: string; head: Uint8Array } | null {
   if (!Buffer.from(head.buffer, head.byteOffset, head.byteLength).includes(MAYBE_SLUG)) return null;
   const members = findMembers(head, 'model');
   for (const member of members) {
@@ -91,7 +110,7 @@ export function takeModelSlug(head: Uint8Array): { slug: string; head: Uint8Arra
     if (!parts) continue;
     if (members.length > 1)
       fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
-    return { slug: parts.slug, head: splice(head, member, JSON.stringify(parts.name)) };
+    return { ...parts, head: splice(head, member, JSON.stringify(parts.name)) };
   }
   return null;
 }

@@ -13,6 +13,7 @@ import { runPlan } from '../routing/strategy.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
 import { isJson, keepWhole, type Opening, openBody, stringMember, takeModelSlug } from './body.ts';
 import { readMetadata } from './metadata.ts';
+import { boundaryOf, readFormModel } from './multipart-model.ts';
 import { respond } from './respond.ts';
 import { findTarget, targetOfChoice } from './target.ts';
 
@@ -62,9 +63,10 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
 
   const received = await openBody(call.request, headers, deps.maxBodyBytes);
   const readable = received && isJson(headers) ? received : null;
-  const named = readable && call.readsModel ? takeModelSlug(readable.head) : null;
+  const named = received && call.readsModel ? namedIn(received.head, headers) : null;
   const body = received && named ? { ...received, head: named.head } : received;
   if (readable) log.model = stringMember(body!.head, 'model');
+  else if (named) log.model = named.name;
   const open: OpenCall = {
     ...call,
     body,
@@ -80,6 +82,13 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const found = findTarget(route, principal, call, deps.virtualKeys);
   const target = found instanceof Promise ? await found : found;
   return respond(open, await attempt(open, { target, settings: NO_SETTINGS, path: 'config' }, deps));
+}
+
+/** A body that names its model, and perhaps the virtual key before it. */
+function namedIn(head: Uint8Array, headers: SentHeaders) {
+  if (isJson(headers)) return takeModelSlug(head);
+  const boundary = boundaryOf(headers['content-type']);
+  return boundary === null ? null : readFormModel(head, boundary);
 }
 
 /** The same with a config: its plan says who is asked, in which order, and how. */

@@ -42,6 +42,12 @@ export function selectProvider({ headers, path }: Asking, defaults: KeyDefaults,
   return fail(NEEDS_VIRTUAL_KEY.test(path) ? 'missing_virtual_key' : 'missing_provider');
 }
 
+/** Whether anything says who is asked; a request that contradicts itself is refused. */
+export const choosesProvider = (headers: SentHeaders, defaults: KeyDefaults): boolean =>
+  headerOf(headers, 'x-gateway-config') !== null ||
+  askedProvider(headers, null) !== null ||
+  Boolean(defaults.config ?? defaults.virtual_key);
+
 function askedProvider(headers: SentHeaders, modelSlug: string | null): Selection | null {
   const provider = headerOf(headers, 'x-gateway-provider');
   const customHost = headerOf(headers, 'x-gateway-custom-host');

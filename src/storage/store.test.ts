@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
+import { openLink } from '../../test/chaos/link.ts';
 import { createDatabase } from '../../test/postgres.ts';
 import { type AnyDb, type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
@@ -149,4 +150,22 @@ test('a store that is not there says store_unavailable', async () => {
 test('migration names are unique and sorted', () => {
   const all = migrations.map(({ name }) => name);
   expect(all).toEqual([...new Set(all)].sort());
+});
+
+test('a database that has fallen silent does not answer a ping, and does not let whoever asks wait', async () => {
+  const url = new URL(await createDatabase());
+  const link = await openLink(Number(url.port));
+  url.port = String(link.port);
+  const store = await openPostgres(url.href);
+  await store.migrate();
+  link.cut('blackhole');
+  const askedAt = performance.now();
+
+  expect(await store.ping().catch((error: unknown) => error)).toMatchObject({ code: 'store_unavailable' });
+
+  expect(performance.now() - askedAt).toBeLessThan(10_000);
+  link.restore();
+  await store.ping();
+  await store.close();
+  link.close();
 });

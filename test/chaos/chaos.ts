@@ -242,6 +242,12 @@ export class Chaos {
     if (fault?.until === Number.POSITIVE_INFINITY) fault.until = performance.now();
   }
 
+  /** Where nodes on PostgreSQL count; the epoch grows whenever that changes. */
+  async limitsMode(): Promise<{ mode: string; epoch: number }> {
+    const rows = await this.#parts.store.rows<{ mode: string; epoch: string }>('select mode, epoch from limits_mode');
+    return { mode: rows[0]!.mode, epoch: Number(rows[0]!.epoch) };
+  }
+
   /** Throws with everything that is wrong. */
   async check(...invariants: readonly Invariant[]): Promise<void> {
     const broken: string[] = [];
@@ -285,9 +291,7 @@ export class Chaos {
       const { json } = await node.api.get('/health', { key: null });
       if (json.degraded.length > 0 || (await node.api.get('/ready', { key: null })).status !== 200) return false;
     }
-    if (!this.redis) return true;
-    const [row] = await this.#parts.store.rows<{ mode: string }>('select mode from limits_mode');
-    return row?.mode === 'redis';
+    return !this.redis || (await this.limitsMode()).mode === 'redis';
   }
 
   async #look() {

@@ -189,7 +189,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ],
         [
           'no provider',
-          () => gateway.api.get('/v1/models'),
+          () => gateway.api.get('/v1/unheard-of'),
           { status: 400, error_code: 'missing_provider', provider: null, virtual_key: null },
         ],
         [

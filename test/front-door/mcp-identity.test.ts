@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose';
 import { ADMIN_KEY, startGateway, type TestGateway } from '../gateway.ts';
 import { type Recorder, startRecorder, toolCall } from '../mcp/recorder.ts';
-import { root, runGateway } from '../process.ts';
+import { forTests, newDataDir, removeDataDir, root, runGateway, startProcess } from '../process.ts';
 
 const newPem = (bits = 2048) => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: bits });
@@ -262,7 +262,29 @@ describe('the key set', () => {
 });
 
 describe('without a key to sign with', () => {
-  test('the key set is empty, and a server that needs one answers 503 and gets nothing', async () => {
+  test('a server that was registered with one answers 503 and gets nothing', async () => {
+    const dataDir = newDataDir();
+    const withKey = await startProcess({ dataDir, environment: { ...forTests, JWT_PRIVATE_KEY: PEM } });
+    const made = await withKey.api.post('/v1/mcp-servers', {
+      name: 'signed',
+      slug: 'signed',
+      url: upstream.url,
+      configurations: { user_identity_forwarding: { method: 'jwt_header' } },
+    });
+    expect(made.status).toBe(200);
+    expect((await withKey.api.post('/signed/mcp', toolCall())).status).toBe(200);
+    await withKey.stop();
+    const without = await startProcess({ dataDir });
+    const before = upstream.requests.length;
+    const reply = await without.api.post('/signed/mcp', toolCall());
+    expect(reply.status).toBe(503);
+    expect(reply.json.error.code).toBe('mcp_signing_key_missing');
+    expect(upstream.requests).toHaveLength(before);
+    await without.stop();
+    removeDataDir(dataDir);
+  });
+
+  test('the key set is empty, and no server can be registered that needs one', async () => {
     const bare = await startGateway();
     try {
       const response = await fetch(`${bare.url}/.well-known/jwks.json`);

@@ -404,7 +404,7 @@ describe('request ids', () => {
   for (const [name, path, key] of [
     ['a refused key', '/v1/models', 'gw-wrong'],
     ['a missing route', '/nowhere', ADMIN_KEY],
-    ['a missing provider', '/v1/models', ADMIN_KEY],
+    ['a missing provider', '/v1/unheard-of', ADMIN_KEY],
     ['a public page', '/health', ADMIN_KEY],
     ['an admin route', '/v1/providers', ADMIN_KEY],
   ] as const) {

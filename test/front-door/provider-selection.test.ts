@@ -352,17 +352,17 @@ describe('each provider is spoken to in its own way', () => {
 
   test('anthropic gets x-api-key and a version, or the version of the client', async () => {
     await gateway.given.virtualKey({ slug: 'claude', provider: 'anthropic', key: 'sk-ant-1' });
-    const plain = await shown('claude', '/v1/models');
+    const plain = await shown('claude', '/v1/proxy/models');
     expect(plain.headers).toMatchObject({ 'x-api-key': 'sk-ant-1', 'anthropic-version': '2023-06-01' });
     expect(plain.headers.authorization).toBeUndefined();
-    const own = await shown('claude', '/v1/models', { 'anthropic-version': '2099-01-01' });
+    const own = await shown('claude', '/v1/proxy/models', { 'anthropic-version': '2099-01-01' });
     expect(own.headers['anthropic-version']).toBe('2099-01-01');
   });
 
   test('google gets x-goog-api-key, and its version segment is not doubled', async () => {
     const host = `${gateway.provider.origin}/v1beta`;
     await gateway.given.virtualKey({ slug: 'gemini', provider: 'google', key: 'goog-1', custom_host: host });
-    for (const path of ['/v1/v1beta/models', '/v1/models', '/v1/proxy/v1beta/models']) {
+    for (const path of ['/v1/v1beta/models', '/v1/proxy/models', '/v1/proxy/v1beta/models']) {
       const seen = await shown('gemini', path);
       expect(seen.path).toBe('/v1beta/models');
       expect(seen.headers['x-goog-api-key']).toBe('goog-1');
@@ -410,11 +410,11 @@ describe('each provider is spoken to in its own way', () => {
 
   test("the caller's own credential may come in the header the provider's SDK uses", async () => {
     const headers = { 'x-gateway-custom-host': gateway.provider.url, 'x-simulate': 'echo' };
-    const anthropic = await gateway.api.get('/v1/models', {
+    const anthropic = await gateway.api.get('/v1/proxy/models', {
       headers: { ...headers, 'x-gateway-provider': 'anthropic', 'x-api-key': 'sk-ant-mine' },
     });
     expect(anthropic.json.headers['x-api-key']).toBe('sk-ant-mine');
-    const google = await gateway.api.get('/v1/models', {
+    const google = await gateway.api.get('/v1/proxy/models', {
       headers: { ...headers, 'x-gateway-provider': 'google', 'x-goog-api-key': 'goog-mine' },
     });
     expect(google.json.headers['x-goog-api-key']).toBe('goog-mine');

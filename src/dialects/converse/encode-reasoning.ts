@@ -73,7 +73,12 @@ function claudeEffort(effort: Effort, losses: Losses): string {
 function ofNova({ effort, mode, budgetTokens, display }: Reasoning, losses: Losses): EncodedReasoning {
   if (budgetTokens !== undefined) losses.hint('reasoning.budgetTokens', 'this model knows only efforts');
   if (display !== undefined) losses.hint('reasoning.display', 'this model has no such setting');
-  if (mode === 'off' || effort === 'none') return { fields: { reasoningConfig: { type: 'disabled' } } };
+  if (mode === 'off' || effort === 'none') {
+    if (effort === 'none') losses.changeSetting('reasoning.effort', 'sent as disabled reasoning');
+    else if (effort !== undefined) losses.hint('reasoning.effort', 'reasoning is off');
+    return { fields: { reasoningConfig: { type: 'disabled' } } };
+  }
+  if (mode !== undefined) losses.hint('reasoning.mode', 'this model knows only efforts');
   const maxReasoningEffort = effort && threeLevels(effort, losses);
   return { fields: { reasoningConfig: present({ type: 'enabled', maxReasoningEffort }) } };
 }

@@ -46,10 +46,10 @@ function readRequest(body: JsonObject, model: string): ModelRequest {
     maxOutputTokens: maxTokens as number,
     temperature: temperature as number,
     topP: topP as number,
-    topK: fields.top_k as number,
+    topK: (fields.top_k ?? objectIn(fields.inferenceConfig).topK) as number,
     stop: stopSequences as string[],
     responseFormat: textFormat ? readFormat(objectIn(textFormat)) : undefined,
-    reasoning: readReasoning(objectIn(fields.thinking), effort),
+    reasoning: readReasoning(objectIn(fields.thinking), effort) ?? readNova(objectIn(fields.reasoningConfig)),
     metadata: body.requestMetadata as Record<string, string>,
     serviceTier: (tier === 'default' ? 'standard' : tier) as string,
     ext: ext && { converse: ext },
@@ -165,6 +165,11 @@ function readReasoning({ type, budget_tokens }: JsonObject, effort: unknown): Re
   if (type === undefined && effort === undefined) return undefined;
   const mode = type === undefined ? undefined : MODES[String(type)];
   return present<Reasoning>({ mode, budgetTokens: budget_tokens as number, effort: effort as Reasoning['effort'] });
+}
+
+function readNova({ type, maxReasoningEffort }: JsonObject): Reasoning | undefined {
+  if (type === 'disabled') return { mode: 'off' };
+  return maxReasoningEffort ? { effort: maxReasoningEffort as Reasoning['effort'] } : undefined;
 }
 
 const RAW: Readonly<Record<string, string>> = {

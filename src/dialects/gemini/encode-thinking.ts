@@ -44,6 +44,7 @@ function byLevel({ mode, effort, budgetTokens }: Reasoning, losses: Losses): Thi
     losses.changeSetting('reasoning.mode', 'sent as the least thinking, because it cannot be turned off');
     return { thinkingLevel: 'MINIMAL' };
   }
+  if (mode === 'adaptive') losses.hint('reasoning.mode', 'this model always decides by itself');
   if (effort === undefined) return {};
   const level = LEVELS[effort];
   if (level.toLowerCase() !== effort) losses.changeSetting('reasoning.effort', `sent as the level ${level}`);
@@ -56,6 +57,7 @@ function byBudget({ mode, effort, budgetTokens }: Reasoning, losses: Losses): Th
     noEffort(effort, losses);
     return { thinkingBudget: 0 };
   }
+  if (mode === 'adaptive') losses.changeSetting('reasoning.mode', 'sent as a thinking budget');
   if (effort === undefined) return { thinkingBudget: DYNAMIC };
   losses.changeSetting('reasoning.effort', `sent as a thinking budget of ${BUDGETS[effort]} tokens`);
   return { thinkingBudget: BUDGETS[effort] };

@@ -1,5 +1,6 @@
-import type { ModelRequest, Turn } from '../ir.ts';
-import { textIn } from '../json.ts';
+import type { JsonObject, ModelRequest, Turn } from '../ir.ts';
+import { isObject, objectIn, parsed, textIn } from '../json.ts';
+import type { ServerSentEvent } from '../sse.ts';
 
 /** What a request asks of whoever keeps responses, beside the model. */
 export interface Kept {
@@ -32,4 +33,13 @@ function joined(earlier: readonly Turn[], now: readonly Turn[]): Turn[] {
   if (!last || !next || last.role !== next.role || (next.role !== 'tool' && next.role !== 'assistant'))
     return [...earlier, ...now];
   return [...earlier.slice(0, -1), { ...last, parts: [...last.parts, ...next.parts] }, ...rest];
+}
+
+const LAST_EVENTS = ['response.completed', 'response.incomplete', 'response.failed'];
+
+/** The whole response, which the last event of its stream has; null for every other event. */
+export function finalResponse({ event, data }: ServerSentEvent): (JsonObject & { readonly id: string }) | null {
+  if (event === undefined || !LAST_EVENTS.includes(event)) return null;
+  const { response } = objectIn(parsed(data));
+  return isObject(response) && typeof response.id === 'string' ? { ...response, id: response.id } : null;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { check, errored } from '../check.ts';
+import { jsonIn } from './json/json-in-text.ts';
 import { holds, operator, texts } from './parameters/operator.ts';
-import { jsonIn } from './text/json-in-text.ts';
 
 export const jsonKeys = check({
   id: 'default.jsonKeys',

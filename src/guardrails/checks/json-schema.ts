@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { check, errored } from '../check.ts';
+import { jsonIn } from './json/json-in-text.ts';
+import { SchemaFault, schemaTest } from './json/schema.ts';
 import { not } from './parameters/operator.ts';
-import { jsonIn } from './text/json-in-text.ts';
-import { SchemaFault, schemaTest } from './text/schema.ts';
 
 const schema = z
   .union([z.record(z.string(), z.unknown()), z.boolean()], { error: 'give a JSON Schema' })

@@ -109,7 +109,7 @@ for (const [name, parameters, text] of [
     const result = await judge(jsonSchema, parameters, text);
     expect(result.verdict).toBe(false);
     expect(result.error).toBeString();
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 }
 
@@ -119,7 +119,7 @@ for (const pattern of ['^(a+)+$', '^(?:a|aa)+$']) {
     expect(
       await verdict(jsonSchema, { schema: { type: 'string', pattern } }, JSON.stringify(`${'a'.repeat(100_000)}!`)),
     ).toBe(false);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 }
 
@@ -142,7 +142,7 @@ for (const format of [
         { schema: { type: 'string', format } },
         JSON.stringify(`http://${text.repeat(20_000)}\u0000 !`),
       );
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 }
 

@@ -2,8 +2,9 @@ import { beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { createJwtVerifier } from '../../auth/jwt-verify.ts';
+import type { VerifyJwt } from '../../core/jwt.ts';
 import { jwt } from './jwt.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
+import { factsOf, faultsOf, judge, portsOf } from './test-facts.ts';
 
 const NOW = 1_900_000_000_000;
 const seconds = NOW / 1_000;
@@ -38,12 +39,13 @@ function given(answer: () => Response | Promise<Response> = () => Response.json(
     },
     now: () => issuer.now,
   });
+  const verifyJwt: VerifyJwt = verifier.verify;
   const parsed = new Map<string, unknown>();
   const run = async (token: string | null, parameters: object = {}, header = 'authorization') => {
     const key = JSON.stringify(parameters);
     if (!parsed.has(key)) parsed.set(key, jwt.parameters.parse({ jwksUri, ...parameters }));
     const facts = factsOf('x', { headers: token === null ? {} : { [header]: token } });
-    return jwt.run(facts, parsed.get(key), { verifyJwt: verifier.verify } as never);
+    return jwt.run(facts, parsed.get(key), portsOf({ verifyJwt }));
   };
   return { issuer, run };
 }

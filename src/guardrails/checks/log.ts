@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { check } from '../check.ts';
+import { eventOf } from './call/event.ts';
 import { address, headers, timeoutMs } from './parameters/address.ts';
-import { eventOf } from './text/event.ts';
 
 export const log = check({
   id: 'default.log',

@@ -43,7 +43,7 @@ for (const rule of ['(a+)+$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$', '(.*a){
     const started = performance.now();
     await judge(regexMatch, { rule }, `${'a'.repeat(200_000)}!`);
     await judge(regexMatch, { rule }, `${'x'.repeat(200_000)}!`);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 }
 
@@ -101,7 +101,7 @@ test('regexReplace gives up in the end and then fails: a hit may look through th
   const started = performance.now();
   const result = await judge(regexReplace, { rule: 'a(.*b)?' }, 'a'.repeat(300_000));
   expect(result).toMatchObject({ verdict: false, error: 'the rule took more than 1000 ms' });
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(10_000);
 });
 
 for (const [operator, text, passes] of [

@@ -103,6 +103,6 @@ for (const piece of [
   test(`a megabyte of ${JSON.stringify(piece)} takes bounded time`, async () => {
     const started = performance.now();
     await judge(promptInjection, {}, piece.repeat(1_000_000 / piece.length));
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 }

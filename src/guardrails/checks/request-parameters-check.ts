@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { check } from '../check.ts';
-import { type NamedTool, toolsIn } from './text/tools.ts';
+import { type NamedTool, toolsIn } from './call/tools.ts';
 
 const names = z
   .array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' })

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { type CheckResult, check, type Facts } from '../check.ts';
+import { eventOf, sentOn } from './call/event.ts';
 import { address, forwardHeaders, headers, timeoutMs } from './parameters/address.ts';
-import { eventOf, sentOn } from './text/event.ts';
 
 const replySchema = z.object({
   verdict: z.boolean(),

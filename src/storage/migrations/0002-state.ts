@@ -10,6 +10,7 @@ import { createLimitsMode } from './state/limits-mode.ts';
 import { createManaged } from './state/managed.ts';
 import { createMcp } from './state/mcp.ts';
 import { createPolicies } from './state/policies.ts';
+import { createResponses } from './state/responses.ts';
 import { createWork } from './state/work.ts';
 
 /** Work leases, limits with their ledger, policies, configs, blobs, and what nodes tell each other. */
@@ -26,6 +27,7 @@ export const state: Migration = {
     await createChanges(db, engine);
     await createManaged(db, engine);
     await createMcp(db, engine);
+    await createResponses(db, engine);
     await createAudit(db, engine);
     await createAssistants(db, engine);
   },

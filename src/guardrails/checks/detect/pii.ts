@@ -27,8 +27,8 @@ interface Detector {
 }
 
 const NEAR_CHARACTERS = 50;
-/** No match is longer, and none depends on what stands further away. */
-export const PII_SPAN = 400;
+/** No match is longer (addresses of e-mail come to 601), and none depends on what stands further away. */
+export const PII_SPAN = 700;
 
 /** `a::b` is an address, too, but where people write it, it is a name in a program. */
 const isIpAddress = (found: string): boolean => isIP(found) !== 0 && (/\d/.test(found) || found.split(':').length > 3);

@@ -30,58 +30,9 @@ const isHyphen = (code: number): boolean => (code >= 0x2010 && code <= 0x2015) |
 const ZEROS = [0x660, 0x6f0, 0x966, 0x9e6, 0xe50];
 
 /** Latin letters that others imitate, as far as they are mistaken for them at a glance. */
-const TWINS = new Map<string, string>(
-  Object.entries({
-    а: 'a',
-    е: 'e',
-    о: 'o',
-    р: 'p',
-    с: 'c',
-    у: 'y',
-    х: 'x',
-    і: 'i',
-    ј: 'j',
-    ѕ: 's',
-    ԁ: 'd',
-    һ: 'h',
-    ӏ: 'l',
-    А: 'A',
-    В: 'B',
-    Е: 'E',
-    К: 'K',
-    М: 'M',
-    Н: 'H',
-    О: 'O',
-    Р: 'P',
-    С: 'C',
-    Т: 'T',
-    Х: 'X',
-    І: 'I',
-    Ѕ: 'S',
-    ο: 'o',
-    α: 'a',
-    ν: 'v',
-    ι: 'i',
-    Α: 'A',
-    Β: 'B',
-    Ε: 'E',
-    Η: 'H',
-    Ι: 'I',
-    Κ: 'K',
-    Μ: 'M',
-    Ν: 'N',
-    Ο: 'O',
-    Ρ: 'P',
-    Τ: 'T',
-    Χ: 'X',
-    Υ: 'Y',
-    Ζ: 'Z',
-    ı: 'i',
-    ɡ: 'g',
-    '。': '.',
-    '․': '.',
-  }),
-);
+const IMITATIONS = 'аеорсухіјѕԁһӏАВЕКМНОРСТХІЅοανιΑΒΕΗΙΚΜΝΟΡΤΧΥΖıɡ。․';
+const IMITATED = 'aeopcyxijsdhlABEKMHOPCTXISoaviABEHIKMNOPTXYZig..';
+const TWINS = new Map([...IMITATIONS].map((letter, index) => [letter, IMITATED[index]!]));
 
 function folded(character: string, code: number): string {
   if (code >= 0xff01 && code <= 0xff5e) return String.fromCharCode(code - 0xfee0);

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import { readQuery } from '../http/input.ts';
+import { json } from '../http/reply.ts';
+import type { Call, Route } from '../http/route.ts';
+import type { ModelCall } from '../relay/relay.ts';
+import { choosesProvider, splitModel } from '../routing/select.ts';
+import type { CataloguedModel, ModelCatalogue } from './model-catalogue.ts';
+
+const VERSION = '/v1';
+const MODELS = '/models';
+
+const catalogueQuery = z.strictObject({
+  provider: z.string().min(1).optional(),
+  sort: z.enum(['name', 'provider']).default('name'),
+  order: z.enum(['asc', 'desc']).default('asc'),
+  offset: z.coerce.number().int().min(0).default(0),
+  limit: z.coerce.number().int().min(1).optional(),
+});
+
+export interface ModelParts {
+  readonly relay: (call: ModelCall) => Promise<Response>;
+  readonly catalogue: ModelCatalogue;
+}
+
+/** Which models there are: of the provider that the call names, or of every virtual key of the workspace. */
+export const modelRoutes = ({ relay, catalogue }: ModelParts): Route[] => [
+  {
+    method: 'GET',
+    path: VERSION + MODELS,
+    scopes: ['models.list'],
+    isProviders: true,
+    summary: 'Models of the provider that was chosen, or of all virtual keys of the workspace',
+    handle: (call: Call) =>
+      choosesProvider(call.headers, call.principal.defaults)
+        ? relay(asModelCall(call, MODELS))
+        : wholeCatalogue(call, catalogue),
+  },
+  {
+    method: 'GET',
+    path: `${VERSION}${MODELS}/*`,
+    scopes: ['models.list'],
+    isProviders: true,
+    summary: 'One model, by its name or as @slug/name',
+    handle: (call: Call) => relay(asNamed(call)),
+  },
+];
+
+const asModelCall = (call: Call, path: string, headers = call.headers): ModelCall => ({
+  request: call.request,
+  headers,
+  stamp: call.stamp,
+  endpoint: 'listModels',
+  path,
+  search: call.search,
+  principal: call.principal,
+  providerKey: call.providerKey,
+  readsModel: false,
+  log: call.log,
+});
+
+/** `/models/@slug/name` chooses the virtual key as `model: "@slug/name"` does, before any config could. */
+function asNamed(call: Call): ModelCall {
+  const path = call.path.slice(VERSION.length);
+  const named = splitModel(decoded(path.slice(MODELS.length + 1)));
+  if (!named) return asModelCall(call, path);
+  const { 'x-gateway-config': _, ...headers } = call.headers;
+  const name = named.name.split('/').map(encodeURIComponent).join('/');
+  return asModelCall(call, `${MODELS}/${name}`, { ...headers, 'x-gateway-virtual-key': named.slug });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return fail('invalid_path', 'it holds a broken percent escape');
+  }
+}
+
+async function wholeCatalogue({ principal, search }: Call, catalogue: ModelCatalogue): Promise<Response> {
+  const { provider, sort, order, offset, limit } = readQuery(search, catalogueQuery);
+  const { models, missing } = await catalogue.read(principal, provider);
+  const keyOf = (model: CataloguedModel) => (sort === 'name' ? model.id : `${model.provider} ${model.id}`);
+  const sign = order === 'asc' ? 1 : -1;
+  const sorted = models.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -sign : sign));
+  const data = limit === undefined ? sorted.slice(offset) : sorted.slice(offset, offset + limit);
+  const response = json({
+    object: 'list',
+    data,
+    total: models.length,
+    has_more: offset + data.length < models.length,
+  });
+  if (missing.length > 0) response.headers.set('x-gateway-incomplete', shortened(missing));
+  return response;
+}
+
+/** Proxies refuse long header lines. */
+const MOST_NAMED = 50;
+
+const shortened = (missing: readonly string[]): string =>
+  missing.length > MOST_NAMED
+    ? `${missing.slice(0, MOST_NAMED).join(', ')} and ${missing.length - MOST_NAMED} more`
+    : missing.join(', ');

@@ -1,0 +1,240 @@
+import { fail } from '../core/errors.ts';
+import { type List, type ListQuery, listed } from '../core/list.ts';
+import type { Principal } from '../core/principal.ts';
+import type { JsonObject, Turn } from '../dialects/ir.ts';
+import { isObject } from '../dialects/json.ts';
+import { decodeItems } from '../dialects/responses/decode-items.ts';
+import type { ResponseItemRow, ResponseRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { inputItems, isReference, outputItems, type StoredItem } from './response-items.ts';
+
+const DAY_MS = 86_400_000;
+const KEPT_MS = 30 * DAY_MS;
+const ROWS_AT_ONCE = 100;
+const SWEPT_AT_ONCE = 100;
+
+export interface ResponseStoreDeps {
+  readonly store: Store;
+  readonly now: () => number;
+  /** Of the conversation that a response goes on from: as much as a body may have. */
+  readonly mostBytes: number;
+}
+
+export interface NewResponse {
+  /** As the client gets it, with its id. */
+  readonly response: JsonObject & { readonly id: string };
+  /** As the client sent it, references resolved. */
+  readonly input: unknown;
+  readonly previousId?: string;
+}
+
+export interface DeletedResponse {
+  readonly id: string;
+  readonly object: 'response';
+  readonly deleted: true;
+}
+
+export type ResponseItem = JsonObject & { readonly id: string };
+
+/**
+ * Responses kept per workspace, for providers that keep none. A response has its own items only; a conversation is the
+ * chain of those it goes on from. Nothing of a chain is swept before its last response has expired.
+ */
+export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps) {
+  const { db } = store;
+
+  /** Rows that the caller may read now; a foreign one is missing. */
+  const readable = (who: Principal) =>
+    db.selectFrom('responses').where('responses.workspace_id', '=', who.workspaceId).where('expires_at', '>', now());
+
+  const find = async (who: Principal, id: string): Promise<ResponseRow> =>
+    (await readable(who).selectAll().where('id', '=', id).executeTakeFirst()) ?? fail('response_not_found', shown(id));
+
+  return {
+    /** Keeps a response. Whoever tells the client that it is complete waits for this first. */
+    async create(who: Principal, { response, input, previousId }: NewResponse): Promise<void> {
+      const { output, ...body } = response;
+      const at = now();
+      const { id } = response;
+      const rows = itemRows(id, inputItems(input, at), outputItems(output, at));
+      const row: ResponseRow = {
+        id,
+        workspace_id: who.workspaceId,
+        previous_id: previousId ?? null,
+        body: JSON.stringify(body),
+        bytes: rows.reduce((sum, each) => sum + Buffer.byteLength(each.body), 0),
+        created_at: at,
+        expires_at: at + KEPT_MS,
+      };
+      await store.transaction(async (transaction) => {
+        await transaction.insertInto('responses').values(row).execute();
+        for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+          await transaction
+            .insertInto('response_items')
+            .values(rows.slice(from, from + ROWS_AT_ONCE))
+            .execute();
+      });
+    },
+
+    async read(who: Principal, id: string): Promise<JsonObject> {
+      const { body } = await find(who, id);
+      const items = await sideOf(db, id, 'output').orderBy('position').execute();
+      return { ...JSON.parse(body), output: items.map(itemOf) };
+    },
+
+    /** Those that went on from it cannot be gone on from any more: what they said depends on it. */
+    async delete(who: Principal, id: string): Promise<DeletedResponse> {
+      await find(who, id);
+      await db.deleteFrom('responses').where('id', '=', id).where('workspace_id', '=', who.workspaceId).execute();
+      return { id, object: 'response', deleted: true };
+    },
+
+    async inputItems(who: Principal, id: string, query: ListQuery): Promise<List<ResponseItem>> {
+      await find(who, id);
+      return inputPage(db, id, query);
+    },
+
+    /** What was said up to a response and in it. */
+    async expand(who: Principal, previousId: string): Promise<Turn[]> {
+      const chain = await chainOf(db, { workspaceId: who.workspaceId, id: previousId, now: now() })
+        .selectFrom('chain')
+        .select(['chain.previous_id', 'chain.bytes'])
+        .orderBy('depth')
+        .execute();
+      const first = chain.at(-1) ?? fail('previous_response_not_found', shown(previousId));
+      if (first.previous_id !== null) fail('previous_response_not_found', first.previous_id);
+      const bytes = chain.reduce((sum, each) => sum + Number(each.bytes), 0);
+      if (bytes > mostBytes)
+        fail(
+          'invalid_request',
+          'previous_response_id',
+          `the conversation before it has ${bytes} bytes, more than the ${mostBytes} that can be sent`,
+        );
+      const items = await chainOf(db, { workspaceId: who.workspaceId, id: previousId, now: now() })
+        .selectFrom('chain')
+        .innerJoin('response_items', 'response_items.response_id', 'chain.id')
+        .select('response_items.body')
+        .orderBy('depth', 'desc')
+        .orderBy('position')
+        .execute();
+      return decodeItems(items.map(itemOf), 'previous_response_id');
+    },
+
+    /** The body with stored items in the place of references to them. */
+    async resolved(who: Principal, body: unknown): Promise<unknown> {
+      if (!isObject(body) || !Array.isArray(body.input)) return body;
+      const wanted = [...new Set(body.input.filter(isReference).map(({ id }) => id))];
+      if (wanted.length === 0) return body;
+      const found = new Map<string, unknown>();
+      for (let from = 0; from < wanted.length; from += ROWS_AT_ONCE) {
+        const rows = await readable(who)
+          .innerJoin('response_items', 'response_items.response_id', 'responses.id')
+          .select(['response_items.item_id', 'response_items.body'])
+          .where('item_id', 'in', wanted.slice(from, from + ROWS_AT_ONCE))
+          .orderBy('responses.created_at')
+          .execute();
+        for (const row of rows) found.set(row.item_id, itemOf(row));
+      }
+      const input = body.input.map((item, index) =>
+        isReference(item)
+          ? (found.get(item.id) ?? fail('response_item_not_found', `input[${index}]`, shown(item.id)))
+          : item,
+      );
+      return { ...body, input };
+    },
+
+    /** Removes what has expired and nothing goes on from; answers how many. Every node may do it at any time. */
+    async sweep(signal?: AbortSignal): Promise<number> {
+      for (let swept = 0; ; ) {
+        const gone = await sweepSome(db, now());
+        swept += gone;
+        // The end of a chain goes first, and then what was before it.
+        if (gone === 0 || signal?.aborted) return swept;
+      }
+    },
+  };
+}
+
+export type ResponseStore = ReturnType<typeof createResponseStore>;
+
+/** Ids come from clients, and messages are no place for a book. */
+const shown = (id: string): string => id.slice(0, 80);
+
+const itemOf = ({ body }: Pick<ResponseItemRow, 'body'>): ResponseItem => JSON.parse(body);
+
+function itemRows(id: string, input: readonly StoredItem[], output: readonly StoredItem[]): ResponseItemRow[] {
+  const sided = [...input.map((each) => ['input', each] as const), ...output.map((each) => ['output', each] as const)];
+  return sided.map(([side, { id: itemId, item }], position) => ({
+    response_id: id,
+    position,
+    side,
+    item_id: itemId,
+    body: JSON.stringify(item),
+  }));
+}
+
+const sideOf = (db: Db, id: string, side: ResponseItemRow['side']) =>
+  db.selectFrom('response_items').select(['position', 'body']).where('response_id', '=', id).where('side', '=', side);
+
+/** A response and those it goes on from, as `chain`; the first has depth 0. Only the first has to be fresh. */
+const chainOf = (db: Db, { workspaceId, id, now }: { workspaceId: string; id: string; now: number }) =>
+  db.withRecursive('chain(id, previous_id, bytes, depth)', (query) =>
+    query
+      .selectFrom('responses')
+      .select((select) => ['id', 'previous_id', 'bytes', select.lit(0).as('depth')])
+      .where('id', '=', id)
+      .where('workspace_id', '=', workspaceId)
+      .where('expires_at', '>', now)
+      .unionAll(
+        query
+          .selectFrom('chain')
+          .innerJoin('responses', 'responses.id', 'chain.previous_id')
+          .select((select) => [
+            'responses.id',
+            'responses.previous_id',
+            'responses.bytes',
+            select('chain.depth', '+', 1).as('depth'),
+          ])
+          .where('responses.workspace_id', '=', workspaceId),
+      ),
+  );
+
+/** Items have the order of the input, not of their ids, which clients may have given. */
+async function inputPage(db: Db, id: string, query: ListQuery): Promise<List<ResponseItem>> {
+  const { limit, order, after, before } = query;
+  const positionOf = async (name: 'after' | 'before', itemId: string | undefined) => {
+    if (itemId === undefined) return undefined;
+    const row = await sideOf(db, id, 'input').where('item_id', '=', itemId).orderBy('position').executeTakeFirst();
+    return row?.position ?? fail('cursor_not_found', name);
+  };
+  const [behind, ahead] = [await positionOf('after', after), await positionOf('before', before)];
+  const [above, below] = order === 'asc' ? [behind, ahead] : [ahead, behind];
+  // Before an item alone, the page is the one that ends there: it is read away from the item and turned around.
+  const isBackward = ahead !== undefined && behind === undefined;
+  let rows = sideOf(db, id, 'input')
+    .orderBy('position', isBackward === (order === 'asc') ? 'desc' : 'asc')
+    .limit(limit + 1);
+  if (above !== undefined) rows = rows.where('position', '>', above);
+  if (below !== undefined) rows = rows.where('position', '<', below);
+  const found = await rows.execute();
+  const page = found.slice(0, limit).map(itemOf);
+  return listed(isBackward ? page.reverse() : page, found.length > limit);
+}
+
+async function sweepSome(db: Db, now: number): Promise<number> {
+  const gone = await db
+    .deleteFrom('responses')
+    .where('id', 'in', (query) =>
+      query
+        .selectFrom('responses as old')
+        .select('old.id')
+        .where('old.expires_at', '<=', now)
+        .where(({ not, exists, selectFrom }) =>
+          not(exists(selectFrom('responses as later').select('later.id').whereRef('later.previous_id', '=', 'old.id'))),
+        )
+        .limit(SWEPT_AT_ONCE),
+    )
+    .returning('id')
+    .execute();
+  return gone.length;
+}
