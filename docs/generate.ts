@@ -1,11 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Parts } from '../src/app.ts';
+import type { EndpointType } from '../src/core/endpoints.ts';
 import { GatewayError } from '../src/core/errors.ts';
 import { Secret } from '../src/core/secret.ts';
 import type { Route } from '../src/http/route.ts';
 import type { Provider, TokenSource } from '../src/providers/provider.ts';
 import { providers } from '../src/providers/registry.ts';
+import { passesAsIs } from '../src/relay/prepare.ts';
 import { allRoutes } from '../src/routes.ts';
 import { checkRows } from './guardrail-checks.ts';
 
@@ -22,6 +24,7 @@ export interface GeneratedTable {
 export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/routes.md', name: 'routes', render: routesTable },
   { page: 'docs/providers.md', name: 'providers', render: providersTable },
+  { page: 'docs/providers.md', name: 'endpoints', render: endpointsTable },
   { page: 'docs/configuration.md', name: 'provider keys', render: providerKeysTable },
   { page: 'docs/guardrails.md', name: 'checks', render: checksTable },
 ];
@@ -71,6 +74,38 @@ async function providersTable(): Promise<string> {
     ]),
   );
   return table(['Name', 'Base address', 'Credential is sent as', 'Configurations', 'Chat shape'], rows);
+}
+
+/** The endpoints that not every provider with a chat has, by the names of their columns. */
+const FAMILIES: readonly (readonly [string, EndpointType])[] = [
+  ['Completions', 'complete'],
+  ['Embeddings', 'embed'],
+  ['Rerank', 'rerank'],
+  ['Moderations', 'moderate'],
+  ['Images', 'imageGenerate'],
+  ['Image edits', 'imageEdit'],
+  ['Variations', 'imageVariation'],
+  ['Speech', 'createSpeech'],
+  ['Transcriptions', 'createTranscription'],
+  ['Translations', 'createTranslation'],
+  ['Token counts', 'countTokens'],
+];
+
+function endpointsTable(): string {
+  const rows = providers.map((provider) => [
+    code(provider.name),
+    provider.dialect === 'none' ? '' : '✓',
+    ...FAMILIES.map(([, endpoint]) => markOf(provider, endpoint)),
+    provider.models || provider.dialect === 'openai-chat' ? '✓' : '',
+  ]);
+  const isSomething = (cells: string[]) => cells.slice(1).some((cell) => cell !== '');
+  return table(['Name', 'Chat', ...FAMILIES.map(([name]) => name), 'Models'], rows.filter(isSomething));
+}
+
+function markOf(provider: Provider, endpoint: EndpointType): string {
+  const own = provider.endpoints?.[endpoint];
+  if (own) return own === 'chat' ? 'by chat' : 'translated';
+  return passesAsIs(provider, endpoint) ? '✓' : '';
 }
 
 const SHAPES: Record<Provider['dialect'], string> = {

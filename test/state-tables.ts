@@ -27,7 +27,7 @@ export async function query<Row = Record<string, unknown>>(
 }
 
 /** What the process writes by itself: logs, counters, leases, what nodes tell each other, and the audit log. */
-const OF_ITS_OWN = /^(audit_|limit|usage_|log|gateway_|work|versions|blob|sqlite_|facts|policy_entities|sign_in_)/;
+const OF_ITS_OWN = /^(audit_|limit|usage_|log|gateway_|work|versions|request_|blob|sqlite_|facts|policy_entities|sign_in_)/;
 
 /** Everything that administrators manage, as text: the same before and after means that nothing has changed. */
 export async function managedState(gateway: Pick<TestGateway, 'dataDir' | 'databaseUrl'>): Promise<string> {

@@ -357,7 +357,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           await chat({ stream: true }, { ...marked, 'x-gateway-metadata': '{"team":"blue","env":"test"}' }),
           await chat({}, { ...marked, 'x-simulate': 'status=429' }),
           await gateway.api.get('/v1/models', via('claude', marked)),
-          await gateway.api.get('/v1/models', { headers: marked }),
+          await gateway.api.get('/v1/unheard-of', { headers: marked }),
         ];
         entries = [];
         for (const reply of replies) entries.push(await gateway.logOf(reply));

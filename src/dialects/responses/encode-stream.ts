@@ -102,15 +102,13 @@ export class ResponsesStreamEncoder implements StreamEncoder {
    * response's life wait for `response.failed`: each gets what it looks for.
    */
   #fail(failure: Failure): ServerSentEvent[] {
-    const started = this.#started();
     this.#hasEnded = true;
     const { code = null, message, param = null } = failure;
+    const error = this.#event('error', { code, message, param, ...encodeError(failure).body });
+    // What was never created cannot fail.
+    if (!this.#response) return [error];
     const response = { ...this.#whole(), status: 'failed', error: responseError(failure) };
-    return [
-      ...started,
-      this.#event('error', { code, message, param, ...encodeError(failure).body }),
-      this.#event('response.failed', { response }),
-    ];
+    return [error, this.#event('response.failed', { response })];
   }
 
   #part(event: PartEvent): ServerSentEvent[] {

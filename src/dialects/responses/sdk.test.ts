@@ -154,9 +154,9 @@ test('a failure inside a stream reaches the helper as an error, and other reader
   });
 });
 
-test('a failure before anything else still begins with a response', async () => {
-  const types = written([{ type: 'error', failure }]).map(({ event }) => event);
-  expect(types).toEqual(['response.created', 'response.in_progress', 'error', 'response.failed']);
+test('a failure before anything else is an error without a response', async () => {
+  expect(written([{ type: 'error', failure }]).map(({ event }) => event)).toEqual(['error']);
+  await expect(helped([{ type: 'error', failure }])).rejects.toThrow('Too busy.');
 });
 
 test('a stream that was never finished never ends cleanly', async () => {
