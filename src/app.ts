@@ -23,6 +23,7 @@ import { fetchSmall, type Upstream } from './http/upstream.ts';
 import { createModelCatalogue, type ModelCatalogue } from './inference/model-catalogue.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
+import { createMcpLimits } from './mcp/limits.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
@@ -168,6 +169,7 @@ export function createApp(deps: AppDeps): App {
     allowedOrigins: settings.allowedOrigins,
     signingKey: settings.jwtPrivateKey?.reveal() ?? null,
     extraPublicKeys: settings.jwtPublicKeysExtra,
+    limits: createMcpLimits({ limiter }),
     version,
     now,
   });

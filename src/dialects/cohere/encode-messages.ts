@@ -116,7 +116,7 @@ function toolMessages(turn: Turn, place: Place): Message[] {
   return media.length > 0 ? [...results, { role: 'user', content: media }] : results;
 }
 
-/** Thoughts before calls are the plan; the order is thoughts, text, calls. */
+/** Thoughts before calls are the plan; the order is plan, text, calls. */
 function assistantMessage(turn: Turn, place: Place): AssistantMessage {
   const said: (TextContent | ThinkingContent)[] = [];
   const plan: string[] = [];
@@ -124,28 +124,41 @@ function assistantMessage(turn: Turn, place: Place): AssistantMessage {
   const isPlanned = turn.parts.some((part) => part.type === 'tool-call');
   for (const [index, part] of turn.parts.entries()) {
     const at = inside(place, index);
-    const isLate = calls.length > 0 && part.type !== 'tool-call';
-    const isPlanLate = isPlanned && part.type === 'reasoning' && said.length + plan.length > 0;
-    if (isLate || isPlanLate)
-      place.losses.change(part, at.path, 'said in the order that cohere has: plan, text, calls');
-    if (part.type === 'text') said.push(textContent(part, at));
-    else if (part.type === 'refusal') {
-      place.losses.change(part, at.path, 'sent as text');
-      said.push({ type: 'text', text: part.text });
-    } else if (part.type === 'tool-call') calls.push(...call(part, at));
-    else if (part.type === 'opaque' && part.dialect === 'cohere') said.push(part.raw as unknown as TextContent);
-    else if (part.type !== 'reasoning') place.losses.node(part, at.path, 'cohere has no place for it');
-    else if (part.signedBy !== undefined || !part.text)
-      place.losses.node(part, at.path, 'only the providers that signed it can read this', false);
-    else if (isPlanned) plan.push(part.text);
-    else said.push({ ...place.losses.ext(part, at.path), type: 'thinking', thinking: part.text });
+    if (part.type === 'tool-call') {
+      calls.push(...call(part, at));
+      continue;
+    }
+    const made = saidBefore(part, at);
+    if (!made) continue;
+    const isPlan = made.type === 'thinking' && isPlanned;
+    if (calls.length > 0 || (isPlan && said.length + plan.length > 0))
+      place.losses.change(part, at.path, 'said in the order that cohere has: one plan, text, calls');
+    if (isPlan) plan.push(made.thinking);
+    else said.push(made);
   }
   return present<AssistantMessage>({
     role: 'assistant',
     content: said.length > 0 ? short(said) : undefined,
-    tool_plan: plan.length > 0 ? plan.join('') : undefined,
+    tool_plan: plan.length > 0 ? plan.join('\n') : undefined,
     tool_calls: calls.length > 0 ? calls : undefined,
   });
+}
+
+/** What an assistant says beside its calls; null when it cannot be said here, which is noted. */
+function saidBefore(part: Exclude<Part, ToolCallPart>, place: Place): TextContent | ThinkingContent | null {
+  const { path, losses } = place;
+  if (part.type === 'text') return textContent(part, place);
+  if (part.type === 'opaque' && part.dialect === 'cohere') return part.raw as unknown as TextContent;
+  if (part.type === 'refusal') {
+    losses.change(part, path, 'sent as text');
+    return { type: 'text', text: part.text };
+  }
+  if (part.type === 'reasoning' && part.text && part.signedBy === undefined)
+    return { ...losses.ext(part, path), type: 'thinking', thinking: part.text };
+  const isThought = part.type === 'reasoning';
+  const why = isThought ? 'only the provider that signed it can read this' : 'cohere has no place for it';
+  losses.node(part, path, why, !isThought);
+  return null;
 }
 
 function call(part: ToolCallPart, { path, losses }: Place): ToolCall[] {

@@ -76,7 +76,6 @@ const idOf = (head: ReplyHead, { id }: ReplyContext): string => (id.startsWith('
 /** A response of which nothing has been said yet. */
 export function emptyResponse(head: ReplyHead, context: ReplyContext): ResponseReply {
   return present<ResponseReply>({
-    ...echo(context),
     ...head.ext?.responses,
     id: idOf(head, context),
     object: 'response',
@@ -86,6 +85,7 @@ export function emptyResponse(head: ReplyHead, context: ReplyContext): ResponseR
     error: null,
     incomplete_details: null,
     output: [],
+    ...echo(context),
     service_tier: encodeTier(head.serviceTier),
   });
 }
