@@ -21,6 +21,7 @@ import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import { fetchSmall, type Upstream } from './http/upstream.ts';
 import { createModelCatalogue, type ModelCatalogue } from './inference/model-catalogue.ts';
+import { createResponseStore, type ResponseStore } from './inference/responses-store.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
 import { createMcpLimits } from './mcp/limits.ts';
@@ -83,6 +84,7 @@ export interface Parts {
   readonly virtualKeys: VirtualKeys;
   readonly policies: Policies;
   readonly configs: Configs;
+  readonly responses: ResponseStore;
   readonly files: Files;
   readonly uploads: Uploads;
   readonly mcp: Mcp;
@@ -97,6 +99,7 @@ export interface App {
   readonly routes: readonly Route[];
   readonly workers: Workers;
   readonly callModel: CallModel;
+  readonly responses: ResponseStore;
   /** Answers one request; never throws. */
   answer(request: Request, clientAddress: string): Promise<Response>;
 }
@@ -175,7 +178,9 @@ export function createApp(deps: AppDeps): App {
   });
   const breakers = createBreakers({ now });
   const cache = createAnswerCache({ store: answers, now });
+  const responses = createResponseStore({ store, now, mostBytes: maxBodyBytes });
   const relayDeps = {
+    responses,
     limiter,
     policies,
     prices,
@@ -218,6 +223,7 @@ export function createApp(deps: AppDeps): App {
       virtualKeys,
       policies,
       configs,
+      responses,
       files,
       uploads: createUploads({ store, blobs, files, now }),
       mcp,
@@ -236,6 +242,7 @@ export function createApp(deps: AppDeps): App {
     routes,
     workers,
     callModel,
+    responses,
     answer: createAnswer({
       match,
       authenticator,

@@ -12,6 +12,7 @@ import type { Parts } from './app.ts';
 import { fileRoutes } from './files/routes.ts';
 import type { Route } from './http/route.ts';
 import { modelRoutes } from './inference/models.ts';
+import { responseRoutes } from './inference/response-routes.ts';
 import { inferenceRoutes } from './inference/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { passthroughRoutes } from './passthrough/routes.ts';
@@ -31,6 +32,7 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...auditLogRoutes(parts.auditLog), //    GET /v1/audit-logs  /v1/audit-logs/export
   ...providerRoutes(), //                  GET /v1/providers
   ...fileRoutes(parts), //                 POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
+  ...responseRoutes(parts), //             GET DELETE /v1/responses/:response_id, GET …/input_items
   ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   ...modelRoutes(parts), //                GET /v1/models  /v1/models/*
   ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*

@@ -16,6 +16,7 @@ import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
 import { listen, type Server, silent, tryAddress } from './http/server.ts';
 import { createUpstream } from './http/upstream.ts';
+import { startResponsesSweeper } from './inference/responses-sweeper.ts';
 import type { Settings } from './settings.ts';
 import { openState } from './state.ts';
 import { createChanges } from './storage/changes.ts';
@@ -97,7 +98,7 @@ export async function start(
   const state = await openState(settings, { store, changes, health, alarm });
   const upstream = createUpstream({ egress });
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
-  const { answer, routes, workers } = createApp({
+  const { answer, routes, workers, responses } = createApp({
     settings,
     store,
     changes,
@@ -121,6 +122,7 @@ export async function start(
   await workers.start();
   const watch = watchStore({ store, health });
   const sweeper = startSweeper({ store, blobs });
+  const responsesSweeper = startResponsesSweeper(responses);
   const server = isListening
     ? listen({
         host: settings.host,
@@ -139,6 +141,7 @@ export async function start(
       await workers.stop(settings.shutdownSeconds * 1_000);
       watch.stop();
       await sweeper.stop();
+      await responsesSweeper.stop();
       await log.flush();
       await state.close();
       await audit.close();

@@ -308,6 +308,37 @@ export const catalogue = {
       `Header ${header} is '${got}'. This API takes 'assistants=v2', or no such header at all.`,
     named,
   ),
+  unsupported_value: openai(400, (_param: string, message: string) => message, named),
+  thread_locked: openai(
+    400,
+    (thread: string, run: string) => `Can't add messages to ${thread} while a run ${run} is active.`,
+    () => null,
+    { code: null },
+  ),
+  thread_has_active_run: openai(
+    400,
+    (thread: string, run: string) => `Thread ${thread} already has an active run ${run}.`,
+    () => null,
+    { code: null },
+  ),
+  run_not_cancellable: openai(
+    400,
+    (status: string) => `Cannot cancel run with status '${status}'.`,
+    () => null,
+    { code: null },
+  ),
+  run_takes_no_outputs: openai(
+    400,
+    (status: string) => `Runs in status "${status}" do not accept tool outputs.`,
+    () => null,
+    { code: null },
+  ),
+  tool_outputs_mismatch: openai(
+    400,
+    (expected: string, got: string) => `Expected tool outputs for call_ids ${expected}, got ${got}`,
+    () => null,
+    { code: null },
+  ),
   object_not_found: openai(
     404,
     (kind: string, id: string) => `No ${kind} found with id '${id}'.`,

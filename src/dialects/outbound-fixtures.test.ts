@@ -52,10 +52,11 @@ const jsonArray = (stream: Stream): Framed => ({
 
 function aws(stream: Stream): Framed {
   const frames = stream.map(({ event = '', data }) => {
-    const [isException, type] = event.startsWith('exception/') ? [true, event.slice(10)] : [false, event];
-    const headers = isException
-      ? { ':message-type': 'exception', ':exception-type': type }
-      : { ':message-type': 'event', ':event-type': type };
+    const isException = event.startsWith('exception/');
+    const headers = {
+      ':message-type': isException ? 'exception' : 'event',
+      [isException ? ':exception-type' : ':event-type']: event.replace('exception/', ''),
+    };
     return formatAwsMessage({ ...headers, ':content-type': 'application/json' }, encode(dataOf(data)));
   });
   return { bytes: Buffer.concat(frames), parser: () => framings.aws() };

@@ -78,7 +78,7 @@ export interface Route {
 
 type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
   Route,
-  'scopes' | 'summary' | 'audit' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording'
+  'scopes' | 'summary' | 'isProviders' | 'audit' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording'
 > & {
   readonly query?: Query;
   readonly body?: Body;

@@ -76,6 +76,10 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
       });
     },
 
+    async has(who: Principal, id: string): Promise<boolean> {
+      return (await readable(who).select('id').where('id', '=', id).executeTakeFirst()) !== undefined;
+    },
+
     async read(who: Principal, id: string): Promise<JsonObject> {
       const { body } = await find(who, id);
       const items = await sideOf(db, id, 'output').orderBy('position').execute();

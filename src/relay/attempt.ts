@@ -12,6 +12,7 @@ import { waitBefore } from '../routing/retry.ts';
 import { type Body, closeBody, keepWhole } from './body.ts';
 import { keeping, lookUp, replay } from './cached.ts';
 import { askInProcess } from './in-process.ts';
+import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { admit, type LimitDeps } from './limits.ts';
 import { type Prepared, passesAsIs, prepare, refuseUnsupported } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
@@ -26,6 +27,7 @@ export interface AttemptDeps extends LimitDeps {
   readonly timeouts: Timeouts;
   readonly maxBodyBytes: number;
   readonly cache: AnswerCache;
+  readonly responses?: ResponseKeeper;
   readonly now: () => number;
 }
 
@@ -54,7 +56,8 @@ export async function attempt(
 ): Promise<Attempted> {
   refuseUnsupported(target.provider, given.endpoint);
   const isRead = settings.params !== null || !passesAsIs(target.provider, given.endpoint);
-  const call = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
+  const read = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
+  const call = given.endpoint === 'createModelResponse' && isRead ? await withKeptResponse(read, deps) : read;
   const { log } = call;
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;
@@ -87,6 +90,12 @@ export async function attempt(
     admission.settle({ usage: null, cost: null, model: null });
     throw error;
   }
+}
+
+/** Providers without the Responses API keep no conversation; the gateway does it for them. */
+async function withKeptResponse(call: OpenCall, { responses }: AttemptDeps): Promise<OpenCall> {
+  if (!call.isJson || !call.body || !responses) return call;
+  return { ...call, kept: await openKeptResponse(call.principal, call.body.head, responses) };
 }
 
 const reportTo = (log: OpenCall['log']) => (usage: Usage) => {

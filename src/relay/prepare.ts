@@ -123,6 +123,7 @@ function translated(
     requestId: call.stamp['x-gateway-request-id'] ?? '',
     now,
     isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
+    kept: call.kept,
     provider: provider.name,
   });
   return rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });

@@ -12,6 +12,7 @@ import { selectProvider, selectRoute } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
 import { isJson, keepWhole, type Opening, openBody, stringMember, takeModelSlug } from './body.ts';
+import type { KeptResponse } from './kept-response.ts';
 import { readMetadata } from './metadata.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
 import { respond } from './respond.ts';
@@ -44,6 +45,8 @@ export interface OpenCall extends ModelCall {
   readonly grownBy: number;
   /** The config that was asked for, where one was. */
   readonly config: string | null;
+  /** For a response that the gateway keeps because the provider does not. */
+  readonly kept?: KeptResponse | null;
   /** Counters that this call has been counted in, whichever target it goes to. */
   readonly counted: Set<string>;
 }

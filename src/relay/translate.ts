@@ -3,8 +3,10 @@ import type { Usage } from '../core/usage.ts';
 import type { Dialect, Inbound, Outbound } from '../dialects/dialect.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import type { ModelRequest } from '../dialects/ir.ts';
+import { finalResponse } from '../dialects/responses/kept.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
 import type { Incoming } from '../http/upstream.ts';
+import type { KeptResponse } from './kept-response.ts';
 import { jsonBytes, notesOf, parsedReply, parsedRequest, replaced, rewrittenHeaders } from './rewritten.ts';
 
 /** A call in the provider's words, and how its answer becomes one in the client's. */
@@ -26,6 +28,8 @@ export interface TranslateOptions {
   readonly now: () => number;
   readonly isStrict: boolean;
   readonly provider: string;
+  /** A response whose conversation the gateway keeps. */
+  readonly kept?: KeptResponse | null;
   /** Turns the provider's stream into events. Default: server-sent events. */
   readonly framing?: () => { push(piece: Uint8Array): readonly ServerSentEvent[]; end(): readonly ServerSentEvent[] };
 }
@@ -35,9 +39,11 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const { from, to, quirks, provider } = options;
   const inbound = from.inbound!;
   const outbound = to.outbound!;
-  const request = inbound.decodeRequest(parsedRequest(body));
+  const { kept } = options;
+  const request = inbound.decodeRequest(kept ? kept.body : parsedRequest(body));
+  const whole = kept ? kept.asked(request) : request;
   // Usage is wanted for every stream, whether or not the client asked for it.
-  const asked = request.stream ? { ...request, includeUsage: true } : request;
+  const asked = request.stream ? { ...whole, includeUsage: true } : whole;
   const encoded = outbound.encodeRequest(asked, quirks);
   const refused = encoded.dropped.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, provider, refused.why);
@@ -64,7 +70,7 @@ async function answer(incoming: Incoming, report: (usage: Usage) => void, sides:
 
 const contextOf = ({ request, options }: Sides) => ({
   request,
-  id: options.requestId,
+  id: options.kept?.id ?? options.requestId,
   now: options.now(),
   isStrict: options.isStrict,
 });
@@ -86,6 +92,8 @@ async function whole(incoming: Incoming, report: (usage: Usage) => void, sides: 
   const reply = read(sides, parsedReply(await incoming.bytes(), sides.options.provider));
   if (reply.usage) report(reply.usage);
   const { body } = sides.inbound.encodeReply(reply, contextOf(sides));
+  const { kept } = sides.options;
+  if (kept) await kept.keep(sides.request, { ...body, id: kept.id });
   return replaced(incoming, { status: incoming.status, type: 'application/json', bytes: jsonBytes(body) });
 }
 
@@ -104,11 +112,16 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
   const decoder = sides.outbound.decodeStream();
   const encoder = sides.inbound.encodeStream(contextOf(sides));
   let usage: Usage = {};
+  const { kept } = sides.options;
+  let finished: ReturnType<typeof finalResponse> = null;
   let isOver = false;
   const translated = (events: readonly ServerSentEvent[], isEnd: boolean): string => {
     let text = '';
     const send = (out: readonly ServerSentEvent[]) => {
-      for (const event of out) text += formatSse(event);
+      for (const event of out) {
+        text += formatSse(event);
+        if (kept) finished ??= finalResponse(event);
+      }
     };
     const pass = (replyEvents: ReturnType<typeof decoder.push>) => {
       for (const event of replyEvents) {
@@ -133,6 +146,10 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
         const piece = await incoming.read();
         isOver = piece === null;
         const text = piece ? translated(parser.push(piece), false) : translated(parser.end(), true);
+        if (finished) {
+          await kept!.keep(sides.request, finished);
+          finished = null;
+        }
         if (text !== '') return Buffer.from(text);
       }
       return null;

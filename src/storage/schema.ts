@@ -10,6 +10,10 @@ export interface Schema {
   assistants: AssistantRow;
   threads: ThreadRow;
   messages: MessageRow;
+  runs: RunRow;
+  run_steps: RunStepRow;
+  run_calls: RunCallRow;
+  run_events: RunEventRow;
   work: WorkRow;
   configs: ConfigRow;
   config_versions: ConfigVersionRow;
@@ -194,6 +198,90 @@ export interface MessageRow {
   completed_at: number | null;
   incomplete_at: number | null;
   deleted_at: number | null;
+}
+
+export interface RunRow {
+  id: string;
+  workspace_id: string;
+  thread_id: string;
+  assistant_id: string;
+  /** On whose behalf models are called. */
+  api_key_id: string;
+  /** JSON: which provider, config and trace its model calls name, as headers. */
+  headers: string;
+  status: string;
+  /** JSON: what it was asked to do, as it was when it was created; later changes of the assistant are not its concern. */
+  body: string;
+  metadata: string;
+  /** JSON. */
+  required_action: string | null;
+  last_error: string | null;
+  incomplete_reason: string | null;
+  /** Of all its finished calls. */
+  prompt_tokens: number;
+  completion_tokens: number;
+  /** Model calls that were made again because nobody knows what became of them: they may have been billed twice. */
+  repeated_calls: number;
+  /** Grows with everyone who comes to write its history, so that a former writer's events are told apart. */
+  epoch: number;
+  created_at: number;
+  expires_at: number;
+  started_at: number | null;
+  cancelled_at: number | null;
+  failed_at: number | null;
+  completed_at: number | null;
+  /** Whichever way it ended. */
+  ended_at: number | null;
+  /** 1 until its events are pruned. */
+  keeps_events: 0 | 1;
+}
+
+export interface RunStepRow {
+  id: string;
+  run_id: string;
+  /** The number of the model call it came from. */
+  call: number;
+  status: string;
+  /** JSON, as clients see it. */
+  details: string;
+  /** JSON: the tool calls and their results, as the model sees them. */
+  exchange: string;
+  last_error: string | null;
+  usage: string | null;
+  created_at: number;
+  expired_at: number | null;
+  cancelled_at: number | null;
+  failed_at: number | null;
+  completed_at: number | null;
+}
+
+/** One call of a model. `lost`: whoever made it died, and it was made again. */
+export interface RunCallRow {
+  run_id: string;
+  number: number;
+  attempt: number;
+  /** Of the lease it was made under. */
+  fence: number;
+  state: 'started' | 'done' | 'lost';
+  /** Whatever comes of it goes by these ids, in every attempt: a repetition overwrites, it adds nothing. */
+  message_id: string;
+  message_step_id: string;
+  tool_step_id: string;
+  /** JSON. */
+  usage: string | null;
+  started_at: number;
+}
+
+/** Events of a run's stream that were written together. */
+export interface RunEventRow {
+  run_id: string;
+  epoch: number;
+  /** Of the last event in it. */
+  seq: number;
+  /** Of pieces of an answer: the number of the call they came from. */
+  call: number | null;
+  /** A line for each: its name, a space, its data. */
+  events: string;
 }
 
 /** Single facts about the installation, such as proof of the encryption key. */

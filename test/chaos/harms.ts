@@ -3,7 +3,7 @@ import type { Chaos, Service } from './chaos.ts';
 import type { Cut } from './link.ts';
 
 /** What can be done to a running installation and undone again, for scenarios to choose from. */
-type Harm = (chaos: Chaos) => Promise<void>;
+export type Harm = (chaos: Chaos) => Promise<void>;
 
 export const unharmed: Harm = async () => {};
 

@@ -1,5 +1,6 @@
 import { eventually } from '../process.ts';
 import { type Chaos, type ChaosOptions, withChaos } from './chaos.ts';
+import type { Harm } from './harms.ts';
 import {
   countersAddUp,
   healthSaid,
@@ -15,11 +16,11 @@ import {
 } from './invariants.ts';
 import type { Call, Caller } from './load.ts';
 
-export interface Harm {
+export interface UnderLoad {
   /** Calls a second, on all nodes together. */
   readonly rate: number;
   /** Does harm and undoes it; what must come back by itself is waited for afterwards. */
-  readonly harm: (chaos: Chaos) => Promise<void>;
+  readonly harm: Harm;
   /** What `/health` must have named meanwhile. */
   readonly degraded?: readonly string[];
   /** What must hold beside what always does. */
@@ -35,7 +36,7 @@ const AFTER_MS = 1_000;
  * Three kinds of callers under load while harm is done: one without limits, one whose limit is spent before (any call of
  * it that passes is a leak), and one that comes to its limit at about the time of the harm.
  */
-export async function underLoad(options: ChaosOptions, given: Harm): Promise<void> {
+export async function underLoad(options: ChaosOptions, given: UnderLoad): Promise<void> {
   const { rate, harm, degraded = [], invariants = [], report } = given;
   await withChaos(options, async (chaos) => {
     const open = await chaos.caller();
@@ -109,7 +110,10 @@ const TOKENS = 2_000;
 const DOLLARS = 0.001;
 
 /** Budgets, many calls at once while harm is done, with a provider that keeps to `max_tokens` and with one that does not. */
-export async function budgets(options: ChaosOptions, { harm, report }: Pick<Harm, 'harm' | 'report'>): Promise<void> {
+export async function budgets(
+  options: ChaosOptions,
+  { harm, report }: Pick<UnderLoad, 'harm' | 'report'>,
+): Promise<void> {
   await withChaos({ ...options, answerAfterMs: 300 }, async (chaos) => {
     const callers = [
       await chaos.caller({ tokens: TOKENS }, MODEST),

@@ -9,7 +9,9 @@ import type { ServerSentEvent } from '../sse.ts';
 const chat = openaiChat.inbound;
 
 /** What only a model that continues text can do. */
-const OF_TEXT_MODELS = ['best_of', 'echo', 'suffix', 'logprobs'];
+const OF_TEXT_MODELS = new Set(['best_of', 'echo', 'suffix', 'logprobs']);
+/** As good as not given. */
+const SAYS_NOTHING = new Set<unknown>([undefined, null, false, '']);
 
 /**
  * The inbound half of OpenAI's text completions, for models that only chat: the prompt is the one message of a
@@ -33,9 +35,13 @@ export const completions: Inbound = {
 
 function asConversation(body: unknown): JsonObject {
   if (!isObject(body)) return fault('', 'an object', body);
-  const { prompt, ...rest } = body;
-  const wished = OF_TEXT_MODELS.find((name) => rest[name] !== undefined && rest[name] !== null && rest[name] !== false);
-  if (wished) fail('not_expressible', wished, 'a chat model', 'only models that complete text have it');
+  const { prompt, ...given } = body;
+  const rest: Record<string, unknown> = {};
+  for (const name in given) {
+    if (!OF_TEXT_MODELS.has(name)) rest[name] = given[name];
+    else if (!SAYS_NOTHING.has(given[name]) && !(name === 'best_of' && given[name] === 1))
+      fail('not_expressible', name, 'a chat model', 'only models that complete text have it');
+  }
   return { ...rest, messages: [{ role: 'user', content: textOf(prompt) }] };
 }
 

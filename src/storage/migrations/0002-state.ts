@@ -11,6 +11,7 @@ import { createManaged } from './state/managed.ts';
 import { createMcp } from './state/mcp.ts';
 import { createPolicies } from './state/policies.ts';
 import { createResponses } from './state/responses.ts';
+import { createRuns } from './state/runs.ts';
 import { createWork } from './state/work.ts';
 
 /** Work leases, limits with their ledger, policies, configs, blobs, and what nodes tell each other. */
@@ -30,5 +31,6 @@ export const state: Migration = {
     await createResponses(db, engine);
     await createAudit(db, engine);
     await createAssistants(db, engine);
+    await createRuns(db, engine);
   },
 };

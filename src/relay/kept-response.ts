@@ -1,0 +1,46 @@
+import { newObjectId } from '../core/object-ids.ts';
+import type { Principal } from '../core/principal.ts';
+import type { JsonObject, ModelRequest, Turn } from '../dialects/ir.ts';
+import { isObject } from '../dialects/json.ts';
+import { continued, takeKept } from '../dialects/responses/kept.ts';
+import { parsedRequest } from './rewritten.ts';
+
+type Response = JsonObject & { readonly id: string };
+
+/** Where responses are kept for providers that keep none. */
+export interface ResponseKeeper {
+  resolved(who: Principal, body: unknown): Promise<unknown>;
+  expand(who: Principal, previousId: string): Promise<Turn[]>;
+  create(who: Principal, made: { response: Response; input: unknown; previousId?: string }): Promise<void>;
+}
+
+/** A call of the Responses API whose conversation the gateway keeps. */
+export interface KeptResponse {
+  readonly id: string;
+  /** The client's body, with references to earlier items resolved. */
+  readonly body: unknown;
+  /** What the provider is asked: the earlier conversation, then this request. */
+  asked(request: ModelRequest): ModelRequest;
+  /** To be awaited before the client sees that the response is complete. */
+  keep(request: ModelRequest, response: Response): Promise<void>;
+}
+
+export async function openKeptResponse(
+  who: Principal,
+  bytes: Uint8Array,
+  keeper: ResponseKeeper,
+): Promise<KeptResponse> {
+  const body = await keeper.resolved(who, parsedRequest(bytes));
+  const members = isObject(body) ? body : {};
+  const previousId = typeof members.previous_response_id === 'string' ? members.previous_response_id : undefined;
+  const earlier = previousId ? await keeper.expand(who, previousId) : [];
+  return {
+    id: newObjectId('response'),
+    body,
+    asked: (request) => continued(takeKept(request).request, earlier),
+    keep: async (request, response) => {
+      if (!takeKept(request).kept.isStored) return;
+      await keeper.create(who, { response, input: members.input, ...(previousId && { previousId }) });
+    },
+  };
+}
