@@ -45,15 +45,22 @@ export const assistantObject = z
 export type Assistant = z.infer<typeof assistantObject>;
 
 type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;
+/** As it was asked for: settings that nobody chose are null, so that models get their own. */
+export type StoredAssistant = Body & Pick<Assistant, 'id'>;
 
 export const seconds = (ms: number): number => Math.floor(ms / 1_000);
 
-const shown = (row: AssistantRow): Assistant => ({
-  id: row.id,
-  object: 'assistant',
-  created_at: seconds(row.created_at),
-  ...(JSON.parse(row.body) as Body),
-});
+function shown(row: AssistantRow): Assistant {
+  const body = JSON.parse(row.body) as Body;
+  return {
+    id: row.id,
+    object: 'assistant',
+    created_at: seconds(row.created_at),
+    ...body,
+    temperature: body.temperature ?? 1,
+    top_p: body.top_p ?? 1,
+  };
+}
 
 /** Throws when a tool or resource cannot be used here. Given by the composition. */
 export type CheckTools = (
@@ -80,8 +87,9 @@ export function createAssistants({
 
   return {
     /** The assistant as a run finds it. */
-    async find(db: Db, workspaceId: WorkspaceId, id: string): Promise<Assistant> {
-      return shown(await find(db, workspaceId, id));
+    async find(db: Db, workspaceId: WorkspaceId, id: string): Promise<StoredAssistant> {
+      const row = await find(db, workspaceId, id);
+      return { id, ...(JSON.parse(row.body) as Body) };
     },
 
     async create(workspaceId: WorkspaceId, input: z.infer<typeof createAssistant>): Promise<Assistant> {
@@ -94,8 +102,8 @@ export function createAssistants({
         tools: input.tools ?? [],
         tool_resources: input.tool_resources ?? {},
         metadata: { ...input.metadata },
-        temperature: input.temperature ?? 1,
-        top_p: input.top_p ?? 1,
+        temperature: input.temperature ?? null,
+        top_p: input.top_p ?? null,
         response_format: input.response_format ?? 'auto',
         reasoning_effort: input.reasoning_effort ?? null,
       };
@@ -127,12 +135,10 @@ export function createAssistants({
       return store.transaction(async (db) => {
         const row = await find(db, workspaceId, id);
         const old = JSON.parse(row.body) as Body;
-        const { metadata, tool_resources, temperature: heat, top_p, response_format, ...plain } = input;
+        const { metadata, tool_resources, response_format, ...plain } = input;
         const body: Body = {
           ...old,
           ...withoutUndefined(plain),
-          temperature: heat === undefined ? old.temperature : (heat ?? 1),
-          top_p: top_p === undefined ? old.top_p : (top_p ?? 1),
           response_format: response_format === undefined ? old.response_format : (response_format ?? 'auto'),
           tool_resources:
             tool_resources === undefined ? old.tool_resources : { ...old.tool_resources, ...tool_resources },

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Reader } from '../storage/reader.ts';
 import type { AuditRecordRow, Schema } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
+import { dayOf, startOf } from './days.ts';
 import { type AuditRecord, shownRecord } from './record.ts';
 
 /** Which records are asked for. What is left out does not matter. */
@@ -27,25 +28,39 @@ export interface AuditFilter {
 const INDEXED_URI = 200;
 const AT_ONCE = 500;
 
-type Where = ExpressionBuilder<Schema, 'audit_records'>;
+type Where<Table extends 'audit_records' | 'audit_days'> = ExpressionBuilder<Schema, Table>;
 
-function conditions(where: Where, filter: AuditFilter) {
-  const equal = <Column extends keyof AuditRecordRow>(column: Column, value: AuditRecordRow[Column] | undefined) =>
-    value === undefined ? [] : [where.eb(`audit_records.${column}` as never, '=', value as never)];
+/** The conditions that records and the counts of days share. */
+function kindOf<Table extends 'audit_records' | 'audit_days'>(where: Where<Table>, filter: AuditFilter) {
+  const values = {
+    organisation_id: filter.organisationId,
+    method: filter.method,
+    user_type: filter.userType,
+    workspace_id: filter.workspaceId,
+    response_status_code: filter.status,
+    resource_type: filter.resourceType,
+    action: filter.action,
+    country: filter.country,
+  };
+  return Object.entries(values)
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => where.eb(column as never, '=', value as never));
+}
+
+/** Whether only days can tell how many there are: what else is asked for, they do not know. */
+const isCountedByDay = ({ uri, requestId, userId, clientIp }: AuditFilter): boolean =>
+  [uri, requestId, userId, clientIp].every((value) => value === undefined);
+
+function conditions(where: Where<'audit_records'>, filter: AuditFilter) {
+  const equal = (column: 'id' | 'user_id' | 'client_ip' | 'uri', value: string | undefined) =>
+    value === undefined ? [] : [where(column, '=', value)];
   return where.and([
-    where('organisation_id', '=', filter.organisationId),
+    ...kindOf(where, filter),
     where('at', '>=', filter.from),
     where('at', '<=', filter.to),
-    ...equal('method', filter.method),
     ...equal('id', filter.requestId),
     ...equal('user_id', filter.userId),
-    ...equal('user_type', filter.userType),
-    ...equal('workspace_id', filter.workspaceId),
-    ...equal('response_status_code', filter.status),
-    ...equal('resource_type', filter.resourceType),
-    ...equal('action', filter.action),
     ...equal('client_ip', filter.clientIp),
-    ...equal('country', filter.country),
     ...equal('uri', filter.uri),
     ...(filter.uri === undefined
       ? []
@@ -56,7 +71,25 @@ function conditions(where: Where, filter: AuditFilter) {
 /** The records of an audit log, for people. */
 export function createAuditReading({ db, reader }: { db: Db; reader: Reader }) {
   const matching = (filter: AuditFilter) => db.selectFrom('audit_records').where((where) => conditions(where, filter));
-  const total = (filter: AuditFilter) => matching(filter).select((select) => select.fn.countAll<number>().as('total'));
+  const counted = (filter: AuditFilter) =>
+    matching(filter).select((select) => select.fn.countAll<number>().as('total'));
+  const total = (filter: AuditFilter) => {
+    const days = { first: dayOf(filter.from) + 1, last: dayOf(filter.to) - 1 };
+    return isCountedByDay(filter) && days.first <= days.last ? countedByDay(filter, days) : counted(filter);
+  };
+  /** Whole days from their counts, the two ends and what is not sealed yet one by one; all in the same moment. */
+  const countedByDay = (filter: AuditFilter, { first, last }: { first: number; last: number }) => {
+    const whole = db
+      .selectFrom('audit_days')
+      .select((select) => select.fn.coalesce(select.fn.sum<number>('records'), sql.lit(0)).as('sum'))
+      .where((where) => where.and(kindOf(where, filter)))
+      .where('day', '>=', first)
+      .where('day', '<=', last);
+    const before = counted({ ...filter, to: startOf(first) - 1 });
+    const after = counted({ ...filter, from: startOf(last + 1) });
+    const unsealed = counted({ ...filter, from: startOf(first), to: startOf(last + 1) - 1 }).where('batch', 'is', null);
+    return db.selectNoFrom(sql<number>`(${whole}) + (${before}) + (${after}) + (${unsealed})`.as('total'));
+  };
   /** Found in the index first: what is passed over is not read. */
   const page = (filter: AuditFilter, { offset, limit }: { offset: number; limit: number }) =>
     db
@@ -86,8 +119,10 @@ export function createAuditReading({ db, reader }: { db: Db; reader: Reader }) {
       { page: number, size }: { page: number; size: number },
     ): Promise<{ records: AuditRecord[]; total: number }> {
       const [count] = await reader.all(total(filter));
-      const rows = size === 0 ? [] : await reader.all(page(filter, { offset: number * size, limit: size }));
-      return { records: rows.map(shownRecord), total: Number(count?.total ?? 0) };
+      const all = Number(count?.total ?? 0);
+      const offset = number * size;
+      const rows = size === 0 || offset >= all ? [] : await reader.all(page(filter, { offset, limit: size }));
+      return { records: rows.map(shownRecord), total: all };
     },
 
     /** All of them, oldest first, a bounded number at a time. */

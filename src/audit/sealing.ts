@@ -5,6 +5,7 @@ import type { Sealer } from '../crypto/seal.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { FIRST_SEAL, isGenuine, sealOf, signedHead } from './chain.ts';
+import { addToDays, COUNTED } from './days.ts';
 
 const EVERY_MS = 500;
 const MOST_IN_BATCH = 200;
@@ -91,7 +92,7 @@ async function sealBatch(
   if (head === 'busy' || head === 'altered') return head;
   const rows = await db
     .selectFrom('audit_records')
-    .select(['id', 'mac'])
+    .select(['id', 'mac', 'organisation_id', 'at', ...COUNTED])
     .where('organisation_id', '=', organisationId)
     .where('batch', 'is', null)
     .orderBy('id')
@@ -108,6 +109,7 @@ async function sealBatch(
     .values({ organisation_id: organisationId, number, ids: JSON.stringify(ids), seal, at })
     .execute();
   await db.updateTable('audit_records').set({ batch: number }).where('id', 'in', ids).execute();
+  await addToDays(db, rows);
   const next = signedHead(sealer, {
     organisation_id: organisationId,
     number,

@@ -384,6 +384,27 @@ export const catalogue = {
     named,
     { code: null },
   ),
+  fine_tune_not_found: openai(
+    404,
+    (id: string) => `Could not find fine tune: ${id}`,
+    () => 'fine_tune_id',
+  ),
+  fine_tuning_job_state: openai(
+    400,
+    (id: string, status: string, wanted: string) => `Fine-tuning job ${id} is ${status}; ${wanted}.`,
+    () => 'fine_tuning_job_id',
+  ),
+  fine_tuning_unsupported: error(
+    400,
+    (provider: string, supported: string) =>
+      `Provider ${provider} has no fine-tuning that the gateway knows. Use a virtual key of ${supported}.`,
+    () => 'x-gateway-virtual-key',
+  ),
+  fine_tuning_refused: error(
+    502,
+    (provider: string, status: number, why: string) =>
+      `Provider ${provider} refused with status ${status}: ${why}. The job is as it was.`,
+  ),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 
   // The gateway itself

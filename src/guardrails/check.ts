@@ -11,8 +11,8 @@ export interface TextPart {
   readonly text: string;
   /** Who says it, as the body spells it: `system`, `developer`, `user`, `assistant`, `tool`. */
   readonly role: string;
-  /** Arguments of a tool call and results of tools are texts, too. */
-  readonly kind: 'text' | 'tool_call' | 'tool_result';
+  /** Arguments of a tool call and results of tools are texts, too, and so are thoughts that are shown. */
+  readonly kind: 'text' | 'reasoning' | 'tool_call' | 'tool_result';
   /** Parts of one message, choice or input share its number; numbers rise. */
   readonly turn: number;
   /** Its place in the body: `messages[2].content[0].text`. */
@@ -107,6 +107,13 @@ export interface Check<Parameters = unknown> {
   readonly on: readonly Hook[];
   /** `whole` where a part of the text cannot be judged alone; such a check cannot guard a stream in windows. */
   readonly span: Span | ((parameters: Parameters) => Span);
+  /**
+   * What it has to see: `texts` unless said otherwise, so that it cannot judge what is not text; `body`, which it takes as
+   * it is; or nothing but the `call` around it (headers, metadata, model).
+   */
+  readonly judges?: 'texts' | 'body' | 'call';
+  /** Whether it may put something else in the place of what it judges, so that a stream has to wait for it. */
+  readonly transforms?: boolean | ((parameters: Parameters) => boolean);
   /** From what is stored to what `run` takes. Parsed once per guardrail, not per call: patterns are compiled here. */
   readonly parameters: z.ZodType<Parameters>;
   /** Parameters that are stored sealed and shown masked. */
@@ -123,6 +130,9 @@ export const check = <Schema extends z.ZodType>(
 
 export const spanOf = ({ span }: Check, parameters: unknown): Span =>
   typeof span === 'function' ? span(parameters) : span;
+
+export const mayTransform = ({ transforms = false }: Check, parameters: unknown): boolean =>
+  typeof transforms === 'function' ? transforms(parameters) : transforms;
 
 /** The check could not look, so what it looks at does not pass. */
 export const errored = (error: string): CheckResult => ({ verdict: false, data: null, error });

@@ -49,12 +49,13 @@ export async function lookUp(
 }
 
 /**
- * What decides the answer: the body as it is sent. Where it is translated, the client's own words, too: the model or the
- * wish for a stream may stand in the address alone, and two clients may want the same answer in different forms.
+ * What decides the answer: the body as it is sent. Where it goes to another address or is translated, that address and the
+ * client's own words, too: the model or the wish for a stream may stand in the address alone, and two clients may want
+ * the same answer in different forms.
  */
-function asked({ body: sent }: OpenCall, { path, search, body, translation }: Prepared): Uint8Array | null {
-  if (!body || !translation || !sent) return body?.head ?? null;
-  return Buffer.concat([Buffer.from(`${path}${search}\n`), body.head, sent.head]);
+function asked({ path: own, body: given }: OpenCall, { path, search, body, translation }: Prepared): Uint8Array | null {
+  if (!body || !given || (path === own && !translation)) return body?.head ?? null;
+  return Buffer.concat([Buffer.from(`${path}${search}\n`), body.head, given.head]);
 }
 
 /** An answer that is kept, seen like a provider's. */

@@ -1,7 +1,10 @@
+import { z } from 'zod';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import type { EgressPolicy } from '../http/egress.ts';
+import { checked } from '../http/input.ts';
 import { readOptions, upstreamUrl } from '../providers/address.ts';
+import { fineTuningOptions } from '../providers/fine-tuning-options.ts';
 import { findProvider, providers } from '../providers/registry.ts';
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -9,6 +12,9 @@ const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 /** Headers a virtual key may not set, because the connection or another rule owns them. */
 const RESERVED_HEADER =
   /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|keep-alive|proxy-.*|x-gateway-.*)$/i;
+
+/** With its place in the body, so that faults name it. */
+const fineTuning = z.object({ configurations: z.object({ fine_tuning: fineTuningOptions }) });
 
 /** Refuses a virtual key that could not be used, when it is saved and not when it is first called. */
 export const checkVirtualKey =
@@ -22,13 +28,15 @@ export const checkVirtualKey =
         `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`,
       );
     }
-    const known = new Set([...(provider.options ?? []), 'custom_headers', 'prices']);
+    const known = new Set([...(provider.options ?? []), 'custom_headers', 'prices', 'fine_tuning']);
     for (const option of Object.keys(configurations)) {
       if (!known.has(option)) {
         fail('invalid_request', `configurations.${option}`, `provider ${name} knows ${[...known].join(', ')}`);
       }
     }
     checkHeaders(configurations.custom_headers);
+    if (configurations.fine_tuning !== undefined)
+      checked(fineTuning, { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
     const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
     if (provider.inProcess) return;
     try {

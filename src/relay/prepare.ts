@@ -16,6 +16,7 @@ import { framings } from './framing.ts';
 import { prepareListing } from './model-list.ts';
 import { recode } from './recode.ts';
 import type { OpenCall } from './relay.ts';
+import { refuseBrokenName } from './rewritten.ts';
 import type { Target } from './target.ts';
 import { translate } from './translate.ts';
 
@@ -71,8 +72,10 @@ export function prepare(call: OpenCall, target: Target, settings: TargetSettings
     return rewritten(call, recode(body, { codec, endpoint: call.endpoint, provider: provider.name, now }));
   }
   const from = codec === 'chat' ? PROMPTS : dialects[CONVERSATIONS[call.endpoint]!];
+  const model = stringMember(body, 'model') ?? '';
+  refuseBrokenName(model);
   const endpoint = chatEndpoint(provider, {
-    model: stringMember(body, 'model') ?? '',
+    model,
     stream: isStream(body),
     options: target.options,
   });

@@ -9,7 +9,7 @@ import { dialects } from '../dialects/index.ts';
 import type { JsonObject } from '../dialects/ir.ts';
 import { countIn, isObject, objectIn, parsed } from '../dialects/json.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
-import { jsonBytes, notesOf, parsedRequest, replaced } from './rewritten.ts';
+import { jsonBytes, notesOf, parsedRequest, refuseBrokenName, replaced } from './rewritten.ts';
 
 /** A call of an endpoint that the provider has in a format of its own. */
 export interface Recoded {
@@ -31,6 +31,7 @@ export interface RecodeOptions {
 export function recode(body: Uint8Array, options: RecodeOptions): Recoded {
   const request = parsedRequest(body);
   if (!isObject(request)) return fail('invalid_request', 'body', 'must be a JSON object');
+  refuseBrokenName(request.model);
   const call = options.codec.encode(request);
   const refused = call.dropped?.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, options.provider, refused.why);

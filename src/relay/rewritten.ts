@@ -80,3 +80,8 @@ export function parsedReply(bytes: Uint8Array, provider: string): unknown {
     return fail('upstream_failed', provider, 'its answer is not JSON');
   }
 }
+
+/** Half a surrogate pair is a string in JSON, and in no address. */
+export function refuseBrokenName(model: unknown): void {
+  if (typeof model === 'string' && !model.isWellFormed()) fail('invalid_request', 'model', 'holds half of a character');
+}

@@ -26,6 +26,12 @@ export interface Schema {
   file_segments: FileSegmentRow;
   uploads: UploadRow;
   upload_parts: UploadPartRow;
+  fine_tuning_jobs: FineTuningJobRow;
+  fine_tuning_events: FineTuningEventRow;
+  fine_tuning_checkpoints: FineTuningCheckpointRow;
+  batches: BatchRow;
+  batch_lines: BatchLineRow;
+  batch_results: BatchResultRow;
   usage_ledger: UsageLedgerRow;
   limit_counters: LimitCounterRow;
   limit_holds: LimitHoldRow;
@@ -35,6 +41,7 @@ export interface Schema {
   policy_entities: PolicyEntityRow;
   audit_records: AuditRecordRow;
   audit_batches: AuditBatchRow;
+  audit_days: AuditDayRow;
   audit_heads: AuditHeadRow;
 }
 
@@ -380,6 +387,112 @@ export interface UploadPartRow {
   created_at: number;
 }
 
+export interface BatchRow {
+  id: string;
+  workspace_id: string;
+  /** Whose calls its requests are. */
+  api_key_id: string;
+  virtual_key: string;
+  /** JSON: the headers that each of its requests is made with. */
+  headers: string;
+  endpoint: string;
+  input_file_id: string;
+  completion_window: string;
+  /** Who carries it out: the gateway, or the provider's own batch API. */
+  mode: 'managed' | 'native';
+  /** JSON: what is known of the provider's job. */
+  native: string | null;
+  status: string;
+  /** Why it ends before all of its requests were made. */
+  stop: 'expired' | 'cancelled' | null;
+  /** JSON. */
+  errors: string | null;
+  output_file_id: string | null;
+  error_file_id: string | null;
+  /** Null: as long as such files usually live. */
+  output_lives_seconds: number | null;
+  /** JSON. */
+  metadata: string;
+  /** Null until its input was found to be good. */
+  total: number | null;
+  /** Null until it has ended: before that, its results are counted. */
+  completed: number | null;
+  failed: number | null;
+  created_at: number;
+  expires_at: number;
+  in_progress_at: number | null;
+  finalizing_at: number | null;
+  completed_at: number | null;
+  failed_at: number | null;
+  expired_at: number | null;
+  cancelling_at: number | null;
+  cancelled_at: number | null;
+}
+
+/** Where one request of a batch stands in the input file. */
+export interface BatchLineRow {
+  batch_id: string;
+  /** From 0, without empty lines. */
+  number: number;
+  /** JSON: it may hold characters that no text column takes. */
+  custom_id: string;
+  position: number;
+  bytes: number;
+}
+
+/** What became of one request of a batch. */
+export interface BatchResultRow {
+  batch_id: string;
+  number: number;
+  id: string;
+  is_error: 0 | 1;
+  /** JSON. */
+  response: string | null;
+  error: string | null;
+}
+
+export interface FineTuningJobRow {
+  id: string;
+  workspace_id: string;
+  organisation_id: string;
+  /** The slug whose provider does the work. */
+  virtual_key: string;
+  provider: string;
+  /** JSON: what was asked for. */
+  request: string;
+  status: 'validating_files' | 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** JSON: what belongs to the status, such as an error. */
+  state: string;
+  /** JSON: what the job and its files are called at the provider, as far as they are there. */
+  remote: string;
+  created_at: number;
+  finished_at: number | null;
+}
+
+export interface FineTuningEventRow {
+  id: string;
+  job_id: string;
+  /** The provider's id, or a name of ours for what the gateway says itself. */
+  remote_id: string;
+  level: 'info' | 'warn' | 'error';
+  message: string;
+  type: 'message' | 'metrics';
+  /** JSON. */
+  data: string | null;
+  created_at: number;
+}
+
+export interface FineTuningCheckpointRow {
+  id: string;
+  job_id: string;
+  remote_id: string;
+  model: string;
+  step_number: number;
+  /** JSON. */
+  metrics: string;
+  created_at: number;
+}
+
 /** That a file made an object: only what has such a mark may be deleted when the file no longer names it. */
 export interface ManagedRow {
   kind: 'workspace' | 'virtual-key' | 'config' | 'api-key' | 'policy';
@@ -507,6 +620,21 @@ export interface AuditRecordRow {
   query_params: string;
   request_headers: string;
   request_body: string;
+}
+
+/** How many sealed records of a kind a day has: nobody counts a million to show how many there are. */
+export interface AuditDayRow {
+  organisation_id: string;
+  /** Days since the epoch. */
+  day: number;
+  method: string;
+  user_type: string;
+  workspace_id: string;
+  response_status_code: number;
+  resource_type: string;
+  action: string;
+  country: string;
+  records: number;
 }
 
 /** A link of an organisation's chain of audit records. */

@@ -382,7 +382,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         expect(await found('model=gpt-5')).toEqual([0, 1, 2]);
         expect(await found('is_stream=true')).toEqual([1]);
         expect(await found('is_stream=false')).toEqual([0, 2, 3, 4]);
-        expect(await found('path=/v1/models')).toEqual([3, 4]);
+        expect(await found('path=/v1/models')).toEqual([3]);
         expect(await found('metadata.team=red')).toEqual([0]);
         expect(await found('metadata.env=test')).toEqual([0, 1]);
         expect(await found('metadata.env=test&metadata.team=blue')).toEqual([1]);

@@ -1,12 +1,12 @@
 import { borrow } from '../borrowed.ts';
-import type { Encoded, Quirks } from '../dialect.ts';
+import type { Encoded } from '../dialect.ts';
 import type { ModelRequest, Tool } from '../ir.ts';
 import { present } from '../json.ts';
 import { Losses } from '../losses.ts';
 import { encodeTurns } from './encode-messages.ts';
 import { BORROWED, type ChatRequest, type Tool as WireTool } from './wire.ts';
 
-export function encodeRequest(given: ModelRequest, _quirks: Quirks = {}): Encoded<ChatRequest> {
+export function encodeRequest(given: ModelRequest): Encoded<ChatRequest> {
   const { members, ext: others } = borrow(given, BORROWED);
   const request = { ...given, ext: others };
   const losses = new Losses('cohere', request.origin);

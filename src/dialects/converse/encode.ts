@@ -1,5 +1,4 @@
 import { borrow } from '../borrowed.ts';
-import type { Quirks } from '../dialect.ts';
 import type { ModelRequest } from '../ir.ts';
 import { objectIn, present } from '../json.ts';
 import { Losses } from '../losses.ts';
@@ -11,7 +10,7 @@ import { type Vendor, vendorOf } from './models.ts';
 import { CallIds, DocumentNames } from './names.ts';
 import { BORROWED, type ConverseRequest, type OutputConfig } from './wire.ts';
 
-export function encodeRequest(given: ModelRequest, _quirks: Quirks = {}): EncodedWithFetches<ConverseRequest> {
+export function encodeRequest(given: ModelRequest): EncodedWithFetches<ConverseRequest> {
   const { members, ext: others } = borrow(given, BORROWED);
   const request = { ...given, ext: others };
   const losses = new Losses('converse', request.origin);

@@ -52,5 +52,7 @@ function codeOf(type: string | undefined): string | undefined {
 
 function messageIn(body: unknown): string | undefined {
   if (!isObject(body)) return someTextIn(body)?.slice(0, 1_000);
-  return someTextIn(body.message) ?? someTextIn(body.Message) ?? someTextIn(body.originalMessage);
+  const own = someTextIn(body.message) ?? someTextIn(body.Message) ?? someTextIn(body.originalMessage);
+  // Proxies before the service answer in a form of their own.
+  return own ?? someTextIn(objectIn(body.error).message) ?? someTextIn(body.error);
 }

@@ -1,5 +1,4 @@
 import { borrow } from '../borrowed.ts';
-import type { Quirks } from '../dialect.ts';
 import type { ModelRequest } from '../ir.ts';
 import { objectIn, present } from '../json.ts';
 import { Losses } from '../losses.ts';
@@ -9,7 +8,7 @@ import { encodeThinking } from './encode-thinking.ts';
 import { encodeToolConfig, encodeTools, schemaFor } from './encode-tools.ts';
 import { BORROWED, type GenerateContentRequest, type GenerationConfig } from './wire.ts';
 
-export function encodeRequest(given: ModelRequest, _quirks: Quirks = {}): EncodedWithFetches<GenerateContentRequest> {
+export function encodeRequest(given: ModelRequest): EncodedWithFetches<GenerateContentRequest> {
   const borrowed = borrow(given, BORROWED);
   const { modalities, request } = takeModalities({ ...given, ext: borrowed.ext });
   const losses = new Losses('gemini', request.origin);

@@ -115,6 +115,8 @@ const REASONS = new Map<string, FinishReason>([
   ['STOP', 'stop'],
   ['MAX_TOKENS', 'length'],
   ['CONTINUATION', 'pause'],
+  // Not one of the vendor's words, but of servers that copy it.
+  ['FUNCTION_CALL', 'tool-calls'],
   ...[
     'SAFETY',
     'RECITATION',

@@ -9,6 +9,7 @@ export const addPrefix = check({
     'always, after `prefix` was put before the first message of `applyToRole`, or as a message of its own where `addToExisting` is false or there is none; with `onlyIfEmpty`, only where that message says nothing',
   on: ['input'],
   span: 'whole',
+  transforms: true,
   parameters: z.strictObject({
     prefix: z.string().min(1, 'must not be empty').max(100_000),
     applyToRole: z

@@ -50,6 +50,7 @@ export const allowedRequestTypes = check({
   passes: 'the kind of request is not in `blockedTypes` and, where `allowedTypes` is given, is in it',
   on: ['input'],
   span: 'whole',
+  judges: 'call',
   parameters: z.strictObject({ allowedTypes: types, blockedTypes: types }).superRefine((lists, context) => {
     const add = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
     if (lists.allowedTypes.length + lists.blockedTypes.length === 0)

@@ -11,6 +11,7 @@ export const jwt = check({
     'the header `headerKey` (in any case, with or without `Bearer`) carries a token that is signed by a key of `jwksUri` or `jwks`, or is active at `introspectEndpoint`, is neither expired nor too old, and has the claims asked for. On success `extractClaims` become request headers',
   on: ['input'],
   span: 'whole',
+  judges: 'call',
   parameters: jwtParameters,
   secrets: ['introspectClientSecret'],
   addresses: ({ rules }) => [rules.jwksUri, rules.introspectEndpoint].filter((url) => url !== undefined),

@@ -10,6 +10,7 @@ export const log = check({
     'always, after the call was sent to `logURL` without its headers; that it was not taken is an error, not a fault',
   on: ['input', 'output'],
   span: 'whole',
+  judges: 'body',
   parameters: z.strictObject({ logURL: address, headers, timeout: timeoutMs(5_000) }),
   secrets: ['headers'],
   addresses: ({ logURL }) => [logURL],

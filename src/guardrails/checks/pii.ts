@@ -9,6 +9,7 @@ export const pii = check({
     'no text holds personal data of the categories; with `redact`, always, after each was replaced by a placeholder such as `{{EMAIL_ADDRESS_1}}`. Numbers count where their check digits are right',
   on: ['input', 'output'],
   span: PII_SPAN,
+  transforms: ({ redact }) => redact,
   parameters: z.strictObject({
     categories: z
       .array(z.enum(PII_CATEGORIES, { error: `give some of ${PII_CATEGORIES.join(', ')}` }), { error: 'give a list' })

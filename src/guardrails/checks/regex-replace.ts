@@ -12,6 +12,7 @@ export const regexReplace = check({
     'always, after every hit of `rule` (also `/rule/flags`) in every text became `redactText`; with `failOnDetection`, when there was none',
   on: ['input', 'output'],
   span: ({ rule }) => longestMatch(rule),
+  transforms: true,
   parameters: z.strictObject({
     rule: patternWithFlags,
     redactText: z.string().max(1_000).default('[REDACTED]'),

@@ -62,6 +62,7 @@ export const requestParametersCheck = check({
     "the request's tools and top-level members keep to the lists; blocked wins, an allowed list leaves nothing else. Values are compared strictly. A body that is not a JSON object does not pass",
   on: ['input'],
   span: 'whole',
+  judges: 'body',
   parameters: z
     .strictObject({ tools: tools.optional(), params: params.optional() })
     .refine(({ tools, params }) => tools || params, { error: 'needs tools or params' }),

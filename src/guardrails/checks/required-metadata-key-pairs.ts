@@ -13,6 +13,7 @@ export const requiredMetadataKeyPairs = check({
     "`all`, `any` or `none` of the pairs are in the request's metadata; `matchType` compares values: `exact` (one of them), `contains` (one is a part), `containsAll` (all are parts), `regex` (one matches)",
   on: ['input'],
   span: 'whole',
+  judges: 'call',
   parameters: z
     .strictObject({ metadataPairs: pairs, operator: operator.default('all'), matchType: matchType.default('exact') })
     .transform(({ metadataPairs, operator, matchType }, context) => ({

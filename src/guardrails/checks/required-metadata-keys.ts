@@ -7,6 +7,7 @@ export const requiredMetadataKeys = check({
   passes: "the request's metadata has `all`, `any` or `none` of the keys",
   on: ['input'],
   span: 'whole',
+  judges: 'call',
   parameters: z.strictObject({ metadataKeys: texts, operator: operator.default('all') }),
   run: ({ metadata }, { metadataKeys, operator }) => {
     const present = metadataKeys.filter((key) => Object.hasOwn(metadata, key));

@@ -9,6 +9,7 @@ export const secrets = check({
     'no text holds a secret of the categories: keys of known vendors, tokens, private keys, passwords in addresses and settings, random text; with `redact`, always, after each was replaced by a placeholder such as `{{API_KEY_1}}`',
   on: ['input', 'output'],
   span: SECRETS_SPAN,
+  transforms: ({ redact }) => redact,
   parameters: z.strictObject({
     categories: z
       .array(z.enum(SECRET_CATEGORIES, { error: `give some of ${SECRET_CATEGORIES.join(', ')}` }), {

@@ -21,6 +21,8 @@ export const webhook = check({
     'the server at `webhookURL` answers `{"verdict": true}` within `timeout`; its `transformedData.request.json` or `.response.json` takes the place of the body. A server that fails fails the check, unless `failOnError` is false',
   on: ['input', 'output'],
   span: 'whole',
+  judges: 'body',
+  transforms: true,
   parameters: z.strictObject({
     webhookURL: address,
     headers,

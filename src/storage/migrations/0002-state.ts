@@ -1,10 +1,12 @@
 import type { Migration } from '../migrate.ts';
 import { createAssistants } from './state/assistants.ts';
 import { createAudit } from './state/audit.ts';
+import { createBatches } from './state/batches.ts';
 import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
 import { createConfigs } from './state/configs.ts';
 import { createFiles } from './state/files.ts';
+import { createFineTuning } from './state/fine-tuning.ts';
 import { createLimits } from './state/limits.ts';
 import { createLimitsMode } from './state/limits-mode.ts';
 import { createManaged } from './state/managed.ts';
@@ -31,6 +33,8 @@ export const state: Migration = {
     await createResponses(db, engine);
     await createAudit(db, engine);
     await createAssistants(db, engine);
+    await createFineTuning(db, engine);
+    await createBatches(db, engine);
     await createRuns(db, engine);
   },
 };

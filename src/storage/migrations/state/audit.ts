@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type AnyDb, bigint, type Engine, text } from '../../migrate.ts';
 
-/** Who changed what, the batches that chain these records, and the signed end of each chain. */
+/** Who changed what, how many such records each day has, the batches that chain them, and the signed end of each chain. */
 export async function createAudit(db: AnyDb, engine: Engine): Promise<void> {
   const { schema } = db;
   await schema
@@ -52,6 +52,17 @@ export async function createAudit(db: AnyDb, engine: Engine): Promise<void> {
   // A path may be longer than what an index of PostgreSQL takes.
   await sql`create index audit_records_uri on audit_records (organisation_id, (substr(uri, 1, 200)), at)`.execute(db);
   await sql`create index audit_records_unsealed on audit_records (organisation_id, id) where batch is null`.execute(db);
+  const counted = ['method', 'user_type', 'workspace_id', 'resource_type', 'action', 'country'];
+  let days = schema
+    .createTable('audit_days')
+    .addColumn('organisation_id', text(engine), (column) => column.notNull())
+    .addColumn('day', 'integer', (column) => column.notNull())
+    .addColumn('response_status_code', 'integer', (column) => column.notNull());
+  for (const name of counted) days = days.addColumn(name, text(engine), (column) => column.notNull());
+  await days
+    .addColumn('records', bigint(engine), (column) => column.notNull())
+    .addPrimaryKeyConstraint('audit_days_pkey', ['organisation_id', 'day', 'response_status_code', ...counted] as never)
+    .execute();
   await schema
     .createTable('audit_batches')
     .addColumn('organisation_id', text(engine), (column) => column.notNull())
