@@ -7,6 +7,8 @@ import { createAuthenticator } from './auth/authenticate.ts';
 import { createJwtVerifier } from './auth/jwt-verify.ts';
 import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
+import { type Batches, createBatches } from './batches/batches.ts';
+import { Gates } from './batches/gates.ts';
 import type { Health } from './core/health.ts';
 import type { OrganisationId } from './core/ids.ts';
 import type { Prices } from './core/prices.ts';
@@ -87,6 +89,7 @@ export interface Parts {
   readonly responses: ResponseStore;
   readonly files: Files;
   readonly uploads: Uploads;
+  readonly batches: Batches;
   readonly mcp: Mcp;
   readonly mcpServers: Mcp['servers'];
   readonly relay: (call: ModelCall) => Promise<Response>;
@@ -199,6 +202,18 @@ export function createApp(deps: AppDeps): App {
   const callModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
   /** What this process does beside answering; each area gives its own. */
   const kinds: Kind[] = [];
+  let lastInteractiveAt = Number.NEGATIVE_INFINITY;
+  const batches = createBatches({
+    store,
+    files,
+    callModel,
+    gates: new Gates({ most: settings.batchRequests * 2, lastInteractiveAt: () => lastInteractiveAt }),
+    principalOf: authenticator.principalOf,
+    workers: () => workers,
+    mostInFlight: settings.batchRequests,
+    now,
+  });
+  kinds.push(...batches.kinds);
   const workers = createWorkers({
     store,
     node: `${hostname()}-${process.pid}`,
@@ -228,7 +243,11 @@ export function createApp(deps: AppDeps): App {
       uploads: createUploads({ store, blobs, files, now }),
       mcp,
       mcpServers: mcp.servers,
-      relay: (call) => relay(call, relayDeps),
+      batches,
+      relay: (call) => {
+        lastInteractiveAt = performance.now();
+        return relay(call, relayDeps);
+      },
       catalogue: createModelCatalogue(relayDeps),
       version,
       openapi: () => {

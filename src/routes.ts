@@ -9,6 +9,7 @@ import { serviceRoutes } from './admin/service.ts';
 import { virtualKeyRoutes } from './admin/virtual-keys.ts';
 import { workspaceRoutes } from './admin/workspaces.ts';
 import type { Parts } from './app.ts';
+import { batchRoutes } from './batches/routes.ts';
 import { fileRoutes } from './files/routes.ts';
 import type { Route } from './http/route.ts';
 import { modelRoutes } from './inference/models.ts';
@@ -33,6 +34,7 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...providerRoutes(), //                  GET /v1/providers
   ...fileRoutes(parts), //                 POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   ...responseRoutes(parts), //             GET DELETE /v1/responses/:response_id, GET …/input_items
+  ...batchRoutes(parts), //                POST GET /v1/batches, GET …/:batch_id, POST …/cancel, GET …/output
   ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   ...modelRoutes(parts), //                GET /v1/models  /v1/models/*
   ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*

@@ -48,6 +48,8 @@ export interface Settings {
   readonly logBodyBytes: number;
   readonly logRetentionDays: number;
   readonly maxBodyBytes: number;
+  /** The most requests of one batch at once. */
+  readonly batchRequests: number;
   readonly shutdownSeconds: number;
   readonly timeouts: Timeouts;
   /** The operator's own prices. Null: the built-in list alone. */
@@ -88,6 +90,7 @@ export const variables = {
   GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries are deleted',
   GATEWAY_PRICES_FILE: 'prices of models',
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
+  GATEWAY_BATCH_REQUESTS: 'most requests of one batch at once',
   GATEWAY_SHUTDOWN_SECONDS: 'how long open requests may finish after SIGTERM',
   GATEWAY_CONNECT_TIMEOUT_MS: 'limit for reaching a provider',
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: 'limit from sending to the first byte of the answer',
@@ -164,6 +167,7 @@ export function readSettings(env: Environment): Settings {
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
     logRetentionDays: wholeNumber('GATEWAY_LOG_RETENTION_DAYS', 30, 1, 3_650),
     maxBodyBytes: wholeNumber('GATEWAY_MAX_BODY_BYTES', 1_073_741_824, 1_024, 1_099_511_627_776),
+    batchRequests: wholeNumber('GATEWAY_BATCH_REQUESTS', 64, 1, 4_096),
     shutdownSeconds: wholeNumber('GATEWAY_SHUTDOWN_SECONDS', 30, 0, 3_600),
     timeouts: {
       connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),

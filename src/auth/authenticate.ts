@@ -38,12 +38,10 @@ export function readKeys(headers: SentHeaders): { gatewayKey: string | null; pro
 
 const bearer = (value: string): string | null => /^bearer\s+(\S+)$/i.exec(value.trim())?.[1] ?? null;
 
-async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
-  const row = await db
-    .selectFrom('api_key_secrets')
-    .innerJoin('api_keys', 'api_keys.id', 'api_key_secrets.api_key_id')
+const knownKeys = (db: Db) =>
+  db
+    .selectFrom('api_keys')
     .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
-    .where('api_key_secrets.hash', '=', hash)
     .select([
       'api_keys.id',
       'api_keys.name',
@@ -56,16 +54,31 @@ async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
       'api_keys.rate_limits',
       'api_keys.usage_limits',
       'api_keys.created_at',
-      'api_key_secrets.valid_until',
       'workspaces.slug as workspace_slug',
       'workspaces.defaults as workspace_defaults',
       'workspaces.rate_limits as workspace_rate_limits',
       'workspaces.usage_limits as workspace_usage_limits',
       'workspaces.created_at as workspace_created_at',
-    ])
+    ]);
+
+type KeyRow = NonNullable<Awaited<ReturnType<ReturnType<typeof knownKeys>['executeTakeFirst']>>>;
+
+async function findKey(db: Db, hash: string): Promise<KnownKey | null> {
+  const row = await knownKeys(db)
+    .innerJoin('api_key_secrets', 'api_key_secrets.api_key_id', 'api_keys.id')
+    .select('api_key_secrets.valid_until')
+    .where('api_key_secrets.hash', '=', hash)
     .executeTakeFirst();
-  if (!row) return null;
-  const ends = [row.expires_at, row.valid_until].filter((end) => end !== null);
+  return row ? knownKey(row, row.valid_until) : null;
+}
+
+async function findKeyById(db: Db, id: string): Promise<KnownKey | null> {
+  const row = await knownKeys(db).where('api_keys.id', '=', id).executeTakeFirst();
+  return row ? knownKey(row, null) : null;
+}
+
+function knownKey(row: KeyRow, validUntil: number | null): KnownKey {
+  const ends = [row.expires_at, validUntil].filter((end) => end !== null);
   return {
     expiresAt: ends.length > 0 ? Math.min(...ends) : null,
     principal: {
@@ -109,6 +122,10 @@ export function createAuthenticator({ store, now }: { store: Store; now: () => n
       const hash = sha256(gatewayKey);
       const known = cache.peek(hash);
       return known ? valid(known) : cache.get(hash, () => findKey(store.db, hash)).then(valid);
+    },
+    /** Who a key belongs to that began something which goes on without it: a batch, a run. Fails as its next call would. */
+    principalOf(keyId: string): Promise<Principal> {
+      return cache.get(`id:${keyId}`, () => findKeyById(store.db, keyId)).then(valid);
     },
     /** To be called after every change to a key or workspace. */
     forget: () => cache.clear(),

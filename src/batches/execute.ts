@@ -28,6 +28,7 @@ export interface ExecuteOptions {
 
 /** Providers that refuse are asked longer than those that fail: they said that they will answer later. */
 const MOST_TRIES: Record<Exclude<Verdict, 'well'>, number> = { refused: 40, unwell: 10 };
+const LEAST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 60_000;
 /** A provider that asks for more than this is asked again sooner. */
 const LONGEST_RETRY_AFTER_MS = 600_000;
@@ -50,7 +51,7 @@ export async function execute(options: ExecuteOptions): Promise<Result | null> {
     if (answer.verdict === 'well' || ++tries[answer.verdict] >= MOST_TRIES[answer.verdict]) return resultOf(answer);
     if (!answer.mayHelp) return resultOf(answer);
     const fullMs = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (tries.refused + tries.unwell - 1));
-    const waitMs = answer.retryAfterMs ?? fullMs * (0.5 + random() / 2);
+    const waitMs = Math.max(answer.retryAfterMs ?? fullMs * (0.5 + random() / 2), LEAST_WAIT_MS);
     try {
       await sleep(waitMs, undefined, { signal: stopping });
     } catch {
@@ -84,10 +85,18 @@ async function ask({ call, signal }: ExecuteOptions): Promise<Answer> {
   const { status, headers } = response;
   const known = { status, requestId: headers.get('x-request-id') ?? headers.get('x-gateway-request-id') ?? '' };
   if (text === null)
-    return { ...known, verdict: 'well', mayHelp: false, body: null, why: `The answer is larger than ${LARGEST_ANSWER} bytes.` };
+    return {
+      ...known,
+      verdict: 'well',
+      mayHelp: false,
+      body: null,
+      why: `The answer is larger than ${LARGEST_ANSWER} bytes.`,
+    };
   const body = oneLine(text);
-  const why = body === null ? `The answer, of status ${status}, is not JSON: ${text.slice(0, SHOWN_CHARACTERS)}` : undefined;
-  if (status === 429) return { ...known, verdict: 'refused', mayHelp: true, retryAfterMs: retryAfter(headers), body, why };
+  const why =
+    body === null ? `The answer, of status ${status}, is not JSON: ${text.slice(0, SHOWN_CHARACTERS)}` : undefined;
+  if (status === 429)
+    return { ...known, verdict: 'refused', mayHelp: true, retryAfterMs: retryAfter(headers), body, why };
   if (status === 408 || status >= 500)
     return { ...known, verdict: 'unwell', mayHelp: status !== 501, retryAfterMs: retryAfter(headers), body, why };
   if (response.ok && body === null) return { ...known, verdict: 'unwell', mayHelp: true, body, why };

@@ -53,7 +53,11 @@ export class Gates {
   #ceiling = Number.POSITIVE_INFINITY;
   #sampler: ReturnType<typeof setInterval> | null = null;
 
-  constructor({ most, now = () => performance.now(), lastInteractiveAt = () => Number.NEGATIVE_INFINITY }: GatesOptions) {
+  constructor({
+    most,
+    now = () => performance.now(),
+    lastInteractiveAt = () => Number.NEGATIVE_INFINITY,
+  }: GatesOptions) {
     this.#options = { most, now, lastInteractiveAt };
   }
 

@@ -76,6 +76,39 @@ export const catalogue = {
     () => 'scopes',
   ),
 
+  sign_in_failed: error(
+    401,
+    () => 'Email and password do not belong together, or this user has no password. Ask an administrator for help.',
+  ),
+  too_many_sign_ins: error(429, (until: string) => `Signing in has failed too often. Try again at ${until}.`),
+  sign_in_busy: error(503, () => 'Too many people are signing in at this moment. Try again in a few seconds.'),
+  csrf_token_missing: error(
+    403,
+    () => 'A change by a signed-in user needs the header x-gateway-csrf; GET /v1/sessions/current shows its value.',
+    () => 'x-gateway-csrf',
+  ),
+  session_required: error(
+    403,
+    () => 'This is about a signed-in user, and the request was made with a key. Sign in with POST /v1/sessions.',
+  ),
+  not_a_member: error(
+    403,
+    (workspace: string | null) =>
+      workspace === null
+        ? 'This user is a member of no workspace. Ask an administrator to add them to one.'
+        : `This user is not a member of workspace ${workspace}. Name another one in x-gateway-workspace.`,
+    () => 'x-gateway-workspace',
+  ),
+  own_role: error(
+    403,
+    () => 'Nobody raises their own role. Ask somebody else with the right to do it.',
+    () => 'role',
+  ),
+  invalid_machine_token: error(
+    401,
+    (why: string) => `The token in place of a gateway key was refused: ${why}. See docs/users.md for what it must say.`,
+  ),
+  oidc_refused: error(403, (why: string) => `Signing in through the identity provider did not work: ${why}.`),
   foreign_organisation: error(
     403,
     (asked: string, own: string) => `organisation_id: ${asked} is not the organisation of this key, which is ${own}.`,
@@ -242,6 +275,39 @@ export const catalogue = {
   workspace_not_found: error(404, (id: string) => `No workspace ${id} in this organisation.`),
   workspace_in_use: error(400, (slug: string, what: string) => `Workspace ${slug} cannot be deleted: ${what}.`),
   api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
+  user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
+  email_taken: error(
+    400,
+    (email: string) => `There is already a user ${email} in this organisation.`,
+    () => 'email',
+  ),
+  last_owner: error(
+    400,
+    (id: string) => `User ${id} is the last owner of the organisation. Make somebody else an owner first.`,
+  ),
+  member_not_found: error(
+    404,
+    (user: string, workspace: string) => `User ${user} is not a member of workspace ${workspace}.`,
+  ),
+  already_a_member: error(
+    400,
+    (user: string, workspace: string) =>
+      `User ${user} is a member of workspace ${workspace} already; PUT changes the role.`,
+    () => 'user_id',
+  ),
+  invite_not_found: error(404, (id: string) => `No invite ${id} in this organisation.`),
+  invite_not_open: error(
+    400,
+    (status: string) => `This invite is ${status}; only a pending one can be accepted, sent again or cancelled.`,
+  ),
+  oidc_not_configured: error(
+    404,
+    () => 'No identity provider is set up here. The operator sets GATEWAY_OIDC_ISSUER and GATEWAY_OIDC_CLIENT_ID.',
+  ),
+  machine_tokens_not_configured: error(
+    404,
+    () => 'No tokens of machines are accepted here yet. PUT sets up whose are.',
+  ),
   rotation_in_progress: error(
     400,
     (id: string, until: string) =>
@@ -301,6 +367,22 @@ export const catalogue = {
     (param: string, limit: number, what: string) =>
       `${param}: ${what} may have at most ${limit} bytes (${limit / 2 ** 20} MiB).`,
     named,
+  ),
+  batch_not_found: openai(
+    404,
+    (id: string) => `No batch found with id '${id}'.`,
+    () => 'batch_id',
+  ),
+  batch_not_cancellable: openai(
+    400,
+    (status: string) => `Cannot cancel a batch with status '${status}'.`,
+    () => 'batch_id',
+  ),
+  batch_output_missing: openai(
+    400,
+    (id: string, status: string, errorFile: string | null) =>
+      `Batch ${id} has the status '${status}' and no output file.${errorFile ? ` What became of its requests is in ${errorFile}.` : ''}`,
+    () => 'batch_id',
   ),
   invalid_beta: openai(
     400,

@@ -1,7 +1,17 @@
 import { type Clock, toIso } from './clock.ts';
 
 /** What may be worse than it should be while calls are still answered. */
-export const HEALTH_PARTS = ['store', 'redis', 'log', 'limits', 'notify', 'prices', 'work', 'audit', 'audit-seal'] as const;
+export const HEALTH_PARTS = [
+  'store',
+  'redis',
+  'log',
+  'limits',
+  'notify',
+  'prices',
+  'work',
+  'audit',
+  'audit-seal',
+] as const;
 export type HealthPart = (typeof HEALTH_PARTS)[number];
 
 export interface Degradation {

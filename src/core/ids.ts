@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 export type OrganisationId = string & { readonly __id: 'organisation' };
 export type WorkspaceId = string & { readonly __id: 'workspace' };
+export type InviteId = string & { readonly __id: 'invite' };
 export type UserId = string & { readonly __id: 'user' };
 export type ApiKeyId = string & { readonly __id: 'api-key' };
 export type VirtualKeyId = string & { readonly __id: 'virtual-key' };

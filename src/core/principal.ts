@@ -22,9 +22,12 @@ export interface Principal extends Witnessed {
   readonly organisationId: OrganisationId;
   readonly workspaceId: WorkspaceId;
   readonly workspaceSlug: string;
+  /** Of the key that was sent; who signed in has the user's own id in its place. */
   readonly keyId: ApiKeyId;
   readonly keyName: string;
   readonly userId: UserId | null;
+  /** A person who signed in. */
+  readonly session?: { readonly hash: string; readonly expiresAt: number };
   readonly scopes: ReadonlySet<Scope>;
   readonly defaults: {
     readonly virtual_key?: string;

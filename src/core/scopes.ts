@@ -21,8 +21,11 @@ export const ADMIN_SCOPES = [
   /** Acts on every workspace of the organisation instead of the key's own. */
   'organisation.manage',
   'organisation.read',
+  /** Makes, changes and removes owners, and decides whose tokens let machines in. */
+  'owners.manage',
   ...crud('workspaces'),
   ...crud('users'),
+  ...crud('workspace_users'),
   ...crud('api_keys'),
   'api_keys.rotate',
   ...crud('virtual_keys'),

@@ -39,6 +39,10 @@ export interface Schema {
   response_items: ResponseItemRow;
   policies: PolicyRow;
   policy_entities: PolicyEntityRow;
+  workspace_members: WorkspaceMemberRow;
+  sessions: SessionRow;
+  invites: InviteRow;
+  sign_in_failures: SignInFailureRow;
   audit_records: AuditRecordRow;
   audit_batches: AuditBatchRow;
   audit_days: AuditDayRow;
@@ -48,6 +52,8 @@ export interface Schema {
 export interface OrganisationRow {
   id: string;
   name: string;
+  /** JSON: whose tokens let machines in. Null: nobody's. */
+  machine_tokens?: string | null;
   created_at: number;
 }
 
@@ -73,9 +79,51 @@ export interface UserRow {
   username: string | null;
   first_name: string | null;
   last_name: string | null;
-  role: string;
+  role: 'owner' | 'admin' | 'member';
+  /** Argon2id in its own notation. Null: no password lets this user in. */
+  password_hash: string | null;
+  /** Who the identity provider says it is: its address and its name for the user. */
+  external_id: string | null;
   created_at: number;
   updated_at: number;
+}
+
+export interface WorkspaceMemberRow {
+  workspace_id: string;
+  user_id: string;
+  role: 'admin' | 'manager' | 'member';
+  created_at: number;
+  updated_at: number;
+}
+
+/** Somebody who signed in with a browser. */
+export interface SessionRow {
+  /** SHA-256 of the token, hexadecimal. */
+  hash: string;
+  user_id: string;
+  created_at: number;
+  expires_at: number;
+}
+
+export interface InviteRow {
+  id: string;
+  organisation_id: string;
+  email: string;
+  role: UserRow['role'];
+  /** JSON `[{ id, role }]`. */
+  workspaces: string;
+  token_hash: string;
+  status: 'pending' | 'accepted' | 'cancelled';
+  created_at: number;
+  expires_at: number;
+  updated_at: number;
+}
+
+/** How often signing in has failed from somewhere, or for somebody, in a period. */
+export interface SignInFailureRow {
+  source: string;
+  failures: number;
+  ends_at: number;
 }
 
 export interface ApiKeyRow {

@@ -96,7 +96,7 @@ function parsed(text: string): Chunk {
 function* piecesIn({ choices, usage }: Chunk): Generator<Piece> {
   const choice = choices?.[0];
   const delta = choice?.delta ?? choice?.message;
-  if (delta?.content) yield { type: 'text', text: delta.content };
+  if (typeof delta?.content === 'string' && delta.content) yield { type: 'text', text: delta.content };
   if (delta?.refusal) yield { type: 'refusal', text: delta.refusal };
   for (const [position, call] of (delta?.tool_calls ?? []).entries()) {
     yield {

@@ -14,6 +14,7 @@ import { createMcp } from './state/mcp.ts';
 import { createPolicies } from './state/policies.ts';
 import { createResponses } from './state/responses.ts';
 import { createRuns } from './state/runs.ts';
+import { createUsers } from './state/users.ts';
 import { createWork } from './state/work.ts';
 
 /** Work leases, limits with their ledger, policies, configs, blobs, and what nodes tell each other. */
@@ -32,6 +33,7 @@ export const state: Migration = {
     await createMcp(db, engine);
     await createResponses(db, engine);
     await createAudit(db, engine);
+    await createUsers(db, engine);
     await createAssistants(db, engine);
     await createFineTuning(db, engine);
     await createBatches(db, engine);

@@ -17,11 +17,7 @@ export async function createFineTuning(db: AnyDb, engine: Engine): Promise<void>
     .addColumn('created_at', bigint(engine), (column) => column.notNull())
     .addColumn('finished_at', bigint(engine))
     .execute();
-  await schema
-    .createIndex('fine_tuning_jobs_list')
-    .on('fine_tuning_jobs')
-    .columns(['workspace_id', 'id'])
-    .execute();
+  await schema.createIndex('fine_tuning_jobs_list').on('fine_tuning_jobs').columns(['workspace_id', 'id']).execute();
   await schema
     .createTable('fine_tuning_events')
     .addColumn('id', text(engine), (column) => column.primaryKey())

@@ -1,0 +1,127 @@
+import { fail } from '../core/errors.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import { type List, type ListQuery, listPage } from '../core/list.ts';
+import { newObjectId } from '../core/object-ids.ts';
+import type { Principal } from '../core/principal.ts';
+import { withinBounds } from '../storage/keyset.ts';
+import type { BatchRow, FileRow } from '../storage/schema.ts';
+import type { Kind } from '../work/work.ts';
+import { type BatchObject, cancelled, endOfWindow, type NewBatch, shownBatch } from './batch.ts';
+import { finishKind } from './finish.ts';
+import { type BatchDeps, enqueueFinish, LINES, VALIDATE } from './kinds.ts';
+import { linesKind } from './lane.ts';
+import { batchTable } from './table.ts';
+import { validateKind } from './validate.ts';
+
+export interface NewBatchOptions {
+  readonly who: Principal;
+  readonly virtualKey: string;
+  /** What each of its requests is made with. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Batches of workspaces: accepted here, carried out by the kinds of work. */
+export function createBatches(parts: Omit<BatchDeps, 'table'>) {
+  const table = batchTable(parts.store);
+  const deps: BatchDeps = { ...parts, table };
+  const { store, files, workers, now } = deps;
+
+  const shown = async (rows: readonly BatchRow[]): Promise<BatchObject[]> => {
+    const open = rows.filter(({ completed }) => completed === null).map(({ id }) => id);
+    const counts = await table.countResults(store.db, open);
+    return rows.map((row) => {
+      const { completed = 0, failed = 0 } = counts.get(row.id) ?? {};
+      return shownBatch(row, { completed: row.completed ?? completed, failed: row.failed ?? failed });
+    });
+  };
+  const shownOne = async (row: BatchRow): Promise<BatchObject> => (await shown([row]))[0]!;
+
+  return {
+    /** What carries batches out, for the node's workers. */
+    kinds: [validateKind(deps), linesKind(deps), finishKind(deps)] as readonly Kind[],
+
+    async create(input: NewBatch, { who, virtualKey, headers }: NewBatchOptions): Promise<BatchObject> {
+      const { workspaceId } = who;
+      const file = await files.row(workspaceId, input.input_file_id);
+      if (file.purpose !== 'batch')
+        fail(
+          'invalid_value',
+          'input_file_id',
+          `Invalid 'input_file_id': ${file.id} has the purpose '${file.purpose}'. Expected a file of the purpose 'batch'.`,
+        );
+      const createdAt = now();
+      const row: BatchRow = {
+        id: newObjectId('batch', createdAt),
+        workspace_id: workspaceId,
+        api_key_id: who.keyId,
+        virtual_key: virtualKey,
+        headers: JSON.stringify({ ...headers, 'x-gateway-virtual-key': virtualKey }),
+        endpoint: input.endpoint,
+        input_file_id: file.id,
+        completion_window: input.completion_window,
+        mode: 'managed',
+        native: null,
+        status: 'validating',
+        stop: null,
+        errors: null,
+        output_file_id: null,
+        error_file_id: null,
+        output_lives_seconds: input.output_expires_after?.seconds ?? null,
+        metadata: JSON.stringify(input.metadata),
+        total: null,
+        completed: null,
+        failed: null,
+        created_at: createdAt,
+        expires_at: endOfWindow(createdAt),
+        in_progress_at: null,
+        finalizing_at: null,
+        completed_at: null,
+        failed_at: null,
+        expired_at: null,
+        cancelling_at: null,
+        cancelled_at: null,
+      };
+      await workers().accept({ kind: VALIDATE, tenant: workspaceId, ref: row.id }, async (db) => {
+        await db.insertInto('batches').values(row).execute();
+      });
+      return shownBatch(row, { completed: 0, failed: 0 });
+    },
+
+    read: async (workspaceId: WorkspaceId, id: string): Promise<BatchObject> =>
+      shownOne(await table.find(store.db, workspaceId, id)),
+
+    async list(workspaceId: WorkspaceId, query: Pick<ListQuery, 'limit' | 'after'>): Promise<List<BatchObject>> {
+      const own = store.db.selectFrom('batches').selectAll().where('workspace_id', '=', workspaceId);
+      const page = await listPage({ ...query, order: 'desc' }, 'batch', {
+        has: async (id) => (await own.where('id', '=', id).executeTakeFirst()) !== undefined,
+        between: (bounds) => withinBounds(own, bounds).execute(),
+      });
+      return { ...page, data: await shown(page.data) };
+    },
+
+    /** What is under way may finish; the rest is not made any more. */
+    async cancel(workspaceId: WorkspaceId, id: string): Promise<BatchObject> {
+      await table.find(store.db, workspaceId, id);
+      await store.transaction(async (db) => {
+        // Before the batch's own row: those who do the work lock in this order, too.
+        const validation = await workers().cancel(db, { kind: VALIDATE, ref: id });
+        const lines = await workers().cancel(db, { kind: LINES, ref: id });
+        const batch = (await table.lock(db, id)) ?? fail('batch_not_found', id);
+        const change = cancelled(batch, now());
+        if (!change) return;
+        await table.change(db, id, { ...change, stop: 'cancelled' });
+        if (validation.asked + lines.asked === 0) await enqueueFinish(db, batch, workers());
+      });
+      return shownOne(await table.find(store.db, workspaceId, id));
+    },
+
+    /** The file that holds the answers, for a download. */
+    async output(workspaceId: WorkspaceId, id: string): Promise<FileRow> {
+      const batch = await table.find(store.db, workspaceId, id);
+      const fileId = batch.output_file_id ?? fail('batch_output_missing', id, batch.status, batch.error_file_id);
+      return files.row(workspaceId, fileId);
+    },
+  };
+}
+
+export type Batches = ReturnType<typeof createBatches>;

@@ -1,0 +1,106 @@
+import type { WorkspaceId } from '../core/ids.ts';
+import { newObjectId } from '../core/object-ids.ts';
+import type { BatchRow } from '../storage/schema.ts';
+import type { Db } from '../storage/store.ts';
+import type { Kind, Lease } from '../work/work.ts';
+import { type BatchStatus, entered, hasEnded } from './batch.ts';
+import { type BatchDeps, FINISH } from './kinds.ts';
+
+const ROWS_AT_ONCE = 200;
+const FORGOTTEN_AT_ONCE = 1_000;
+const OUTPUT_LIVES_SECONDS = 30 * 86_400;
+
+/** What the error file says of requests that were not made. */
+const UNMADE = {
+  expired: {
+    code: 'batch_expired',
+    message: 'This request could not be executed before the completion window expired.',
+  },
+  cancelled: { code: 'batch_cancelled', message: 'This request was not executed because the batch was cancelled.' },
+  none: { code: 'server_error', message: 'This request could not be executed: the gateway failed to carry it out.' },
+};
+
+const ENDINGS: Record<'expired' | 'cancelled' | 'none', BatchStatus> = {
+  expired: 'expired',
+  cancelled: 'cancelled',
+  none: 'completed',
+};
+
+/** Writes the files, publishes them together with the last status, and then removes what they were made of. */
+export function finishKind(deps: BatchDeps): Kind {
+  const { store, table, now } = deps;
+  return {
+    name: FINISH,
+    concurrency: 2,
+    // A store of blobs may be away for hours.
+    maxAttempts: 500,
+    run: async (lease) => {
+      const batch = await table.read(store.db, lease.work.ref);
+      if (batch && !hasEnded(batch.status)) await publish(batch, lease, deps);
+      while (batch && (await lease.transaction((db) => table.forgetLines(db, batch.id, FORGOTTEN_AT_ONCE))))
+        lease.signal.throwIfAborted();
+      await lease.transaction((db) => lease.done(db));
+    },
+    failed: async (db, work) => {
+      const batch = await table.lock(db, work.ref);
+      if (!batch || hasEnded(batch.status)) return;
+      const errors = [{ code: 'server_error', message: 'The output could not be written.', param: null, line: null }];
+      await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(errors) });
+    },
+    cancelled: async () => {},
+  };
+}
+
+async function publish(batch: BatchRow, lease: Lease, deps: BatchDeps): Promise<void> {
+  const { store, table, files, now } = deps;
+  const { completed = 0 } = (await table.countResults(store.db, [batch.id])).get(batch.id) ?? {};
+  // Cancelled before its input was found to be good: nothing was made of it.
+  const total = batch.total ?? 0;
+  const failed = total - completed;
+  const keep = (file: 'output' | 'error') => files.keep(linesOfFile(batch, file, lease, deps));
+  const output = completed > 0 ? await keep('output') : null;
+  const errors = failed > 0 ? await keep('error') : null;
+  await lease.transaction(async (db) => {
+    const current = await table.lock(db, batch.id);
+    if (!current || hasEnded(current.status)) return;
+    const insert = async (name: string, segment: typeof output) =>
+      segment &&
+      (
+        await files.insert(db, {
+          workspaceId: batch.workspace_id as WorkspaceId,
+          filename: `${batch.id}_${name}.jsonl`,
+          purpose: 'batch_output',
+          segments: [segment],
+          livesSeconds: batch.output_lives_seconds ?? OUTPUT_LIVES_SECONDS,
+        })
+      ).id;
+    await table.change(db, batch.id, {
+      ...entered(current, ENDINGS[batch.stop ?? 'none'], now()),
+      completed,
+      failed,
+      output_file_id: await insert('output', output),
+      error_file_id: await insert('error', errors),
+    });
+  });
+}
+
+async function* linesOfFile(
+  batch: BatchRow,
+  file: 'output' | 'error',
+  lease: Lease,
+  { store, table }: BatchDeps,
+): AsyncGenerator<Uint8Array> {
+  for (let after = -1; ; ) {
+    lease.signal.throwIfAborted();
+    const rows = await table.linesOfFile(store.db as Db, batch.id, file, after, ROWS_AT_ONCE);
+    if (rows.length === 0) return;
+    const unmade = JSON.stringify(UNMADE[batch.stop ?? 'none']);
+    const text = rows.map(({ id, custom_id: customId, response, error }) => {
+      const requestId = JSON.stringify(id ?? newObjectId('batchRequest'));
+      const outcome = id === null ? `null,"error":${unmade}` : `${response ?? 'null'},"error":${error ?? 'null'}`;
+      return `{"id":${requestId},"custom_id":${customId},"response":${outcome}}\n`;
+    });
+    yield Buffer.from(text.join(''));
+    after = rows.at(-1)!.number;
+  }
+}

@@ -1,0 +1,47 @@
+import type { BatchResultRow } from '../storage/schema.ts';
+import type { Lease } from '../work/work.ts';
+import type { Result } from './execute.ts';
+import type { BatchTable } from './table.ts';
+
+const MOST_RESULTS = 50;
+const MOST_CHARACTERS = 1 << 20;
+/** The longest a result waits to be saved: what is not saved is asked for again after a crash. */
+const LONGEST_WAIT_MS = 100;
+
+/** Saves results together: a transaction for each would cost more than the requests. */
+export class ResultGroups {
+  readonly #options: { readonly lease: Lease; readonly table: BatchTable; readonly batchId: string };
+  #group: BatchResultRow[] = [];
+  #characters = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(options: { readonly lease: Lease; readonly table: BatchTable; readonly batchId: string }) {
+    this.#options = options;
+  }
+
+  /** Waits only while too much is not saved yet. Fails when saving did. */
+  async add(number: number, { id, isError, response, error }: Result): Promise<void> {
+    const row = { batch_id: this.#options.batchId, number, id, is_error: isError ? (1 as const) : (0 as const) };
+    this.#group.push({ ...row, response, error });
+    this.#characters += (response?.length ?? 0) + (error?.length ?? 0);
+    if (this.#group.length >= MOST_RESULTS || this.#characters >= MOST_CHARACTERS) return this.flush();
+    this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), LONGEST_WAIT_MS);
+  }
+
+  /** Everything that was added is saved, or was refused. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const rows = this.#group;
+    this.#group = [];
+    this.#characters = 0;
+    const { lease, table } = this.#options;
+    this.#saving = this.#saving.then(async () => {
+      if (rows.length > 0) await lease.transaction((db) => table.insertResults(db, rows));
+    });
+    // Whoever flushes next hears of it.
+    this.#saving.catch(() => {});
+    return this.#saving;
+  }
+}

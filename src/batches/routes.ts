@@ -1,0 +1,71 @@
+import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { fail } from '../core/errors.ts';
+import { listOf, listQuery } from '../core/list.ts';
+import { download } from '../files/download.ts';
+import type { Files } from '../files/files.ts';
+import { headerOf } from '../http/headers.ts';
+import { type Call, get, post, type Route } from '../http/route.ts';
+import { batchObject, newBatch } from './batch.ts';
+import type { Batches } from './batches.ts';
+
+export interface BatchParts {
+  readonly batches: Batches;
+  readonly files: Files;
+  readonly virtualKeys: VirtualKeys;
+}
+
+const wording = 'openai' as const;
+const reads = { scopes: ['batches.read'] as const, wording };
+const writes = { scopes: ['batches.write'] as const, wording };
+const page = listQuery().omit({ before: true, order: true });
+
+/** Batches belong to the workspace of the calling key; spec 5.1 wants a virtual key on each of their routes. */
+export const batchRoutes = ({ batches, files, virtualKeys }: BatchParts): Route[] => {
+  const workspaceOf = async (call: Call) => {
+    await requiredVirtualKey(call, virtualKeys);
+    return call.principal.workspaceId;
+  };
+  const batch = (call: Call) => call.params.batch_id!;
+  return [
+    post(
+      '/v1/batches',
+      { ...writes, summary: 'Create a batch', body: newBatch, response: batchObject },
+      async (call) => {
+        const { slug } = await requiredVirtualKey(call, virtualKeys);
+        return batches.create(call.body, { who: call.principal, virtualKey: slug, headers: headersOf(call) });
+      },
+    ),
+    get(
+      '/v1/batches',
+      { ...reads, summary: 'Batches of the workspace', query: page, response: listOf(batchObject) },
+      async (call) => batches.list(await workspaceOf(call), call.query),
+    ),
+    get('/v1/batches/:batch_id', { ...reads, summary: 'One batch', response: batchObject }, async (call) =>
+      batches.read(await workspaceOf(call), batch(call)),
+    ),
+    post(
+      '/v1/batches/:batch_id/cancel',
+      { ...writes, summary: 'Cancel a batch', response: batchObject },
+      async (call) => batches.cancel(await workspaceOf(call), batch(call)),
+    ),
+    get('/v1/batches/:batch_id/output', { ...reads, summary: 'The answers of a batch, as a file' }, async (call) =>
+      download(call, await batches.output(await workspaceOf(call), batch(call)), files),
+    ),
+  ];
+};
+
+const KEPT_HEADERS = ['x-gateway-config', 'x-gateway-metadata', 'x-gateway-cache-force-refresh'] as const;
+
+/** What the call says about its requests. Nothing secret is kept: a config is named. */
+function headersOf({ headers }: Call): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of KEPT_HEADERS) {
+    const value = headerOf(headers, name);
+    if (value === null) continue;
+    if (name === 'x-gateway-config' && value.trimStart().startsWith('{'))
+      fail('invalid_header', name, 'a batch takes the slug of a saved config, not the config itself.');
+    kept[name] = value;
+  }
+  return kept;
+}

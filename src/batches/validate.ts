@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { GatewayError } from '../core/errors.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import type { BatchLineRow, BatchRow } from '../storage/schema.ts';
+import type { Kind, Lease } from '../work/work.ts';
+import { type BatchFault, entered } from './batch.ts';
+import { type BatchDeps, enqueueFinish, LINES, VALIDATE } from './kinds.ts';
+import { lanesFor } from './lane-plan.ts';
+import { linesOf } from './lines.ts';
+import { LONGEST_LINE, readLine } from './request-line.ts';
+
+const MOST_LINES = 50_000;
+const MOST_FAULTS = 100;
+const LINES_AT_ONCE = 500;
+
+const EMPTY: BatchFault = {
+  code: 'empty_file',
+  message: 'The input file is empty. Please ensure that the batch contains at least one request.',
+  param: null,
+  line: null,
+};
+const TOO_MANY: BatchFault = {
+  code: 'too_many_tasks',
+  message: `The input file has more than ${MOST_LINES} requests.`,
+  param: null,
+  line: null,
+};
+
+/** Reads the input once, notes where its requests stand, and begins with them, or says what is wrong. */
+export function validateKind(deps: BatchDeps): Kind {
+  const { table, workers, now } = deps;
+  return {
+    name: VALIDATE,
+    concurrency: 2,
+    maxAttempts: 20,
+    run: async (lease) => {
+      const batch = await table.read(deps.store.db, lease.work.ref);
+      if (batch?.status !== 'validating')
+        return lease.transaction((db) => {
+          lease.signal.throwIfAborted();
+          return lease.done(db);
+        });
+      const { faults, total } = await inspect(batch, lease, deps);
+      await lease.transaction(async (db) => {
+        // Whoever cancels a batch marks its work in the same transaction.
+        lease.signal.throwIfAborted();
+        if (faults.length > 0) {
+          await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(faults) });
+          return lease.done(db);
+        }
+        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total });
+        for (const lane of lanesFor(total))
+          await workers().enqueue(db, { kind: LINES, tenant: batch.workspace_id, ref: batch.id, payload: lane });
+        await lease.done(db);
+      });
+      while (faults.length > 0 && (await table.forgetLines(deps.store.db, batch.id, LINES_AT_ONCE)));
+    },
+    failed: async (db, work) => {
+      const batch = await table.lock(db, work.ref);
+      if (batch?.status !== 'validating') return;
+      const errors = [{ code: 'server_error', message: 'The input file could not be read.', param: null, line: null }];
+      await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(errors) });
+    },
+    cancelled: async (db, work) => {
+      const batch = await table.lock(db, work.ref);
+      // Else whoever cancels it is just doing so, and goes on by itself.
+      if (batch?.stop) await enqueueFinish(db, batch, workers());
+    },
+  };
+}
+
+async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDeps) {
+  const faults: BatchFault[] = [];
+  const seen = new Set<string>();
+  let group: BatchLineRow[] = [];
+  let total = 0;
+  const flush = async () => {
+    lease.signal.throwIfAborted();
+    const lines = group;
+    group = [];
+    if (faults.length === 0) await lease.transaction((db) => table.insertLines(db, lines));
+  };
+  for await (const { number, position, bytes } of await openInput(batch, files)) {
+    if (bytes !== null && isBlank(bytes)) continue;
+    if (total === MOST_LINES) return { total, faults: [TOO_MANY] };
+    total++;
+    const read = readLine(bytes, batch.endpoint);
+    const fault = 'fault' in read ? read.fault : duplicate(read.customId, seen);
+    if (fault) faults.push({ ...fault, line: number });
+    else
+      group.push({
+        batch_id: batch.id,
+        number: total - 1,
+        custom_id: JSON.stringify((read as { customId: string }).customId),
+        position,
+        bytes: bytes!.length,
+      });
+    if (faults.length === MOST_FAULTS) return { total, faults };
+    if (group.length === LINES_AT_ONCE) await flush();
+  }
+  await flush();
+  return { total, faults: total === 0 ? [EMPTY] : faults };
+}
+
+/** A file that was deleted meanwhile has no lines. */
+async function openInput(batch: BatchRow, files: BatchDeps['files']) {
+  try {
+    const file = await files.row(batch.workspace_id as WorkspaceId, batch.input_file_id);
+    return linesOf((await files.open(file)) as unknown as AsyncIterable<Uint8Array>, LONGEST_LINE);
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'file_not_found') return [];
+    throw error;
+  }
+}
+
+const isBlank = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0x20 || byte === 0x09);
+
+/** Fifty thousand ids of any length would be too much to hold; their digests are not. */
+function duplicate(customId: string, seen: Set<string>) {
+  const digest = createHash('sha256').update(JSON.stringify(customId)).digest('base64').slice(0, 22);
+  const before = seen.size;
+  seen.add(digest);
+  if (seen.size > before) return null;
+  const message = `The custom_id ${JSON.stringify(customId.slice(0, 80))} appears on an earlier line, too.`;
+  return { code: 'duplicate_custom_id', message, param: 'custom_id' };
+}
