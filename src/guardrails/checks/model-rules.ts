@@ -25,7 +25,7 @@ export const modelRules = check({
     "the request's model is on one of the lists that its metadata chooses, or on `defaults` where it chooses none; `*` stands for anything. Without a list nothing passes",
   on: ['input'],
   span: 'whole',
-  judges: 'call',
+  judges: 'body',
   parameters: z.strictObject({ rules, not }),
   run: ({ model, metadata }, { rules, not }) => {
     const chosen = Object.entries(rules.metadata).flatMap(([key, byValue]) => {

@@ -9,7 +9,7 @@ export const modelWhitelist = check({
   passes: "the request's model is on the list; `*` stands for anything. A request without a model does not pass",
   on: ['input'],
   span: 'whole',
-  judges: 'call',
+  judges: 'body',
   parameters: z.strictObject({ models: texts, not }),
   run: ({ model }, { models, not }) => {
     if (model === null) return { verdict: false, data: { not, model, explanation: 'The request names no model.' } };

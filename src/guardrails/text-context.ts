@@ -1,0 +1,235 @@
+import type { EndpointType } from '../core/endpoints.ts';
+import type { Hook, TextPart } from './check.ts';
+
+/** What is known of a text by the place where it stands. */
+export interface Context {
+  readonly role: string;
+  readonly kind: TextPart['kind'];
+  /** 0 for what stands before the conversation. */
+  readonly turn: number;
+  /** The values that somebody gave to a tool: all of them are texts, whatever their members are called, numbers too. */
+  readonly isGiven: boolean;
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Whose body it is. */
+export interface Side {
+  readonly on: Hook;
+  readonly endpoint: EndpointType;
+}
+
+const ROLES: Readonly<Record<string, string>> = {
+  system: 'system',
+  developer: 'developer',
+  user: 'user',
+  assistant: 'assistant',
+  tool: 'tool',
+  model: 'assistant',
+  chatbot: 'assistant',
+  function: 'tool',
+};
+
+/** A role that nobody knows is that of the caller, whose words are trusted least. */
+const roleOf = (spelt: string): string => ROLES[spelt.toLowerCase()] ?? 'user';
+
+/** Settings of a request at its top: no model reads them. */
+const SETTINGS = new Set([
+  'model',
+  'stream_options',
+  'reasoning',
+  'reasoning_effort',
+  'thinking',
+  'output_config',
+  'modalities',
+  'responseModalities',
+  'audio',
+  'voice',
+  'speed',
+  'size',
+  'quality',
+  'style',
+  'background',
+  'moderation',
+  'output_format',
+  'encoding_format',
+  'embedding_types',
+  'input_type',
+  'truncate',
+  'service_tier',
+  'tool_choice',
+  'include',
+  'store',
+  'truncation',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'metadata',
+  'stop',
+  'stop_sequences',
+  'verbosity',
+  'anthropic_version',
+  'anthropic_beta',
+  'safetySettings',
+  'safety_settings',
+  'cachedContent',
+  'jsonrpc',
+  'method',
+]);
+
+/** What an operator or developer says before the conversation. */
+const PREAMBLE = new Set([
+  'system',
+  'systemInstruction',
+  'system_instruction',
+  'instructions',
+  'preamble',
+  'tools',
+  'functions',
+  'toolConfig',
+  'tool_config',
+  'response_format',
+  'generationConfig',
+  'generation_config',
+]);
+
+/** What an answer of the Responses API repeats of its request. */
+const REPEATED = new Set([
+  'instructions',
+  'tools',
+  'tool_choice',
+  'metadata',
+  'text',
+  'reasoning',
+  'truncation',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt',
+  'include',
+  'background',
+]);
+
+/** Members whose text is a name or a code that a program reads, wherever they stand. */
+const CODES = new Set([
+  'type',
+  'role',
+  'id',
+  'model',
+  'object',
+  'url',
+  'image_url',
+  'file_url',
+  'uri',
+  'fileUri',
+  'file_uri',
+  'b64_json',
+  'file_data',
+  'bytes',
+  'signature',
+  'encrypted_content',
+  'encrypted_index',
+  'thoughtSignature',
+  'thought_signature',
+  'media_type',
+  'mime_type',
+  'mimeType',
+  'detail',
+  'format',
+  'required',
+  'effort',
+  'status',
+  'finish_reason',
+  'stop_reason',
+  'finishReason',
+  'stopReason',
+  'system_fingerprint',
+  'service_tier',
+  'modelVersion',
+  'category',
+  'probability',
+  'ttl',
+  'logId',
+]);
+
+/** Subtrees of an answer in which no text of the model stands; `logprobs` repeats all of it, letter by letter. */
+const APART = new Set(['usage', 'usageMetadata', 'safetyRatings', 'metrics', 'obfuscation']);
+export const REVEALING = new Set(['logprobs', 'logprobsResult', 'top_logprobs']);
+
+const TOOL_CALLS = new Set(['tool_calls', 'function_call', 'functionCall', 'toolUse', 'tool_call', 'toolCalls']);
+const TOOL_RESULTS = new Set(['functionResponse', 'toolResult', 'tool_results']);
+const THOUGHTS = new Set(['reasoning_content', 'reasoning', 'thinking', 'reasoningContent']);
+/** Where a tool's values stand within a call or a result of it. */
+const GIVEN = new Set(['input', 'args', 'arguments', 'response', 'json', 'parameters', 'action']);
+
+const CALL_TYPE = /(?:tool_use|_call|function_call_arguments\.\w+|tool_call_input\.\w+|_call\.\w+|input_json_delta|-call)$/;
+const RESULT_TYPE = /(?:_result|_call_output|-result)$/;
+const THOUGHT_TYPE = /^(?:response\.)?(?:reasoning|thinking|redacted_thinking|thought)/;
+
+/** The arrays of an answer whose elements are answers of their own. */
+const CHOICES = new Set(['choices', 'candidates', 'generations', 'data', 'results', 'predictions']);
+
+export const isChoices = (key: string): boolean => CHOICES.has(key);
+/** Each element of these lists of a request is a turn. */
+const isConversation = (key: string): boolean => !PREAMBLE.has(key);
+
+/** For a member at the top of a body; null where no text stands. */
+export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side, body: Json): Context | null {
+  if (on === 'output') {
+    if (body.object === 'response' && REPEATED.has(key)) return null;
+    return APART.has(key) ? null : { role: 'assistant', kind: thought(key), turn: 0, isGiven: false };
+  }
+  if (SETTINGS.has(key)) return null;
+  // What is asked for in `text` of a response, or as a string in `response_format`, is a format.
+  if (key === 'text' && endpoint === 'createModelResponse' && typeof value !== 'string')
+    return { role: 'system', kind: 'text', turn: 0, isGiven: false };
+  if (key === 'response_format' && typeof value === 'string') return null;
+  if (key === 'language' && endpoint === 'createTranscription') return null;
+  if (!isConversation(key)) return { role: 'system', kind: 'text', turn: 0, isGiven: false };
+  return { role: key === 'prediction' ? 'assistant' : 'user', kind: 'text', turn: 1, isGiven: false };
+}
+
+/** For what stands in an object, by what the object says of itself. */
+export function contextInside(object: Json, outer: Context): Context {
+  if (outer.isGiven) return outer;
+  let { role, kind } = outer;
+  const { role: spelt, type, thought: isThought } = object;
+  if (typeof spelt === 'string') {
+    role = roleOf(spelt);
+    kind = role === 'tool' ? 'tool_result' : kind === 'reasoning' ? kind : 'text';
+  }
+  if (typeof type === 'string') {
+    if (CALL_TYPE.test(type)) [role, kind] = ['assistant', 'tool_call'];
+    else if (RESULT_TYPE.test(type)) [role, kind] = ['tool', 'tool_result'];
+    else if (THOUGHT_TYPE.test(type)) kind = 'reasoning';
+  }
+  if (isThought === true && kind === 'text') kind = 'reasoning';
+  return role === outer.role && kind === outer.kind ? outer : { ...outer, role, kind };
+}
+
+/** For a member of an object that is not at the top; null where no text stands. */
+export function contextOfMember(key: string, value: unknown, object: Json, inner: Context, side: Side): Context | null {
+  if (inner.isGiven) return inner;
+  if (side.on === 'output') {
+    if (APART.has(key) || (object.object === 'response' && REPEATED.has(key))) return null;
+    if (key === 'name') return null;
+  }
+  if (typeof value === 'string' || Array.isArray(value)) {
+    if (CODES.has(key) || key.endsWith('_id') || key.endsWith('Id')) return null;
+    // What is not said to be text is a picture, a sound or a file.
+    if (key === 'data' && typeof value === 'string' && object.type !== 'text') return null;
+  }
+  // Names of tools are said to the model where they are offered; elsewhere they only refer.
+  if (key === 'name' && inner.turn > 0) return null;
+  if (TOOL_CALLS.has(key)) return { ...inner, role: 'assistant', kind: 'tool_call' };
+  if (TOOL_RESULTS.has(key)) return { ...inner, role: 'tool', kind: 'tool_result' };
+  if (THOUGHTS.has(key)) return { ...inner, kind: 'reasoning' };
+  if (typeof value !== 'object' || value === null) return inner;
+  const isToolValue = inner.kind === 'tool_call' || inner.kind === 'tool_result' || key === 'arguments';
+  if (isToolValue && GIVEN.has(key))
+    return { ...inner, kind: inner.kind === 'tool_result' ? 'tool_result' : 'tool_call', isGiven: true };
+  return inner;
+}
+
+const thought = (key: string): TextPart['kind'] => (THOUGHTS.has(key) ? 'reasoning' : 'text');
