@@ -80,31 +80,30 @@ async function runLines(batch: BatchRow, lane: Lane, lease: Lease, deps: BatchDe
   const who = await callerOf(batch, deps);
   const headers = JSON.parse(batch.headers) as Record<string, string>;
 
+  const call = (body: Uint8Array) => async (signal: AbortSignal) =>
+    who instanceof GatewayError
+      ? replyWithError(who)
+      : callModel({
+          who,
+          path: batch.endpoint.slice('/v1'.length),
+          body,
+          headers,
+          signal,
+          traceId: batch.id,
+          route: '/v1/batches',
+        });
+  const run = (body: Uint8Array) =>
+    execute({
+      batch: batch.id,
+      gateKey: `${batch.workspace_id}/${batch.virtual_key}`,
+      gates,
+      call: call(body),
+      stopping,
+      signal: calls.signal,
+      firstWaitMs: deps.firstWaitMs,
+    });
   const one = async ({ number, body }: LineInput) => {
-    const call = async (signal: AbortSignal) =>
-      who instanceof GatewayError
-        ? replyWithError(who)
-        : callModel({
-            who,
-            path: batch.endpoint.slice('/v1'.length),
-            body,
-            headers,
-            signal,
-            traceId: batch.id,
-            route: '/v1/batches',
-          });
-    const result =
-      body === null
-        ? inputGone()
-        : await execute({
-            batch: batch.id,
-            gateKey: `${batch.workspace_id}/${batch.virtual_key}`,
-            gates,
-            call,
-            stopping,
-            signal: calls.signal,
-            firstWaitMs: deps.firstWaitMs,
-          });
+    const result = body === null ? inputGone() : await run(body);
     if (result) await results.add(number, result);
   };
   const consume = async () => {

@@ -228,6 +228,11 @@ export const catalogue = {
     (id: string, provider: string) =>
       `Provider ${provider} lists no model "${id.slice(0, 200)}". GET /v1/models lists them.`,
   ),
+  media_unreachable: error(
+    400,
+    (path: string, why: string) => `${path}: the file cannot be fetched for the provider: ${why}.`,
+    named,
+  ),
   not_expressible: error(
     400,
     (path: string, provider: string, why: string) => `${path}: cannot be sent to ${provider}: ${why}.`,

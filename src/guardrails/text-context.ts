@@ -167,27 +167,23 @@ const CALL_TYPE = /(?:tool_use|_call|function_call_arguments\.\w+|tool_call_inpu
 const RESULT_TYPE = /(?:_result|_call_output|-result)$/;
 const THOUGHT_TYPE = /^(?:response\.)?(?:reasoning|thinking|redacted_thinking|thought)/;
 
-/** The arrays of an answer whose elements are answers of their own. */
-const CHOICES = new Set(['choices', 'candidates', 'generations', 'data', 'results', 'predictions']);
+/** The lists of an answer whose elements are answers of their own. */
+const CHOICES = new Set(['choices', 'candidates', 'generations', 'data', 'results', 'predictions', 'output_texts']);
 
-export const isChoices = (key: string): boolean => CHOICES.has(key);
-/** Each element of these lists of a request is a turn. */
-const isConversation = (key: string): boolean => !PREAMBLE.has(key);
+/** Whether each element of a list at the top is a turn. */
+export const startsTurns = (key: string, { on }: Side): boolean =>
+  on === 'output' ? CHOICES.has(key) : !PREAMBLE.has(key);
 
-/** For a member at the top of a body; null where no text stands. */
-export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side, body: Json): Context | null {
-  if (on === 'output') {
-    if (body.object === 'response' && REPEATED.has(key)) return null;
-    return APART.has(key) ? null : { role: 'assistant', kind: thought(key), turn: 0, isGiven: false };
-  }
+/** For a member at the top of a body; null where no text stands. `outer` is what holds for the body. */
+export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side, outer: Context): Context | null {
+  if (on === 'output') return outer;
   if (SETTINGS.has(key)) return null;
-  // What is asked for in `text` of a response, or as a string in `response_format`, is a format.
-  if (key === 'text' && endpoint === 'createModelResponse' && typeof value !== 'string')
-    return { role: 'system', kind: 'text', turn: 0, isGiven: false };
+  // A format that is named, not described.
   if (key === 'response_format' && typeof value === 'string') return null;
   if (key === 'language' && endpoint === 'createTranscription') return null;
-  if (!isConversation(key)) return { role: 'system', kind: 'text', turn: 0, isGiven: false };
-  return { role: key === 'prediction' ? 'assistant' : 'user', kind: 'text', turn: 1, isGiven: false };
+  const isFormat = key === 'text' && endpoint === 'createModelResponse';
+  if (isFormat || PREAMBLE.has(key)) return { ...outer, role: 'system', turn: 0 };
+  return key === 'prediction' ? { ...outer, role: 'assistant' } : outer;
 }
 
 /** For what stands in an object, by what the object says of itself. */
@@ -231,5 +227,3 @@ export function contextOfMember(key: string, value: unknown, object: Json, inner
     return { ...inner, kind: inner.kind === 'tool_result' ? 'tool_result' : 'tool_call', isGiven: true };
   return inner;
 }
-
-const thought = (key: string): TextPart['kind'] => (THOUGHTS.has(key) ? 'reasoning' : 'text');

@@ -16,6 +16,7 @@ import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { admit, type LimitDeps } from './limits.ts';
 import { type Prepared, passesAsIs, prepare, refuseUnsupported } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
+import { fetchMedia, MediaWanted } from './remote-media.ts';
 import { askForUsage } from './stream-usage.ts';
 import type { Target } from './target.ts';
 
@@ -62,7 +63,8 @@ export async function attempt(
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;
   log.prices = target.prices;
-  const made = prepare(call, target, settings, deps.now);
+  const ready = prepareWithMedia(call, target, settings, deps);
+  const made = ready instanceof Promise ? await ready : ready;
   const admitting = admit(call, target, made, deps);
   const { admission, countsUsage } = admitting instanceof Promise ? await admitting : admitting;
   const prepared = countsUsage ? askForUsage(call, target, made) : made;
@@ -89,6 +91,22 @@ export async function attempt(
     turn?.giveUp();
     admission.settle({ usage: null, cost: null, model: null });
     throw error;
+  }
+}
+
+/** At once, unless the provider wants files of which the client gave the addresses. */
+function prepareWithMedia(
+  call: OpenCall,
+  target: Target,
+  settings: TargetSettings,
+  { upstream, now }: AttemptDeps,
+): Prepared | Promise<Prepared> {
+  try {
+    return prepare(call, target, settings, now);
+  } catch (error) {
+    if (!(error instanceof MediaWanted)) throw error;
+    const fetching = fetchMedia(error.wanted, { upstream, signal: call.request.signal });
+    return fetching.then((files) => prepare({ ...call, files }, target, settings, now));
   }
 }
 

@@ -28,13 +28,14 @@ export const checkVirtualKey =
         `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`,
       );
     }
-    const known = new Set([...(provider.options ?? []), 'custom_headers', 'prices', 'fine_tuning']);
+    const known = new Set([...(provider.options ?? []), 'custom_headers', 'prices', 'batches', 'fine_tuning']);
     for (const option of Object.keys(configurations)) {
       if (!known.has(option)) {
         fail('invalid_request', `configurations.${option}`, `provider ${name} knows ${[...known].join(', ')}`);
       }
     }
     checkHeaders(configurations.custom_headers);
+    checkBatches(configurations.batches);
     if (configurations.fine_tuning !== undefined)
       checked(fineTuning, { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
     const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
@@ -46,6 +47,13 @@ export const checkVirtualKey =
       if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
     }
   };
+
+const BATCH_MODES = ['managed', 'native', 'auto'];
+
+function checkBatches(mode: unknown) {
+  if (mode !== undefined && !BATCH_MODES.includes(mode as string))
+    fail('invalid_request', 'configurations.batches', `must be one of ${BATCH_MODES.join(', ')}`);
+}
 
 function checkHeaders(headers: unknown) {
   if (headers === undefined) return;

@@ -127,6 +127,7 @@ function translated(
     now,
     isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
     kept: call.kept,
+    files: call.files,
     provider: provider.name,
   });
   return rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });

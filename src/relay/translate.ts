@@ -3,10 +3,12 @@ import type { Usage } from '../core/usage.ts';
 import type { Dialect, Inbound, Outbound } from '../dialects/dialect.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import type { ModelRequest } from '../dialects/ir.ts';
+import { type FetchedFile, needsFetch, withFetched } from '../dialects/remote-media.ts';
 import { finalResponse } from '../dialects/responses/kept.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { KeptResponse } from './kept-response.ts';
+import { MediaWanted } from './remote-media.ts';
 import { jsonBytes, notesOf, parsedReply, parsedRequest, replaced, rewrittenHeaders } from './rewritten.ts';
 
 /** A call in the provider's words, and how its answer becomes one in the client's. */
@@ -28,6 +30,8 @@ export interface TranslateOptions {
   readonly now: () => number;
   readonly isStrict: boolean;
   readonly provider: string;
+  /** Files by their addresses, where the provider takes only the files. */
+  readonly files?: ReadonlyMap<string, FetchedFile>;
   /** A response whose conversation the gateway keeps. */
   readonly kept?: KeptResponse | null;
   /** Turns the provider's stream into events. Default: server-sent events. */
@@ -44,7 +48,9 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const whole = kept ? kept.asked(request) : request;
   // Usage is wanted for every stream, whether or not the client asked for it.
   const asked = request.stream ? { ...whole, includeUsage: true } : whole;
-  const encoded = outbound.encodeRequest(asked, quirks);
+  const encoded = outbound.encodeRequest(options.files ? withFetched(asked, options.files) : asked, quirks);
+  const wanted = options.files ? [] : needsFetch(encoded);
+  if (wanted.length > 0) throw new MediaWanted(wanted);
   const refused = encoded.dropped.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, provider, refused.why);
   return {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { APIError as AnthropicError } from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { APIError as OpenAIError } from 'openai';
-import { startGateway, type TestGateway } from '../gateway.ts';
+import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { anthropicClient, folded, openaiClient } from '../sdk-clients.ts';
 
 /** Clients of one vendor, models of another: only the virtual key differs. */
@@ -228,5 +228,69 @@ describe('what cannot be said', () => {
     const reply = await gateway.api.post('/v1/audio/speech', { model: 'x', input: 'Hello' }, { key: keys.anthropic! });
     expect([reply.status, reply.json.error.code]).toEqual([400, 'unsupported_by_provider']);
     expect(reply.json.error.message).toContain('anthropic');
+  });
+});
+
+describe('a picture by its address, for a provider that takes only data', () => {
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  const converse = {
+    output: { message: { role: 'assistant', content: [{ text: 'A dot.' }] } },
+    stopReason: 'end_turn',
+    usage: {},
+  };
+
+  const look = async (url: string) => {
+    const bodies: { messages: { content: object[] }[] }[] = [];
+    const bedrock = serve(async (request) => {
+      bodies.push((await request.json()) as (typeof bodies)[number]);
+      return Response.json(converse);
+    });
+    await gateway.given
+      .virtualKey({
+        slug: `bedrock-${crypto.randomUUID()}`,
+        name: 'b',
+        provider: 'bedrock',
+        key: 'bedrock-api-key',
+        custom_host: bedrock.origin,
+        configurations: { aws_region: 'us-east-1' },
+      })
+      .then(({ slug }) => (keys.bedrock = slug));
+    const reply = await gateway.api.post(
+      '/v1/chat/completions',
+      { model: 'anthropic.claude', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] },
+      { headers: { 'x-gateway-virtual-key': keys.bedrock! } },
+    );
+    bedrock.stop();
+    return { reply, bodies };
+  };
+
+  test('is fetched and sent as data', async () => {
+    const host = serve(() => new Response(png, { headers: { 'content-type': 'image/png' } }));
+    const { reply, bodies } = await look(`${host.origin}/dot.png`);
+    host.stop();
+    expect(reply.json.choices[0].message.content).toBe('A dot.');
+    expect(bodies[0]!.messages[0]!.content).toMatchObject([
+      { image: { format: 'png', source: { bytes: png.toString('base64') } } },
+    ]);
+  });
+
+  test('that is not there, or must not be asked for, is 400 with its path and nothing is sent', async () => {
+    const host = serve(() => new Response('', { status: 404 }));
+    const missing = await look(`${host.origin}/dot.png`);
+    host.stop();
+    expect([missing.reply.status, missing.reply.json.error.code, missing.bodies.length]).toEqual([
+      400,
+      'media_unreachable',
+      0,
+    ]);
+    const forbidden = await look('http://169.254.169.254/latest/meta-data');
+    expect([forbidden.reply.status, forbidden.reply.json.error.code, forbidden.bodies.length]).toEqual([
+      400,
+      'egress_refused',
+      0,
+    ]);
   });
 });

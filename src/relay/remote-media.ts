@@ -1,0 +1,56 @@
+import { fail } from '../core/errors.ts';
+import type { FetchedFile, NeedsFetch } from '../dialects/remote-media.ts';
+import { receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
+
+/** Thrown by a translation that needs files which the provider will not fetch itself. */
+export class MediaWanted extends Error {
+  readonly wanted: readonly NeedsFetch[];
+
+  constructor(wanted: readonly NeedsFetch[]) {
+    super('files have to be fetched first');
+    this.name = 'MediaWanted';
+    this.wanted = wanted;
+  }
+}
+
+const LARGEST = 20 << 20;
+const MOST_FILES = 20;
+const TIMEOUTS: Timeouts = { connectMs: 5_000, firstByteMs: 10_000, idleMs: 10_000, totalMs: 30_000 };
+
+/** The files behind the addresses, under the egress policy. Without one of them the call cannot be made. */
+export async function fetchMedia(
+  wanted: readonly NeedsFetch[],
+  { upstream, signal }: { upstream: Upstream; signal: AbortSignal },
+): Promise<ReadonlyMap<string, FetchedFile>> {
+  const byUrl = new Map(wanted.map((each) => [each.url, each]));
+  if (byUrl.size > MOST_FILES)
+    fail('media_unreachable', wanted[MOST_FILES]!.path, `the gateway fetches at most ${MOST_FILES} files for a call`);
+  const files = await Promise.all([...byUrl.values()].map((each) => fetchOne(each, upstream, signal)));
+  return new Map([...byUrl.keys()].map((url, index) => [url, files[index]!]));
+}
+
+async function fetchOne({ url, path }: NeedsFetch, upstream: Upstream, signal: AbortSignal): Promise<FetchedFile> {
+  try {
+    const headers = new Headers({ accept: '*/*', 'accept-encoding': 'identity' });
+    const incoming = await upstream.send({ method: 'GET', url, headers, body: null, signal, timeouts: TIMEOUTS });
+    if (incoming.status !== 200) {
+      incoming.cancel();
+      return fail('media_unreachable', path, `its host answered ${incoming.status}`);
+    }
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for (let piece = await incoming.read(); piece; piece = await incoming.read()) {
+      size += piece.byteLength;
+      if (size > LARGEST) {
+        incoming.cancel();
+        return fail('media_unreachable', path, `it is larger than ${LARGEST} bytes`);
+      }
+      pieces.push(piece);
+    }
+    const mime = (receivedHeaders(incoming)['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+    return { mime, data: Buffer.concat(pieces).toString('base64') };
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure) || error.kind === 'aborted') throw error;
+    return fail('media_unreachable', path, error.message);
+  }
+}
