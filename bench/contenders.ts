@@ -1,8 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { adminHeaders, CHAT, createVirtualKey, json, spawnGateway } from './gateway.ts';
 import type { Lab } from './lab.ts';
 import { processTree } from './proc.ts';
-import { freePort, type Running, untilAnswers } from './processes.ts';
+import { freePort, untilAnswers } from './processes.ts';
 import { chatRequest, streamRequest } from './prompt.ts';
 import { output } from './tools.ts';
 
@@ -27,10 +28,7 @@ export const labels: Readonly<Record<ContenderName | 'direct', string>> = {
   gateway: 'Gateway (ours)',
 };
 
-const CHAT = '/v1/chat/completions';
-const json = { 'content-type': 'application/json' };
-
-export const direct = (lab: Lab) => ({ url: `${lab.upstream}${CHAT}`, headers: json });
+export const direct = (lab: Lab) => ({ url: `${lab.upstream.url}${CHAT}`, headers: json });
 
 export const start: Readonly<Record<ContenderName, (lab: Lab) => Promise<Contender>>> = {
   nginx: startNginx,
@@ -60,7 +58,7 @@ async function startNginx(lab: Lab): Promise<Contender> {
       client_body_buffer_size 128k;
       keepalive_requests 1000000000;
       upstream provider {
-        server ${new URL(lab.upstream).host};
+        server ${new URL(lab.upstream.url).host};
         keepalive 1024;
         keepalive_requests 1000000000;
       }
@@ -108,67 +106,23 @@ async function startPortkey(lab: Lab): Promise<Contender> {
       ...json,
       authorization: 'Bearer sk-bench',
       'x-portkey-provider': 'openai',
-      'x-portkey-custom-host': `${lab.upstream}/v1`,
+      'x-portkey-custom-host': `${lab.upstream.url}/v1`,
     },
     pid: running.pid,
     end: running.end,
   });
 }
 
-const ADMIN_KEY = 'bench-admin-key-0123456789';
-
-export interface GatewayProcess {
-  readonly origin: string;
-  readonly running: Running;
-  readonly readyAfterMs: number;
-}
-
-/** Starts the gateway and waits until it is ready, and no longer. */
-export async function spawnGateway(lab: Lab, dataFolder: string, core?: number): Promise<GatewayProcess> {
-  const port = freePort();
-  const origin = `http://127.0.0.1:${port}`;
-  const spawnedAt = performance.now();
-  const running = lab.processes.start({
-    name: 'gateway',
-    command: [process.execPath, lab.gateway.entry],
-    cwd: lab.gateway.root,
-    env: {
-      HOST: '127.0.0.1',
-      PORT: String(port),
-      GATEWAY_DATA_DIR: dataFolder,
-      GATEWAY_ADMIN_KEY: ADMIN_KEY,
-      TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
-    },
-    core,
-  });
-  await untilAnswers(`${origin}/ready`, running, 2);
-  return { origin, running, readyAfterMs: performance.now() - spawnedAt };
-}
-
 async function startGateway(lab: Lab): Promise<Contender> {
-  const { origin, running } = await spawnGateway(lab, join(lab.folder, `data-${freePort()}`), lab.cores.proxy);
-  const caller = { ...json, 'x-gateway-api-key': ADMIN_KEY };
-  const created = await fetch(`${origin}/v1/virtual-keys`, {
-    method: 'POST',
-    headers: caller,
-    body: JSON.stringify({
-      name: 'bench',
-      slug: 'bench',
-      provider: 'openai',
-      key: 'sk-bench',
-      custom_host: `${lab.upstream}/v1`,
-    }),
-  });
-  if (!created.ok) {
-    throw new Error(`the gateway refused the bench's virtual key with ${created.status}: ${await created.text()}`);
-  }
+  const { origin, running } = await spawnGateway(lab, { core: lab.cores.proxy });
+  await createVirtualKey(origin, 'bench', `${lab.upstream.url}/v1`);
   return checked({
     name: 'gateway',
     url: `${origin}${CHAT}`,
-    headers: { ...caller, 'x-gateway-virtual-key': 'bench' },
+    headers: { ...adminHeaders, 'x-gateway-virtual-key': 'bench' },
     pid: running.pid,
     ownAccount: async () => {
-      const metrics = await (await fetch(`${origin}/metrics`, { headers: caller })).text();
+      const metrics = await (await fetch(`${origin}/metrics`, { headers: adminHeaders })).text();
       const counts = metrics.split('\n').filter((line) => line.startsWith('gateway_log_'));
       return counts.length === 0
         ? 'Our gateway did not say what became of its log.'

@@ -1,6 +1,7 @@
 import type { ContenderName } from './contenders.ts';
 import type { Processes } from './processes.ts';
 import type { Tools } from './tools.ts';
+import type { Upstream } from './upstream/start.ts';
 
 /** The place of a run: what is there, where things run, how long they run. */
 export interface Lab {
@@ -9,7 +10,7 @@ export interface Lab {
   readonly folder: string;
   /** The entry file of the gateway under test, and the folder it is started in. */
   readonly gateway: { readonly entry: string; readonly root: string };
-  readonly upstream: string;
+  readonly upstream: Upstream;
   readonly cores: Cores;
   readonly lengths: Lengths;
   readonly say: (line: string) => void;
@@ -22,6 +23,8 @@ export interface Cores {
   readonly proxy: number | undefined;
   readonly upstream: number | undefined;
   readonly load: number | undefined;
+  /** PostgreSQL and Redis. */
+  readonly stores: number | undefined;
 }
 
 export interface Lengths {
@@ -34,6 +37,12 @@ export interface Lengths {
   readonly latencyCycles: number;
   readonly settleMs: number;
   readonly starts: number;
+  /** Each measurement of `processes` and `paths`, and the load before the first of them. */
+  readonly sliceMs: number;
+  readonly sliceWarmUpMs: number;
+  readonly sliceStreams: number;
+  /** `limits` looks for a small difference of two large numbers. */
+  readonly limitsSliceMs: number;
 }
 
 export const FULL: Lengths = {
@@ -45,6 +54,10 @@ export const FULL: Lengths = {
   latencyCycles: 10,
   settleMs: 3_000,
   starts: 5,
+  sliceMs: 2_000,
+  sliceWarmUpMs: 2_000,
+  sliceStreams: 300,
+  limitsSliceMs: 3_000,
 };
 
 export const QUICK: Lengths = {
@@ -56,11 +69,17 @@ export const QUICK: Lengths = {
   latencyCycles: 2,
   settleMs: 1_000,
   starts: 5,
+  sliceMs: 1_000,
+  sliceWarmUpMs: 1_000,
+  sliceStreams: 100,
+  limitsSliceMs: 1_000,
 };
 
+export const UNPINNED: Cores = { proxy: undefined, upstream: undefined, load: undefined, stores: undefined };
+
 export function chooseCores(canPin: boolean, count = navigator.hardwareConcurrency): Cores {
-  if (!canPin || count < 2) return { proxy: undefined, upstream: undefined, load: undefined };
-  return { proxy: 0, upstream: 1, load: count > 2 ? 2 : 1 };
+  if (!canPin || count < 2) return UNPINNED;
+  return { proxy: 0, upstream: 1, load: count > 2 ? 2 : 1, stores: count > 3 ? 3 : 1 };
 }
 
 export const sizes = [

@@ -3,70 +3,97 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { loadavg, release, setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Contender, type ContenderName, start } from './contenders.ts';
+import { type Contender, type ContenderName, start as startContender } from './contenders.ts';
 import { chooseCores, FULL, type Lab, QUICK } from './lab.ts';
 import { measureChunks } from './measure/chunks.ts';
 import { measureCpu } from './measure/cpu.ts';
 import { measureLatency } from './measure/latency.ts';
+import { measureLimits } from './measure/limits.ts';
 import { type MemorySample, measureMemory } from './measure/memory.ts';
+import { measurePaths } from './measure/paths.ts';
+import { measureProcesses } from './measure/processes.ts';
 import { measureStart } from './measure/start.ts';
 import { cpuMsOf, machineCpuMs } from './proc.ts';
-import { freePort, Processes, untilAnswers } from './processes.ts';
+import { Processes } from './processes.ts';
 import { details, type Findings, verdictTable } from './report.ts';
 import { findTools, MissingTools, type Tools } from './tools.ts';
+import { startUpstream } from './upstream/start.ts';
 
-const measurements = ['cpu', 'chunks', 'latency', 'memory', 'start'] as const;
-type Measurement = (typeof measurements)[number];
+const sections = ['start', 'memory', 'cpu', 'chunks', 'latency', 'limits', 'processes', 'paths'] as const;
+type Section = (typeof sections)[number];
 
-const usage = `bun bench/main.ts [--quick] [--only ${measurements.join(',')}] [--gateway path/to/src/main.ts]`;
+const usage = `bun bench/main.ts [--quick] [--gateway path/to/src/main.ts] [${sections.join(' | ')} …]`;
+
+class UsageError extends Error {}
 
 interface Options {
   readonly isQuick: boolean;
-  readonly only: readonly Measurement[];
+  readonly only: readonly Section[];
   readonly entry: string;
 }
 
+function readArguments() {
+  try {
+    return parseArgs({
+      options: { quick: { type: 'boolean' }, gateway: { type: 'string' } },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}. ${usage}`);
+  }
+}
+
 function readOptions(): Options {
-  const { values } = parseArgs({
-    options: { quick: { type: 'boolean' }, only: { type: 'string' }, gateway: { type: 'string' } },
-  });
-  const only = values.only?.split(',') ?? [...measurements];
-  const isMeasurement = (name: string): name is Measurement => (measurements as readonly string[]).includes(name);
-  const unknown = only.filter((name) => !isMeasurement(name));
-  if (unknown.length > 0) throw new Error(`No measurement is called ${unknown.join(', ')}. ${usage}`);
+  const { values, positionals } = readArguments();
+  const isSection = (name: string): name is Section => (sections as readonly string[]).includes(name);
+  const unknown = positionals.filter((name) => !isSection(name));
+  if (unknown.length > 0) throw new UsageError(`No section is called ${unknown.join(', ')}. ${usage}`);
   return {
     isQuick: values.quick ?? false,
-    only: only.filter(isMeasurement),
+    only: positionals.length > 0 ? sections.filter((name) => positionals.includes(name)) : sections,
     entry: resolve(values.gateway ?? join(import.meta.dir, '../src/main.ts')),
   };
 }
+
+const isWhole = ({ only }: Options): boolean => only.length === sections.length;
 
 const beganAt = performance.now();
 const say = (line: string): void => {
   console.log(`${((performance.now() - beganAt) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
 };
 
-async function measure(lab: Lab, only: readonly Measurement[]): Promise<Findings> {
-  const wants = (name: Measurement): boolean => only.includes(name);
-  const findings: { -readonly [Name in keyof Findings]: Findings[Name] } = {};
-  if (wants('start')) findings.start = await measureStart(lab);
-  if (wants('memory')) {
-    const memory: MemorySample[] = [];
-    for (const name of ['gateway', 'portkey'] as const) memory.push(await measureMemory(lab, name));
-    findings.memory = memory;
+async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
+  const wants = (name: Section): boolean => only.includes(name);
+  const memory: MemorySample[] = [];
+  const start = wants('start') ? await measureStart(lab) : undefined;
+  if (wants('memory')) for (const name of ['gateway', 'portkey'] as const) memory.push(await measureMemory(lab, name));
+  return {
+    start,
+    memory,
+    ...(await sideBySide(lab, wants)),
+    limits: wants('limits') ? await measureLimits(lab) : [],
+    processes: wants('processes') ? await measureProcesses(lab) : [],
+    paths: wants('paths') ? await measurePaths(lab) : [],
+  };
+}
+
+/** The sections in which the same processes are compared. */
+async function sideBySide(
+  lab: Lab,
+  wants: (name: Section) => boolean,
+): Promise<Pick<Findings, 'cpu' | 'chunks' | 'latency'>> {
+  if (!wants('cpu') && !wants('chunks') && !wants('latency')) return {};
+  const contenders: Contender[] = [];
+  for (const name of ['nginx', 'gateway', 'portkey'] satisfies ContenderName[]) {
+    contenders.push(await startContender[name](lab));
+    say(`${name} is up`);
   }
-  if (wants('cpu') || wants('chunks') || wants('latency')) {
-    const contenders: Contender[] = [];
-    for (const name of ['nginx', 'gateway', 'portkey'] satisfies ContenderName[]) {
-      contenders.push(await start[name](lab));
-      say(`${name} is up`);
-    }
-    if (wants('cpu')) findings.cpu = await measureCpu(lab, contenders);
-    if (wants('chunks')) findings.chunks = await measureChunks(lab, contenders);
-    if (wants('latency')) findings.latency = await measureLatency(lab, contenders, findings.cpu);
-    for (const contender of contenders) if (contender.ownAccount) lab.note(await contender.ownAccount());
-  }
-  return findings;
+  const cpu = wants('cpu') ? await measureCpu(lab, contenders) : [];
+  const chunks = wants('chunks') ? await measureChunks(lab, contenders) : [];
+  const latency = wants('latency') ? await measureLatency(lab, contenders, cpu) : [];
+  for (const contender of contenders) if (contender.ownAccount) lab.note(await contender.ownAccount());
+  await Promise.all(contenders.map((contender) => contender.end()));
+  return { cpu, chunks, latency };
 }
 
 function machine(): string {
@@ -75,11 +102,12 @@ function machine(): string {
   return `${navigator.hardwareConcurrency} cores, ${model}, Linux ${release()}, ${process.arch}`;
 }
 
-function placement({ proxy, upstream, load }: Lab['cores']): string {
+function placement({ proxy, upstream, load, stores }: Lab['cores']): string {
   const rivalry =
     'Generator, upstream and proxy share the machine; compare columns of one run, not runs of two machines.';
   if (proxy === undefined) return `Nothing is pinned to a core. ${rivalry}`;
-  return `Pinned with taskset: proxy on core ${proxy}, upstream on core ${upstream}, generator on core ${load}. ${rivalry}`;
+  const others = `upstream on core ${upstream}, generator on core ${load}, PostgreSQL and Redis on core ${stores}`;
+  return `Pinned with taskset, save for \`processes\`: proxy on core ${proxy}, ${others}. ${rivalry}`;
 }
 
 interface Run {
@@ -91,7 +119,10 @@ interface Run {
 }
 
 function page({ options, findings, tools, cores, notes }: Run): string {
-  const flags = [options.isQuick ? ' --quick' : '', options.only.length < 5 ? ` --only ${options.only.join(',')}` : ''];
+  const flags = [
+    options.isQuick ? ' --quick' : '',
+    ...(isWhole(options) ? [] : options.only.map((name) => ` ${name}`)),
+  ];
   const versions = Object.entries(tools.versions).map(([name, version]) => `${name} ${version}`);
   return `# What a run measured
 
@@ -100,7 +131,7 @@ Written by \`bun bench/main.ts${flags.join('')}\`; [README.md](README.md) says w
 - Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, took ${Math.round((performance.now() - beganAt) / 1_000)} s
 - Machine: ${machine()}
 - Versions: ${versions.join(', ')}
-- Load: wrk with 1 thread and 32 connections (CPU), our own generators in \`bench/load\` (chunks, latency, open streams)
+- Load: wrk with 1 thread and 32 connections (CPU per call), our own generators in \`bench/load\` (chunks, latency, open streams)
 - ${placement(cores)}
 
 ## Against the targets
@@ -142,21 +173,17 @@ async function run(): Promise<void> {
   try {
     const before = { machine: machineCpuMs(), own: cpuMsOf(process.pid), at: performance.now() };
     const cores = chooseCores(tools.canPin);
-    const port = freePort();
-    const command = [process.execPath, join(import.meta.dir, 'upstream.ts'), String(port)];
-    const upstream = processes.start({ name: 'upstream', command, core: cores.upstream });
     const lab: Lab = {
       processes,
       tools,
       folder,
       gateway: { entry: options.entry, root: resolve(options.entry, '../..') },
-      upstream: `http://127.0.0.1:${port}`,
+      upstream: await startUpstream(processes, folder, cores.upstream),
       cores,
       lengths: options.isQuick ? QUICK : FULL,
       say,
       note: (remark) => void notes.add(remark),
     };
-    await untilAnswers(`${lab.upstream}/ready`, upstream);
     say(`upstream is up; load average before the run ${loadavg()[0]!.toFixed(2)}`);
     const findings = await measure(lab, options.only);
     await processes.endAll();
@@ -174,9 +201,10 @@ async function run(): Promise<void> {
     );
     console.log(`\n${details(findings)}\n\n${verdictTable(findings)}\n`);
     for (const note of notes) console.log(`- ${note}`);
-    const file = join(import.meta.dir, 'results.md');
-    writeFileSync(file, page({ options, findings, tools, cores, notes: [...notes] }));
-    say('wrote bench/results.md');
+    // A look at a part of it must not take the place of the last whole run.
+    const file = isWhole(options) && !options.isQuick ? 'results.md' : '.work/last-run.md';
+    writeFileSync(join(import.meta.dir, file), page({ options, findings, tools, cores, notes: [...notes] }));
+    say(`wrote bench/${file}`);
   } finally {
     await tidyUp();
   }
@@ -186,6 +214,6 @@ try {
   await run();
   process.exit(0);
 } catch (error) {
-  console.error(error instanceof MissingTools ? error.message : error);
+  console.error(error instanceof MissingTools || error instanceof UsageError ? error.message : error);
   process.exit(1);
 }

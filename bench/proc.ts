@@ -11,10 +11,10 @@ interface ProcessStat {
 // The kernel reports to user space in ticks of 1/100 s on every platform Linux runs on.
 const MS_PER_TICK = 10;
 
-function readStat(pid: number): ProcessStat | undefined {
+function readStat(pid: number, file = `/proc/${pid}/stat`): ProcessStat | undefined {
   let line: string;
   try {
-    line = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    line = readFileSync(file, 'latin1');
   } catch {
     return undefined;
   }
@@ -40,6 +40,23 @@ export function processTree(root: number): ProcessStat[] {
 
 export function cpuMsOf(root: number): number {
   return processTree(root).reduce((sum, stat) => sum + stat.cpuMs, 0);
+}
+
+/** The CPU of each thread of the process and of everything it started: what runs in one thread fills no second core. */
+export function threadsCpuMs(root: number): Map<string, number> {
+  const threads = new Map<string, number>();
+  for (const { pid } of processTree(root)) {
+    for (const file of threadFiles(pid)) threads.set(file, readStat(pid, file)?.cpuMs ?? 0);
+  }
+  return threads;
+}
+
+function threadFiles(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}/stat`);
+  } catch {
+    return [];
+  }
 }
 
 export function isSameProcess(stat: ProcessStat): boolean {

@@ -21,6 +21,11 @@ export interface Running {
   end(): Promise<void>;
 }
 
+export interface Collected {
+  readonly printed: string;
+  readonly cpuMs: number;
+}
+
 /** Everything a run starts, so that everything is ended again, by id. */
 export class Processes {
   readonly #folder: string;
@@ -45,12 +50,14 @@ export class Processes {
     return this.#keep(name, child, lastWords);
   }
 
-  /** Runs a command to its end and returns what it printed. */
-  async collect(name: string, command: readonly string[], withinMs: number, core?: number): Promise<string> {
+  /** Runs a command to its end and returns what it printed, and the CPU time it took. */
+  async collect(name: string, command: readonly string[], withinMs: number, core?: number): Promise<Collected> {
     const child = Bun.spawn(pinned(command, core), { env: environment({}), stdout: 'pipe', stderr: 'inherit' });
     const running = this.#keep(name, child);
-    const printed = within(withinMs, new Response(child.stdout).text(), `${name} took longer than ${withinMs} ms`);
-    return printed.finally(() => running.end());
+    const ended = Promise.all([new Response(child.stdout).text(), child.exited]);
+    const complaint = `${name} took longer than ${withinMs} ms`;
+    const [printed] = await within(withinMs, ended, complaint).finally(() => running.end());
+    return { printed, cpuMs: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000 };
   }
 
   /** Runs one of our generators: a job goes in as JSON, lines of JSON come out. */
@@ -183,4 +190,13 @@ export async function untilAnswers(url: string, running: Running, everyMs = 5): 
     await Bun.sleep(everyMs);
   }
   throw new Error(`${running.name} did not answer ${url} within 30 s:\n${running.lastWords()}`);
+}
+
+/** Waits for something that happens elsewhere, and says what did not. */
+export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`not within 30 s: ${what}`);
+    await Bun.sleep(20);
+  }
 }

@@ -75,12 +75,16 @@ export function chatRequest(bytes: number, more: object = {}): string {
   return build(prose(Math.max(16, bytes - build('').length)));
 }
 
-/** The upstream of the bench reads `max_tokens` as the number of chunks and `seed` as the milliseconds between them. */
-export function streamRequest(chunks: number, everyMs: number): string {
+/**
+ * The upstream of the bench reads `max_tokens` as the number of chunks and `seed` as the milliseconds between them.
+ * Anthropic knows no seed; without one it is 8 ms.
+ */
+export function streamRequest(chunks: number, everyMs?: number, more: object = {}): string {
   return chatRequest(300, {
     stream: true,
     stream_options: { include_usage: true },
     max_tokens: chunks,
     seed: everyMs,
+    ...more,
   });
 }

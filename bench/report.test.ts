@@ -1,7 +1,13 @@
 import { expect, test } from 'bun:test';
 import type { CpuSample } from './measure/cpu.ts';
 import type { LatencySample } from './measure/latency.ts';
-import { details, table, verdicts, verdictTable } from './report.ts';
+import type { LimitsSample } from './measure/limits.ts';
+import type { PathName } from './measure/paths.ts';
+import { pathNames } from './measure/paths.ts';
+import type { ProcessesSample } from './measure/processes.ts';
+import { boundOf } from './report/processes.ts';
+import { table } from './report/table.ts';
+import { details, verdicts, verdictTable } from './report.ts';
 
 const cpu = (name: CpuSample['name'], ...costs: number[]): CpuSample[] =>
   (['0.3 KB', '60 KB'] as const).flatMap((size) =>
@@ -54,4 +60,84 @@ test('what was not measured is neither judged nor shown', () => {
 
 test('a table is aligned markdown', () => {
   expect(table(['a', ''], [['long cell', 'b']])).toBe('| a         |     |\n|-----------|-----|\n| long cell | b   |');
+});
+
+const limits = (store: LimitsSample['store'], ...rounds: [without: number, limited: number][]): LimitsSample[] =>
+  rounds.flatMap((costs, round) =>
+    costs.map((microsecondsPerCall, index) => ({
+      store,
+      round,
+      hasLimits: index === 1,
+      microsecondsPerCall,
+      callsPerSecond: 1_000,
+      busy: 1,
+    })),
+  );
+
+test('what limits add is the difference within each round, on the same store', () => {
+  // The machine was slow in the second round: the medians of all rounds would say 50 µs.
+  const slowed = limits('embedded', [100, 110], [160, 172], [90, 150]);
+  const rows = verdicts({ limits: [...slowed, ...limits('postgres', [200, 900]), ...limits('redis', [200, 261])] });
+  expect(rows.map(({ target, value, isMet }) => [target, value, isMet])).toEqual([
+    ['≤ 15 µs', '12.0 µs (150 / 100 µs)', true],
+    ['none', '700 µs (900 / 200 µs)', null],
+    ['≤ 60 µs', '61.0 µs (261 / 200 µs)', false],
+  ]);
+});
+
+const paths = (costs: Readonly<Record<PathName, number>>) =>
+  pathNames.map((path) => ({ path, microsecondsPerCall: costs[path], callsPerSecond: 1_000, busy: 1 }));
+
+test('a streamed translation is compared with a streamed identity, everything else with the plain one', () => {
+  const found = paths({
+    identity: 100,
+    translated: 201,
+    cached: 100,
+    fallback: 250,
+    tls: 130,
+    streamed: 1_000,
+    translatedStream: 1_900,
+  });
+  expect(verdicts({ paths: found }).map(({ value, isMet }) => [value, isMet])).toEqual([
+    ['2.01 × (201 / 100 µs)', false],
+    ['1.90 × (1,900 / 1,000 µs)', true],
+    ['1.00 × (100 / 100 µs)', true],
+    ['2.50 × (250 / 100 µs)', null],
+    ['1.30 × (130 / 100 µs)', null],
+  ]);
+});
+
+test('what bounds the processes is the machine first, then whichever single thread is full', () => {
+  const idle: ProcessesSample = {
+    processes: 1,
+    callsPerSecond: 5_000,
+    proxy: 0.5,
+    busiestThread: 0.4,
+    generator: 0.1,
+    upstream: 0.2,
+    database: 0.1,
+    machine: 1,
+    cores: 8,
+  };
+  const bounds = [
+    idle,
+    { ...idle, busiestThread: 0.95 },
+    { ...idle, upstream: 0.95 },
+    { ...idle, generator: 0.95, upstream: 0.95 },
+    { ...idle, generator: 0.95, machine: 7.5, proxy: 6 },
+    { ...idle, machine: 7.9 },
+  ].map((sample) => boundOf(sample).replace('bound by ', ''));
+  expect(bounds).toEqual([
+    'waiting: no core was full',
+    'a thread of the gateway that fills a core',
+    'the upstream, which has one thread',
+    'the generator, which has one thread',
+    'the machine: its 8 cores are full',
+    'the machine: its 8 cores are full, 7.00 of them with other work',
+  ]);
+});
+
+test('a number without a target is shown without a verdict', () => {
+  const lines = verdictTable({ limits: limits('postgres', [200, 300]) }).split('\n');
+  expect(lines.at(-1)).toMatch(/\| none {3}\| 100 µs \(300 \/ 200 µs\) \| {5}\|$/);
 });

@@ -1,6 +1,7 @@
 import { embed } from './embedding.ts';
 import { type Call, checkCredential, decoded, type Exchange, fixed, json, jsonBody, type Vendor } from './exchange.ts';
 import { FileShelf, MOST_BYTES, type StoredFile } from './files.ts';
+import { TuningJobs } from './fine-tuning.ts';
 import { charactersIn, isObject, type JsonObject, objectIn, objectsIn, textIn, textOfContent } from './json.ts';
 import { Refusal } from './refusal.ts';
 import { jsonParts, type Prompt, type Reply, replyTo, tokensFor } from './reply.ts';
@@ -15,6 +16,7 @@ const MOST_INPUTS = 2048;
 /** Each simulator has its own files, so the format is made once per simulator. */
 export function createOpenAI(): Vendor {
   const files = new FileShelf();
+  const tuning = new TuningJobs(files);
   return {
     requestIdHeader: 'x-request-id',
     errorBody: ({ status, message, code, param }) => ({
@@ -31,6 +33,7 @@ export function createOpenAI(): Vendor {
       if (method === 'GET' && path.startsWith('/models/')) {
         return fixed(model(decoded(path.slice('/models/'.length))));
       }
+      if (path.startsWith('/fine_tuning/')) return tuning.read(call);
       return path === '/files' || path.startsWith('/files/') ? readFiles(call, files) : null;
     },
   };

@@ -1,7 +1,8 @@
-import { type Auditing, auditedCaller, completeRefused, witnessed } from './audited.ts';
-import { type Authenticator, readKeys } from './auth/authenticate.ts';
+import { type Auditing, auditedCaller, completeRefused, loggedCaller, witnessed } from './audited.ts';
+import { readKeys } from './auth/authenticate.ts';
+import type { Callers } from './auth/callers.ts';
 import type { CallLog } from './core/call-log.ts';
-import { fail } from './core/errors.ts';
+import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
@@ -15,7 +16,7 @@ import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
 
 export interface AnswerDeps {
   readonly match: ReturnType<typeof createRouter>;
-  readonly authenticator: Authenticator;
+  readonly callers: Callers;
   readonly log: RequestLog;
   readonly audit: Auditing;
   /** Whose log a request is in before its caller is known, or when it never is. */
@@ -31,6 +32,8 @@ export interface AnswerDeps {
 
 /** The status under which a request is logged whose client left before the answer. */
 const CLIENT_CLOSED = 499;
+/** Attempts to come in with a forged or stale token are recorded wherever they were made. */
+const TOKEN_REFUSED = new Set<ErrorCode>(['invalid_machine_token', 'invalid_user_token']);
 const LOGGED = '/v1/';
 const REQUEST_ID = 'x-gateway-request-id';
 const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
@@ -39,7 +42,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
 export function createAnswer(deps: AnswerDeps) {
-  const { match, authenticator, log, audit, organisationId, headerAliases, clientAddressHeader, now, report } = deps;
+  const { match, callers, log, audit, organisationId, headerAliases, clientAddressHeader, now, report } = deps;
   const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
   return async (request: Request, peerAddress: string): Promise<Response> => {
     const requestId = newId<string>();
@@ -69,10 +72,8 @@ export function createAnswer(deps: AnswerDeps) {
           })
         : null;
     if (entry) entry.organisationId = organisationId;
-    const pending =
-      asked && !asked.audit
-        ? null
-        : audit.open({ requestId, method: request.method, path, search, headers, clientAddress }, asked);
+    const facts = { requestId, method: request.method, path, search, headers, clientAddress };
+    let pending = asked && !asked.audit ? null : audit.open(facts, asked);
     const identify = (who: LoggedCaller) => {
       if (entry) identified(entry, who);
       if (pending) pending.caller = auditedCaller(who);
@@ -81,10 +82,10 @@ export function createAnswer(deps: AnswerDeps) {
     try {
       if (!found.value) throw found.error;
       const { route, params } = found.value;
-      const { gatewayKey, providerKey } = readKeys(headers);
+      const { providerKey } = readKeys(headers);
       const isOpen = route.scopes === 'public' || route.isMcp;
-      const principal = isOpen ? null : await authenticator.authenticate(gatewayKey);
-      if (principal) identify(principal);
+      const principal = isOpen ? null : await callers.identify(headers, request.method);
+      if (principal) identify(loggedCaller(principal));
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       const result = await route.handle({
         request,
@@ -95,11 +96,14 @@ export function createAnswer(deps: AnswerDeps) {
         search,
         params,
         query: route.query ? readQuery(search, route.query, route.wording) : undefined,
-        body: route.body ? await readJson(request, route.body, route.wording, pending?.read) : undefined,
+        body: route.body
+          ? await readJson(request, route.body, route.wording, pending?.read, route.largestBody)
+          : undefined,
         principal: principal ? witnessed(principal, pending) : (principal as unknown as Principal),
         identify,
         witness: pending ?? undefined,
         providerKey,
+        clientAddress,
         log: entry ?? unlogged,
         now: now(),
       });
@@ -112,9 +116,10 @@ export function createAnswer(deps: AnswerDeps) {
       const hasLeft = isAborted || failure.code === 'body_incomplete';
       if (failure.code === 'internal_error') report(requestId, error);
       response = replyWithError(failure);
+      if (TOKEN_REFUSED.has(failure.code)) pending ??= audit.failedSignIn(facts);
       if (pending) {
-        const identifyKey = async () => authenticator.authenticate(readKeys(headers).gatewayKey);
-        await completeRefused(pending, { request, route: asked, identify: identifyKey });
+        const identifyAnew = async () => callers.identify(headers, request.method);
+        await completeRefused(pending, { request, route: asked, identify: identifyAnew });
       }
       const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
       entry?.close(
@@ -187,10 +192,12 @@ const unlogged: CallLog = {
   keepBodies: false,
   requestHeaders: null,
   responseHeaders: null,
+  hookResults: null,
   onCounted: null,
   captureRequest: () => ({ transferable: false, add: () => {} }),
   captureResponse: () => ({ transferable: false, add: () => {} }),
   closesLater: false,
+  awaits: () => {},
   firstByte: () => {},
   close: () => {},
 };

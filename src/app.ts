@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { createAnswer } from './answer.ts';
+import { type AssistantsApi, createAssistantsApi } from './assistants/api.ts';
 import type { Audit } from './audit/audit.ts';
 import { createAuditing } from './audited.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
@@ -9,6 +10,7 @@ import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from 
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
 import { Gates } from './batches/gates.ts';
+import { accountFor } from './batches/native/account.ts';
 import type { Health } from './core/health.ts';
 import type { OrganisationId } from './core/ids.ts';
 import type { Prices } from './core/prices.ts';
@@ -17,6 +19,7 @@ import type { Sealer } from './crypto/seal.ts';
 import type { Blobs } from './files/blobs.ts';
 import { createFiles, type Files } from './files/files.ts';
 import { createUploads, type Uploads } from './files/uploads.ts';
+import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts';
 import type { EgressPolicy } from './http/egress.ts';
 import { describeRoutes } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
@@ -28,6 +31,7 @@ import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
 import { createMcpLimits } from './mcp/limits.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
+import { createPeople, type People } from './people.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
 import { checkConfigProviders } from './relay/check-config.ts';
@@ -75,7 +79,7 @@ export interface AppDeps {
 }
 
 /** What the routes are built from. */
-export interface Parts {
+export interface Parts extends Omit<AssistantsApi, 'kind'>, People {
   readonly store: Store;
   readonly health: Health;
   readonly log: RequestLog;
@@ -89,6 +93,7 @@ export interface Parts {
   readonly responses: ResponseStore;
   readonly files: Files;
   readonly uploads: Uploads;
+  readonly fineTuning: FineTuning;
   readonly batches: Batches;
   readonly mcp: Mcp;
   readonly mcpServers: Mcp['servers'];
@@ -160,6 +165,20 @@ export function createApp(deps: AppDeps): App {
   const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigProviders });
   const files = createFiles({ store, blobs, now });
   const verifier = createJwtVerifier({ fetch: (url, init) => fetchSmall(upstream, url, init), now });
+  const people = createPeople({
+    store,
+    changes,
+    sealer,
+    authenticator,
+    verifier,
+    fetch: (url, init) => fetchSmall(upstream, url, init),
+    egress,
+    trail: audit.trail,
+    provider: settings.oidc,
+    organisationId,
+    publicUrl,
+    now,
+  });
   const mcp = createMcp({
     store,
     sealer,
@@ -211,9 +230,29 @@ export function createApp(deps: AppDeps): App {
     principalOf: authenticator.principalOf,
     workers: () => workers,
     mostInFlight: settings.batchRequests,
+    account: accountFor({ limiter, prices, principalOf: authenticator.principalOf }),
+    native: { virtualKeys, upstream, simulate, tokens, now },
     now,
   });
   kinds.push(...batches.kinds);
+  const { kind: runs, ...assistantsApi } = createAssistantsApi({
+    store,
+    changes,
+    files,
+    callModel,
+    principalOf: authenticator.principalOf,
+    workers: () => workers,
+    metrics,
+    runSeconds: settings.runSeconds,
+    now,
+  });
+  kinds.push(runs);
+  const fineTuning = createFineTuning({
+    ...{ store, files, virtualKeys, upstream, simulate, tokens, timeouts, now },
+    workers: () => workers,
+    random: Math.random,
+  });
+  kinds.push(fineTuning.kind);
   const workers = createWorkers({
     store,
     node: `${hostname()}-${process.pid}`,
@@ -228,10 +267,12 @@ export function createApp(deps: AppDeps): App {
   let described: unknown;
   routes.push(
     ...allRoutes({
+      ...assistantsApi,
       store,
       health,
       log,
       auditLog: audit.reading,
+      ...people,
       metrics,
       workspaces: createWorkspaces({ store, transaction: changingKeys, budgets: limiter }),
       apiKeys: createApiKeys({ store, transaction: changingKeys, budgets: limiter }),
@@ -241,6 +282,7 @@ export function createApp(deps: AppDeps): App {
       responses,
       files,
       uploads: createUploads({ store, blobs, files, now }),
+      fineTuning,
       mcp,
       mcpServers: mcp.servers,
       batches,
@@ -264,7 +306,7 @@ export function createApp(deps: AppDeps): App {
     responses,
     answer: createAnswer({
       match,
-      authenticator,
+      callers: people.callers,
       log,
       audit: createAuditing({
         trail: audit.trail,

@@ -48,6 +48,10 @@ export function createAuditing({ trail, routes, organisationId, countryHeader, n
 
 export type Auditing = ReturnType<typeof createAuditing>;
 
+/** Who signed in has no key. */
+export const loggedCaller = (principal: Principal): LoggedCaller =>
+  principal.session ? { ...principal, keyId: null } : principal;
+
 /** A key of somebody's is still a key; only who signed in is a user. */
 export const auditedCaller = ({ organisationId, workspaceId, keyId, userId }: LoggedCaller): AuditedCaller =>
   keyId === null && userId !== null
@@ -68,7 +72,7 @@ export async function completeRefused(
 ): Promise<void> {
   if (!route) {
     const principal = await identify().catch(() => null);
-    if (principal) pending.caller = auditedCaller(principal);
+    if (principal) pending.caller = auditedCaller(loggedCaller(principal));
   }
   if (pending.caller && route?.body && !request.bodyUsed)
     await readJson(request, z.unknown(), route.wording, pending.read).catch(() => {});

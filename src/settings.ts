@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import type { OidcProvider } from './auth/oidc.ts';
 import { Secret } from './core/secret.ts';
 import type { S3Place } from './files/s3.ts';
 import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
@@ -42,6 +43,8 @@ export interface Settings {
   /** In which headers a trusted proxy says where a client is; lower case. Null: nowhere. */
   readonly clientAddressHeader: string | null;
   readonly countryHeader: string | null;
+  /** Where people sign in. Null: only with passwords. */
+  readonly oidc: OidcProvider | null;
   /** Where answers are kept for configs with a cache. */
   readonly answerCache: 'memory' | 'disk' | 'redis';
   readonly logBodies: boolean;
@@ -51,6 +54,8 @@ export interface Settings {
   /** The most requests of one batch at once. */
   readonly batchRequests: number;
   readonly shutdownSeconds: number;
+  /** How long a run of an assistant may take, waiting for tool outputs included. */
+  readonly runSeconds: number;
   readonly timeouts: Timeouts;
   /** The operator's own prices. Null: the built-in list alone. */
   readonly pricesFile: string | null;
@@ -84,6 +89,10 @@ export const variables = {
   GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
   GATEWAY_CLIENT_IP_HEADER: 'header in which a trusted proxy gives the address of the client',
   GATEWAY_COUNTRY_HEADER: 'header in which a trusted proxy gives the country of the client',
+  GATEWAY_OIDC_ISSUER: 'identity provider that people sign in with',
+  GATEWAY_OIDC_CLIENT_ID: 'what it calls the gateway',
+  GATEWAY_OIDC_CLIENT_SECRET: 'by which it knows the gateway',
+  GATEWAY_OIDC_NEW_USERS: 'what becomes of people whom nobody has invited',
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
@@ -92,6 +101,7 @@ export const variables = {
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
   GATEWAY_BATCH_REQUESTS: 'most requests of one batch at once',
   GATEWAY_SHUTDOWN_SECONDS: 'how long open requests may finish after SIGTERM',
+  GATEWAY_RUN_SECONDS: 'how long a run of an assistant may take',
   GATEWAY_CONNECT_TIMEOUT_MS: 'limit for reaching a provider',
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: 'limit from sending to the first byte of the answer',
   GATEWAY_IDLE_TIMEOUT_MS: 'limit between two pieces of an answer',
@@ -162,6 +172,7 @@ export function readSettings(env: Environment): Settings {
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
     clientAddressHeader: headerNameOf('GATEWAY_CLIENT_IP_HEADER', get('GATEWAY_CLIENT_IP_HEADER')),
     countryHeader: headerNameOf('GATEWAY_COUNTRY_HEADER', get('GATEWAY_COUNTRY_HEADER')),
+    oidc: oidcOf(get),
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
@@ -169,6 +180,7 @@ export function readSettings(env: Environment): Settings {
     maxBodyBytes: wholeNumber('GATEWAY_MAX_BODY_BYTES', 1_073_741_824, 1_024, 1_099_511_627_776),
     batchRequests: wholeNumber('GATEWAY_BATCH_REQUESTS', 64, 1, 4_096),
     shutdownSeconds: wholeNumber('GATEWAY_SHUTDOWN_SECONDS', 30, 0, 3_600),
+    runSeconds: wholeNumber('GATEWAY_RUN_SECONDS', 600, 1, 86_400),
     timeouts: {
       connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),
       firstByteMs: wholeNumber('GATEWAY_FIRST_BYTE_TIMEOUT_MS', 600_000, 0, 86_400_000),
@@ -219,6 +231,24 @@ function headerNameOf(name: keyof typeof variables, value: string | undefined): 
   if (value === undefined) return null;
   if (!/^[a-z0-9-]+$/i.test(value)) refuse(name, `is "${value}"`, 'give the name of one header, such as x-real-ip');
   return value.toLowerCase();
+}
+
+function oidcOf(get: (name: keyof typeof variables) => string | undefined): OidcProvider | null {
+  const issuer = get('GATEWAY_OIDC_ISSUER');
+  const clientId = get('GATEWAY_OIDC_CLIENT_ID');
+  const secret = get('GATEWAY_OIDC_CLIENT_SECRET');
+  const newUsers = get('GATEWAY_OIDC_NEW_USERS') ?? 'refuse';
+  if (newUsers !== 'refuse' && newUsers !== 'member')
+    return refuse('GATEWAY_OIDC_NEW_USERS', `is "${newUsers}"`, 'give refuse or member');
+  if (issuer === undefined) {
+    for (const name of ['GATEWAY_OIDC_CLIENT_ID', 'GATEWAY_OIDC_CLIENT_SECRET', 'GATEWAY_OIDC_NEW_USERS'] as const)
+      if (get(name)) refuse(name, 'is set without GATEWAY_OIDC_ISSUER', 'give one such as https://login.example.com');
+    return null;
+  }
+  urlOf(issuer, 'GATEWAY_OIDC_ISSUER', ['https:', 'http:'], 'https://login.example.com');
+  if (clientId === undefined)
+    return refuse('GATEWAY_OIDC_CLIENT_ID', 'is missing', 'give the id that the identity provider has for the gateway');
+  return { issuer, clientId, clientSecret: secret === undefined ? null : new Secret(secret), newUsers };
 }
 
 const MOST_PROCESSES = 256;

@@ -5,14 +5,20 @@ export interface AdminCall {
   readonly body?: Record<string, unknown>;
   /** It tries something out and stores nothing. */
   readonly changesNothing?: boolean;
+  /** What it is called with in place of the admin key. */
+  readonly as?: { readonly key: null; readonly headers?: Readonly<Record<string, string>> };
 }
+
+/** Whoever asks twice of one gateway still gets names of their own. */
+let count = 0;
+
+export const PASSWORD = 'correct horse battery';
 
 /**
  * For each admin route that changes something, a call that works: what must be there for it is made first. A route
  * without one makes the walk through the audited routes fail.
  */
 export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<string, () => Promise<AdminCall>>> {
-  let count = 0;
   const name = () => `call-${count++}`;
   const made = async (path: string, body: Record<string, unknown>) => {
     const reply = await api.post(path, body);
@@ -25,7 +31,72 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
   const rate = () => ({ ...condition, type: 'requests', unit: 'rpm', value: 100_000 });
   const usage = () => ({ ...condition, type: 'requests', credit_limit: 1_000_000 });
 
+  const person = () => ({ email: `${name()}@example.com`, role: 'member', password: PASSWORD });
+  const user = () => made('/v1/admin/users', person());
+  const invite = () => made('/v1/admin/users/invites', { email: `${name()}@example.com`, role: 'member' });
+  const workspacePlace = async () => `/v1/admin/workspaces/${(await given.workspace({ name: name() })).id}/users`;
+  const memberPlace = async () => {
+    const [place, { id }] = await Promise.all([workspacePlace(), user()]);
+    await made(place, { user_id: id, role: 'member' });
+    return `${place}/${id}`;
+  };
+  const signedIn = async () => {
+    const { email } = await user();
+    const reply = await api.post('/v1/sessions', { email, password: PASSWORD }, { key: null });
+    const cookie = reply.headers.get('set-cookie')!.split(';')[0]!;
+    return { key: null, headers: { cookie, 'x-gateway-csrf': reply.json.csrf_token } };
+  };
+  const stranger = { key: null } as const;
+  const jwks = { keys: [{ kty: 'RSA', kid: 'one', n: 'n', e: 'AQAB' }] };
+
   return {
+    'POST /v1/admin/users': async () => ({ path: '/v1/admin/users', body: person() }),
+    'PUT /v1/admin/users/:id': async () => ({
+      path: `/v1/admin/users/${(await user()).id}`,
+      body: { first_name: name() },
+    }),
+    'DELETE /v1/admin/users/:id': async () => ({ path: `/v1/admin/users/${(await user()).id}` }),
+    'POST /v1/admin/users/invites': async () => ({
+      path: '/v1/admin/users/invites',
+      body: { email: `${name()}@example.com`, role: 'member' },
+    }),
+    'DELETE /v1/admin/users/invites/:id': async () => ({ path: `/v1/admin/users/invites/${(await invite()).id}` }),
+    'POST /v1/admin/users/invites/:id/resend': async () => ({
+      path: `/v1/admin/users/invites/${(await invite()).id}/resend`,
+    }),
+    'POST /v1/sessions/invites/accept': async () => ({
+      path: '/v1/sessions/invites/accept',
+      body: { token: (await invite()).invite_link.split('#invite=')[1], password: PASSWORD },
+      as: stranger,
+    }),
+    'POST /v1/admin/workspaces/:workspace/users': async () => ({
+      path: await workspacePlace(),
+      body: { user_id: (await user()).id, role: 'manager' },
+    }),
+    'PUT /v1/admin/workspaces/:workspace/users/:user': async () => ({
+      path: await memberPlace(),
+      body: { role: 'admin' },
+    }),
+    'DELETE /v1/admin/workspaces/:workspace/users/:user': async () => ({ path: await memberPlace() }),
+    'POST /v1/sessions': async () => ({
+      path: '/v1/sessions',
+      body: { email: (await user()).email, password: PASSWORD },
+      as: stranger,
+    }),
+    'DELETE /v1/sessions/current': async () => ({ path: '/v1/sessions/current', as: await signedIn() }),
+    'POST /v1/sessions/current/password': async () => ({
+      path: '/v1/sessions/current/password',
+      body: { current_password: PASSWORD, new_password: 'another good password' },
+      as: await signedIn(),
+    }),
+    'PUT /v1/admin/organisation/machine-tokens': async () => ({
+      path: '/v1/admin/organisation/machine-tokens',
+      body: { jwks, issuer: name() },
+    }),
+    'DELETE /v1/admin/organisation/machine-tokens': async () => {
+      await api.put('/v1/admin/organisation/machine-tokens', { jwks });
+      return { path: '/v1/admin/organisation/machine-tokens' };
+    },
     'POST /v1/admin/workspaces': async () => ({ path: '/v1/admin/workspaces', body: { name: name() } }),
     'PUT /v1/admin/workspaces/:workspace': async () => ({
       path: `/v1/admin/workspaces/${(await given.workspace({ name: name() })).id}`,

@@ -54,6 +54,7 @@ test('docs/configuration.md shows the defaults that are in force', () => {
     GATEWAY_LOG_BODY_BYTES: settings.logBodyBytes,
     GATEWAY_LOG_RETENTION_DAYS: settings.logRetentionDays,
     GATEWAY_MAX_BODY_BYTES: settings.maxBodyBytes,
+    GATEWAY_RUN_SECONDS: settings.runSeconds,
     GATEWAY_SHUTDOWN_SECONDS: settings.shutdownSeconds,
     GATEWAY_CONNECT_TIMEOUT_MS: timeouts.connectMs,
     GATEWAY_FIRST_BYTE_TIMEOUT_MS: timeouts.firstByteMs,

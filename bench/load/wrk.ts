@@ -7,6 +7,8 @@ export interface Saturation {
   readonly calls: number;
   readonly failed: number;
   readonly ms: number;
+  /** What the generator itself took. */
+  readonly cpuMs: number;
 }
 
 export const WRK_CONNECTIONS = 32;
@@ -33,10 +35,10 @@ export async function saturate(lab: Lab, target: Target, body: string, ms: numbe
   const seconds = Math.max(1, Math.round(ms / 1_000));
   const flags = ['-t', '1', '-c', String(WRK_CONNECTIONS), '-d', `${seconds}s`, '--timeout', '10s'];
   const command = [lab.tools.wrk, ...flags, '-s', `${name}.lua`, target.url];
-  const printed = await lab.processes.collect('wrk', command, ms + 30_000, lab.cores.load);
+  const { printed, cpuMs } = await lab.processes.collect('wrk', command, ms + 30_000, lab.cores.load);
   const result = /^RESULT (.+)$/m.exec(printed)?.[1];
   if (!result) throw new Error(`wrk gave no result: ${printed}`);
-  return JSON.parse(result) as Saturation;
+  return { ...JSON.parse(result), cpuMs } as Saturation;
 }
 
 const quote = (text: string): string => JSON.stringify(text);

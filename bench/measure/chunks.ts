@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import type { Contender } from '../contenders.ts';
 import { labels } from '../contenders.ts';
 import type { Lab } from '../lab.ts';
-import type { StreamsJob, StreamsResult } from '../load/job.ts';
+import type { StreamsJob, StreamsResult, Target } from '../load/job.ts';
 import { short } from '../numbers.ts';
 import { cpuMsOf } from '../proc.ts';
 import { streamRequest } from '../prompt.ts';
-import { untilCalm, warmUp } from './cpu.ts';
+import { untilCalm } from './cost.ts';
+import { warmUp } from './cpu.ts';
 
 export interface ChunkSample {
   readonly name: Contender['name'];
@@ -43,15 +44,17 @@ export async function measureChunks(lab: Lab, contenders: readonly Contender[]):
   return samples;
 }
 
-export async function relay(lab: Lab, to: Contender, streams: number, chunks: number): Promise<StreamsResult> {
-  const job: StreamsJob = {
-    url: to.url,
-    headers: to.headers,
-    body: streamRequest(chunks, CHUNK_EVERY_MS),
-    streams,
-    atOnce: Math.min(streams, STREAMS_AT_ONCE),
-    mode: 'finish',
-  };
+export const relay = (lab: Lab, to: Contender, streams: number, chunks: number): Promise<StreamsResult> =>
+  readStreams(lab, to, streamRequest(chunks, CHUNK_EVERY_MS), streams);
+
+/** Reads so many streams to their end, at most 50 of them at once. */
+export async function readStreams(
+  lab: Lab,
+  { url, headers }: Target,
+  body: string,
+  streams: number,
+): Promise<StreamsResult> {
+  const job: StreamsJob = { url, headers, body, streams, atOnce: Math.min(streams, STREAMS_AT_ONCE), mode: 'finish' };
   const generator = lab.processes.converse(join(import.meta.dir, '../load/streams.ts'), job, lab.cores.load);
   const result = await generator.next<StreamsResult>(120_000);
   await generator.close();

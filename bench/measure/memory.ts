@@ -7,7 +7,7 @@ import { short } from '../numbers.ts';
 import { residentKb } from '../proc.ts';
 import { chatRequest, streamRequest } from '../prompt.ts';
 import { relay } from './chunks.ts';
-import { untilCalm } from './cpu.ts';
+import { untilCalm } from './cost.ts';
 
 export interface MemorySample {
   readonly name: ContenderName;

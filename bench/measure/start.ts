@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { spawnGateway } from '../contenders.ts';
+import { spawnGateway } from '../gateway.ts';
 import type { Lab } from '../lab.ts';
 import { short } from '../numbers.ts';
 
@@ -14,9 +14,9 @@ export async function measureStart(lab: Lab): Promise<StartSample> {
   const firstMs: number[] = [];
   const againMs: number[] = [];
   for (let round = 0; round < lab.lengths.starts; round++) {
-    const folder = join(lab.folder, `start-${round}`);
+    const dataFolder = join(lab.folder, `start-${round}`);
     for (const times of [firstMs, againMs]) {
-      const { running, readyAfterMs } = await spawnGateway(lab, folder);
+      const { running, readyAfterMs } = await spawnGateway(lab, { dataFolder });
       await running.end();
       times.push(readyAfterMs);
     }

@@ -14,6 +14,27 @@ export function checkBeta({ headers }: Pick<Call, 'headers'>) {
   }
 }
 
+/** What a run's model calls take over from the request that created it. */
+const KEPT_HEADERS = ['x-gateway-metadata', 'x-gateway-trace-id', 'x-gateway-request-timeout', 'x-gateway-debug'];
+
+/** The headers of a run's model calls. They are stored with the run, so nothing secret may be among them. */
+export async function runHeaders(
+  call: Pick<Call, 'headers' | 'principal'>,
+  virtualKeys: VirtualKeys,
+): Promise<Record<string, string>> {
+  checkBeta(call);
+  const headers: Record<string, string> = { 'x-gateway-virtual-key': await virtualKeyOf(call, virtualKeys) };
+  const config = headerOf(call.headers, 'x-gateway-config');
+  if (config?.trimStart().startsWith('{'))
+    fail('invalid_header', 'x-gateway-config', 'a run outlives its request: save the config and send its slug');
+  if (config !== null) headers['x-gateway-config'] = config;
+  for (const name of KEPT_HEADERS) {
+    const value = headerOf(call.headers, name);
+    if (value !== null) headers[name] = value;
+  }
+  return headers;
+}
+
 /** The virtual key whose provider answers for a thread: named by the call, or the key's default. */
 export async function virtualKeyOf(
   call: Pick<Call, 'headers' | 'principal'>,

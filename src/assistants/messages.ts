@@ -8,7 +8,7 @@ import { withinBounds } from '../storage/keyset.ts';
 import type { MessageRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { seconds } from './assistants.ts';
-import { findThread } from './threads.ts';
+import { findThread, lockThread } from './thread.ts';
 import { attachmentTool } from './tools.ts';
 
 const MOST_CHARACTERS = 256_000;
@@ -161,7 +161,7 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
 
     create(workspaceId: WorkspaceId, threadId: string, input: MessageInput): Promise<Message> {
       return store.transaction(async (db) => {
-        await findThread(db, workspaceId, threadId);
+        await lockThread(store, db, workspaceId, threadId);
         await refuseActiveRun(db, threadId);
         const [row] = await insert(db, workspaceId, threadId, [input]);
         return shownMessage(row!);

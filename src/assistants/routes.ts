@@ -1,41 +1,26 @@
 import { z } from 'zod';
-import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { type Call, del, get, post, type Route } from '../http/route.ts';
-import { checkBeta, virtualKeyOf } from './access.ts';
-import { type Assistants, assistantObject, createAssistant, updateAssistant } from './assistants.ts';
-import { createMessage, type Messages, messageObject, updateMessage } from './messages.ts';
-import { createThread, type Threads, threadObject, updateThread } from './threads.ts';
+import { assistantObject, createAssistant, updateAssistant } from './assistants.ts';
+import { createMessage, messageObject, updateMessage } from './messages.ts';
+import { runRoutes } from './run-routes.ts';
+import { type AssistantParts, onThread as onThreadOf, reads, workspaceOf, writes } from './shared-route.ts';
+import { threadObject } from './thread.ts';
+import { createThread, updateThread } from './threads.ts';
 
-export interface AssistantParts {
-  readonly assistants: Assistants;
-  readonly threads: Threads;
-  readonly messages: Messages;
-  readonly virtualKeys: VirtualKeys;
-}
-
-const wording = 'openai' as const;
-const reads = { scopes: ['assistants.read'] as const, wording };
-const writes = { scopes: ['assistants.write'] as const, wording };
 const deleted = (object: string) => z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });
 const page = listQuery();
 const messagePage = page.extend({ run_id: z.string().optional().describe('Only messages that this run made.') });
 
-/** The vendor's Assistants API, alive: assistants, threads and messages. */
-export const assistantRoutes = ({ assistants, threads, messages, virtualKeys }: AssistantParts): Route[] => {
-  const workspaceOf = (call: Call) => {
-    checkBeta(call);
-    return call.principal.workspaceId;
-  };
-  /** Threads belong to calls that name whose models they talk to. */
-  const onThread = async (call: Call) => {
-    checkBeta(call);
-    await virtualKeyOf(call, virtualKeys);
-    return call.principal.workspaceId;
-  };
+/** The vendor's Assistants API, alive: assistants, threads, messages and runs. */
+export const assistantRoutes = (parts: AssistantParts): Route[] => {
+  const { assistants, threads, messages, virtualKeys } = parts;
+  const onThread = (call: Call) => onThreadOf(call, virtualKeys);
   const thread = (call: Call) => call.params.thread_id!;
   const message = (call: Call) => call.params.message_id!;
   return [
+    // Before the routes of one thread: `runs` is no thread's id.
+    ...runRoutes(parts),
     post(
       '/v1/assistants',
       { ...writes, summary: 'Create an assistant', body: createAssistant, response: assistantObject },

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
@@ -7,8 +6,9 @@ import { newObjectId } from '../core/object-ids.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { type CheckTools, seconds } from './assistants.ts';
+import type { CheckTools } from './assistants.ts';
 import { createMessage, type Messages } from './messages.ts';
+import { findThread, lockThread, shownThread, type Thread } from './thread.ts';
 import { toolResources } from './tools.ts';
 
 export const createThread = z.strictObject({
@@ -20,37 +20,6 @@ export const updateThread = z.strictObject({
   tool_resources: toolResources.nullish(),
   metadata: metadataRule.nullish(),
 });
-
-export const threadObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('thread'),
-    created_at: z.number().int(),
-    tool_resources: toolResources,
-    metadata: z.record(z.string(), z.string()),
-  })
-  .meta({ id: 'Thread' });
-export type Thread = z.infer<typeof threadObject>;
-
-export const shownThread = (row: ThreadRow): Thread => ({
-  id: row.id,
-  object: 'thread',
-  created_at: seconds(row.created_at),
-  tool_resources: JSON.parse(row.tool_resources),
-  metadata: JSON.parse(row.metadata),
-});
-
-/** The row of a thread that is there, or the 404 of the vendor. */
-export async function findThread(db: Db, workspaceId: WorkspaceId, id: string): Promise<ThreadRow> {
-  const row = await db
-    .selectFrom('threads')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  return row ?? fail('object_not_found', 'thread', id);
-}
 
 export interface ThreadsDeps {
   readonly store: Store;
@@ -114,7 +83,7 @@ export function createThreads({ store, messages, check, refuseActiveRun, now = D
 
     async delete(workspaceId: WorkspaceId, id: string) {
       await store.transaction(async (db) => {
-        await findThread(db, workspaceId, id);
+        await lockThread(store, db, workspaceId, id);
         await refuseActiveRun(db, id);
         await db.updateTable('threads').set({ deleted_at: now() }).where('id', '=', id).execute();
       });

@@ -87,7 +87,13 @@ export function createAuditReading({ db, reader }: { db: Db; reader: Reader }) {
       .where('day', '<=', last);
     const before = counted({ ...filter, to: startOf(first) - 1 });
     const after = counted({ ...filter, from: startOf(last + 1) });
-    const unsealed = counted({ ...filter, from: startOf(first), to: startOf(last + 1) - 1 }).where('batch', 'is', null);
+    // The plus keeps SQLite from going through all records of that time for the few that wait.
+    const unsealed = db
+      .selectFrom('audit_records')
+      .select((select) => select.fn.countAll<number>().as('total'))
+      .where((where) => where.and(kindOf(where, filter)))
+      .where('batch', 'is', null)
+      .where(sql<SqlBool>`+at >= ${startOf(first)} and +at < ${startOf(last + 1)}`);
     return db.selectNoFrom(sql<number>`(${whole}) + (${before}) + (${after}) + (${unsealed})`.as('total'));
   };
   /** Found in the index first: what is passed over is not read. */

@@ -1,13 +1,27 @@
 import type { Principal } from '../core/principal.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { type Authenticator, readKeys } from './authenticate.ts';
+import type { MachineTokens } from './machine-tokens.ts';
+import { type Sessions, sessionToken } from './sessions.ts';
 
-/** Finds out who sent a request, whichever way they say it. */
-export function createCallers({ authenticator }: { authenticator: Authenticator }) {
+export interface CallersDeps {
+  readonly authenticator: Authenticator;
+  readonly sessions: Pick<Sessions, 'identify'>;
+  readonly machineTokens: Pick<MachineTokens, 'takes' | 'identify'>;
+}
+
+/** Finds out who sent a request: by a key, by a token in its place, or by the cookie of a signed-in user. */
+export function createCallers({ authenticator, sessions, machineTokens }: CallersDeps) {
+  const byToken = async (token: string): Promise<Principal> =>
+    (await machineTokens.takes(token)) ? machineTokens.identify(token) : authenticator.authenticate(token);
   return {
-    /** Answers at once when the caller is in the cache. Throws 401. */
-    identify(headers: SentHeaders): Principal | Promise<Principal> {
-      return authenticator.authenticate(readKeys(headers).gatewayKey);
+    /** Answers at once when the caller is known by a key. Throws 401. */
+    identify(headers: SentHeaders, method: string): Principal | Promise<Principal> {
+      const { gatewayKey } = readKeys(headers);
+      if (gatewayKey !== null)
+        return gatewayKey.includes('.') ? byToken(gatewayKey) : authenticator.authenticate(gatewayKey);
+      const token = headers.cookie === undefined ? null : sessionToken(headers);
+      return token === null ? authenticator.authenticate(null) : sessions.identify(token, headers, method);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { fail } from '../core/errors.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
-import type { Principal } from '../core/principal.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { UserRow, WorkspaceMemberRow, WorkspaceRow } from '../storage/schema.ts';
 import { findWorkspace } from '../storage/scoped.ts';
@@ -72,7 +72,7 @@ export function createMembers({
             .where('id', '=', input.user_id)
             .executeTakeFirst();
           if (!user) fail('invalid_request', 'user_id', `no user ${input.user_id} in this organisation`);
-          if (who.userId === input.user_id) fail('own_role');
+          if (who.userId === user.id && !reachesOrganisation(who)) fail('own_role');
           const at = now();
           const row = { workspace_id: place.id, user_id: user.id, role: input.role, created_at: at, updated_at: at };
           await db

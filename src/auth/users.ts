@@ -211,6 +211,12 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
       return shownUser(row, (await workspaceIdsOf(store.db, [id])).get(id)!);
     },
 
+    /** A user who has proven who they are. */
+    async self(id: string): Promise<User> {
+      const row = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
+      return shownUser(row ?? fail('user_not_found', id), (await workspaceIdsOf(store.db, [id])).get(id)!);
+    },
+
     async update(who: Principal, id: string, input: UserChange): Promise<User> {
       const hash = input.password ? await passwords.hash(input.password) : null;
       return changes.transaction(

@@ -1,3 +1,4 @@
+import type { StoredCredential } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
@@ -8,22 +9,24 @@ import type { BatchRow, FileRow } from '../storage/schema.ts';
 import type { Kind } from '../work/work.ts';
 import { type BatchObject, cancelled, endOfWindow, type NewBatch, shownBatch } from './batch.ts';
 import { finishKind } from './finish.ts';
-import { type BatchDeps, enqueueFinish, LINES, VALIDATE } from './kinds.ts';
+import { enqueueFinish, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { linesKind } from './lane.ts';
+import { modeOf } from './native/apis.ts';
+import { type NativeDeps, nativeKind } from './native/kind.ts';
 import { batchTable } from './table.ts';
 import { validateKind } from './validate.ts';
 
 export interface NewBatchOptions {
   readonly who: Principal;
-  readonly virtualKey: string;
+  readonly virtualKey: StoredCredential;
   /** What each of its requests is made with. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Batches of workspaces: accepted here, carried out by the kinds of work. */
-export function createBatches(parts: Omit<BatchDeps, 'table'>) {
+export function createBatches(parts: Omit<NativeDeps, 'table'>) {
   const table = batchTable(parts.store);
-  const deps: BatchDeps = { ...parts, table };
+  const deps: NativeDeps = { ...parts, table };
   const { store, files, workers, now } = deps;
 
   const shown = async (rows: readonly BatchRow[]): Promise<BatchObject[]> => {
@@ -36,9 +39,29 @@ export function createBatches(parts: Omit<BatchDeps, 'table'>) {
   };
   const shownOne = async (row: BatchRow): Promise<BatchObject> => (await shown([row]))[0]!;
 
+  const cancelManaged = (id: string) =>
+    store.transaction(async (db) => {
+      // Before the batch's own row: those who do the work lock in this order, too.
+      const validation = await workers().cancel(db, { kind: VALIDATE, ref: id });
+      const lines = await workers().cancel(db, { kind: LINES, ref: id });
+      const batch = (await table.lock(db, id)) ?? fail('batch_not_found', id);
+      const change = cancelled(batch, now());
+      if (!change) return;
+      await table.change(db, id, { ...change, stop: 'cancelled' });
+      if (validation.asked + lines.asked === 0) await enqueueFinish(db, batch, workers());
+    });
+
+  /** Whoever follows the provider's job does the rest, at once. */
+  const cancelNative = (id: string) =>
+    workers().resume({ kind: NATIVE, ref: id }, async (db) => {
+      const batch = (await table.lock(db, id)) ?? fail('batch_not_found', id);
+      const change = cancelled(batch, now());
+      if (change) await table.change(db, id, { ...change, stop: 'cancelled' });
+    });
+
   return {
     /** What carries batches out, for the node's workers. */
-    kinds: [validateKind(deps), linesKind(deps), finishKind(deps)] as readonly Kind[],
+    kinds: [validateKind(deps), linesKind(deps), nativeKind(deps), finishKind(deps)] as readonly Kind[],
 
     async create(input: NewBatch, { who, virtualKey, headers }: NewBatchOptions): Promise<BatchObject> {
       const { workspaceId } = who;
@@ -54,12 +77,13 @@ export function createBatches(parts: Omit<BatchDeps, 'table'>) {
         id: newObjectId('batch', createdAt),
         workspace_id: workspaceId,
         api_key_id: who.keyId,
-        virtual_key: virtualKey,
-        headers: JSON.stringify({ ...headers, 'x-gateway-virtual-key': virtualKey }),
+        virtual_key: virtualKey.slug,
+        headers: JSON.stringify({ ...headers, 'x-gateway-virtual-key': virtualKey.slug }),
         endpoint: input.endpoint,
         input_file_id: file.id,
         completion_window: input.completion_window,
-        mode: 'managed',
+        // A config may send each request elsewhere.
+        mode: 'x-gateway-config' in headers ? 'managed' : modeOf(input, virtualKey),
         native: null,
         status: 'validating',
         stop: null,
@@ -101,17 +125,9 @@ export function createBatches(parts: Omit<BatchDeps, 'table'>) {
 
     /** What is under way may finish; the rest is not made any more. */
     async cancel(workspaceId: WorkspaceId, id: string): Promise<BatchObject> {
-      await table.find(store.db, workspaceId, id);
-      await store.transaction(async (db) => {
-        // Before the batch's own row: those who do the work lock in this order, too.
-        const validation = await workers().cancel(db, { kind: VALIDATE, ref: id });
-        const lines = await workers().cancel(db, { kind: LINES, ref: id });
-        const batch = (await table.lock(db, id)) ?? fail('batch_not_found', id);
-        const change = cancelled(batch, now());
-        if (!change) return;
-        await table.change(db, id, { ...change, stop: 'cancelled' });
-        if (validation.asked + lines.asked === 0) await enqueueFinish(db, batch, workers());
-      });
+      const { mode, status } = await table.find(store.db, workspaceId, id);
+      if (mode === 'native' && status !== 'validating') await cancelNative(id);
+      else await cancelManaged(id);
       return shownOne(await table.find(store.db, workspaceId, id));
     },
 

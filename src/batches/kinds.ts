@@ -1,6 +1,8 @@
 import type { Principal } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
+import type { Target } from '../relay/target.ts';
+import type { BatchRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Workers } from '../work/workers.ts';
 import type { Gates } from './gates.ts';
@@ -9,6 +11,7 @@ import type { BatchTable } from './table.ts';
 /** The work that batches are made of, by the names of its kinds. */
 export const VALIDATE = 'batch.validate';
 export const LINES = 'batch.lines';
+export const NATIVE = 'batch.native';
 export const FINISH = 'batch.finish';
 
 /** What all of it is done with. */
@@ -21,6 +24,8 @@ export interface BatchDeps {
   /** The key that made the batch, as it is now; throws when it is gone or expired. */
   readonly principalOf: (keyId: string) => Principal | Promise<Principal>;
   readonly workers: () => Workers;
+  /** Writes down what answers cost that did not come through the relay. */
+  readonly account?: (batch: BatchRow, answers: readonly { readonly body: unknown }[], target: Target) => Promise<void>;
   /** The most requests of one batch at once, on all nodes together. */
   readonly mostInFlight: number;
   readonly now: () => number;

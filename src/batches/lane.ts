@@ -176,6 +176,7 @@ async function expire(db: Db, at: number, { table, workers }: BatchDeps): Promis
     .selectFrom('batches')
     .select('id')
     .where('status', '=', 'in_progress')
+    .where('mode', '=', 'managed')
     .where('expires_at', '<=', at)
     .where('stop', 'is', null)
     .limit(20)

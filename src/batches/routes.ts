@@ -32,8 +32,8 @@ export const batchRoutes = ({ batches, files, virtualKeys }: BatchParts): Route[
       '/v1/batches',
       { ...writes, summary: 'Create a batch', body: newBatch, response: batchObject },
       async (call) => {
-        const { slug } = await requiredVirtualKey(call, virtualKeys);
-        return batches.create(call.body, { who: call.principal, virtualKey: slug, headers: headersOf(call) });
+        const virtualKey = await requiredVirtualKey(call, virtualKeys);
+        return batches.create(call.body, { who: call.principal, virtualKey, headers: headersOf(call) });
       },
     ),
     get(

@@ -79,14 +79,16 @@ export function batchTable({ engine }: Pick<Store, 'engine'>) {
         .orderBy('line.number')
         .execute(),
 
-    /** A request that was made twice, because a process died, keeps its first result. */
-    insertResults: async (db: Db, results: readonly BatchResultRow[]): Promise<void> => {
-      if (results.length === 0) return;
-      await db
+    /** A request that was made twice, because a process died, keeps its first result. Answers which were added. */
+    insertResults: async (db: Db, results: readonly BatchResultRow[]): Promise<number[]> => {
+      if (results.length === 0) return [];
+      const added = await db
         .insertInto('batch_results')
         .values(results)
         .onConflict((conflict) => conflict.columns(['batch_id', 'number']).doNothing())
+        .returning('number')
         .execute();
+      return added.map(({ number }) => number);
     },
 
     /** The next lines of the output or the error file, after `after`; those of the latter may have no result. */

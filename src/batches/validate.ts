@@ -4,7 +4,7 @@ import type { WorkspaceId } from '../core/ids.ts';
 import type { BatchLineRow, BatchRow } from '../storage/schema.ts';
 import type { Kind, Lease } from '../work/work.ts';
 import { type BatchFault, entered } from './batch.ts';
-import { type BatchDeps, enqueueFinish, LINES, VALIDATE } from './kinds.ts';
+import { type BatchDeps, enqueueFinish, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { lanesFor } from './lane-plan.ts';
 import { linesOf } from './lines.ts';
 import { LONGEST_LINE, readLine } from './request-line.ts';
@@ -40,7 +40,7 @@ export function validateKind(deps: BatchDeps): Kind {
           lease.signal.throwIfAborted();
           return lease.done(db);
         });
-      const { faults, total } = await inspect(batch, lease, deps);
+      const { faults, total, needsGateway = false } = await inspect(batch, lease, deps);
       await lease.transaction(async (db) => {
         // Whoever cancels a batch marks its work in the same transaction.
         lease.signal.throwIfAborted();
@@ -48,9 +48,11 @@ export function validateKind(deps: BatchDeps): Kind {
           await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(faults) });
           return lease.done(db);
         }
-        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total });
-        for (const lane of lanesFor(total))
-          await workers().enqueue(db, { kind: LINES, tenant: batch.workspace_id, ref: batch.id, payload: lane });
+        const mode = needsGateway ? 'managed' : batch.mode;
+        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total, mode });
+        const work = { tenant: batch.workspace_id, ref: batch.id };
+        if (mode === 'native') await workers().enqueue(db, { ...work, kind: NATIVE });
+        else for (const lane of lanesFor(total)) await workers().enqueue(db, { ...work, kind: LINES, payload: lane });
         await lease.done(db);
       });
       while (faults.length > 0 && (await table.forgetLines(deps.store.db, batch.id, LINES_AT_ONCE)));
@@ -74,6 +76,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDep
   const seen = new Set<string>();
   let group: BatchLineRow[] = [];
   let total = 0;
+  let needsGateway = false;
   const flush = async () => {
     lease.signal.throwIfAborted();
     const lines = group;
@@ -85,6 +88,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDep
     if (total === MOST_LINES) return { total, faults: [TOO_MANY] };
     total++;
     const read = readLine(bytes, batch.endpoint);
+    if ('customId' in read && read.needsGateway) needsGateway = true;
     const fault = 'fault' in read ? read.fault : duplicate(read.customId, seen);
     if (fault) faults.push({ ...fault, line: number });
     else
@@ -99,7 +103,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDep
     if (group.length === LINES_AT_ONCE) await flush();
   }
   await flush();
-  return { total, faults: total === 0 ? [EMPTY] : faults };
+  return { total, needsGateway, faults: total === 0 ? [EMPTY] : faults };
 }
 
 /** A file that was deleted meanwhile has no lines. */

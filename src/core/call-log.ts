@@ -43,6 +43,8 @@ export interface CallLog {
   keepBodies: boolean;
   requestHeaders: Readonly<Record<string, string>> | null;
   responseHeaders: Readonly<Record<string, string>> | null;
+  /** What guardrails have found: `before_request_hooks` and `after_request_hooks`. */
+  hookResults: unknown;
   /** Called once, some milliseconds after the last byte, with what the call took; cost in US dollars. */
   onCounted: ((counted: Counted) => void) | null;
   /** Starts to take note of a body; its pieces go into what this answers. */
@@ -50,6 +52,8 @@ export interface CallLog {
   captureResponse(): Capture;
   /** Set by whoever answers with a stream: the entry then closes on the stream's last byte. */
   closesLater: boolean;
+  /** Work that still has something to say of the call: the entry is stored when it has ended, and nobody else waits. */
+  awaits(work: Promise<unknown>): void;
   firstByte(): void;
   /** The first call counts. */
   close(outcome: Outcome): void;

@@ -239,7 +239,28 @@ export const catalogue = {
     named,
   ),
   invalid_config: error(400, (path: string, why: string) => `${path}: ${why}`, named),
+  unknown_guardrail: error(
+    400,
+    (reference: string) => `There is no guardrail "${reference}" in this workspace or its organisation.`,
+    () => 'guardrails',
+  ),
+  guardrail_misplaced: error(
+    400,
+    (id: string, side: 'input' | 'output') =>
+      `Guardrail "${id}" has no check that looks at ${side === 'input' ? 'requests' : 'answers'}, so it cannot be one of the ${side}_guardrails.`,
+    (_id, side) => `${side}_guardrails`,
+  ),
   egress_refused: error(400, (host: string, rule: string) => `The gateway does not call ${host}: ${rule}`),
+
+  // What is judged
+  guardrail_denied: {
+    ...error(
+      446,
+      (what: 'request' | 'answer', guardrails: string, checks: string) =>
+        `The ${what} was denied by ${guardrails}: ${checks}. hook_results says more.`,
+    ),
+    answered: { type: 'hooks_failed' },
+  },
 
   // What is left
   rate_limited: error(
@@ -318,6 +339,11 @@ export const catalogue = {
     (id: string, until: string) =>
       `API key ${id} is being rotated; the old secret is valid until ${until}. Rotate again after that.`,
   ),
+  guardrail_not_found: error(404, (id: string) => `No guardrail ${id} in this workspace or its organisation.`),
+  guardrail_in_use: error(
+    400,
+    (slug: string, where: string) => `Guardrail ${slug} cannot be deleted: it is named by ${where}. Take it out there first.`,
+  ),
   config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
   virtual_key_fixed: error(
@@ -382,6 +408,12 @@ export const catalogue = {
     400,
     (status: string) => `Cannot cancel a batch with status '${status}'.`,
     () => 'batch_id',
+  ),
+  native_batches_unsupported: openai(
+    400,
+    (provider: string, endpoint: string, known: readonly string[]) =>
+      `The virtual key wants batches to be carried out by its provider, and ${provider} has no batch API for ${endpoint} that the gateway knows; those with one are ${known.join(', ')}. Set its configurations.batches to auto or managed.`,
+    () => 'endpoint',
   ),
   batch_output_missing: openai(
     400,

@@ -33,6 +33,9 @@ export interface Principal extends Witnessed {
     readonly virtual_key?: string;
     readonly config?: string;
     readonly metadata?: Readonly<Record<string, string>>;
+    /** The key's own; those of its workspace and organisation come before them. */
+    readonly input_guardrails?: readonly string[];
+    readonly output_guardrails?: readonly string[];
   };
   /** Those of the key and of its workspace. */
   readonly limits: readonly Limit[];

@@ -8,6 +8,7 @@ export type Purpose =
   | 'managed'
   | 'mcp-server'
   | 'mcp-session'
+  | 'guardrail'
   | 'audit'
   | 'session';
 

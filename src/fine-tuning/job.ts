@@ -98,7 +98,12 @@ export interface Advanced {
  * Where a job stands after what its provider says. It goes forward only, but for a pause, and what is finished stays as
  * it is: a provider that tells an old story changes nothing.
  */
-export function advance(job: Pick<Job, 'state' | 'createdAt'>, seen: Observed, now: number, resultFiles: readonly string[] = []): Advanced {
+export function advance(
+  job: Pick<Job, 'state' | 'createdAt'>,
+  seen: Observed,
+  now: number,
+  resultFiles: readonly string[] = [],
+): Advanced {
   const { state } = job;
   if (isFinished(state)) return { state, entered: [] };
   if (seen.status === 'paused') return paused(state);
@@ -139,7 +144,11 @@ function ended(
       return { status, finishedAt, fineTunedModel, trainedTokens, resultFiles };
     }
     case 'failed':
-      return { status, finishedAt, error: seen.error ?? { code: 'job_failed', message: 'The job failed.', param: null } };
+      return {
+        status,
+        finishedAt,
+        error: seen.error ?? { code: 'job_failed', message: 'The job failed.', param: null },
+      };
     case 'cancelled':
       return { status, finishedAt };
     default:

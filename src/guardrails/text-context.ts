@@ -163,7 +163,8 @@ const THOUGHTS = new Set(['reasoning_content', 'reasoning', 'thinking', 'reasoni
 /** Where a tool's values stand within a call or a result of it. */
 const GIVEN = new Set(['input', 'args', 'arguments', 'response', 'json', 'parameters', 'action']);
 
-const CALL_TYPE = /(?:tool_use|_call|function_call_arguments\.\w+|tool_call_input\.\w+|_call\.\w+|input_json_delta|-call)$/;
+const CALL_TYPE =
+  /(?:tool_use|_call|function_call_arguments\.\w+|tool_call_input\.\w+|_call\.\w+|input_json_delta|-call)$/;
 const RESULT_TYPE = /(?:_result|_call_output|-result)$/;
 const THOUGHT_TYPE = /^(?:response\.)?(?:reasoning|thinking|redacted_thinking|thought)/;
 
@@ -183,6 +184,8 @@ export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side
   if (key === 'language' && endpoint === 'createTranscription') return null;
   const isFormat = key === 'text' && endpoint === 'createModelResponse';
   if (isFormat || PREAMBLE.has(key)) return { ...outer, role: 'system', turn: 0 };
+  // Whatever their members are called, a model reads them all.
+  if (key === 'documents') return { ...outer, isGiven: true };
   return key === 'prediction' ? { ...outer, role: 'assistant' } : outer;
 }
 

@@ -38,6 +38,8 @@ export interface FoundTexts {
 export class Unreadable extends Error {}
 
 const DEEPEST = 200;
+/** Members that may be tokens instead of text. */
+const TOKENISED = new Set<string | number>(['prompt', 'input']);
 
 /**
  * Every text of a JSON value that a model reads or wrote, in the order of the conversation, what stands before it first.
@@ -59,6 +61,12 @@ interface Way {
   readonly key: string | number;
   /** What an element says of its place: in a stream that is not its place in the list. */
   readonly named: string | number;
+}
+
+function rootOf(way: Way): string | number {
+  let step = way;
+  while (step.above) step = step.above;
+  return step.key;
 }
 
 function written(way: Way, nameOf: (step: Way) => string | number): string {
@@ -155,7 +163,8 @@ class Walk {
 
   #number(context: Context, start: number, way: Way) {
     if (context.isGiven) this.#found(this.#source.slice(start, this.#cursor.at), context, start, way);
-    else if (typeof way.key === 'number' && this.#side.on === 'input') this.hasTokens = true;
+    else if (this.#side.on === 'input' && typeof way.key === 'number' && TOKENISED.has(rootOf(way)))
+      this.hasTokens = true;
   }
 
   #found(text: string, context: Context, start: number, way: Way) {

@@ -32,6 +32,9 @@ const NEVER_FORWARDED = new Set([
   'api-key',
 ]);
 
+/** Where our own key may stand when it does not have its own header. */
+const MAY_BE_OUR_KEY = new Set(['authorization', 'x-api-key', 'x-goog-api-key']);
+
 const namedInConnection = (value: string | null | undefined): Set<string> | null => {
   if (!value || value === 'keep-alive' || value === 'close') return null;
   return new Set(value.split(',').map((name) => name.trim().toLowerCase()));
@@ -92,6 +95,15 @@ export function forwardedHeaders(sent: SentHeaders): Headers {
     if (isForwarded(name) && !dropped?.has(name)) forwarded[name] = sent[name]!;
   }
   return new Headers(forwarded);
+}
+
+/** A header that is forwarded because a config names it. What speaks of one hop, or holds our own key, is not. */
+export function namedHeader(sent: SentHeaders, name: string): string | undefined {
+  if (HOP_BY_HOP.has(name) || !Object.hasOwn(sent, name)) return undefined;
+  const own = headerOf(sent, 'x-gateway-api-key');
+  const value = sent[name]!;
+  const isOurs = own === null ? MAY_BE_OUR_KEY.has(name) : value.includes(own);
+  return isOurs ? undefined : value;
 }
 
 /** The provider's end-to-end headers, for the client, with the stamp of ours; `set-cookie` lines stay apart. */

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import { failLikeOpenai, paramOf } from './openai-faults.ts';
 
-/** The largest JSON body of the gateway's own routes. */
+/** The largest JSON body of the gateway's own routes that say nothing else. */
 const MAX_JSON_BYTES = 1 << 20;
 
 /** In whose words faults are told: our own, or those of OpenAI's API on routes of its objects. */
@@ -35,9 +35,10 @@ export async function readJson<Schema extends z.ZodType>(
   wording: Wording = 'own',
   /** Gets the body as it was sent, before it is checked. */
   seen?: (value: unknown) => void,
+  largest: number = MAX_JSON_BYTES,
 ): Promise<z.infer<Schema>> {
   const type = request.headers.get('content-type') ?? '';
-  const bytes = await readBytes(request, MAX_JSON_BYTES);
+  const bytes = await readBytes(request, largest);
   if (bytes.length === 0) return checked(schema, {}, 'body', wording);
   if (!/^application\/(json|[\w.+-]*\+json)\b/i.test(type)) fail('unsupported_media_type', type);
   const value = parseJson(bytes);

@@ -36,6 +36,8 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly witness?: Witness;
   /** The credential the caller brought for a provider. */
   readonly providerKey: string | null;
+  /** Where the client is, as far as that can be known. */
+  readonly clientAddress: string;
   readonly log: CallLog;
   readonly now: number;
 }
@@ -58,6 +60,8 @@ export interface Route {
   /** The fields of a multipart body, for the description; the handler reads them itself, as they come in. */
   readonly form?: z.ZodType;
   readonly response?: z.ZodType;
+  /** The most bytes its JSON body may have; 1 MiB when left out. */
+  readonly largestBody?: number;
   /** In whose words faults of query and body are told; our own when left out. */
   readonly wording?: Wording;
   /** Other methods of this path, and its neighbours, go to the provider: the path is a provider's, too. */
@@ -78,7 +82,7 @@ export interface Route {
 
 type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
   Route,
-  'scopes' | 'summary' | 'isProviders' | 'audit' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording'
+  'scopes' | 'summary' | 'isProviders' | 'audit' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording' | 'largestBody'
 > & {
   readonly query?: Query;
   readonly body?: Body;

@@ -5,7 +5,8 @@ import { endpointOf } from './shown.ts';
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 const SCOPE = 'mcp';
 
-export const metadataUrl = (publicUrl: string, slug: string): string => `${publicUrl}${WELL_KNOWN}/${slug}/mcp`;
+export const metadataUrl = (publicUrl: string, slug: string): string =>
+  `${publicUrl}${WELL_KNOWN}/${encodeURIComponent(slug)}/mcp`;
 
 /** The same 401 with what RFC 9728 and RFC 6750 let a client find its way by; every other error as it is. */
 export function withChallenge(

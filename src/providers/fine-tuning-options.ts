@@ -5,7 +5,10 @@ export const fineTuningOptions = z.strictObject({
   /** Where training files are put and results come to, where the provider reads them from a bucket. */
   storage_uri: z
     .string()
-    .regex(/^(?:gs|s3):\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:\/[\w.=@+-]+)*\/?$/, 'takes gs://bucket/folder or s3://bucket/folder')
+    .regex(
+      /^(?:gs|s3):\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:\/[\w.=@+-]+)*\/?$/,
+      'takes gs://bucket/folder or s3://bucket/folder',
+    )
     .optional(),
   /** The role that Bedrock assumes to read and write that bucket. */
   role_arn: z

@@ -1,7 +1,7 @@
 import { fail } from '../core/errors.ts';
 import { NANO_DOLLARS } from '../core/limits.ts';
 import type { Usage } from '../core/usage.ts';
-import { forwardedHeaders, headerOf, type SentHeaders } from '../http/headers.ts';
+import { forwardedHeaders, headerOf, namedHeader, type SentHeaders } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import { upstreamUrl } from '../providers/address.ts';
@@ -250,7 +250,10 @@ function outgoingHeaders({ headers: sent }: OpenCall, { target, settings, prepar
   const { forwardHeaders } = settings;
   const headers = forwardedHeaders(sent);
   if (forwardHeaders) {
-    for (const name of forwardHeaders) if (sent[name] !== undefined) headers.set(name, sent[name]);
+    for (const name of forwardHeaders) {
+      const value = namedHeader(sent, name);
+      if (value !== undefined) headers.set(name, value);
+    }
   }
   if (provider.headers) {
     for (const name in provider.headers) if (!headers.has(name)) headers.set(name, provider.headers[name]!);

@@ -108,12 +108,29 @@ export function takeModelSlug(head: Uint8Array): { slug: string; name: string; h
     const model = stringAt(head, member);
     const parts = model === null ? null : splitModel(model);
     if (!parts) continue;
-    if (members.length > 1)
-      fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
+    if (members.length > 1) refuseTwoModels();
     return { ...parts, head: splice(head, member, JSON.stringify(parts.name)) };
   }
   return null;
 }
+
+const QUOTED_MODEL = Buffer.from('"model"');
+/** How each letter of it begins when it is written as an escape. */
+const ESCAPED_LETTER = Buffer.from('\\u006');
+
+/** The model that a JSON body names. Of two, the provider might take the one that no limit has looked at. */
+export function modelMember(head: Uint8Array): string | null {
+  const [member] = findMembers(head, 'model', 1);
+  if (!member) return null;
+  const behind = Buffer.from(head.buffer, head.byteOffset + member.end, head.byteLength - member.end);
+  // Hardly any body names it again, so hardly any is walked to its end.
+  const mayBeTwice = behind.includes(QUOTED_MODEL) || behind.includes(ESCAPED_LETTER);
+  if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
+  return stringAt(head, member);
+}
+
+const refuseTwoModels = (): never =>
+  fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
 
 /** A string at the top level of a JSON body, when it stands in what was read; the first of that name. */
 export function stringMember(head: Uint8Array, name: string): string | null {

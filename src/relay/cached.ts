@@ -37,8 +37,11 @@ export async function lookUp(
     target: target.identity,
     method: call.request.method,
     path: call.path + call.search,
-    headers: Object.entries(call.headers).filter(([name]) => DECIDING.test(name)),
+    headers: Object.entries(call.headers).filter(
+      ([name]) => DECIDING.test(name) || settings.forwardHeaders?.includes(name),
+    ),
     metadata: call.log.metadata,
+    strict: settings.strict,
     body: asked(call, prepared),
   });
   const { maxAgeMs } = settings.cache;

@@ -8,7 +8,7 @@ import type { Provider } from '../providers/provider.ts';
 import type { Prepared } from './prepare.ts';
 import { refusal } from './recode.ts';
 import type { OpenCall } from './relay.ts';
-import { jsonBytes, replaced } from './rewritten.ts';
+import { jsonBytes, replaced, wholeAnswer } from './rewritten.ts';
 
 /** How a provider lists its models; refuses one that does not. */
 export function listingOf({ name, dialect, models }: Provider): ModelListing {
@@ -36,7 +36,7 @@ export function prepareListing(call: OpenCall, provider: Provider, asIs: Prepare
 }
 
 async function answer(incoming: Incoming, listing: ModelListing, provider: string, id: string): Promise<Incoming> {
-  const text = new TextDecoder().decode(await incoming.bytes());
+  const text = new TextDecoder().decode(await wholeAnswer(incoming, provider));
   const json = parsed(text);
   if (incoming.status >= 400) return refusal(incoming, decodeError(incoming.status, json ?? text), 'listModels');
   const body = read(() => (id === '' ? whole(listing, json, provider) : one(listing, json, provider, id)), provider);

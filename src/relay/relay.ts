@@ -12,7 +12,7 @@ import { NO_SETTINGS, type Plan, type TargetStep } from '../routing/plan.ts';
 import { selectProvider, selectRoute } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
-import { isJson, keepWhole, type Opening, openBody, stringMember, takeModelSlug } from './body.ts';
+import { isJson, keepWhole, modelMember, type Opening, openBody, takeModelSlug } from './body.ts';
 import type { KeptResponse } from './kept-response.ts';
 import { readMetadata } from './metadata.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
@@ -71,7 +71,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const readable = received && isJson(headers) ? received : null;
   const named = received && call.readsModel ? namedIn(received.head, headers) : null;
   const body = received && named ? { ...received, head: named.head } : received;
-  if (readable) log.model = stringMember(body!.head, 'model');
+  if (readable) log.model = modelMember(body!.head);
   else if (named) log.model = named.name;
   const open: OpenCall = {
     ...call,
@@ -125,7 +125,9 @@ function walk(call: OpenCall, plan: Plan, deps: RelayDeps): Promise<Attempted> {
     params ??= call.isJson && call.body && !call.body.rest ? parsedObject(call.body.head) : null;
     return params;
   };
-  return runPlan(plan, {
+  // Two workspaces may send the same config, and their virtual keys are not the same.
+  const own = { ...plan, id: `${principal.workspaceId} ${plan.id}` };
+  return runPlan(own, {
     attempt: async ({ choice, settings, path }: TargetStep) => {
       const target =
         choice.by === 'request'

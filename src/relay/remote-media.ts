@@ -1,6 +1,7 @@
 import { fail } from '../core/errors.ts';
 import type { FetchedFile, NeedsFetch } from '../dialects/remote-media.ts';
 import { receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
+import { KEPT_BELOW } from './body.ts';
 
 /** Thrown by a translation that needs files which the provider will not fetch itself. */
 export class MediaWanted extends Error {
@@ -14,6 +15,8 @@ export class MediaWanted extends Error {
 }
 
 const LARGEST = 20 << 20;
+/** Of one call, together: as much as a body that must be kept may have. */
+const LARGEST_IN_ALL = KEPT_BELOW;
 const MOST_FILES = 20;
 const TIMEOUTS: Timeouts = { connectMs: 5_000, firstByteMs: 10_000, idleMs: 10_000, totalMs: 30_000 };
 
@@ -25,11 +28,19 @@ export async function fetchMedia(
   const byUrl = new Map(wanted.map((each) => [each.url, each]));
   if (byUrl.size > MOST_FILES)
     fail('media_unreachable', wanted[MOST_FILES]!.path, `the gateway fetches at most ${MOST_FILES} files for a call`);
-  const files = await Promise.all([...byUrl.values()].map((each) => fetchOne(each, upstream, signal)));
+  const room = { left: LARGEST_IN_ALL };
+  const files = await Promise.all([...byUrl.values()].map((each) => fetchOne(each, { upstream, signal, room })));
   return new Map([...byUrl.keys()].map((url, index) => [url, files[index]!]));
 }
 
-async function fetchOne({ url, path }: NeedsFetch, upstream: Upstream, signal: AbortSignal): Promise<FetchedFile> {
+interface Fetching {
+  readonly upstream: Upstream;
+  readonly signal: AbortSignal;
+  /** What all files of the call may still take. */
+  readonly room: { left: number };
+}
+
+async function fetchOne({ url, path }: NeedsFetch, { upstream, signal, room }: Fetching): Promise<FetchedFile> {
   try {
     const headers = new Headers({ accept: '*/*', 'accept-encoding': 'identity' });
     const incoming = await upstream.send({ method: 'GET', url, headers, body: null, signal, timeouts: TIMEOUTS });
@@ -41,9 +52,11 @@ async function fetchOne({ url, path }: NeedsFetch, upstream: Upstream, signal: A
     let size = 0;
     for (let piece = await incoming.read(); piece; piece = await incoming.read()) {
       size += piece.byteLength;
-      if (size > LARGEST) {
+      room.left -= piece.byteLength;
+      if (size > LARGEST || room.left < 0) {
         incoming.cancel();
-        return fail('media_unreachable', path, `it is larger than ${LARGEST} bytes`);
+        const why = size > LARGEST ? `it is larger than ${LARGEST}` : `the files of a call have over ${LARGEST_IN_ALL}`;
+        return fail('media_unreachable', path, `${why} bytes`);
       }
       pieces.push(piece);
     }

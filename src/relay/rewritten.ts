@@ -1,6 +1,6 @@
 import { fail } from '../core/errors.ts';
 import type { Encoded } from '../dialects/dialect.ts';
-import type { Incoming } from '../http/upstream.ts';
+import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 
 /** What every rewritten call needs, whichever way its body is translated. */
 
@@ -10,16 +10,23 @@ export function notesOf({
   changed = [],
 }: Partial<Pick<Encoded, 'dropped' | 'changed'>>): Readonly<Record<string, string>> {
   const line = (paths: readonly string[]) => {
-    const shown = paths.slice(0, 20).map((path) => path.replace(/[^\x20-\x7e]/g, '?'));
+    const shown = paths.slice(0, MOST_NAMED).map((path) => path.replace(/[^\x20-\x7e]/g, '?'));
     return paths.length > shown.length
       ? `${shown.join(', ')} and ${paths.length - shown.length} more`
       : shown.join(', ');
   };
   return {
-    ...(dropped.length > 0 && { 'x-gateway-dropped': line(dropped.map(({ path }) => path)) }),
-    ...(changed.length > 0 && { 'x-gateway-changed': line(changed.map(({ path, how }) => `${path} (${how})`)) }),
+    ...(dropped.length > 0 && { 'x-gateway-dropped': line(dropped.map(({ path }) => shortened(path))) }),
+    ...(changed.length > 0 && {
+      'x-gateway-changed': line(changed.map(({ path, how }) => `${shortened(path)} (${how})`)),
+    }),
   };
 }
+
+/** Clients choose the names of members, and proxies refuse long header lines. */
+const MOST_NAMED = 20;
+const LONGEST_PATH = 100;
+const shortened = (path: string) => (path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}...` : path);
 
 /** Headers that speak of the body as the provider sent it. */
 const OF_THE_BODY = [
@@ -62,6 +69,27 @@ export function replaced(
     cancel: () => {},
   };
 }
+
+/** No answer of a model comes near it; without a bound a provider could fill the memory. */
+export const LARGEST_ANSWER = 64 << 20;
+
+/** The whole of an answer that has to be read before it can be rewritten. */
+export async function wholeAnswer(incoming: Incoming, provider: string): Promise<Uint8Array> {
+  if (Number(receivedHeaders(incoming)['content-length'] ?? Number.NaN) <= LARGEST_ANSWER) return incoming.bytes();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for (let piece = await incoming.read(); piece; piece = await incoming.read()) {
+    size += piece.byteLength;
+    if (size > LARGEST_ANSWER) {
+      incoming.cancel();
+      return fail('upstream_failed', provider, tooLarge);
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+export const tooLarge = `its answer is larger than ${LARGEST_ANSWER} bytes`;
 
 export const jsonBytes = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 

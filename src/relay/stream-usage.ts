@@ -8,6 +8,8 @@ import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 
 const EMPTY_CHOICES = /"choices"\s*:\s*\[\s*\]/;
+/** The chunk with the usage is far shorter; what is longer is passed on as it comes. */
+const LONGEST_HELD = 64 << 10;
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -63,7 +65,10 @@ function withoutUsageChunk(incoming: Incoming, report: (usage: Usage) => void): 
       if (!isUsage(event, report)) kept.push(event);
       from = end;
     }
-    pending = bytes.slice(from);
+    // The blank line that ends the event may have been cut.
+    const isLong = bytes.byteLength - from > LONGEST_HELD;
+    if (isLong) kept.push(bytes.subarray(from, bytes.byteLength - 3));
+    pending = bytes.slice(isLong ? -3 : from);
     return Buffer.concat(kept);
   };
   return {
@@ -110,7 +115,7 @@ function isUsage(event: Uint8Array, report: (usage: Usage) => void): boolean {
 }
 
 function usageOf(usage: Record<string, unknown>): Usage {
-  const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
+  const number = (value: unknown) => (typeof value === 'number' && value >= 0 ? value : undefined);
   const details = (name: string) => (usage[name] ?? {}) as Record<string, unknown>;
   return {
     inputTokens: number(usage.prompt_tokens),

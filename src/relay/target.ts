@@ -7,6 +7,7 @@ import { Secret } from '../core/secret.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
+import { secretOptionNames } from '../providers/options.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
 import type { Choice } from '../routing/plan.ts';
@@ -44,23 +45,25 @@ export function findTarget(
     return stored instanceof Promise ? stored.then(targetBehind) : targetBehind(stored);
   }
   const provider = findProvider(selection.name) ?? fail('unknown_provider', selection.name.slice(0, 80));
+  const options = readOptions(provider, { headers: request.headers });
   return {
     provider,
     credential: request.providerKey === null ? null : new Secret(request.providerKey),
-    options: readOptions(provider, { headers: request.headers }),
+    options,
     customHost: selection.customHost,
     headers: null,
     virtualKey: null,
     limits: [],
     prices: null,
     get identity() {
-      return identityOf(selection.name, selection.customHost, request.providerKey);
+      return identityOf(selection.name, selection.customHost, [request.providerKey, options]);
     },
   };
 }
 
-const identityOf = (provider: string, host: string | null, credential: string | null): string =>
-  JSON.stringify([provider, host, credential === null ? null : sha256(credential)]);
+/** Options name accounts, regions and deployments, and some are credentials. */
+const identityOf = (provider: string, host: string | null, secrets: readonly unknown[]): string =>
+  JSON.stringify([provider, host, sha256(JSON.stringify(secrets))]);
 
 /** The target that a config's step names. */
 export function targetOfChoice(
@@ -72,22 +75,32 @@ export function targetOfChoice(
   if (choice.by === 'virtual-key') return findTarget(choice, who, request, virtualKeys);
   const provider = findProvider(choice.name) ?? fail('unknown_provider', choice.name.slice(0, 80));
   const callers = request.providerKey === null ? null : new Secret(request.providerKey);
+  const options = optionsOfChoice(provider, choice, request.headers);
   return {
     provider,
     credential: choice.credential ?? callers,
-    options: {
-      ...readOptions(provider, { headers: request.headers }),
-      ...readOptions(provider, { stored: choice.options }),
-    },
+    options,
     customHost: choice.customHost,
     headers: null,
     virtualKey: null,
     limits: [],
     prices: null,
     get identity() {
-      return identityOf(choice.name, choice.customHost, choice.credential?.reveal() ?? request.providerKey);
+      const credential = choice.credential?.reveal() ?? request.providerKey;
+      return identityOf(choice.name, choice.customHost, [credential, options]);
     },
   };
+}
+
+/** The caller adds to what the config says, unless the config brings the credential: no header may lead that elsewhere. */
+function optionsOfChoice(
+  provider: Provider,
+  { credential, options }: Extract<Choice, { by: 'provider' }>,
+  headers: SentHeaders,
+): ProviderOptions {
+  const stored = readOptions(provider, { stored: options });
+  const isCallers = credential === null && Object.keys(stored).every((name) => !secretOptionNames.has(name));
+  return isCallers ? { ...readOptions(provider, { headers }), ...stored } : stored;
 }
 
 function targetBehind(stored: StoredCredential): Target {
@@ -101,15 +114,17 @@ function targetBehind(stored: StoredCredential): Target {
 
 function targetOf(stored: StoredCredential): Target {
   const provider = findProvider(stored.provider) ?? fail('unknown_provider', stored.provider);
+  const options = readOptions(provider, { stored: stored.configurations });
   return {
     provider,
     credential: stored.credential,
-    options: readOptions(provider, { stored: stored.configurations }),
+    options,
     customHost: stored.customHost,
     headers: (stored.configurations.custom_headers as Record<string, string> | undefined) ?? null,
     virtualKey: stored.slug,
     limits: stored.limits,
     prices: stored.prices,
-    identity: `@${stored.slug}`,
+    // A slug may come to mean another account; a new credential for the same one gets the same answers.
+    identity: `@${stored.slug} ${identityOf(stored.provider, stored.customHost, [options])}`,
   };
 }

@@ -9,7 +9,17 @@ import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { KeptResponse } from './kept-response.ts';
 import { MediaWanted } from './remote-media.ts';
-import { jsonBytes, notesOf, parsedReply, parsedRequest, replaced, rewrittenHeaders } from './rewritten.ts';
+import {
+  jsonBytes,
+  LARGEST_ANSWER,
+  notesOf,
+  parsedReply,
+  parsedRequest,
+  replaced,
+  rewrittenHeaders,
+  tooLarge,
+  wholeAnswer,
+} from './rewritten.ts';
 
 /** A call in the provider's words, and how its answer becomes one in the client's. */
 export interface Translated {
@@ -70,7 +80,12 @@ interface Sides {
 }
 
 async function answer(incoming: Incoming, report: (usage: Usage) => void, sides: Sides): Promise<Incoming> {
-  if (incoming.status >= 400) return refusal(incoming, sides);
+  const { status } = incoming;
+  if (status >= 400) return refusal(incoming, sides);
+  if (status === 204 || status >= 300) {
+    incoming.cancel();
+    return fail('upstream_failed', sides.options.provider, `its status ${status} comes without an answer`);
+  }
   return sides.request.stream ? stream(incoming, report, sides) : whole(incoming, report, sides);
 }
 
@@ -81,8 +96,8 @@ const contextOf = ({ request, options }: Sides) => ({
   isStrict: options.isStrict,
 });
 
-async function refusal(incoming: Incoming, { inbound, outbound }: Sides): Promise<Incoming> {
-  const bytes = await incoming.bytes();
+async function refusal(incoming: Incoming, { inbound, outbound, options }: Sides): Promise<Incoming> {
+  const bytes = await wholeAnswer(incoming, options.provider);
   const text = new TextDecoder().decode(bytes);
   let body: unknown = text;
   try {
@@ -95,7 +110,8 @@ async function refusal(incoming: Incoming, { inbound, outbound }: Sides): Promis
 }
 
 async function whole(incoming: Incoming, report: (usage: Usage) => void, sides: Sides): Promise<Incoming> {
-  const reply = read(sides, parsedReply(await incoming.bytes(), sides.options.provider));
+  const { provider } = sides.options;
+  const reply = read(sides, parsedReply(await wholeAnswer(incoming, provider), provider));
   if (reply.usage) report(reply.usage);
   const { body } = sides.inbound.encodeReply(reply, contextOf(sides));
   const { kept } = sides.options;
@@ -121,6 +137,7 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
   const { kept } = sides.options;
   let finished: ReturnType<typeof finalResponse> = null;
   let isOver = false;
+  let size = 0;
   const translated = (events: readonly ServerSentEvent[], isEnd: boolean): string => {
     let text = '';
     const send = (out: readonly ServerSentEvent[]) => {
@@ -151,6 +168,12 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
       while (!isOver) {
         const piece = await incoming.read();
         isOver = piece === null;
+        // Parts of it are held until it ends.
+        size += piece?.byteLength ?? 0;
+        if (size > LARGEST_ANSWER) {
+          incoming.cancel();
+          throw new FramingError(tooLarge);
+        }
         const text = piece ? translated(parser.push(piece), false) : translated(parser.end(), true);
         if (finished) {
           await kept!.keep(sides.request, finished);

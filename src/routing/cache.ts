@@ -27,6 +27,8 @@ export interface CacheFacts {
   readonly path: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly metadata: Readonly<Record<string, string>> | null;
+  /** What the config says of answers that are translated; null: the headers say it. */
+  readonly strict: boolean | null;
   readonly body: Uint8Array | null;
 }
 
@@ -84,9 +86,9 @@ export function createAnswerCache({ store, now }: { store: CacheStore; now: () =
           if (!underWay.has(key) || signal.aborted) return lead(key, maxAgeMs);
           continue;
         }
-        const answer = await Promise.race([leader, whenAborted(signal)]);
+        const answer = await whenDone(leader, signal);
         if (answer) return { hit: answer };
-        if (signal.aborted) return lead(key, maxAgeMs);
+        if (answer === undefined) return lead(key, maxAgeMs);
       }
     },
     close: () => store.close(),
@@ -95,10 +97,20 @@ export function createAnswerCache({ store, now }: { store: CacheStore; now: () =
 
 export type AnswerCache = ReturnType<typeof createAnswerCache>;
 
-function whenAborted(signal: AbortSignal): Promise<null> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve(null);
-    signal.addEventListener('abort', () => resolve(null), { once: true });
+/** A client that reads its answer slowly, or not at all, must not hold up everybody who asks for the same. */
+const PATIENCE_MS = 30_000;
+
+/** What came of the leader's call; undefined when it takes too long, or who waits for it has left. */
+function whenDone(leader: Promise<CachedAnswer | null>, signal: AbortSignal): Promise<CachedAnswer | null | undefined> {
+  const { promise, resolve } = Promise.withResolvers<CachedAnswer | null | undefined>();
+  const giveUp = () => resolve(undefined);
+  if (signal.aborted) giveUp();
+  const timer = setTimeout(giveUp, PATIENCE_MS);
+  signal.addEventListener('abort', giveUp);
+  void leader.then(resolve);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', giveUp);
   });
 }
 
@@ -129,7 +141,7 @@ export function createMemoryCache({
       return entry.answer;
     },
     set: (key, answer, maxAgeMs) => {
-      const size = answer.body.byteLength + 1_024;
+      const size = answer.body.byteLength + headerBytes(answer) + 1_024;
       if (size > mostBytes / 4) return;
       drop(key);
       entries.set(key, { answer, until: now() + maxAgeMs, bytes: size });
@@ -138,6 +150,12 @@ export function createMemoryCache({
     },
     close: () => entries.clear(),
   };
+}
+
+function headerBytes({ headers }: CachedAnswer): number {
+  let bytes = 0;
+  for (const name in headers) bytes += name.length + headers[name]!.length;
+  return bytes;
 }
 
 /** One answer as one run of bytes, for stores that keep bytes. */

@@ -65,7 +65,14 @@ export const OPTION_ALIASES: Readonly<Record<string, string>> = {
   api_version: 'azure_api_version',
 };
 
+/** The status of an answer that a guardrail objects to and lets pass. */
+const DENIED_AND_PASSED = 246;
 const statusCodes = z.array(z.int('give HTTP status codes').min(100).max(599)).min(1, 'give at least one status');
+/** An answer that stands is paid for: asking for it again would be paid for, and counted in no limit. */
+const failedCodes = statusCodes.refine(
+  (statuses) => statuses.every((status) => status === DENIED_AND_PASSED || status < 200 || status > 299),
+  'give the statuses of failures',
+);
 const params = z.record(z.string().min(1), z.unknown());
 const headerName = z
   .string()
@@ -122,7 +129,7 @@ const members = {
   retry: z
     .strictObject({
       attempts: z.int().min(0).max(5, 'give at most 5'),
-      on_status_codes: statusCodes.optional(),
+      on_status_codes: failedCodes.optional(),
       use_retry_after_headers: z.boolean().optional(),
     })
     .optional(),
@@ -164,10 +171,11 @@ type Fault = [path: (string | number)[], why: string];
 /** What is right piece by piece and wrong together. */
 function* contradictions(config: ConfigObject): Generator<Fault> {
   const { strategy, targets, virtual_key, provider, custom_host, api_key } = config;
-  if (virtual_key && custom_host)
-    yield [['custom_host'], 'cannot stand beside virtual_key: a stored credential goes only to its own host'];
+  const stored = virtual_key ? 'virtual_key' : provider?.startsWith('@') ? `provider "@…"` : null;
+  if (stored && custom_host)
+    yield [['custom_host'], `cannot stand beside ${stored}: a stored credential goes only to its own host`];
   if (virtual_key && provider) yield [['provider'], 'cannot stand beside virtual_key, which names its provider'];
-  if (virtual_key && api_key) yield [['api_key'], 'cannot stand beside virtual_key, which is the credential'];
+  if (stored && api_key) yield [['api_key'], `cannot stand beside ${stored}, which is the credential`];
   if (api_key && !provider) yield [['api_key'], 'needs provider beside it'];
   if (custom_host && !provider)
     yield [['custom_host'], 'needs provider beside it, which says how that host is spoken to'];

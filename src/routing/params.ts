@@ -1,4 +1,4 @@
-import { appendMember, findMembers, removeMember, splice } from '../core/json-bytes.ts';
+import { appendMember, findMembers, removeMembers, splice } from '../core/json-bytes.ts';
 import type { ConfigObject } from './config.ts';
 
 /** What a config changes in a JSON body: defaults, then overrides, then what is dropped. */
@@ -60,21 +60,13 @@ export function applyParams(body: Uint8Array, edits: ParamEdits): Uint8Array {
 
 /** Sets a top-level member; of several of that name only one is left. */
 export function setMember(body: Uint8Array, name: string, text: string): Uint8Array {
-  let bytes = body;
-  for (let found = findMembers(bytes, name, 2); found.length > 1; found = findMembers(bytes, name, 2)) {
-    bytes = removeMember(bytes, found[0]!);
-  }
-  const [only] = findMembers(bytes, name, 1);
+  const found = findMembers(body, name);
+  const bytes = found.length > 1 ? removeMembers(body, found.slice(0, -1)) : body;
+  const [only] = found.length > 1 ? findMembers(bytes, name, 1) : found;
   return only ? splice(bytes, only, text) : appendMember(bytes, name, text);
 }
 
-function removeAll(body: Uint8Array, name: string): Uint8Array {
-  let bytes = body;
-  for (let found = findMembers(bytes, name, 1); found[0]; found = findMembers(bytes, name, 1)) {
-    bytes = removeMember(bytes, found[0]);
-  }
-  return bytes;
-}
+const removeAll = (body: Uint8Array, name: string): Uint8Array => removeMembers(body, findMembers(body, name));
 
 /** Only the top-level member that holds the path is parsed and written again. */
 function dropInside(bytes: Uint8Array, name: string, steps: DropPath['steps']): Uint8Array {

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely';
+
 /** The tables of the state database. JSON columns hold text on both engines; times are milliseconds since the epoch. */
 export interface Schema {
   organisations: OrganisationRow;
@@ -17,6 +19,8 @@ export interface Schema {
   work: WorkRow;
   configs: ConfigRow;
   config_versions: ConfigVersionRow;
+  guardrails: GuardrailRow;
+  guardrail_versions: GuardrailVersionRow;
   mcp_servers: McpServerRow;
   managed: ManagedRow;
   versions: VersionRow;
@@ -52,6 +56,8 @@ export interface Schema {
 export interface OrganisationRow {
   id: string;
   name: string;
+  /** JSON. */
+  defaults: Generated<string>;
   /** JSON: whose tokens let machines in. Null: nobody's. */
   machine_tokens?: string | null;
   created_at: number;
@@ -176,6 +182,31 @@ export interface VirtualKeyRow {
   usage_limits: string | null;
   created_at: number;
   updated_at: number;
+}
+
+export interface GuardrailRow {
+  id: string;
+  organisation_id: string;
+  /** Null: it belongs to the organisation itself, and all its workspaces may use it. */
+  workspace_id: string | null;
+  slug: string;
+  name: string;
+  /** The version that is in force. */
+  version_id: string;
+  owner_id: string;
+  updated_by: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface GuardrailVersionRow {
+  id: string;
+  guardrail_id: string;
+  name: string;
+  /** Sealed JSON `{ checks, actions }`: parameters may hold secrets. */
+  sealed: string;
+  created_by: string;
+  created_at: number;
 }
 
 export interface ConfigRow {

@@ -151,7 +151,7 @@ export const healthSaid = (...parts: string[]): Invariant => ({
   find: ({ degraded }) => parts.filter((part) => !degraded.has(part)).map((part) => `it never named ${part}`),
 });
 
-/** On a node that lives; the machine may be busy, so this tells only of calls that wait for something that is gone. */
+/** On a node that lives. A query may wait 15 seconds for a silent database; calls must not. */
 export const nobodyWaits: Invariant = {
   name: 'every call is answered within 10 seconds',
   find: ({ calls }) =>

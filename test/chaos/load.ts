@@ -1,3 +1,4 @@
+import { postJson } from './exchange.ts';
 import type { ChaosNode } from './node.ts';
 import { nameOf } from './provider.ts';
 
@@ -61,12 +62,9 @@ export class Clients {
   async call(caller: Caller, node: ChaosNode): Promise<Call> {
     const name = nameOf(++this.#made);
     const startedAt = performance.now();
-    const options = { key: caller.key, headers: { 'x-gateway-virtual-key': 'sim' } };
+    const headers = { 'x-gateway-api-key': caller.key, 'x-gateway-virtual-key': 'sim' };
     this.#open.set(node, this.openOn(node) + 1);
-    const answer = await node.api.post('/v1/chat/completions', bodyOf(name, caller.ask), options).then(
-      ({ status, json }) => ({ outcome: status, why: (json?.error?.code as string | undefined) ?? null }),
-      (error: Error) => ({ outcome: 'lost' as const, why: (error as { code?: string }).code ?? error.message }),
-    );
+    const answer = await postJson(`${node.url}/v1/chat/completions`, headers, bodyOf(name, caller.ask));
     this.#open.set(node, this.openOn(node) - 1);
     const call = { name, caller, node, startedAt, endedAt: performance.now(), ...answer };
     this.calls.push(call);
@@ -82,7 +80,7 @@ export class Clients {
     for (;;) {
       const node = this.pick();
       const call = node && (await this.call(caller, node));
-      const wasTaken = call && call.why !== 'ConnectionRefused' && call.outcome !== 503;
+      const wasTaken = call && call.why !== 'refused' && call.outcome !== 503;
       if (wasTaken) return call;
       if (performance.now() > deadline) throw new Error(`no node answered within ${limitMs} ms: ${call?.why}`);
       await Bun.sleep(20);

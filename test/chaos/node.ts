@@ -40,9 +40,12 @@ export class ChaosNode {
     };
   }
 
+  get url(): string {
+    return this.#running.url;
+  }
+
   get api(): GatewayProcess['api'] {
-    if (!this.#process) throw new Error(`node ${this.number} is not running`);
-    return this.#process.api;
+    return this.#running.api;
   }
 
   /** As a balancer sees it: neither ended nor frozen. */
@@ -101,6 +104,11 @@ export class ChaosNode {
 
   wasAbsent(from: number, until: number): boolean {
     return this.absences.some((absence) => absence.from <= until && absence.until >= from);
+  }
+
+  get #running(): GatewayProcess {
+    if (!this.#process) throw new Error(`node ${this.number} is not running`);
+    return this.#process;
   }
 
   async #end(why: 'killed' | 'stopped', end: (process: GatewayProcess) => Promise<unknown>) {

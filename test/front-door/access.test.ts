@@ -55,6 +55,9 @@ const titleOf = ({ method, path }: Route) => `${method} ${path}`;
 /** A body that the route takes, where it needs one to be looked at. */
 function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (!body || path.endsWith('/rotate')) return undefined;
+  if (path.endsWith('/:workspace/users')) return { user_id: crypto.randomUUID(), role: 'member' };
+  if (path.endsWith('/:user')) return { role: 'member' };
+  if (path.endsWith('/users/:id')) return { first_name: 'taken over' };
   return path.endsWith('/complete') ? { part_ids: ['part_x'] } : { name: 'taken over' };
 }
 
@@ -72,6 +75,10 @@ test('exactly the pages for strangers and orchestrators are public', () => {
     'GET /health',
     'GET /openapi.json',
     'GET /ready',
+    'GET /v1/sessions/oidc',
+    'GET /v1/sessions/oidc/callback',
+    'POST /v1/sessions',
+    'POST /v1/sessions/invites/accept',
     'OPTIONS /:server/mcp',
   ]);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ADMIN_SCOPES } from '../../src/core/scopes.ts';
 import type { Route } from '../../src/http/route.ts';
-import { adminCalls, COUNTING } from '../admin-calls.ts';
+import { type AdminCall, adminCalls, COUNTING } from '../admin-calls.ts';
 import { ADMIN_KEY, type Reply, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { managedState, query, refuseRecords } from '../state-tables.ts';
@@ -58,11 +58,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     test('each change has one record that says who did what to which resource', async () => {
       for (const [title, prepare] of Object.entries(adminCalls(gateway))) {
-        const { path, body } = await prepare();
+        const { path, body, as } = await prepare();
         const method = title.split(' ')[0]!;
         const { audit } = gateway.routes.find((route) => titleOf(route) === title)!;
 
-        const reply = await gateway.api.call(method, path, { body });
+        const reply = await gateway.api.call(method, path, { body, ...as });
 
         expect(`${title} ${reply.status}`).toBe(`${title} 200`);
         const records = await recordsOf(reply);
@@ -71,7 +71,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           method,
           uri: path,
           request_id: reply.headers.get('x-gateway-request-id'),
-          user_type: 'api_key',
+          user_type: expect.stringMatching(/^(user|api_key)$/),
+          user_id: expect.stringMatching(UUID),
           organisation_id: organisationId,
           response_status_code: 200,
           resource_type: audit!.resource,
@@ -295,15 +296,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     // The last test: it breaks the gateway's database on purpose.
     test('a change whose record cannot be stored does not happen', async () => {
-      const calls = await Promise.all(
-        Object.entries(adminCalls(gateway)).map(async ([title, prepare]) => ({ title, ...(await prepare()) })),
-      );
+      const calls: (AdminCall & { title: string })[] = [];
+      for (const [title, prepare] of Object.entries(adminCalls(gateway))) calls.push({ title, ...(await prepare()) });
       await refuseRecords(gateway);
-      for (const { title, path, body, changesNothing } of calls) {
+      for (const { title, path, body, as, changesNothing } of calls) {
         if (changesNothing) continue;
         const before = await managedState(gateway);
 
-        const reply = await gateway.api.call(title.split(' ')[0]!, path, { body });
+        const reply = await gateway.api.call(title.split(' ')[0]!, path, { body, ...as });
 
         expect(`${title} ${reply.status}`).toBe(`${title} 500`);
         expect(`${title}\n${await managedState(gateway)}`).toBe(`${title}\n${before}`);

@@ -16,13 +16,7 @@ const CHANNEL = 'gateway_runs';
 const LONGEST_NOTE = 7_000;
 
 /** How events get from those who make them to those who watch: on one node directly, between nodes by way of the store. */
-export function createRunBus({
-  changes,
-  engine,
-}: {
-  changes: Pick<Changes, 'notify' | 'onNotify'>;
-  engine: Engine;
-}) {
+export function createRunBus({ changes, engine }: { changes: Pick<Changes, 'notify' | 'onNotify'>; engine: Engine }) {
   const listeners = new Map<string, Set<Listener>>();
   const tell = (runId: string) => {
     for (const listener of listeners.get(runId) ?? []) listener.onNews();

@@ -35,9 +35,7 @@ export class DeltaWriter {
     const pieces = this.#waiting.get(runId);
     if (pieces) pieces.events.push(event);
     else this.#waiting.set(runId, { call, events: [event] });
-    this.#timer ??= setTimeout(() => {
-      this.#writing = this.#write();
-    }, this.#options.everyMs ?? EVERY_MS);
+    if (this.#timer === undefined) this.#writeSoon();
   }
 
   /** What was not written yet, for whoever writes it now: nothing of this run is under way any more. */
@@ -63,6 +61,13 @@ export class DeltaWriter {
       // The store is away: whoever watches here has them, and the whole comes with the end of the call.
     }
     this.#timer = undefined;
-    if (this.#waiting.size > 0) this.#timer = setTimeout(() => void (this.#writing = this.#write()), EVERY_MS);
+    if (this.#waiting.size > 0) this.#writeSoon();
+  }
+
+  /** Counted from the end of the last time: a slow store is not asked for more than it can do. */
+  #writeSoon() {
+    this.#timer = setTimeout(() => {
+      this.#writing = this.#write();
+    }, this.#options.everyMs ?? EVERY_MS);
   }
 }

@@ -63,7 +63,8 @@ async function closeOpenParts(db: Db, run: RunRow, ending: Ending, { tell, now }
     await closeMessage(db, messageId, { content, reason, tell, now });
     if (isEmpty) await removeMessage(db, messageId);
   }
-  const error = ending.status === 'failed' ? { code: stepCode(ending.error.code), message: ending.error.message } : null;
+  const error =
+    ending.status === 'failed' ? { code: stepCode(ending.error.code), message: ending.error.message } : null;
   const closed: RunStepRow = {
     ...step,
     status: becomes,

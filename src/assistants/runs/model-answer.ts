@@ -73,7 +73,7 @@ async function* eventsOf(response: Response): AsyncGenerator<string> {
 }
 
 /** A connection that breaks is cut without a reason. */
-async function read(reader: ReadableStreamDefaultReader<Uint8Array>) {
+async function read(reader: { read(): Promise<{ value?: Uint8Array; done: boolean }> }) {
   try {
     return await reader.read();
   } catch {

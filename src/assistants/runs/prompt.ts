@@ -41,7 +41,8 @@ export async function buildPrompt(run: RunRow, call: RunCallRow, deps: PromptDep
   const tools = offeredTools(body, deps.builtIns);
   const history = await threadHistory(run, body, deps);
   const fixed = count(system) + count(own) + count(tools ?? []);
-  const budget = body.max_prompt_tokens === null ? Number.POSITIVE_INFINITY : body.max_prompt_tokens - run.prompt_tokens;
+  const budget =
+    body.max_prompt_tokens === null ? Number.POSITIVE_INFINITY : body.max_prompt_tokens - run.prompt_tokens;
   const kept = trimmed(history, budget - fixed);
   if (!kept || fixed > budget) throw new RunEnds({ status: 'incomplete', reason: 'max_prompt_tokens' });
   const messages = [...system, ...kept.map(({ message }) => message), ...own];

@@ -2,7 +2,7 @@ import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import type { MessageRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
-import { findThread } from '../threads.ts';
+import { findThread } from '../thread.ts';
 import { ACTIVE } from './run.ts';
 
 /** The statements on runs, steps and messages that more than one place needs. */
@@ -17,8 +17,20 @@ export async function findRun(db: Db, workspaceId: WorkspaceId, threadId: string
   return run?.thread_id === threadId ? run : fail('object_not_found', 'run', id);
 }
 
-export const activeRunOf = (db: Db, threadId: string): Promise<{ id: string } | undefined> =>
+const activeRunOf = (db: Db, threadId: string): Promise<{ id: string } | undefined> =>
   db.selectFrom('runs').select('id').where('thread_id', '=', threadId).where('status', 'in', ACTIVE).executeTakeFirst();
+
+/** Neither a second run nor the end of its thread while a run is active. */
+export async function refuseSecondRun(db: Db, threadId: string): Promise<void> {
+  const active = await activeRunOf(db, threadId);
+  if (active) fail('thread_has_active_run', threadId, active.id);
+}
+
+/** Nothing may be said while a run is active. */
+export async function refuseMessages(db: Db, threadId: string): Promise<void> {
+  const active = await activeRunOf(db, threadId);
+  if (active) fail('thread_locked', threadId, active.id);
+}
 
 /** Changes a run that is still in the state it was read in. Its metadata may have changed meanwhile. */
 export async function changeRun(db: Db, { id, status }: RunRow, change: Partial<RunRow>): Promise<RunRow> {
@@ -44,18 +56,18 @@ export async function nextEpoch(db: Db, id: string): Promise<number> {
 
 /** Inserts or overwrites: an attempt before this one may have come as far as that. */
 export async function putStep(db: Db, step: RunStepRow): Promise<RunStepRow> {
-  const { id: _, ...members } = step;
-  await db
+  const { id: _, created_at: __, ...members } = step;
+  return db
     .insertInto('run_steps')
     .values(step)
     .onConflict((conflict) => conflict.column('id').doUpdateSet(members))
-    .execute();
-  return step;
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }
 
 export async function putMessage(db: Db, message: MessageRow): Promise<MessageRow> {
   const { status, content, incomplete_reason, completed_at, incomplete_at } = message;
-  const row = await db
+  return db
     .insertInto('messages')
     .values(message)
     .onConflict((conflict) =>
@@ -63,7 +75,6 @@ export async function putMessage(db: Db, message: MessageRow): Promise<MessageRo
     )
     .returningAll()
     .executeTakeFirstOrThrow();
-  return row;
 }
 
 export const stepsOf = (db: Db, runId: string): Promise<RunStepRow[]> =>

@@ -64,7 +64,7 @@ const asked = z.object({
 export type RunBody = z.infer<typeof asked>;
 
 export const runObject = asked
-  .omit({ tool_resources: true })
+  .omit({ tool_resources: true, reasoning_effort: true })
   .extend({
     id: z.string(),
     object: z.literal('thread.run'),
@@ -92,7 +92,7 @@ const secondsOrNull = (ms: number | null): number | null => (ms === null ? null 
 const parsedOrNull = <Value>(text: string | null): Value | null => (text === null ? null : (JSON.parse(text) as Value));
 
 export function shownRun(row: RunRow): Run {
-  const { tool_resources: _, temperature, top_p, ...body } = bodyOf(row);
+  const { tool_resources: _, reasoning_effort: __, temperature, top_p, ...body } = bodyOf(row);
   const isOver = !isActive(row);
   return {
     id: row.id,

@@ -7,6 +7,7 @@ import { createChanges } from './state/changes.ts';
 import { createConfigs } from './state/configs.ts';
 import { createFiles } from './state/files.ts';
 import { createFineTuning } from './state/fine-tuning.ts';
+import { createGuardrails } from './state/guardrails.ts';
 import { createLimits } from './state/limits.ts';
 import { createLimitsMode } from './state/limits-mode.ts';
 import { createManaged } from './state/managed.ts';
@@ -26,6 +27,7 @@ export const state: Migration = {
     await createLimitsMode(db, engine);
     await createPolicies(db, engine);
     await createConfigs(db, engine);
+    await createGuardrails(db, engine);
     await createBlobs(db, engine);
     await createFiles(db, engine);
     await createChanges(db, engine);

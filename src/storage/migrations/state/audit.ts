@@ -46,11 +46,13 @@ export async function createAudit(db: AnyDb, engine: Engine): Promise<void> {
     await schema
       .createIndex(`audit_records_${column}`)
       .on('audit_records')
-      .columns(['organisation_id', column, 'at'])
+      .columns(['organisation_id', column, 'at', 'id'])
       .execute();
   }
   // A path may be longer than what an index of PostgreSQL takes.
-  await sql`create index audit_records_uri on audit_records (organisation_id, (substr(uri, 1, 200)), at)`.execute(db);
+  await sql`create index audit_records_uri on audit_records (organisation_id, (substr(uri, 1, 200)), at, id)`.execute(
+    db,
+  );
   await sql`create index audit_records_unsealed on audit_records (organisation_id, id) where batch is null`.execute(db);
   const counted = ['method', 'user_type', 'workspace_id', 'resource_type', 'action', 'country'];
   let days = schema

@@ -1,0 +1,94 @@
+import { CHAT, create, createVirtualKey, json, onPostgres, spawnGateway } from '../gateway.ts';
+import type { Lab } from '../lab.ts';
+import { saturate } from '../load/wrk.ts';
+import { until } from '../processes.ts';
+import { chatRequest } from '../prompt.ts';
+import { openPostgres, openRedis } from '../stores.ts';
+import { type Cost, costAtSaturation, describeCost, inTurns, type Subject } from './cost.ts';
+
+export const stores = ['embedded', 'postgres', 'redis'] as const;
+export type StoreName = (typeof stores)[number];
+
+export const storeLabels: Readonly<Record<StoreName, string>> = {
+  embedded: 'embedded store',
+  postgres: 'PostgreSQL without Redis',
+  redis: 'PostgreSQL with Redis',
+};
+
+export interface LimitsSample extends Cost {
+  readonly store: StoreName;
+  readonly round: number;
+  readonly hasLimits: boolean;
+}
+
+interface Arm extends Subject {
+  readonly hasLimits: boolean;
+}
+
+/** Far more than a run can use up: what counts is the counting. */
+const rate_limits = [
+  { type: 'requests', unit: 'rpd', value: 1e12 },
+  { type: 'tokens', unit: 'rpd', value: 1e12 },
+];
+
+export async function measureLimits(lab: Lab): Promise<LimitsSample[]> {
+  const postgres = await openPostgres(lab.cores.stores);
+  const redis = await openRedis(lab.cores.stores);
+  try {
+    return [
+      ...(await measureOn(lab, 'embedded', {})),
+      ...(await measureOn(lab, 'postgres', onPostgres(await postgres.createDatabase()))),
+      ...(await measureOn(lab, 'redis', { ...onPostgres(await postgres.createDatabase()), REDIS_URL: redis.url })),
+    ];
+  } finally {
+    await Promise.all([postgres.end(), redis.end()]);
+  }
+}
+
+async function measureOn(lab: Lab, store: StoreName, environment: Record<string, string>): Promise<LimitsSample[]> {
+  const { origin, running } = await spawnGateway(lab, { core: lab.cores.proxy, environment });
+  await createVirtualKey(origin, 'bench', `${lab.upstream.url}/v1`);
+  if (store === 'redis') await until('limits are counted in Redis', () => redisCounts(origin));
+  const arm = async (hasLimits: boolean): Promise<Arm> => {
+    const { key } = await create(origin, '/v1/api-keys', {
+      name: hasLimits ? 'limited' : 'unlimited',
+      ...(hasLimits && { rate_limits }),
+    });
+    const headers = { ...json, 'x-gateway-api-key': String(key), 'x-gateway-virtual-key': 'bench' };
+    const label = `${storeLabels[store]}, ${hasLimits ? 'two limits' : 'no limits'}`;
+    return { hasLimits, label, url: `${origin}${CHAT}`, headers, body: chatRequest(300), pid: running.pid };
+  };
+  const arms = [await arm(false), await arm(true)];
+  for (const one of arms) {
+    await checkLimits(one);
+    await saturate(lab, one, one.body, lab.lengths.sliceWarmUpMs);
+  }
+  const samples: LimitsSample[] = [];
+  await inTurns(lab, arms, async (one, round) => {
+    const cost = await costAtSaturation(lab, one, lab.lengths.limitsSliceMs);
+    samples.push({ store, round, hasLimits: one.hasLimits, ...cost });
+    lab.say(`limits round ${round + 1}/${lab.lengths.rounds}, ${one.label}: ${describeCost(cost)}`);
+  });
+  if (store === 'redis' && !(await redisCounts(origin))) {
+    lab.note('Redis dropped out during `limits`: a part of its row was counted in PostgreSQL.');
+  }
+  await running.end();
+  return samples;
+}
+
+/** An answer shows what is left of a limit: counting cannot be measured where nothing is counted. */
+async function checkLimits({ label, url, headers, body, hasLimits }: Arm): Promise<void> {
+  const response = await fetch(url, { method: 'POST', headers, body });
+  await response.arrayBuffer();
+  const left = ['requests', 'tokens'].map((what) => response.headers.get(`x-ratelimit-remaining-${what}`));
+  if (response.status !== 200) throw new Error(`${label}: the gateway answered ${response.status}`);
+  if (left.some((value) => (value !== null) !== hasLimits)) {
+    throw new Error(`${label}: the answer says that ${left.join(' requests and ')} tokens are left`);
+  }
+}
+
+/** Until all nodes are connected to the same Redis, PostgreSQL counts. */
+async function redisCounts(origin: string): Promise<boolean> {
+  const health = (await (await fetch(`${origin}/health`)).json()) as { degraded: { part: string }[] };
+  return !health.degraded.some(({ part }) => part === 'redis');
+}

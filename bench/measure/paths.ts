@@ -1,0 +1,128 @@
+import { adminHeaders, CHAT, create, createVirtualKey, spawnGateway } from '../gateway.ts';
+import type { Lab } from '../lab.ts';
+import { saturate } from '../load/wrk.ts';
+import { short } from '../numbers.ts';
+import { cpuMsOf } from '../proc.ts';
+import { chatRequest, streamRequest } from '../prompt.ts';
+import { readStreams, STREAMS_AT_ONCE } from './chunks.ts';
+import { type Cost, costAtSaturation, describeCost, inTurns, type Subject, untilCalm } from './cost.ts';
+
+export const pathNames = [
+  'identity',
+  'translated',
+  'cached',
+  'fallback',
+  'tls',
+  'streamed',
+  'translatedStream',
+] as const;
+export type PathName = (typeof pathNames)[number];
+
+export const pathLabels: Readonly<Record<PathName, string>> = {
+  identity: 'identity (chat to OpenAI)',
+  translated: 'translated (chat to Anthropic)',
+  cached: 'cache hit',
+  fallback: 'fallback after a 503',
+  tls: 'identity, upstream over TLS',
+  streamed: 'identity, streamed',
+  translatedStream: 'translated, streamed',
+};
+
+export interface PathSample extends Cost {
+  readonly path: PathName;
+}
+
+interface Arm extends Subject {
+  readonly path: PathName;
+  /** What shows in an answer that the call went this way. */
+  readonly isThisWay: (headers: Headers, text: string) => boolean;
+}
+
+/** Chunks of each measured stream, 8 ms apart. */
+export const STREAM_CHUNKS = 50;
+const CLAUDE = { model: 'claude-sonnet-4-5' };
+
+export async function measurePaths(lab: Lab): Promise<PathSample[]> {
+  // Trust in the upstream's certificate can only be given when the process starts.
+  const environment = { NODE_EXTRA_CA_CERTS: lab.upstream.certificate };
+  const { origin, running } = await spawnGateway(lab, { core: lab.cores.proxy, environment });
+  const arms = await layPaths(lab, origin, running.pid);
+  for (const [index, arm] of arms.entries()) {
+    await check(arm);
+    // The first one warms up most of the code that the others run through.
+    if (isStream(arm)) await readStreams(lab, arm, arm.body, STREAMS_AT_ONCE);
+    else await saturate(lab, arm, arm.body, index === 0 ? lab.lengths.warmUpMs.gateway : lab.lengths.sliceWarmUpMs);
+  }
+  const samples: PathSample[] = [];
+  await inTurns(lab, arms, async (arm, round) => {
+    const sample = await (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, lab.lengths.sliceMs));
+    samples.push({ path: arm.path, ...sample });
+    lab.say(`paths round ${round + 1}/${lab.lengths.rounds}, ${arm.label}: ${describeCost(sample)}`);
+  });
+  await running.end();
+  return samples;
+}
+
+async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
+  const { url: plain, secureUrl } = lab.upstream;
+  await createVirtualKey(origin, 'plain', `${plain}/v1`);
+  await createVirtualKey(origin, 'claude', `${plain}/v1`, 'anthropic');
+  await createVirtualKey(origin, 'overloaded', `${plain}/overloaded/v1`);
+  await createVirtualKey(origin, 'secure', `${secureUrl}/v1`);
+  const targets = [{ virtual_key: 'overloaded' }, { virtual_key: 'plain' }];
+  const store = (slug: string, config: object) => create(origin, '/v1/configs', { name: slug, slug, config });
+  await store('cached', { virtual_key: 'plain', cache: { mode: 'simple' } });
+  await store('fallback', { strategy: { mode: 'fallback' }, targets });
+
+  const arm = (path: PathName, by: Record<string, string>, body: string, isThisWay: Arm['isThisWay']): Arm => {
+    const headers = { ...adminHeaders, ...by };
+    return { path, label: pathLabels[path], url: `${origin}${CHAT}`, headers, body, pid, isThisWay };
+  };
+  const key = (slug: string) => ({ 'x-gateway-virtual-key': slug });
+  const config = (slug: string) => ({ 'x-gateway-config': slug });
+  const chat = chatRequest(300);
+  const id = (start: string) => (_: Headers, text: string) => text.includes(`"id":"${start}`);
+  const says = (name: string, value: string) => (headers: Headers) => headers.get(`x-gateway-${name}`) === value;
+  return [
+    arm('identity', key('plain'), chat, id('chatcmpl-bench')),
+    arm('translated', key('claude'), chatRequest(300, CLAUDE), id('msg_01Bench')),
+    arm('cached', config('cached'), chat, says('cache-status', 'HIT')),
+    arm('fallback', config('fallback'), chat, says('last-used-option-index', 'config.targets[1]')),
+    arm('tls', key('secure'), chat, id('chatcmpl-bench')),
+    arm('streamed', key('plain'), streamRequest(STREAM_CHUNKS), id('chatcmpl-bench')),
+    arm('translatedStream', key('claude'), streamRequest(STREAM_CHUNKS, undefined, CLAUDE), id('msg_01Bench')),
+  ];
+}
+
+const isStream = ({ path }: Arm): boolean => path === 'streamed' || path === 'translatedStream';
+
+/** Nothing is measured that does not go the way its name says, and end in a whole answer in OpenAI's format. */
+async function check(arm: Arm): Promise<void> {
+  const { label, url, headers, body } = arm;
+  const ask = () => fetch(url, { method: 'POST', headers, body });
+  // The cache has to be filled first.
+  await (await ask()).arrayBuffer();
+  const response = await ask();
+  const text = await response.text();
+  const said = `${response.status} ${JSON.stringify([...response.headers])} ${text.slice(-2_000)}`;
+  if (response.status !== 200 || !text.includes('"total_tokens":120')) throw new Error(`${label}: ${said}`);
+  if (!arm.isThisWay(response.headers, text)) throw new Error(`${label} went another way: ${said}`);
+  if (!isStream(arm)) return;
+  const chunks = text.split('\n\n').filter((event) => event.includes('"delta":{"content":" '));
+  if (chunks.length !== STREAM_CHUNKS || !text.endsWith('data: [DONE]\n\n')) throw new Error(`${label}: ${said}`);
+}
+
+/** Streams keep the pace of their chunks, so they are counted, and not how many fit. */
+async function costOfStreams(lab: Lab, arm: Arm): Promise<Cost> {
+  await untilCalm(arm.pid);
+  const before = cpuMsOf(arm.pid);
+  const { finished, failed, ms } = await readStreams(lab, arm, arm.body, lab.lengths.sliceStreams);
+  const during = cpuMsOf(arm.pid) - before;
+  await untilCalm(arm.pid);
+  if (failed > 0) lab.note(`${arm.label}: ${short(failed)} of ${short(failed + finished)} streams failed.`);
+  return {
+    microsecondsPerCall: ((cpuMsOf(arm.pid) - before) * 1_000) / finished,
+    callsPerSecond: (finished * 1_000) / ms,
+    busy: during / ms,
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * The model providers of the bench: answer at once, with the same bytes every time, after reading the whole body.
+ * Arguments: the port, the port for TLS, and the file to write its certificate to.
+ */
+import { writeFileSync } from 'node:fs';
+import { selfSignedCertificate } from '../../test/certificate.ts';
+import { anthropic } from './anthropic.ts';
+import type { Asked, Canned } from './canned.ts';
+import { openai } from './openai.ts';
+
+const DEFAULT_PACE_MS = 8;
+const json = { 'content-type': 'application/json', 'x-request-id': 'req_bench' };
+const overloaded = Buffer.from(
+  JSON.stringify({ error: { message: 'The model is overloaded.', type: 'server_error', param: null, code: null } }),
+);
+
+function stream(canned: Canned, request: Request, body: Buffer): Response {
+  const asked = JSON.parse(body.toString()) as Asked;
+  const { max_tokens: count, seed: everyMs = DEFAULT_PACE_MS } = asked;
+  const chunkStream = new ReadableStream({
+    type: 'direct',
+    async pull(controller: ReadableStreamDirectController) {
+      for (const piece of canned.opening) controller.write(piece);
+      // Chunks are spaced out, as a model spaces them: chunks written at once would be relayed as one.
+      for (let sent = 0; sent < count && !request.signal.aborted; sent++) {
+        controller.write(canned.chunks[sent % canned.chunks.length]!);
+        await controller.flush();
+        await Bun.sleep(everyMs);
+      }
+      if (request.signal.aborted) return;
+      for (const piece of canned.ending(asked)) controller.write(piece);
+      controller.close();
+    },
+  });
+  return new Response(chunkStream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' } });
+}
+
+async function answer(canned: Canned, request: Request): Promise<Response> {
+  const body = Buffer.from(await request.arrayBuffer());
+  return body.includes('"stream":true') ? stream(canned, request, body) : new Response(canned.whole, { headers: json });
+}
+
+async function refuse(request: Request): Promise<Response> {
+  await request.arrayBuffer();
+  return new Response(overloaded, { status: 503, headers: json });
+}
+
+const [port, securePort, certificateFile] = process.argv.slice(2);
+const service = {
+  idleTimeout: 0,
+  routes: {
+    '/ready': () => new Response('ready'),
+    '/v1/messages': (request: Request) => answer(anthropic, request),
+    '/overloaded/*': refuse,
+  },
+  fetch: (request: Request) => answer(openai, request),
+};
+
+const { key, cert } = selfSignedCertificate('localhost');
+writeFileSync(certificateFile!, cert);
+Bun.serve({ ...service, hostname: 'localhost', port: Number(securePort), tls: { key, cert } });
+const server = Bun.serve({ ...service, hostname: '127.0.0.1', port: Number(port) });
+console.log(`bench upstream on ${server.url}`);

@@ -1,0 +1,97 @@
+import type { Principal } from '../core/principal.ts';
+import type { Files } from '../files/files.ts';
+import type { CallModel } from '../relay/internal.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { Store } from '../storage/store.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Kind } from '../work/work.ts';
+import type { Workers } from '../work/workers.ts';
+import { type Assistants, createAssistants } from './assistants.ts';
+import { createToolChecks } from './check-tools.ts';
+import { createMessages, type Messages } from './messages.ts';
+import type { BuiltInTools } from './runs/built-in.ts';
+import { createRunBus } from './runs/bus.ts';
+import { DeltaWriter } from './runs/delta-writer.ts';
+import { imageReader } from './runs/images.ts';
+import { runKind } from './runs/kind.ts';
+import { refuseMessages, refuseSecondRun } from './runs/rows.ts';
+import { createRuns, type Runs } from './runs/runs.ts';
+import { type CountTokens, estimateTokens } from './runs/truncation.ts';
+import { createThreads, type Threads } from './threads.ts';
+
+export interface AssistantsApiDeps {
+  readonly store: Store;
+  readonly changes: Pick<Changes, 'notify' | 'onNotify'>;
+  readonly files: Files;
+  readonly callModel: CallModel;
+  /** Throws as a call with that key would when it is gone or has expired. */
+  readonly principalOf: (keyId: string) => Promise<Principal>;
+  /** They need the kind, so they come after it. */
+  readonly workers: () => Workers;
+  readonly metrics: Pick<Metrics, 'gauge'>;
+  readonly runSeconds: number;
+  readonly builtIns?: BuiltInTools;
+  readonly countTokens?: CountTokens;
+  readonly now: () => number;
+}
+
+export interface AssistantsApi {
+  readonly assistants: Assistants;
+  readonly threads: Threads;
+  readonly messages: Messages;
+  readonly runs: Runs;
+  /** The work that runs are. */
+  readonly kind: Kind;
+}
+
+/** Assistants, threads, messages and runs, put together. */
+export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
+  const { store, files, workers, metrics, builtIns = {}, now } = deps;
+  const { check, attach } = createToolChecks({
+    builtIns,
+    checkFile: async (...file) => void (await files.find(...file)),
+  });
+  const assistants = createAssistants({ store, check, now });
+  const messages = createMessages({
+    store,
+    refuseActiveRun: refuseMessages,
+    checkFile: async (...file) => void (await files.find(...file)),
+    attach,
+    now,
+  });
+  const threads = createThreads({ store, messages, check, refuseActiveRun: refuseSecondRun, now });
+  const bus = createRunBus({ changes: deps.changes, engine: store.engine });
+  const runs = createRuns({
+    store,
+    bus,
+    workers,
+    assistants,
+    threads,
+    messages,
+    check,
+    livesMs: deps.runSeconds * 1_000,
+    now,
+  });
+  let repeated = 0;
+  metrics.gauge(
+    'gateway_run_calls_repeated_total',
+    'Model calls of runs that were made again because nobody knows what became of them; they may be billed twice.',
+    () => repeated,
+  );
+  const kind = runKind({
+    store,
+    bus,
+    deltas: new DeltaWriter({ store, bus }),
+    callModel: deps.callModel,
+    principalOf: deps.principalOf,
+    readImage: imageReader(files),
+    countTokens: deps.countTokens ?? estimateTokens,
+    builtIns,
+    runs: () => runs,
+    onRepeated: () => {
+      repeated++;
+    },
+    now,
+  });
+  return { assistants, threads, messages, runs, kind };
+}

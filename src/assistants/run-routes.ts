@@ -1,0 +1,116 @@
+import { fail } from '../core/errors.ts';
+import { listOf, listQuery } from '../core/list.ts';
+import { headerOf } from '../http/headers.ts';
+import { json } from '../http/reply.ts';
+import { type Call, get, post, type Route } from '../http/route.ts';
+import type { RunRow } from '../storage/schema.ts';
+import { runHeaders } from './access.ts';
+import { eventStream } from './runs/event-stream.ts';
+import { BEGINNING, placeIn } from './runs/events.ts';
+import { createRun, createThreadAndRun, include, submitToolOutputs, updateRun, wantsContent } from './runs/input.ts';
+import { pollAfterMs, runObject, shownRun } from './runs/run.ts';
+import type { Watchable } from './runs/runs.ts';
+import { stepObject } from './runs/step.ts';
+import type { Watch } from './runs/watch.ts';
+import { type AssistantParts, onThread, reads, writes } from './shared-route.ts';
+
+const page = listQuery();
+const included = page.pick({}).extend(include);
+
+/** Runs of assistants: created, watched, answered and cancelled. */
+export const runRoutes = ({ runs, virtualKeys }: AssistantParts): Route[] => {
+  const workspace = (call: Call) => onThread(call, virtualKeys);
+  const caller = async (call: Call) => ({ principal: call.principal, headers: await runHeaders(call, virtualKeys) });
+  const thread = (call: Call) => call.params.thread_id!;
+  const run = (call: Call) => call.params.run_id!;
+
+  /** The run, or what happens in it from here on. */
+  const answered = (call: Call, { run: row, from }: Watchable, isStream: boolean | null | undefined): Response =>
+    isStream ? streamed(call, runs.watch(row.id, from, true)) : shown(row, call.now);
+
+  return [
+    post(
+      '/v1/threads/runs',
+      { ...writes, summary: 'Begin a thread and run it', body: createThreadAndRun, response: runObject },
+      async (call) => answered(call, await runs.createWithThread(await caller(call), call.body), call.body.stream),
+    ),
+    post(
+      '/v1/threads/:thread_id/runs',
+      { ...writes, summary: 'Run a thread', query: included, body: createRun, response: runObject },
+      async (call) => answered(call, await runs.create(await caller(call), thread(call), call.body), call.body.stream),
+    ),
+    get(
+      '/v1/threads/:thread_id/runs',
+      { ...reads, summary: 'Runs of a thread', query: page, response: listOf(runObject) },
+      async (call) => runs.list(await workspace(call), thread(call), call.query),
+    ),
+    get('/v1/threads/:thread_id/runs/:run_id', { ...reads, summary: 'One run', response: runObject }, async (call) =>
+      shown(await runs.read(await workspace(call), thread(call), run(call)), call.now),
+    ),
+    post(
+      '/v1/threads/:thread_id/runs/:run_id',
+      { ...writes, summary: "Change a run's metadata", body: updateRun, response: runObject },
+      async (call) => shown(await runs.update(await workspace(call), thread(call), run(call), call.body), call.now),
+    ),
+    post(
+      '/v1/threads/:thread_id/runs/:run_id/cancel',
+      { ...writes, summary: 'Cancel a run', response: runObject },
+      async (call) => shown(await runs.cancel(await workspace(call), thread(call), run(call)), call.now),
+    ),
+    post(
+      '/v1/threads/:thread_id/runs/:run_id/submit_tool_outputs',
+      { ...writes, summary: 'Give a run what its functions answered', body: submitToolOutputs, response: runObject },
+      async (call) => {
+        const { tool_outputs, stream } = call.body;
+        return answered(call, await runs.submit(await workspace(call), thread(call), run(call), tool_outputs), stream);
+      },
+    ),
+    get(
+      '/v1/threads/:thread_id/runs/:run_id/events',
+      { ...reads, summary: 'What happened in a run, and what happens: from its beginning, or from Last-Event-ID' },
+      async (call) => {
+        const { id } = await runs.read(await workspace(call), thread(call), run(call));
+        return streamed(call, runs.watch(id, lastEventOf(call), false));
+      },
+    ),
+    get(
+      '/v1/threads/:thread_id/runs/:run_id/steps',
+      { ...reads, summary: 'Steps of a run', query: page.extend(include), response: listOf(stepObject) },
+      async (call) => {
+        const options = { query: call.query, withContent: wantsContent(call.query) };
+        return runs.listSteps(await workspace(call), thread(call), run(call), options);
+      },
+    ),
+    get(
+      '/v1/threads/:thread_id/runs/:run_id/steps/:step_id',
+      { ...reads, summary: 'One step of a run', query: included, response: stepObject },
+      async (call) => {
+        const step = { runId: run(call), stepId: call.params.step_id! };
+        return runs.readStep(await workspace(call), thread(call), step, { withContent: wantsContent(call.query) });
+      },
+    ),
+  ];
+};
+
+/** Pollers of the vendor's clients wait as long as the answer says, and five seconds when it says nothing. */
+function shown(row: RunRow, now: number): Response {
+  const response = json(shownRun(row));
+  const pollMs = pollAfterMs(row, now);
+  if (pollMs !== null) response.headers.set('openai-poll-after-ms', String(pollMs));
+  if (row.repeated_calls > 0) response.headers.set('x-gateway-repeated-calls', String(row.repeated_calls));
+  return response;
+}
+
+/** The request is in the log until its last event; a client that leaves has left, whatever becomes of the run. */
+function streamed({ log }: Call, watch: Watch): Response {
+  log.isStream = true;
+  log.closesLater = true;
+  return eventStream(watch, () => log.close({ status: 200 }));
+}
+
+function lastEventOf({ headers }: Call) {
+  const id = headerOf(headers, 'last-event-id');
+  if (!id) return BEGINNING;
+  const form = "give the id of an event of this run, such as '3.14', or leave the header out";
+  return placeIn(id) ?? fail('invalid_header', 'last-event-id', form);
+}

@@ -1,0 +1,26 @@
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import type { Call } from '../http/route.ts';
+import { checkBeta, virtualKeyOf } from './access.ts';
+import type { AssistantsApi } from './api.ts';
+
+export interface AssistantParts extends Omit<AssistantsApi, 'kind'> {
+  readonly virtualKeys: VirtualKeys;
+}
+
+const wording = 'openai' as const;
+export const reads = { scopes: ['assistants.read'] as const, wording };
+/** One instruction or message alone may have 256,000 characters of four bytes each, and a thread begins with many. */
+export const writes = { scopes: ['assistants.write'] as const, wording, largestBody: 32 << 20 };
+
+export function workspaceOf(call: Call): WorkspaceId {
+  checkBeta(call);
+  return call.principal.workspaceId;
+}
+
+/** Threads belong to calls that name whose models they talk to. */
+export async function onThread(call: Call, virtualKeys: VirtualKeys): Promise<WorkspaceId> {
+  checkBeta(call);
+  await virtualKeyOf(call, virtualKeys);
+  return call.principal.workspaceId;
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { fail } from '../core/errors.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import type { ThreadRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { seconds } from './assistants.ts';
+import { toolResources } from './tools.ts';
+
+export const threadObject = z
+  .object({
+    id: z.string(),
+    object: z.literal('thread'),
+    created_at: z.number().int(),
+    tool_resources: toolResources,
+    metadata: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'Thread' });
+export type Thread = z.infer<typeof threadObject>;
+
+export const shownThread = (row: ThreadRow): Thread => ({
+  id: row.id,
+  object: 'thread',
+  created_at: seconds(row.created_at),
+  tool_resources: JSON.parse(row.tool_resources),
+  metadata: JSON.parse(row.metadata),
+});
+
+/** The row of a thread that is there, or the 404 of the vendor. */
+export async function findThread(db: Db, workspaceId: WorkspaceId, id: string): Promise<ThreadRow> {
+  const row = await db
+    .selectFrom('threads')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row ?? fail('object_not_found', 'thread', id);
+}
+
+/** The same, and until the transaction ends nobody else adds a message or a run to it, or deletes it. */
+export async function lockThread(
+  { engine }: Pick<Store, 'engine'>,
+  db: Db,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<ThreadRow> {
+  if (engine === 'postgres')
+    await db.selectFrom('threads').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
+  return findThread(db, workspaceId, id);
+}

@@ -1,0 +1,183 @@
+import { decodeProtectedHeader } from 'jose';
+import { fail } from '../core/errors.ts';
+import type { ApiKeyId, OrganisationId, WorkspaceId } from '../core/ids.ts';
+import { isTokenRefused } from '../core/jwt.ts';
+import type { Principal } from '../core/principal.ts';
+import { DATA_SCOPES, SCOPES, type Scope } from '../core/scopes.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import { sha256 } from '../crypto/seal.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { Store } from '../storage/store.ts';
+import type { JwtRules } from './jwt-rules.ts';
+import { type JwtVerifier, looksLikeJwt } from './jwt-verify.ts';
+import { limitsOf } from './limited.ts';
+import type { Claims } from './token-claims.ts';
+import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
+
+/** Whose tokens an organisation believes in place of a key, as people set it up. */
+export interface MachineTokenRules {
+  readonly jwks_uri?: string;
+  readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] };
+  readonly issuer?: string;
+  readonly audience?: string;
+  /** Seconds. */
+  readonly clock_tolerance?: number;
+}
+
+export interface MachineTokensDeps {
+  readonly store: Store;
+  readonly changes: Pick<Changes, 'transaction'>;
+  readonly verifier: JwtVerifier;
+  readonly organisationId: OrganisationId;
+  readonly now: () => number;
+}
+
+const KNOWN = new Set<string>(SCOPES);
+/** Nobody becomes an owner by a token: an owner is a person. */
+const NEVER: Scope = 'owners.manage';
+
+export function createMachineTokens({ store, changes, verifier, organisationId, now }: MachineTokensDeps) {
+  const rules = new StaleCache<{ readonly compiled: JwtRules | null }>({
+    capacity: 10,
+    freshMs: 10_000,
+    staleMs: 3_600_000,
+    now,
+  });
+  const principals = new StaleCache<{ readonly who: Principal; readonly expiresAt: number }>({
+    capacity: 5_000,
+    freshMs: 10_000,
+    staleMs: 60_000,
+    now,
+  });
+
+  const read = async (): Promise<MachineTokenRules | null> => {
+    const row = await store.db
+      .selectFrom('organisations')
+      .select('machine_tokens')
+      .where('id', '=', organisationId)
+      .executeTakeFirst();
+    return row?.machine_tokens ? JSON.parse(row.machine_tokens) : null;
+  };
+  const compiled = async (): Promise<JwtRules | null> => {
+    const load = async () => ({ compiled: rulesFrom(await read()) });
+    return (await rules.get(organisationId, load))!.compiled;
+  };
+
+  const principalOf = async (token: string, checks: JwtRules) => {
+    const { claims, header } = await verifier.verify(token, checks).catch((error: unknown) => {
+      if (isTokenRefused(error)) return fail('invalid_machine_token', error.message);
+      throw error;
+    });
+    if (typeof header.kid !== 'string' || header.kid === '') fail('invalid_machine_token', 'its header names no kid');
+    if (claimOf(claims, 'organisation_id', 'gateway_oid') !== organisationId)
+      fail('invalid_machine_token', 'organisation_id is not that of this gateway');
+    const slug = claimOf(claims, 'workspace_slug', 'workspace', 'gateway_workspace') ?? DEFAULT_WORKSPACE;
+    const workspace = await store.db
+      .selectFrom('workspaces')
+      .selectAll()
+      .where('organisation_id', '=', organisationId)
+      .where((where) => where.or([where('slug', '=', slug), where('id', '=', slug)]))
+      .executeTakeFirst();
+    if (!workspace) return fail('invalid_machine_token', 'its workspace does not exist');
+    const name = claimOf(claims, 'email_id', 'sub', 'uid') ?? 'machine';
+    const who: Principal = {
+      organisationId,
+      workspaceId: workspace.id as WorkspaceId,
+      workspaceSlug: workspace.slug,
+      keyId: idOf(`${organisationId} ${name}`),
+      keyName: name,
+      userId: null,
+      scopes: scopesIn(claims),
+      defaults: JSON.parse(workspace.defaults),
+      limits: limitsOf(workspaceOwner(workspace), workspace, workspace.created_at),
+    };
+    return { who, expiresAt: Number(claims.exp) * 1_000 };
+  };
+
+  return {
+    /** Whether this is to be looked at as a token of a machine. */
+    async takes(key: string): Promise<boolean> {
+      return looksLikeJwt(key) && hasAlgorithm(key) && (await compiled()) !== null;
+    },
+
+    /** Throws 401, or 503 when the keys of the issuer cannot be had. */
+    async identify(token: string): Promise<Principal> {
+      const checks = (await compiled()) ?? fail('invalid_api_key');
+      const found = await principals.get(sha256(token), () => principalOf(token, checks));
+      if (found!.expiresAt <= now()) fail('invalid_machine_token', 'Token is expired');
+      return found!.who;
+    },
+
+    read,
+
+    async set(who: Principal, wanted: MachineTokenRules | null): Promise<void> {
+      const machine_tokens = wanted && JSON.stringify(wanted);
+      await changes.transaction(
+        'users',
+        (db) => db.updateTable('organisations').set({ machine_tokens }).where('id', '=', organisationId).execute(),
+        who,
+      );
+    },
+
+    /** To be called after every change to these rules or to workspaces. */
+    forget() {
+      rules.clear();
+      principals.clear();
+    },
+  };
+}
+
+export type MachineTokens = ReturnType<typeof createMachineTokens>;
+
+function rulesFrom(given: MachineTokenRules | null): JwtRules | null {
+  if (!given) return null;
+  return {
+    jwksUri: given.jwks_uri,
+    jwks: given.jwks,
+    algorithms: ['RS256'],
+    issuer: given.issuer,
+    audience: given.audience,
+    clockTolerance: given.clock_tolerance,
+    requiredClaims: ['exp'],
+  };
+}
+
+function hasAlgorithm(token: string): boolean {
+  try {
+    return typeof decodeProtectedHeader(token).alg === 'string';
+  } catch {
+    return false;
+  }
+}
+
+/** The first of these claims that says something. */
+function claimOf(claims: Claims, ...names: string[]): string | null {
+  for (const name of names) {
+    const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
+    if (typeof value === 'string' && value !== '') return value;
+  }
+  return null;
+}
+
+function scopesIn(claims: Claims): ReadonlySet<Scope> {
+  const given = claims.scopes ?? claims.scope;
+  if (given === undefined) return new Set(DATA_SCOPES);
+  const names: unknown[] = Array.isArray(given)
+    ? given
+    : String(given)
+        .split(/[\s,]+/)
+        .filter(Boolean);
+  for (const name of names) {
+    if (typeof name !== 'string' || !KNOWN.has(name))
+      fail('invalid_machine_token', `it names a scope that does not exist: ${String(name).slice(0, 80)}`);
+    if (name === NEVER) fail('invalid_machine_token', `${NEVER} is for people who signed in`);
+  }
+  return new Set(names as Scope[]);
+}
+
+/** The same machine is the same caller in logs, limits and records, whichever token it brings. */
+function idOf(text: string): ApiKeyId {
+  const hex = sha256(text);
+  const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return uuid as ApiKeyId;
+}

@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { fail } from '../core/errors.ts';
+import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
+import type { Principal, Witnessed } from '../core/principal.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import type { Passwords } from '../crypto/password.ts';
+import { type Sealer, sha256 } from '../crypto/seal.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { UserRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { limitsOf } from './limited.ts';
+import { scopesOf } from './roles.ts';
+import type { SignInLimits } from './sign-in-limits.ts';
+import { plainEmail } from './users.ts';
+import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
+
+export const COOKIE = 'gateway_session';
+const LIVES_MS = 12 * 3_600_000;
+const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Somebody who has just signed in. The token is known to their browser alone. */
+export interface NewSession {
+  readonly token: string;
+  readonly csrfToken: string;
+  readonly expiresAt: number;
+  readonly user: UserRow;
+}
+
+export interface SessionsDeps {
+  readonly store: Store;
+  readonly changes: Pick<Changes, 'transaction'>;
+  readonly sealer: Sealer;
+  readonly passwords: Passwords;
+  readonly limits: SignInLimits;
+  readonly organisationId: OrganisationId;
+  /** Whether browsers reach us over https; cookies then never leave it. */
+  readonly isSecure: () => boolean;
+  readonly now: () => number;
+}
+
+/** The token in a request's cookies. */
+export function sessionToken(headers: SentHeaders): string | null {
+  const cookies = headerOf(headers, 'cookie');
+  if (!cookies?.includes(COOKIE)) return null;
+  for (const pair of cookies.split(';')) {
+    const [name, value = ''] = pair.trim().split('=');
+    if (name === COOKIE && /^[\w-]{43}$/.test(value)) return value;
+  }
+  return null;
+}
+
+export function createSessions(deps: SessionsDeps) {
+  const { store, changes, sealer, passwords, limits, organisationId, now } = deps;
+  const cache = new StaleCache<Principal>({ capacity: 2_000, freshMs: 10_000, staleMs: 60_000, now });
+  const csrfOf = (token: string) => sealer.sign('session', `csrf ${sha256(token)}`);
+
+  /** Lets a user in. What they were let in with has been checked. */
+  const open = async (db: Db, user: UserRow): Promise<NewSession> => {
+    const token = randomBytes(32).toString('base64url');
+    const at = now();
+    await db.deleteFrom('sessions').where('expires_at', '<=', at).execute();
+    await db
+      .insertInto('sessions')
+      .values({ hash: sha256(token), user_id: user.id, created_at: at, expires_at: at + LIVES_MS })
+      .execute();
+    return { token, csrfToken: csrfOf(token), expiresAt: at + LIVES_MS, user };
+  };
+
+  const principalOf = async (hash: string, workspace: string | null): Promise<Principal | null> => {
+    const session = await store.db
+      .selectFrom('sessions')
+      .innerJoin('users', 'users.id', 'sessions.user_id')
+      .where('hash', '=', hash)
+      .selectAll('users')
+      .select('sessions.expires_at')
+      .executeTakeFirst();
+    if (!session || Number(session.expires_at) <= now()) return null;
+    const place = (await placeOf(store.db, session, workspace)) ?? fail('not_a_member', workspace);
+    return {
+      organisationId: session.organisation_id as OrganisationId,
+      workspaceId: place.id as WorkspaceId,
+      workspaceSlug: place.slug,
+      keyId: session.id as string as ApiKeyId,
+      keyName: session.email,
+      userId: session.id as UserId,
+      session: { hash, expiresAt: Number(session.expires_at) },
+      scopes: scopesOf(session.role, place.member_role) ?? fail('not_a_member', workspace),
+      defaults: JSON.parse(place.defaults),
+      limits: limitsOf(workspaceOwner(place), place, place.created_at),
+    };
+  };
+
+  return {
+    open,
+
+    /** Signs in with a password. Throws 401, or 429 after too many failures. */
+    async signIn(
+      { email, password }: { email: string; password: string },
+      from: { address: string } & Witnessed,
+      /** Gets to know who it is before anything is stored. */
+      found: (user: UserRow) => void = () => {},
+    ): Promise<NewSession> {
+      const name = plainEmail(email);
+      await limits.check(name, from.address);
+      const user = await store.db
+        .selectFrom('users')
+        .selectAll()
+        .where('organisation_id', '=', organisationId)
+        .where('email', '=', name)
+        .executeTakeFirst();
+      if (!(await passwords.matches(password, user?.password_hash ?? null)) || !user) {
+        await limits.failed(name, from.address);
+        return fail('sign_in_failed');
+      }
+      found(user);
+      return store.transaction((db) => open(db, user), from);
+    },
+
+    /** Who signed in, in the workspace that the request names. Changes need proof that our own page makes them. */
+    async identify(token: string, headers: SentHeaders, method: string): Promise<Principal> {
+      const workspace = headerOf(headers, 'x-gateway-workspace');
+      const hash = sha256(token);
+      const principal = await cache.get(`${hash} ${workspace ?? ''}`, () => principalOf(hash, workspace));
+      if (!principal || principal.session!.expiresAt <= now()) return fail('invalid_api_key');
+      if (!READING.has(method) && headerOf(headers, 'x-gateway-csrf') !== csrfOf(token)) fail('csrf_token_missing');
+      return principal;
+    },
+
+    /** What the page of a signed-in user needs to go on. */
+    async current(who: Principal, headers: SentHeaders) {
+      const token = sessionToken(headers);
+      if (!who.session || !token) return fail('session_required');
+      return { csrfToken: csrfOf(token), expiresAt: who.session.expiresAt };
+    },
+
+    async end(who: Principal): Promise<void> {
+      const { hash } = who.session ?? fail('session_required');
+      await changes.transaction('users', (db) => db.deleteFrom('sessions').where('hash', '=', hash).execute(), who);
+    },
+
+    /** A user's own password. Every session ends but the one that asks. */
+    async changePassword(who: Principal, input: { current_password: string; new_password: string }): Promise<void> {
+      const { hash } = who.session ?? fail('session_required');
+      const id = who.userId!;
+      const user = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+      await limits.check(user.email, hash);
+      if (!(await passwords.matches(input.current_password, user.password_hash))) {
+        await limits.failed(user.email, hash);
+        fail('invalid_request', 'current_password', 'is not the password of this user');
+      }
+      const password_hash = await passwords.hash(input.new_password);
+      await changes.transaction(
+        'users',
+        async (db) => {
+          await db.updateTable('users').set({ password_hash, updated_at: now() }).where('id', '=', id).execute();
+          await db.deleteFrom('sessions').where('user_id', '=', id).where('hash', '!=', hash).execute();
+        },
+        who,
+      );
+    },
+
+    /** To be called after every change to users, members or workspaces. */
+    forget: () => cache.clear(),
+
+    cookie: (token: string) =>
+      `${COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${LIVES_MS / 1_000}${deps.isSecure() ? '; Secure' : ''}`,
+    endCookie: () => `${COOKIE}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0${deps.isSecure() ? '; Secure' : ''}`,
+  };
+}
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+/** The workspace a user acts in: the one that is named, else `default`, else the first they belong to. */
+async function placeOf(db: Db, user: Pick<UserRow, 'id' | 'organisation_id' | 'role'>, named: string | null) {
+  const reachable = db
+    .selectFrom('workspaces')
+    .leftJoin('workspace_members', (join) =>
+      join.onRef('workspace_members.workspace_id', '=', 'workspaces.id').on('workspace_members.user_id', '=', user.id),
+    )
+    .where('workspaces.organisation_id', '=', user.organisation_id)
+    .selectAll('workspaces')
+    .select('workspace_members.role as member_role');
+  const own = user.role === 'member' ? reachable.where('workspace_members.role', 'is not', null) : reachable;
+  if (named !== null)
+    return own
+      .where((where) => where.or([where('workspaces.id', '=', named), where('workspaces.slug', '=', named)]))
+      .executeTakeFirst();
+  const rows = await own.orderBy('workspaces.id').limit(1_000).execute();
+  return rows.find(({ slug }) => slug === DEFAULT_WORKSPACE) ?? rows[0];
+}

@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import { fail } from '../core/errors.ts';
+import { newId } from '../core/ids.ts';
+import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type Principal, reachesOrganisation, type Witnessed } from '../core/principal.ts';
+import type { Passwords } from '../crypto/password.ts';
+import { sha256 } from '../crypto/seal.ts';
+import type { InviteRow, UserRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import type { Role } from './roles.ts';
+import { checkOwners, insertUser, type Membership, membershipRows, plainEmail, type User } from './users.ts';
+
+export interface Invite {
+  readonly id: string;
+  readonly object: 'invite';
+  readonly email: string;
+  readonly role: Role;
+  readonly workspaces: readonly Membership[];
+  readonly status: InviteRow['status'] | 'expired';
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly last_updated_at: string;
+}
+
+/** How an invited person gets in; shown to whoever invites, once. */
+export type SentInvite = Invite & { readonly invite_link: string };
+
+export interface InviteInput {
+  readonly email: string;
+  readonly role: Role;
+  readonly workspaces?: readonly Membership[];
+}
+
+export interface InviteAnswer {
+  readonly token: string;
+  readonly password: string;
+  readonly username?: string | null;
+  readonly first_name?: string | null;
+  readonly last_name?: string | null;
+}
+
+const LIVES_MS = 7 * 24 * 3_600_000;
+
+const statusOf = ({ status, expires_at }: InviteRow, now: number): Invite['status'] =>
+  status === 'pending' && Number(expires_at) <= now ? 'expired' : status;
+
+const visible = (db: Db, who: Principal) =>
+  db
+    .selectFrom('invites')
+    .where('organisation_id', '=', who.organisationId)
+    // Whoever sees only a workspace invites nobody, and sees no invites.
+    .$if(!reachesOrganisation(who), (query) => query.where('id', '=', ''));
+
+const find = async (db: Db, who: Principal, id: string): Promise<InviteRow> =>
+  (await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst()) ??
+  fail('invite_not_found', id.slice(0, 80));
+
+export interface InvitesDeps {
+  readonly store: Store;
+  readonly passwords: Passwords;
+  readonly publicUrl: () => string;
+  readonly now: () => number;
+}
+
+export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps) {
+  const shown = (row: InviteRow): Invite => ({
+    id: row.id,
+    object: 'invite',
+    email: row.email,
+    role: row.role,
+    workspaces: JSON.parse(row.workspaces),
+    status: statusOf(row, now()),
+    created_at: new Date(Number(row.created_at)).toISOString(),
+    expires_at: new Date(Number(row.expires_at)).toISOString(),
+    last_updated_at: new Date(Number(row.updated_at)).toISOString(),
+  });
+  const newToken = () => randomBytes(32).toString('base64url');
+  /** Behind the hash sign, where neither a proxy nor a log sees it. */
+  const linked = (row: InviteRow, token: string): SentInvite => ({
+    ...shown(row),
+    invite_link: `${publicUrl()}/console/#invite=${token}`,
+  });
+  const open = (row: InviteRow): InviteRow => {
+    const status = statusOf(row, now());
+    return status === 'pending' ? row : fail('invite_not_open', status);
+  };
+
+  return {
+    async create(who: Principal, input: InviteInput): Promise<SentInvite> {
+      if (!reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
+      checkOwners(who, input.role);
+      const token = newToken();
+      const at = now();
+      const email = plainEmail(input.email);
+      const row = await store.transaction(async (db) => {
+        await refuseKnown(db, who.organisationId, email);
+        const place = { organisationId: who.organisationId, userId: '', now: at };
+        const memberships = await membershipRows(db, place, input.workspaces);
+        const made: InviteRow = {
+          id: newId(),
+          organisation_id: who.organisationId,
+          email,
+          role: input.role,
+          workspaces: JSON.stringify(memberships.map(({ workspace_id, role }) => ({ id: workspace_id, role }))),
+          token_hash: sha256(token),
+          status: 'pending',
+          created_at: at,
+          expires_at: at + LIVES_MS,
+          updated_at: at,
+        };
+        await db.insertInto('invites').values(made).execute();
+        return made;
+      }, who);
+      return linked(row, token);
+    },
+
+    async list(who: Principal, query: PageQuery): Promise<Page<Invite>> {
+      const { total } = await visible(store.db, who)
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await visible(store.db, who)
+        .selectAll()
+        .orderBy('id')
+        .limit(query.page_size)
+        .offset(query.current_page * query.page_size)
+        .execute();
+      return page(rows.map(shown), Number(total), query);
+    },
+
+    read: async (who: Principal, id: string): Promise<Invite> => shown(await find(store.db, who, id)),
+
+    /** Another link; the one before it ends. */
+    async resend(who: Principal, id: string): Promise<SentInvite> {
+      const token = newToken();
+      const row = await store.transaction(async (db) => {
+        const old = await find(db, who, id);
+        checkOwners(who, old.role);
+        if (old.status !== 'pending') fail('invite_not_open', old.status);
+        const next = { ...old, token_hash: sha256(token), expires_at: now() + LIVES_MS, updated_at: now() };
+        await db.updateTable('invites').set(next).where('id', '=', id).execute();
+        return next;
+      }, who);
+      return linked(row, token);
+    },
+
+    async cancel(who: Principal, id: string): Promise<void> {
+      await store.transaction(async (db) => {
+        const { status } = open(await find(db, who, id));
+        await db
+          .updateTable('invites')
+          .set({ status: 'cancelled', updated_at: now() })
+          .where('id', '=', id)
+          .where('status', '=', status)
+          .execute();
+      }, who);
+    },
+
+    /** Makes the invited person a user. The link works once. */
+    async accept(input: InviteAnswer, from: Witnessed): Promise<{ user: User; row: UserRow }> {
+      const known = await findByToken(store.db, input.token);
+      open(known ?? fail('invite_not_found', 'of this link'));
+      const password_hash = await passwords.hash(input.password);
+      return store.transaction(async (db) => {
+        const invite = open((await findByToken(db, input.token)) ?? fail('invite_not_found', 'of this link'));
+        const { numUpdatedRows } = await db
+          .updateTable('invites')
+          .set({ status: 'accepted', updated_at: now() })
+          .where('id', '=', invite.id)
+          .where('status', '=', 'pending')
+          .executeTakeFirst();
+        if (Number(numUpdatedRows) === 0) fail('invite_not_open', 'accepted');
+        const row: UserRow = {
+          id: newId(),
+          organisation_id: invite.organisation_id,
+          email: invite.email,
+          username: input.username ?? null,
+          first_name: input.first_name ?? null,
+          last_name: input.last_name ?? null,
+          role: invite.role,
+          password_hash,
+          external_id: null,
+          created_at: now(),
+          updated_at: now(),
+        };
+        return { user: await insertUser(db, row, await workspacesOf(db, invite)), row };
+      }, from);
+    },
+  };
+}
+
+export type Invites = ReturnType<typeof createInvites>;
+
+const findByToken = (db: Db, token: string): Promise<InviteRow | undefined> =>
+  db.selectFrom('invites').selectAll().where('token_hash', '=', sha256(token)).executeTakeFirst();
+
+/** Workspaces may have gone since; whoever is left with none of them is a member of `default`. */
+export async function workspacesOf(db: Db, { workspaces }: InviteRow): Promise<Membership[] | undefined> {
+  const wanted = JSON.parse(workspaces) as Membership[];
+  if (wanted.length === 0) return [];
+  const ids = wanted.map(({ id }) => id);
+  const rows = await db.selectFrom('workspaces').select('id').where('id', 'in', ids).execute();
+  const known = wanted.filter(({ id }) => rows.some((row) => row.id === id));
+  return known.length > 0 ? known : undefined;
+}
+
+async function refuseKnown(db: Db, organisationId: string, email: string) {
+  const user = await db
+    .selectFrom('users')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('email', '=', email)
+    .executeTakeFirst();
+  if (user) fail('email_taken', email);
+}

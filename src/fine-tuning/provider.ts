@@ -1,0 +1,59 @@
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { fail } from '../core/errors.ts';
+import type { ApiKeyId } from '../core/ids.ts';
+import type { Principal } from '../core/principal.ts';
+import type { FineTuningOptions } from '../providers/fine-tuning-options.ts';
+import { findTarget, type Target } from '../relay/target.ts';
+import type { Store } from '../storage/store.ts';
+import type { Backend, Place } from './backends/backend.ts';
+import { backendOf } from './backends/index.ts';
+import type { Job } from './job.ts';
+
+/** Who does the work of a job, and how it is spoken to. */
+export interface Behind {
+  readonly target: Target;
+  readonly place: Place;
+  readonly backend: Backend;
+}
+
+/** The provider behind a virtual key of the caller's workspace. */
+export async function behindKey(who: Principal, slug: string, virtualKeys: VirtualKeys): Promise<Behind> {
+  const { configurations } = await virtualKeys.resolve(who, slug);
+  const nothingSent = { headers: {}, providerKey: null };
+  const target = await findTarget({ by: 'virtual-key', slug }, who, nothingSent, virtualKeys);
+  return {
+    target,
+    backend: backendOf(target.provider.name),
+    place: {
+      options: target.options,
+      // Checked when the virtual key was saved.
+      tuning: (configurations.fine_tuning ?? {}) as FineTuningOptions,
+      hasCustomHost: target.customHost !== null,
+    },
+  };
+}
+
+/** The provider of a job, asked for on the job's own behalf: whoever made it may be gone. */
+export async function behindJob(job: Job, store: Store, virtualKeys: VirtualKeys): Promise<Behind> {
+  const workspace = await store.db
+    .selectFrom('workspaces')
+    .select('slug')
+    .where('id', '=', job.workspaceId)
+    .executeTakeFirst();
+  if (!workspace) fail('unknown_virtual_key', job.virtualKey);
+  const who: Principal = {
+    organisationId: job.organisationId,
+    workspaceId: job.workspaceId,
+    workspaceSlug: workspace.slug,
+    keyId: job.id as string as ApiKeyId,
+    keyName: job.id,
+    userId: null,
+    scopes: new Set(),
+    defaults: {},
+    limits: [],
+  };
+  const behind = await behindKey(who, job.virtualKey, virtualKeys);
+  // A key that was made anew for somebody else knows nothing of this job.
+  if (behind.target.provider.name !== job.provider) fail('unknown_virtual_key', job.virtualKey);
+  return behind;
+}

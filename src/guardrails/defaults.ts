@@ -1,0 +1,120 @@
+import { fail } from '../core/errors.ts';
+import { type GuardrailDefaults, type GuardrailUse, guardrailsOf } from '../core/guardrails.ts';
+import type { Principal } from '../core/principal.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { GuardrailRow } from '../storage/schema.ts';
+import type { Db, Store } from '../storage/store.ts';
+import type { Guardrail } from './guardrail.ts';
+import type { Reach } from './guardrails.ts';
+
+const SIDES = ['input', 'output'] as const;
+const NONE: GuardrailUse = { input: [], output: [] };
+
+export interface DefaultsDeps {
+  readonly store: Store;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
+  readonly resolve: (reach: Reach, reference: string) => Guardrail | Promise<Guardrail>;
+  readonly now: () => number;
+}
+
+/** The guardrails that hold without being asked for: those of the organisation and of each workspace. */
+export function createGuardrailDefaults({ store, changes, resolve, now }: DefaultsDeps) {
+  const cache = new StaleCache<GuardrailUse>({ capacity: 10_000, freshMs: 10_000, staleMs: 3_600_000, now });
+  changes.subscribe('keys', () => cache.clear());
+  changes.subscribe('guardrails', () => cache.clear());
+
+  const load = async ({ organisationId, workspaceId }: Reach): Promise<GuardrailUse> => {
+    const row = await store.db
+      .selectFrom('organisations')
+      .leftJoin('workspaces', (join) =>
+        join.onRef('workspaces.organisation_id', '=', 'organisations.id').on('workspaces.id', '=', workspaceId),
+      )
+      .select(['organisations.defaults', 'workspaces.defaults as workspace_defaults'])
+      .where('organisations.id', '=', organisationId)
+      .executeTakeFirst();
+    return guardrailsOf([defaultsIn(row?.defaults), defaultsIn(row?.workspace_defaults)]) ?? NONE;
+  };
+
+  const readOrganisation = async (db: Db, who: Principal) => {
+    const row = await db
+      .selectFrom('organisations')
+      .select('defaults')
+      .where('id', '=', who.organisationId)
+      .executeTakeFirstOrThrow();
+    return shown(defaultsIn(row.defaults));
+  };
+
+  return {
+    /** At once when it is known, which is nearly always. */
+    of(reach: Reach): GuardrailUse | Promise<GuardrailUse> {
+      return (
+        cache.peek(reach.workspaceId) ?? cache.get(reach.workspaceId, () => load(reach)).then((use) => use ?? NONE)
+      );
+    },
+
+    /** Throws 400 unless every guardrail is there for that workspace and looks where it is named. */
+    async check(reach: Reach, defaults: GuardrailDefaults | undefined): Promise<void> {
+      for (const side of SIDES) {
+        for (const reference of defaults?.[`${side}_guardrails`] ?? []) {
+          const guardrail = await resolve(reach, reference);
+          if (!guardrail.on.has(side)) fail('guardrail_misplaced', reference, side);
+        }
+      }
+    },
+
+    readOrganisation: (who: Principal) => readOrganisation(store.db, who),
+
+    /** A list that is given replaces the old one. */
+    async updateOrganisation(who: Principal, given: GuardrailDefaults): Promise<Required<GuardrailDefaults>> {
+      // In no workspace there are only those of the organisation.
+      await this.check({ organisationId: who.organisationId, workspaceId: '' as Reach['workspaceId'] }, given);
+      return changes.transaction(
+        'guardrails',
+        async (db) => {
+          const next = { ...(await readOrganisation(db, who)), ...given };
+          await db
+            .updateTable('organisations')
+            .set({ defaults: JSON.stringify(next) })
+            .where('id', '=', who.organisationId)
+            .execute();
+          return next;
+        },
+        who,
+      );
+    },
+  };
+}
+
+export type GuardrailDefaultsStore = ReturnType<typeof createGuardrailDefaults>;
+
+const defaultsIn = (text: string | null | undefined): GuardrailDefaults => (text ? JSON.parse(text) : {});
+
+const shown = ({ input_guardrails = [], output_guardrails = [] }: GuardrailDefaults) => ({
+  input_guardrails,
+  output_guardrails,
+});
+
+/** Who relies on a guardrail without being asked; null: nobody. */
+export async function whoNames(db: Db, row: GuardrailRow): Promise<string | null> {
+  const names = (text: string) => {
+    const { input_guardrails, output_guardrails } = shown(defaultsIn(text));
+    return [...input_guardrails, ...output_guardrails].some((name) => name === row.slug || name === row.id);
+  };
+  const tables = [
+    ['organisations', 'id', () => 'the organisation'],
+    ['workspaces', 'organisation_id', (name: string) => `workspace ${name}`],
+    ['api_keys', 'organisation_id', (name: string) => `API key ${name}`],
+  ] as const;
+  for (const [table, column, said] of tables) {
+    const rows = await db
+      .selectFrom(table)
+      .select(['name', 'defaults'])
+      .where(column as 'id', '=', row.organisation_id)
+      .where('defaults', 'like', '%_guardrails%')
+      .execute();
+    const found = rows.find(({ defaults }) => names(defaults));
+    if (found) return said(found.name);
+  }
+  return null;
+}

@@ -1,0 +1,360 @@
+import { fail, GatewayError } from '../core/errors.ts';
+import { isSlug, newId } from '../core/ids.ts';
+import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { StaleCache } from '../core/stale-cache.ts';
+import type { Sealer } from '../crypto/seal.ts';
+import type { EgressPolicy } from '../http/egress.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { GuardrailRow } from '../storage/schema.ts';
+import { findWorkspace, withFreeSlug, workspaceFor } from '../storage/scoped.ts';
+import type { Db, Store } from '../storage/store.ts';
+import { whoNames } from './defaults.ts';
+import {
+  type Actions,
+  type CheckInput,
+  type Definition,
+  DefinitionFault,
+  type Guardrail,
+  prepareGuardrail,
+} from './guardrail.ts';
+import { masked, maskedFaults } from './shown.ts';
+
+export interface GuardrailSummary {
+  readonly id: string;
+  readonly object: 'guardrail';
+  readonly slug: string;
+  readonly name: string;
+  readonly organisation_id: string;
+  /** Null: it belongs to the organisation itself. */
+  readonly workspace_id: string | null;
+  readonly status: 'active';
+  readonly version_id: string;
+  readonly owner_id: string;
+  readonly updated_by: string | null;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+export interface WholeGuardrail extends GuardrailSummary, Definition {}
+
+export interface GuardrailVersion extends Definition {
+  readonly id: string;
+  readonly object: 'guardrail-version';
+  readonly version_id: string;
+  readonly name: string;
+  readonly created_by: string;
+  readonly created_at: string;
+}
+
+export interface GuardrailInput {
+  readonly name: string;
+  readonly slug?: string;
+  readonly checks: readonly CheckInput[];
+  readonly actions: Actions;
+  readonly workspace_id?: string;
+  readonly organisation_id?: string;
+}
+
+export interface GuardrailListQuery extends PageQuery {
+  readonly workspace_id?: string;
+  readonly organisation_id?: string;
+  readonly ids?: readonly string[];
+}
+
+/** Whose guardrails can be named. */
+export type Reach = Pick<Principal, 'organisationId' | 'workspaceId'>;
+
+export interface GuardrailsDeps {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
+  readonly egress: EgressPolicy;
+  readonly now: () => number;
+}
+
+const MOST_PREPARED = 1_000;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const shown = (row: GuardrailRow): GuardrailSummary => ({
+  id: row.id,
+  object: 'guardrail',
+  slug: row.slug,
+  name: row.name,
+  organisation_id: row.organisation_id,
+  workspace_id: row.workspace_id,
+  status: 'active',
+  version_id: row.version_id,
+  owner_id: row.owner_id,
+  updated_by: row.updated_by,
+  created_at: new Date(row.created_at).toISOString(),
+  last_updated_at: new Date(row.updated_at).toISOString(),
+});
+
+/** Those of the caller's workspace and of its organisation; for who reaches the organisation, those of every workspace. */
+const visible = (db: Db, who: Principal) => {
+  const query = db.selectFrom('guardrails').where('organisation_id', '=', who.organisationId);
+  if (reachesOrganisation(who)) return query;
+  return query.where((where) =>
+    where.or([where('workspace_id', '=', who.workspaceId), where('workspace_id', 'is', null)]),
+  );
+};
+
+async function find(db: Db, who: Principal, idOrSlug: string): Promise<GuardrailRow> {
+  const row = await visible(db, who)
+    .selectAll()
+    .where(UUID.test(idOrSlug) ? 'id' : 'slug', '=', UUID.test(idOrSlug) ? idOrSlug.toLowerCase() : idOrSlug)
+    .executeTakeFirst();
+  return row ?? fail('guardrail_not_found', idOrSlug.slice(0, 80));
+}
+
+/** What holds for all workspaces is not one workspace's to change. */
+function checkReach(who: Principal, workspaceId: string | null) {
+  if (workspaceId === null && !reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
+}
+
+function refused(faults: DefinitionFault['faults']): never {
+  const [first, ...more] = faults;
+  const also = more.slice(0, 9).map(({ path, why }) => `${path}: ${why}`);
+  return fail('invalid_request', first!.path, also.length > 0 ? `${first!.why} (also ${also.join('; ')})` : first!.why);
+}
+
+/** Throws 400 with the path of each fault. */
+function checked(definition: Definition): Guardrail {
+  const faults = maskedFaults(definition.checks);
+  if (faults.length > 0) refused(faults);
+  try {
+    return prepareGuardrail(definition, { id: '', versionId: null });
+  } catch (error) {
+    if (error instanceof DefinitionFault) refused(error.faults);
+    throw error;
+  }
+}
+
+export function createGuardrails({ store, sealer, changes, egress, now }: GuardrailsDeps) {
+  const cache = new StaleCache<Guardrail>({ capacity: 5_000, freshMs: 10_000, staleMs: 3_600_000, now });
+  /** By version: what a version says never changes, and what a check learned about its parameters stays with them. */
+  const prepared = new Map<string, Guardrail>();
+  changes.subscribe('guardrails', () => cache.clear());
+
+  const prepare = (slug: string, versionId: string, definition: () => Definition): Guardrail => {
+    const known = prepared.get(versionId);
+    if (known) return known;
+    const guardrail = prepareGuardrail(definition(), { id: slug, versionId });
+    if (prepared.size >= MOST_PREPARED) prepared.delete(prepared.keys().next().value!);
+    prepared.set(versionId, guardrail);
+    return guardrail;
+  };
+
+  const open = (versionId: string, sealed: string): Definition =>
+    JSON.parse(sealer.open('guardrail', versionId, sealed));
+
+  const checkCalls = async (definition: Definition) => {
+    for (const { path, url } of checked(definition).addresses) await admit(path, url);
+  };
+
+  /** A name that does not resolve at the moment may do so later; whatever it then is gets the same look. */
+  const admit = async (path: string, url: string) => {
+    try {
+      await egress.admit(url);
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'egress_refused')
+        fail('invalid_request', path, error.message);
+    }
+  };
+
+  const addVersion = async (db: Db, who: Principal, row: Pick<GuardrailRow, 'id' | 'name'>, definition: Definition) => {
+    const id = newId<string>();
+    const sealed = sealer.seal('guardrail', id, JSON.stringify(definition));
+    const version = { id, guardrail_id: row.id, name: row.name, sealed, created_by: who.keyId, created_at: now() };
+    await db.insertInto('guardrail_versions').values(version).execute();
+    return id;
+  };
+
+  const definitionOf = async (db: Db, versionId: string): Promise<Definition> => {
+    const row = await db
+      .selectFrom('guardrail_versions')
+      .select('sealed')
+      .where('id', '=', versionId)
+      .executeTakeFirstOrThrow();
+    return open(versionId, row.sealed);
+  };
+
+  const load = async ({ organisationId, workspaceId }: Reach, reference: string): Promise<Guardrail | null> => {
+    const row = await store.db
+      .selectFrom('guardrails')
+      .innerJoin('guardrail_versions', 'guardrail_versions.id', 'guardrails.version_id')
+      .select(['guardrails.slug', 'guardrails.version_id', 'guardrail_versions.sealed'])
+      .where('guardrails.organisation_id', '=', organisationId)
+      .where((where) => where.or([where('workspace_id', '=', workspaceId), where('workspace_id', 'is', null)]))
+      .where(UUID.test(reference) ? 'guardrails.id' : 'guardrails.slug', '=', reference)
+      .executeTakeFirst();
+    return row ? prepare(row.slug, row.version_id, () => open(row.version_id, row.sealed)) : null;
+  };
+
+  /** The workspace that a new guardrail belongs to, or null for the organisation. */
+  const ownerOf = async (db: Db, who: Principal, { workspace_id, organisation_id }: GuardrailInput) => {
+    if (organisation_id !== undefined && organisation_id !== who.organisationId)
+      fail('foreign_organisation', organisation_id, who.organisationId);
+    const isForAll = organisation_id !== undefined && workspace_id === undefined;
+    return isForAll ? null : workspaceFor(db, who, workspace_id);
+  };
+
+  return {
+    /** The guardrail behind a slug or an id of the workspace or its organisation, at once when it is known. */
+    resolve(reach: Reach, reference: string): Guardrail | Promise<Guardrail> {
+      const key = `${reach.workspaceId}/${reference}`;
+      const found = cache.peek(key);
+      if (found) return found;
+      if (!isSlug(reference)) fail('unknown_guardrail', reference.slice(0, 80));
+      return cache
+        .get(key, () => load(reach, reference))
+        .then((loaded) => loaded ?? fail('unknown_guardrail', reference));
+    },
+
+    async create(who: Principal, input: GuardrailInput): Promise<WholeGuardrail> {
+      const { checks, actions } = input;
+      if (input.slug !== undefined && UUID.test(input.slug))
+        fail('invalid_request', 'slug', 'looks like an id; give another');
+      const workspaceId = await ownerOf(store.db, who, input);
+      checkReach(who, workspaceId);
+      await checkCalls({ checks, actions });
+      const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'guardrail' }, (slug) =>
+        changes.transaction(
+          'guardrails',
+          async (db) => {
+            const row: GuardrailRow = {
+              id: newId(),
+              organisation_id: who.organisationId,
+              workspace_id: workspaceId,
+              slug,
+              name: input.name,
+              version_id: '',
+              owner_id: who.keyId,
+              updated_by: null,
+              created_at: now(),
+              updated_at: now(),
+            };
+            await db.insertInto('guardrails').values(row).execute();
+            row.version_id = await addVersion(db, who, row, { checks, actions });
+            await db.updateTable('guardrails').set({ version_id: row.version_id }).where('id', '=', row.id).execute();
+            return row;
+          },
+          who,
+        ),
+      );
+      return { ...shown(made), checks: masked(checks), actions };
+    },
+
+    async list(who: Principal, query: GuardrailListQuery): Promise<Page<GuardrailSummary>> {
+      const { workspace_id, organisation_id, ids } = query;
+      if (organisation_id !== undefined && organisation_id !== who.organisationId)
+        fail('foreign_organisation', organisation_id, who.organisationId);
+      const workspace = workspace_id === undefined ? null : (await findWorkspace(store.db, who, workspace_id)).id;
+      const matching = () => {
+        let all = visible(store.db, who);
+        if (workspace !== null) all = all.where('workspace_id', '=', workspace);
+        if (ids) all = all.where((where) => where.or([where('id', 'in', ids), where('slug', 'in', ids)]));
+        return all;
+      };
+      const { total } = await matching()
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await matching()
+        .selectAll()
+        .orderBy('id')
+        .limit(query.page_size)
+        .offset(query.current_page * query.page_size)
+        .execute();
+      return page(rows.map(shown), Number(total), query);
+    },
+
+    async read(who: Principal, idOrSlug: string): Promise<WholeGuardrail> {
+      const row = await find(store.db, who, idOrSlug);
+      const { checks, actions } = await definitionOf(store.db, row.version_id);
+      return { ...shown(row), checks: masked(checks), actions };
+    },
+
+    /** Every update is a new version, whatever it changes (spec 9). */
+    async update(
+      who: Principal,
+      idOrSlug: string,
+      input: { readonly name?: string } & Partial<Definition>,
+    ): Promise<{ id: string; slug: string; version_id: string }> {
+      const { row: old, definition } = await store.transaction(async (db) => {
+        const row = await find(db, who, idOrSlug);
+        return { row, definition: await definitionOf(db, row.version_id) };
+      });
+      checkReach(who, old.workspace_id);
+      const { name, ...given } = input;
+      if (given.checks || given.actions) await checkCalls({ ...definition, ...given });
+      return changes.transaction(
+        'guardrails',
+        async (db) => {
+          const row = await find(db, who, old.id);
+          const current = row.version_id === old.version_id ? definition : await definitionOf(db, row.version_id);
+          const next = { ...current, ...given };
+          // Another update may have come between, whose half does not go with this one's.
+          if (current !== definition) checked(next);
+          const named = { id: row.id, name: name ?? row.name };
+          const versionId = await addVersion(db, who, named, next);
+          await db
+            .updateTable('guardrails')
+            .set({ name: named.name, version_id: versionId, updated_by: who.keyId, updated_at: now() })
+            .where('id', '=', row.id)
+            .execute();
+          return { id: row.id, slug: row.slug, version_id: versionId };
+        },
+        who,
+      );
+    },
+
+    /** Answers the id of what is gone. What keys, workspaces or the organisation rely on stays. */
+    delete(who: Principal, idOrSlug: string): Promise<string> {
+      return changes.transaction(
+        'guardrails',
+        async (db) => {
+          const row = await find(db, who, idOrSlug);
+          checkReach(who, row.workspace_id);
+          const named = await whoNames(db, row);
+          if (named) fail('guardrail_in_use', row.slug, named);
+          await db.deleteFrom('guardrail_versions').where('guardrail_id', '=', row.id).execute();
+          await db.deleteFrom('guardrails').where('id', '=', row.id).execute();
+          return row.id;
+        },
+        who,
+      );
+    },
+
+    /** Newest first. */
+    async versions(who: Principal, idOrSlug: string, query: PageQuery): Promise<Page<GuardrailVersion>> {
+      const { id } = await find(store.db, who, idOrSlug);
+      const matching = () => store.db.selectFrom('guardrail_versions').where('guardrail_id', '=', id);
+      const { total } = await matching()
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await matching()
+        .selectAll()
+        .orderBy('id', 'desc')
+        .limit(query.page_size)
+        .offset(query.current_page * query.page_size)
+        .execute();
+      const data = rows.map((row): GuardrailVersion => {
+        const { checks, actions } = open(row.id, row.sealed);
+        return {
+          id: row.id,
+          object: 'guardrail-version',
+          version_id: row.id,
+          name: row.name,
+          checks: masked(checks),
+          actions,
+          created_by: row.created_by,
+          created_at: new Date(row.created_at).toISOString(),
+        };
+      });
+      return page(data, Number(total), query);
+    },
+  };
+}
+
+export type Guardrails = ReturnType<typeof createGuardrails>;

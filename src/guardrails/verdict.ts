@@ -1,0 +1,130 @@
+import { GatewayError } from '../core/errors.ts';
+import type { Hook } from './check.ts';
+import type { Actions, Feedback, Guardrail } from './guardrail.ts';
+
+/** What one check came to. Names are those of the wire. */
+export interface CheckOutcome {
+  readonly id: string;
+  readonly name?: string;
+  readonly verdict: boolean;
+  readonly data: unknown;
+  /** For the log alone: it may quote what was judged. */
+  readonly log: unknown;
+  readonly error: { readonly message: string } | null;
+  readonly fail_on_error: boolean;
+  readonly transformed: boolean;
+  /** Milliseconds. */
+  readonly execution_time: number;
+  readonly created_at: string;
+}
+
+/** What one guardrail came to. */
+export interface HookResult {
+  readonly type: 'guardrail';
+  readonly id: string;
+  readonly guardrail_version_id: string | null;
+  /** Null: none of its checks looked. */
+  readonly verdict: boolean | null;
+  readonly deny: boolean;
+  readonly async: boolean;
+  readonly skipped: boolean;
+  readonly transformed: boolean;
+  readonly checks: readonly CheckOutcome[];
+  readonly feedback: (Omit<Feedback, 'metadata'> & { readonly metadata: Readonly<Record<string, string>> }) | null;
+  readonly execution_time: number;
+  readonly created_at: string;
+}
+
+export interface HookResults {
+  readonly before_request_hooks: readonly HookResult[];
+  readonly after_request_hooks: readonly HookResult[];
+}
+
+export function resultOf(
+  { id, versionId, actions }: Guardrail,
+  outcomes: readonly CheckOutcome[],
+  { startedAt, ms }: { startedAt: number; ms: number },
+): HookResult {
+  const verdict = outcomes.length === 0 ? null : outcomes.every((outcome) => outcome.verdict);
+  return {
+    type: 'guardrail',
+    id,
+    guardrail_version_id: versionId,
+    verdict,
+    deny: actions.deny,
+    async: actions.async,
+    skipped: verdict === null,
+    transformed: outcomes.some(({ transformed }) => transformed),
+    checks: outcomes,
+    feedback: verdict === null ? null : feedbackOf(actions, verdict, outcomes),
+    execution_time: ms,
+    created_at: new Date(startedAt).toISOString(),
+  };
+}
+
+function feedbackOf(actions: Actions, verdict: boolean, outcomes: readonly CheckOutcome[]): HookResult['feedback'] {
+  const given = (verdict ? actions.on_success : actions.on_fail)?.feedback;
+  if (!given) return null;
+  const named = (isMeant: (outcome: CheckOutcome) => boolean) =>
+    outcomes
+      .filter(isMeant)
+      .map(({ id }) => id)
+      .join(', ');
+  return {
+    value: given.value,
+    weight: given.weight,
+    metadata: {
+      ...(given.metadata !== '' && { metadata: given.metadata }),
+      successfulChecks: named((outcome) => outcome.verdict),
+      failedChecks: named((outcome) => !outcome.verdict),
+      erroredChecks: named((outcome) => outcome.error !== null),
+    },
+  };
+}
+
+const hasFailed = ({ verdict, async: isAside }: HookResult) => verdict === false && !isAside;
+
+export const isDenied = (results: readonly HookResult[]): boolean =>
+  results.some((result) => hasFailed(result) && result.deny);
+
+export const isFailed = (results: readonly HookResult[]): boolean => results.some(hasFailed);
+
+/** The status of an answer that is given on although something failed. */
+export const FAILED = 246;
+
+/** Without what is for the log alone. */
+export const toldToCaller = ({ before_request_hooks, after_request_hooks }: HookResults): HookResults => ({
+  before_request_hooks: before_request_hooks.map(withoutLog),
+  after_request_hooks: after_request_hooks.map(withoutLog),
+});
+
+const withoutLog = (result: HookResult): HookResult => ({
+  ...result,
+  checks: result.checks.map((outcome) => ({ ...outcome, log: null })),
+});
+
+/** Nothing of it leaves: neither to the provider nor to the client. */
+export class GuardrailDenied extends GatewayError {
+  readonly results: HookResults;
+
+  constructor(hook: Hook, results: HookResults, headers: Record<string, string> = {}) {
+    super('guardrail_denied', factsOf(hook, results), headers);
+    this.results = results;
+  }
+
+  override body() {
+    return { ...super.body(), hook_results: toldToCaller(this.results) };
+  }
+}
+
+function factsOf(hook: Hook, { before_request_hooks, after_request_hooks }: HookResults): [string, string, string] {
+  const denying = (hook === 'input' ? before_request_hooks : after_request_hooks).filter(
+    (result) => hasFailed(result) && result.deny,
+  );
+  const failed = denying.flatMap(({ checks }) => checks.filter(({ verdict }) => !verdict));
+  const checks = failed.map(({ id, error }) =>
+    error ? `${id} could not look (${error.message})` : `${id} does not pass`,
+  );
+  const guardrails = denying.map(({ id }) => `guardrail ${id}`);
+  return [hook === 'input' ? 'request' : 'answer', guardrails.join(' and '), checks.join(', ')];
+}

@@ -1,0 +1,92 @@
+import type { AuditTrail } from './audit/trail.ts';
+import type { Authenticator } from './auth/authenticate.ts';
+import { type Callers, createCallers } from './auth/callers.ts';
+import type { JwtVerifier } from './auth/jwt-verify.ts';
+import type { FetchSmall } from './auth/key-sets.ts';
+import { createMachineTokens, type MachineTokens } from './auth/machine-tokens.ts';
+import { createOidc, type Oidc, type OidcProvider } from './auth/oidc.ts';
+import { createSessions, type NewSession, type Sessions } from './auth/sessions.ts';
+import { createSignInLimits } from './auth/sign-in-limits.ts';
+import { createUsers, type Users } from './auth/users.ts';
+import { createInvites, type Invites } from './auth/users-invites.ts';
+import { createMembers, type Members } from './auth/users-members.ts';
+import type { OrganisationId } from './core/ids.ts';
+import { createPasswords } from './crypto/password.ts';
+import type { Sealer } from './crypto/seal.ts';
+import type { EgressPolicy } from './http/egress.ts';
+import type { Call } from './http/route.ts';
+import type { Changes } from './storage/changes.ts';
+import type { Store } from './storage/store.ts';
+
+/** Users and the ways they and their machines come in. */
+export interface People {
+  readonly users: Users;
+  readonly members: Members;
+  readonly invites: Invites;
+  readonly sessions: Sessions;
+  readonly oidc: Oidc;
+  readonly machineTokens: MachineTokens;
+  readonly noteSignIn: (call: Call, signedIn: NewSession) => void;
+  /** Throws when the gateway may not ask there for keys. */
+  readonly checkAddress: (url: string) => Promise<void>;
+}
+
+export interface PeopleDeps {
+  readonly store: Store;
+  readonly changes: Changes;
+  readonly sealer: Sealer;
+  readonly authenticator: Authenticator;
+  readonly verifier: JwtVerifier;
+  readonly fetch: FetchSmall;
+  readonly egress: EgressPolicy;
+  readonly trail: AuditTrail;
+  readonly provider: OidcProvider | null;
+  readonly organisationId: OrganisationId;
+  readonly publicUrl: () => string;
+  readonly now: () => number;
+}
+
+export function createPeople(deps: PeopleDeps): People & { readonly callers: Callers } {
+  const { store, changes, sealer, authenticator, verifier, fetch, egress, trail, organisationId, publicUrl, now } =
+    deps;
+  const passwords = createPasswords();
+  const sessions = createSessions({
+    store,
+    changes,
+    sealer,
+    passwords,
+    limits: createSignInLimits({ store, now }),
+    organisationId,
+    isSecure: () => publicUrl().startsWith('https:'),
+    now,
+  });
+  const machineTokens = createMachineTokens({ store, changes, verifier, organisationId, now });
+  // What a user may do follows from workspaces, too, and these are changed with keys.
+  for (const topic of ['users', 'keys'] as const) {
+    changes.subscribe(topic, () => {
+      sessions.forget();
+      machineTokens.forget();
+    });
+  }
+  return {
+    callers: createCallers({ authenticator, sessions, machineTokens }),
+    users: createUsers({ store, changes, passwords, now }),
+    members: createMembers({ store, changes, now }),
+    invites: createInvites({ store, passwords, publicUrl, now }),
+    sessions,
+    oidc: createOidc({ provider: deps.provider, store, sealer, fetch, sessions, organisationId, publicUrl, now }),
+    machineTokens,
+    noteSignIn: ({ requestId, path }, { user }) =>
+      trail.note({
+        id: requestId,
+        at: now(),
+        caller: { organisationId, workspaceId: '', type: 'user', id: user.id },
+        resource: 'sessions',
+        action: 'create',
+        uri: path,
+        status: 302,
+        body: { email: user.email },
+      }),
+    checkAddress: async (url) => void (await egress.admit(url)),
+  };
+}

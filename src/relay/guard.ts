@@ -1,0 +1,92 @@
+import type { CallLog } from '../core/call-log.ts';
+import type { EndpointType } from '../core/endpoints.ts';
+import { fail } from '../core/errors.ts';
+import type { GuardrailReference, GuardrailUse } from '../core/guardrails.ts';
+import type { Principal } from '../core/principal.ts';
+import type { AskModel, Hook, Ports } from '../guardrails/check.ts';
+import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import { DefinitionFault, type Guardrail } from '../guardrails/guardrail.ts';
+import type { Guardrails, Reach } from '../guardrails/guardrails.ts';
+import { prepareInline } from '../guardrails/inline.ts';
+import type { SentHeaders } from '../http/headers.ts';
+import { Guarding } from './guarding.ts';
+
+/** Who guards what: one for the whole process. */
+export interface GuardDeps {
+  readonly guardrails: Pick<Guardrails, 'resolve'>;
+  readonly defaults: Pick<GuardrailDefaultsStore, 'of'>;
+  readonly ports: Omit<Ports, 'askModel'>;
+  /** Asks a model for a check, in the caller's name and past all guardrails. */
+  readonly askModel: (who: Reach) => AskModel;
+}
+
+/** One exchange that is to be guarded: a model call, a line of a batch, a message of a thread, a call of a tool. */
+export interface GuardedCall {
+  readonly who: Reach & { readonly defaults?: Principal['defaults'] };
+  /** What the config of the call asks for beside what holds anyway. */
+  readonly asked: GuardrailUse | null;
+  readonly endpoint: EndpointType;
+  /** Of the request, by lower-case name. */
+  readonly headers: SentHeaders;
+  /** The query with its question mark, where it says something to whoever gets it. */
+  readonly search?: string;
+  readonly model: string | null;
+  readonly provider: string | null;
+  readonly isStream: boolean;
+  /** Answers keep to the vendor's own form unless something failed. */
+  readonly isStrict: boolean;
+  readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'>;
+}
+
+/**
+ * The one entrance of everything that is judged. Null: no guardrail holds here, and nothing has to be read.
+ *
+ *     const guarding = await guard(call);
+ *     const passed = await guarding?.input({ bytes, type: 'application/json' });   // throws 446
+ *     const answer = guarding ? await guarding.output(incoming) : incoming;         // throws 446
+ */
+export type Guard = (call: GuardedCall) => Guarding | null | Promise<Guarding | null>;
+
+export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps): Guard {
+  const found = (reach: Reach, reference: GuardrailReference): Guardrail | Promise<Guardrail> =>
+    typeof reference === 'string' ? guardrails.resolve(reach, reference) : written(reference);
+
+  const resolveAll = (reach: Reach, references: readonly GuardrailReference[], side: Hook) => {
+    const all = references.map((reference) => found(reach, reference));
+    const inPlace = (resolved: readonly Guardrail[]) => {
+      for (const { id, on } of resolved) if (!on.has(side)) fail('guardrail_misplaced', id, side);
+      // A guardrail that several levels name looks once.
+      return [...new Set(resolved)];
+    };
+    return all.some((each) => each instanceof Promise) ? Promise.all(all).then(inPlace) : inPlace(all as Guardrail[]);
+  };
+
+  const open = (call: GuardedCall, held: GuardrailUse): Guarding | null | Promise<Guarding> => {
+    const { who, asked } = call;
+    const input = [...held.input, ...(who.defaults?.input_guardrails ?? []), ...(asked?.input ?? [])];
+    const output = [...held.output, ...(who.defaults?.output_guardrails ?? []), ...(asked?.output ?? [])];
+    if (input.length + output.length === 0) return null;
+    const before = resolveAll(who, input, 'input');
+    const after = resolveAll(who, output, 'output');
+    const made = (guardrails: Readonly<Record<Hook, readonly Guardrail[]>>) =>
+      new Guarding(call, guardrails, { ...ports, askModel: askModel(who) });
+    return before instanceof Promise || after instanceof Promise
+      ? Promise.all([before, after]).then(([first, last]) => made({ input: first, output: last }))
+      : made({ input: before, output: after });
+  };
+
+  return (call) => {
+    const held = defaults.of(call.who);
+    return held instanceof Promise ? held.then((use) => open(call, use)) : open(call, held);
+  };
+}
+
+/** A config is checked when it is read, so that this only fails for what was stored by an earlier version. */
+function written(reference: Readonly<Record<string, unknown>>): Guardrail {
+  try {
+    return prepareInline(reference);
+  } catch (error) {
+    if (error instanceof DefinitionFault) fail('invalid_config', 'config.guardrails', error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,165 @@
+import { fail } from '../core/errors.ts';
+import type { Hook, Ports } from '../guardrails/check.ts';
+import { type Guardrail, holdsStreams } from '../guardrails/guardrail.ts';
+import { type BodyHead, type Reading, readBody } from '../guardrails/reading.ts';
+import { type Judged, judge } from '../guardrails/run.ts';
+import { Unreadable } from '../guardrails/texts.ts';
+import {
+  GuardrailDenied,
+  type HookResult,
+  type HookResults,
+  isDenied,
+  isFailed,
+  toldToCaller,
+} from '../guardrails/verdict.ts';
+import type { Incoming } from '../http/upstream.ts';
+import type { GuardedCall } from './guard.ts';
+import { type GuardedAnswerOptions, guardAnswer } from './guarded-answer.ts';
+import { withQuery } from './guarded-query.ts';
+
+/** What has become of a request that passed. */
+export interface Passed {
+  /** Null: nothing of it was changed. */
+  readonly body: Uint8Array | null;
+  /** To set on the request, by lower-case name; null takes one away. */
+  readonly headers: Readonly<Record<string, string | null>>;
+}
+
+export interface GuardedBody extends Partial<BodyHead> {
+  readonly bytes: Uint8Array | null;
+}
+
+const isBodyRead = ({ checks }: Guardrail) => checks.input.some(({ check }) => check.judges !== 'call');
+
+/** The guardrails of one exchange, and what they have found so far. */
+export class Guarding {
+  readonly call: GuardedCall;
+  readonly #guardrails: Readonly<Record<Hook, readonly Guardrail[]>>;
+  readonly #ports: Ports;
+  readonly #results: Record<Hook, readonly HookResult[]> = { input: [], output: [] };
+  #request: Reading = readBody(null, { type: '', encoding: null }, { on: 'input', endpoint: 'proxy' });
+
+  constructor(call: GuardedCall, guardrails: Readonly<Record<Hook, readonly Guardrail[]>>, ports: Ports) {
+    this.call = call;
+    this.#guardrails = guardrails;
+    this.#ports = ports;
+  }
+
+  /** Whether the request has to be read whole. Its answer may be judged by what was asked. */
+  get readsRequest(): boolean {
+    return this.judgesAnswers || this.#guardrails.input.some(isBodyRead);
+  }
+
+  get judgesAnswers(): boolean {
+    return this.#guardrails.output.length > 0;
+  }
+
+  /** Nobody waits for any of their verdicts on the answer. */
+  get isAside(): boolean {
+    return this.#guardrails.output.every(({ actions }) => actions.async);
+  }
+
+  /** Those that hold an answer back until they have looked. */
+  get holding(): readonly Guardrail[] {
+    return this.#guardrails.output.filter(holdsStreams);
+  }
+
+  /** The others, which look at an answer when it has passed. */
+  get watching(): readonly Guardrail[] {
+    return this.#guardrails.output.filter((guardrail) => !holdsStreams(guardrail));
+  }
+
+  get results(): HookResults {
+    return { before_request_hooks: this.#results.input, after_request_hooks: this.#results.output };
+  }
+
+  get hasFailed(): boolean {
+    return isFailed([...this.#results.input, ...this.#results.output]);
+  }
+
+  /** For the caller; null where the caller wants none and needs none. */
+  get told(): HookResults | null {
+    const hasRun = this.#results.input.length + this.#results.output.length > 0;
+    return this.hasFailed || (hasRun && !this.call.isStrict) ? toldToCaller(this.results) : null;
+  }
+
+  /** Judges a request. Throws 446 when a guardrail denies it, 400 when it cannot be read in one way only. */
+  input(body: GuardedBody): Passed | Promise<Passed> {
+    const reading = this.#readRequest(body);
+    this.#request = reading;
+    const judged = this.judge('input', reading);
+    const passed = (outcome: Judged): Passed => {
+      this.settle('input', outcome.results);
+      this.#request = outcome.reading;
+      return { body: outcome.reading === reading ? null : outcome.reading.bytes, headers: outcome.headers };
+    };
+    return judged instanceof Promise ? judged.then(passed) : passed(judged);
+  }
+
+  /** Judges an answer of a provider. Throws 446 when a guardrail denies it before anything was given on. */
+  output(incoming: Incoming, options: GuardedAnswerOptions = {}): Promise<Incoming> {
+    return guardAnswer(this, incoming, options);
+  }
+
+  /** Lets those look that are waited for, and the others beside them. */
+  judge(
+    hook: Hook,
+    reading: Reading,
+    status: number | null = null,
+    all: readonly Guardrail[] = this.#guardrails[hook],
+  ): Judged | Promise<Judged> {
+    const { call } = this;
+    const judging = {
+      hook,
+      reading,
+      request: this.#request,
+      surroundings: {
+        status,
+        model: call.model,
+        endpointType: call.endpoint,
+        metadata: call.log.metadata ?? {},
+        headers: call.headers,
+        isStream: call.isStream,
+        provider: call.provider,
+      },
+      ports: this.#ports,
+    };
+    const aside = all.filter(({ actions }) => actions.async);
+    if (aside.length > 0) {
+      const looking = Promise.resolve(judge({ ...judging, guardrails: aside }));
+      call.log.awaits(looking.then(({ results }) => this.#record(hook, results)));
+    }
+    return judge({ ...judging, guardrails: aside.length > 0 ? all.filter(({ actions }) => !actions.async) : all });
+  }
+
+  /** Keeps what was found; throws when that is a denial. */
+  settle(hook: Hook, results: readonly HookResult[]) {
+    this.#record(hook, results);
+    if (isDenied(results)) throw new GuardrailDenied(hook, this.results);
+  }
+
+  /** Forgets what was found of an answer that is not used. */
+  forgetAnswer() {
+    this.#results.output = [];
+  }
+
+  #record(hook: Hook, results: readonly HookResult[]) {
+    if (results.length === 0) return;
+    this.#results[hook] = [...this.#results[hook], ...results];
+    this.call.log.hookResults = this.results;
+  }
+
+  #readRequest({ bytes, type = 'application/json', encoding = null }: GuardedBody): Reading {
+    const { endpoint, search } = this.call;
+    if (bytes && encoding !== null && encoding !== 'identity' && this.readsRequest)
+      fail('invalid_request', 'content-encoding', 'guardrails read this body; send it as it is, not encoded');
+    try {
+      const reading = readBody(bytes, { type, encoding }, { on: 'input', endpoint });
+      return endpoint === 'proxy' && search ? withQuery(reading, search) : reading;
+    } catch (error) {
+      if (error instanceof Unreadable)
+        fail('invalid_request', 'body', `guardrails read this body, and ${error.message}; send it in one clear form`);
+      throw error;
+    }
+  }
+}

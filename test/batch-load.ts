@@ -1,0 +1,102 @@
+import { ADMIN_KEY } from './gateway.ts';
+import type { GatewayProcess } from './process.ts';
+
+const authorized = { 'x-gateway-api-key': ADMIN_KEY, 'x-gateway-virtual-key': 'sim' };
+const HEAD =
+  '--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--x\r\nContent-Disposition: form-data; name="file"; filename="in.jsonl"\r\n\r\n';
+const TAIL = '\r\n--x--\r\n';
+
+const said = (bytes: number) => 'x'.repeat(bytes);
+
+export const requestOf = (bytes: number) => ({
+  model: 'gpt-4o-mini',
+  messages: [{ role: 'user', content: said(bytes) }],
+});
+
+/** A batch whose file is written while it is sent. */
+export async function beginLargeBatch({ url }: GatewayProcess, lines: number, bytesEach: number): Promise<string> {
+  const body = JSON.stringify(requestOf(bytesEach));
+  let sent = 0;
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (sent === 0) controller.enqueue(Buffer.from(HEAD));
+        const group: string[] = [];
+        for (; group.length < 20 && sent < lines; sent++)
+          group.push(`{"custom_id":"r${sent}","method":"POST","url":"/v1/chat/completions","body":${body}}\n`);
+        if (group.length > 0) controller.enqueue(Buffer.from(group.join('')));
+        else {
+          controller.enqueue(Buffer.from(TAIL));
+          controller.close();
+        }
+        // A fast network, not a loopback.
+        await Bun.sleep(1);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const uploaded = await fetch(`${url}/v1/files`, {
+    method: 'POST',
+    headers: { ...authorized, 'content-type': 'multipart/form-data; boundary=x' },
+    body: stream,
+  });
+  const file = (await uploaded.json()) as { id: string };
+  const begun = await fetch(`${url}/v1/batches`, {
+    method: 'POST',
+    headers: { ...authorized, 'content-type': 'application/json' },
+    body: JSON.stringify({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }),
+  });
+  return ((await begun.json()) as { id: string }).id;
+}
+
+export async function batchOf({ url }: GatewayProcess, id: string) {
+  const reply = await fetch(`${url}/v1/batches/${id}`, { headers: authorized });
+  return (await reply.json()) as {
+    status: string;
+    in_progress_at: number | null;
+    finalizing_at: number | null;
+    request_counts: { total: number; completed: number; failed: number };
+  };
+}
+
+/** So many calls, 64 at once: what the relay does without batches. Answers how many in a second. */
+export async function plainRate({ url }: GatewayProcess, calls: number, bytesEach: number): Promise<number> {
+  const body = JSON.stringify(requestOf(bytesEach));
+  const startedAt = performance.now();
+  let left = calls;
+  const caller = async () => {
+    while (left-- > 0) await callOnce(url, body);
+  };
+  await Promise.all(Array.from({ length: 64 }, caller));
+  return calls / ((performance.now() - startedAt) / 1_000);
+}
+
+async function callOnce(url: string, body: string): Promise<number> {
+  const startedAt = performance.now();
+  const reply = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { ...authorized, 'content-type': 'application/json' },
+    body,
+  });
+  await reply.arrayBuffer();
+  if (reply.status !== 200) throw new Error(`an interactive call got ${reply.status}`);
+  return performance.now() - startedAt;
+}
+
+/** Interactive calls at a steady rate until told to stop; answers the 99th percentile in milliseconds. */
+export function interactiveCalls({ url }: GatewayProcess, perSecond: number) {
+  const body = JSON.stringify(requestOf(200));
+  const running: Promise<number>[] = [];
+  const timer = setInterval(() => void running.push(callOnce(url, body)), 1_000 / perSecond);
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      const times = (await Promise.all(running)).sort((a, b) => a - b);
+      return {
+        calls: times.length,
+        p50: times[Math.floor(times.length / 2)]!,
+        p99: times[Math.floor(times.length * 0.99)]!,
+      };
+    },
+  };
+}
