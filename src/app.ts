@@ -20,6 +20,9 @@ import type { Blobs } from './files/blobs.ts';
 import { createFiles, type Files } from './files/files.ts';
 import { createUploads, type Uploads } from './files/uploads.ts';
 import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts';
+import type { GuardrailDefaultsStore } from './guardrails/defaults.ts';
+import type { Guardrails } from './guardrails/guardrails.ts';
+import { createGuards } from './guards.ts';
 import type { EgressPolicy } from './http/egress.ts';
 import { describeRoutes } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
@@ -34,7 +37,7 @@ import { createMcp, type Mcp } from './mcp/mcp.ts';
 import { createPeople, type People } from './people.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
-import { checkConfigProviders } from './relay/check-config.ts';
+import { checkConfigParts } from './relay/check-config.ts';
 import { checkVirtualKey } from './relay/check-virtual-key.ts';
 import { type CallModel, createCallModel } from './relay/internal.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
@@ -90,6 +93,8 @@ export interface Parts extends Omit<AssistantsApi, 'kind'>, People {
   readonly virtualKeys: VirtualKeys;
   readonly policies: Policies;
   readonly configs: Configs;
+  readonly guardrails: Guardrails;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
   readonly responses: ResponseStore;
   readonly files: Files;
   readonly uploads: Uploads;
@@ -162,7 +167,7 @@ export function createApp(deps: AppDeps): App {
   const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
 
   const { timeouts, maxBodyBytes } = settings;
-  const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigProviders });
+  const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigParts });
   const files = createFiles({ store, blobs, now });
   const verifier = createJwtVerifier({ fetch: (url, init) => fetchSmall(upstream, url, init), now });
   const people = createPeople({
@@ -201,7 +206,12 @@ export function createApp(deps: AppDeps): App {
   const breakers = createBreakers({ now });
   const cache = createAnswerCache({ store: answers, now });
   const responses = createResponseStore({ store, now, mostBytes: maxBodyBytes });
+  const { guard, guardrails, guardrailDefaults } = createGuards({
+    ...{ store, sealer, changes, egress, upstream, verifier, now },
+    callModel: () => callModel,
+  });
   const relayDeps = {
+    guard,
     responses,
     limiter,
     policies,
@@ -218,7 +228,7 @@ export function createApp(deps: AppDeps): App {
     now,
   };
 
-  const callModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
+  const callModel: CallModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
   /** What this process does beside answering; each area gives its own. */
   const kinds: Kind[] = [];
   let lastInteractiveAt = Number.NEGATIVE_INFINITY;
@@ -279,6 +289,8 @@ export function createApp(deps: AppDeps): App {
       virtualKeys,
       policies,
       configs,
+      guardrails,
+      guardrailDefaults,
       responses,
       files,
       uploads: createUploads({ store, blobs, files, now }),

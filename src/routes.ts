@@ -1,6 +1,7 @@
 import { apiKeyRoutes } from './admin/api-keys.ts';
 import { auditLogRoutes } from './admin/audit-logs.ts';
 import { configRoutes } from './admin/configs.ts';
+import { guardrailRoutes } from './admin/guardrails.ts';
 import { inviteRoutes } from './admin/invites.ts';
 import { machineTokenRoutes } from './admin/machine-tokens.ts';
 import { mcpServerRoutes } from './admin/mcp-servers.ts';
@@ -29,12 +30,13 @@ import { telemetryRoutes } from './telemetry/routes.ts';
 export const allRoutes = (parts: Parts): Route[] => [
   ...serviceRoutes(parts), //              GET /  /health  /ready  /openapi.json  /docs
   ...telemetryRoutes(parts), //            GET /metrics  /v1/logs  /v1/logs/:id
-  ...organisationRoutes(parts.store), //   GET /v1/admin/organisation
-  ...workspaceRoutes(parts.workspaces), // POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace
-  ...apiKeyRoutes(parts.apiKeys), //       POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate
+  ...organisationRoutes(parts), //         GET /v1/admin/organisation, GET PUT …/defaults
+  ...workspaceRoutes(parts), //            POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace
+  ...apiKeyRoutes(parts), //               POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate
   ...virtualKeyRoutes(parts.virtualKeys), // POST GET /v1/virtual-keys, GET PUT DELETE …/:slug
   ...policyRoutes(parts.policies), //      POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
   ...configRoutes(parts.configs), //       POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
+  ...guardrailRoutes(parts.guardrails), // POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
   ...mcpServerRoutes(parts.mcpServers), // POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
   ...inviteRoutes(parts.invites), //       POST GET /v1/admin/users/invites, GET DELETE …/:id, POST …/:id/resend
   ...userRoutes(parts.users), //           POST GET /v1/admin/users, GET PUT DELETE …/:id

@@ -31,8 +31,9 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
   const rate = () => ({ ...condition, type: 'requests', unit: 'rpm', value: 100_000 });
   const usage = () => ({ ...condition, type: 'requests', credit_limit: 1_000_000 });
 
-  const person = () => ({ email: `${name()}@example.com`, role: 'member', password: PASSWORD });
+  const person = () => ({ email: `${name()}@example.com`, role: 'member' });
   const user = () => made('/v1/admin/users', person());
+  const userWithPassword = () => made('/v1/admin/users', { ...person(), password: PASSWORD });
   const invite = () => made('/v1/admin/users/invites', { email: `${name()}@example.com`, role: 'member' });
   const workspacePlace = async () => `/v1/admin/workspaces/${(await given.workspace({ name: name() })).id}/users`;
   const memberPlace = async () => {
@@ -41,7 +42,7 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
     return `${place}/${id}`;
   };
   const signedIn = async () => {
-    const { email } = await user();
+    const { email } = await userWithPassword();
     const reply = await api.post('/v1/sessions', { email, password: PASSWORD }, { key: null });
     const cookie = reply.headers.get('set-cookie')!.split(';')[0]!;
     return { key: null, headers: { cookie, 'x-gateway-csrf': reply.json.csrf_token } };
@@ -80,7 +81,7 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
     'DELETE /v1/admin/workspaces/:workspace/users/:user': async () => ({ path: await memberPlace() }),
     'POST /v1/sessions': async () => ({
       path: '/v1/sessions',
-      body: { email: (await user()).email, password: PASSWORD },
+      body: { email: (await userWithPassword()).email, password: PASSWORD },
       as: stranger,
     }),
     'DELETE /v1/sessions/current': async () => ({ path: '/v1/sessions/current', as: await signedIn() }),

@@ -3,16 +3,19 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import type { TestGateway } from './gateway.ts';
 
-/** Statements on a gateway's database from outside, as an operator or an intruder would run them. */
-export async function query<Row = Record<string, unknown>>(
-  { dataDir, databaseUrl }: Pick<TestGateway, 'dataDir' | 'databaseUrl'>,
-  text: string,
-): Promise<Row[]> {
+type Place = Pick<TestGateway, 'dataDir' | 'databaseUrl'>;
+type Ask = <Row = Record<string, unknown>>(text: string) => Promise<Row[]>;
+
+/** A connection to a gateway's database from outside, as an operator or an intruder would have one. */
+async function connected<Result>(
+  { dataDir, databaseUrl }: Place,
+  work: (ask: Ask) => Promise<Result>,
+): Promise<Result> {
   if (databaseUrl) {
     const client = new Client({ connectionString: databaseUrl });
     await client.connect();
     try {
-      return (await client.query(text)).rows as Row[];
+      return await work(async <Row>(text: string) => (await client.query(text)).rows as Row[]);
     } finally {
       await client.end();
     }
@@ -20,34 +23,37 @@ export async function query<Row = Record<string, unknown>>(
   const database = new Database(join(dataDir, 'state.db'));
   try {
     database.run('PRAGMA busy_timeout = 5000');
-    return database.query(text).all() as Row[];
+    return await work(async <Row>(text: string) => database.query(text).all() as Row[]);
   } finally {
     database.close();
   }
 }
 
+export const query = <Row = Record<string, unknown>>(place: Place, text: string): Promise<Row[]> =>
+  connected(place, (ask) => ask<Row>(text));
+
 /** What the process writes by itself: logs, counters, leases, what nodes tell each other, and the audit log. */
-const OF_ITS_OWN = /^(audit_|limit|usage_|log|gateway_|work|versions|request_|blob|sqlite_|facts|policy_entities|sign_in_)/;
+const OF_ITS_OWN =
+  /^(audit_|limit|usage_|log|gateway_|work|versions|request_|blob|sqlite_|facts|policy_entities|sign_in_)/;
 
 /** Everything that administrators manage, as text: the same before and after means that nothing has changed. */
-export async function managedState(gateway: Pick<TestGateway, 'dataDir' | 'databaseUrl'>): Promise<string> {
-  const tables = await query<{ name: string }>(
-    gateway,
-    gateway.databaseUrl
-      ? "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
-      : "select name from sqlite_master where type = 'table'",
-  );
-  const names = tables.map(({ name }) => name).filter((name) => !OF_ITS_OWN.test(name));
-  const lines: string[] = [];
-  for (const name of names.sort()) {
-    const rows = (await query(gateway, `select * from "${name}"`)).map((row) => `${name} ${JSON.stringify(row)}`);
-    lines.push(...rows.sort());
-  }
-  return lines.join('\n');
-}
+export const managedState = (place: Place): Promise<string> =>
+  connected(place, async (ask) => {
+    const tables = await ask<{ name: string }>(
+      place.databaseUrl
+        ? "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
+        : "select name from sqlite_master where type = 'table'",
+    );
+    const lines: string[] = [];
+    for (const { name } of tables) {
+      if (OF_ITS_OWN.test(name)) continue;
+      for (const row of await ask(`select * from "${name}"`)) lines.push(`${name} ${JSON.stringify(row)}`);
+    }
+    return lines.sort().join('\n');
+  });
 
 /** From now on no record of a call that worked can be stored. */
-export async function refuseRecords(gateway: Pick<TestGateway, 'dataDir' | 'databaseUrl'>): Promise<void> {
+export async function refuseRecords(gateway: Place): Promise<void> {
   if (gateway.databaseUrl) {
     await query(
       gateway,

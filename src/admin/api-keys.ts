@@ -2,8 +2,21 @@ import { z } from 'zod';
 import type { ApiKeys } from '../auth/api-keys.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { SCOPES } from '../core/scopes.ts';
+import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { callMetadata, deleted, expiry, limits, name, note, resetUsage, scopes, shownLimits, slug } from './schemas.ts';
+import {
+  callMetadata,
+  deleted,
+  expiry,
+  guardrailDefaults,
+  limits,
+  name,
+  note,
+  resetUsage,
+  scopes,
+  shownLimits,
+  slug,
+} from './schemas.ts';
 
 const MINUTE = 60_000;
 
@@ -11,6 +24,7 @@ const defaults = z.strictObject({
   virtual_key: slug.optional(),
   config: slug.optional(),
   metadata: callMetadata.optional(),
+  ...guardrailDefaults,
 });
 
 export const create = z.strictObject({
@@ -61,7 +75,12 @@ const rotated = z.object({
 });
 const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
 
-export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
+export interface ApiKeyParts {
+  readonly apiKeys: ApiKeys;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
+}
+
+export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route[] => [
   post(
     '/v1/api-keys',
     {
@@ -71,7 +90,10 @@ export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
       body: create,
       response: created,
     },
-    (call) => apiKeys.create(call.principal, call.body, call.now),
+    async (call) => {
+      await guardrailDefaults.checkIn(call.principal, call.body.workspace_id, call.body.defaults);
+      return apiKeys.create(call.principal, call.body, call.now);
+    },
   ),
   get(
     '/v1/api-keys',
@@ -90,7 +112,14 @@ export const apiKeyRoutes = (apiKeys: ApiKeys): Route[] => [
       body: update,
       response: apiKey,
     },
-    (call) => apiKeys.update(call.principal, call.params.id!, call.body, call.now),
+    async (call) => {
+      const id = call.params.id!;
+      if (call.body.defaults) {
+        const { workspace_id } = await apiKeys.read(call.principal, id, call.now);
+        await guardrailDefaults.checkIn(call.principal, workspace_id, call.body.defaults);
+      }
+      return apiKeys.update(call.principal, id, call.body, call.now);
+    },
   ),
   del(
     '/v1/api-keys/:id',

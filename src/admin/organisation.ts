@@ -1,16 +1,45 @@
 import { z } from 'zod';
 import { readOrganisation } from '../auth/organisation.ts';
-import { get, type Route } from '../http/route.ts';
+import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import { get, put, type Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
+import { guardrailDefaults } from './schemas.ts';
 
 const organisation = z
   .object({ id: z.uuid(), object: z.literal('organisation'), name: z.string(), created_at: z.string() })
   .meta({ id: 'Organisation' });
 
-export const organisationRoutes = (store: Store): Route[] => [
+const defaults = z.strictObject(guardrailDefaults);
+
+export interface OrganisationParts {
+  readonly store: Store;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
+}
+
+export const organisationRoutes = ({ store, guardrailDefaults }: OrganisationParts): Route[] => [
   get(
     '/v1/admin/organisation',
     { scopes: ['organisation.read'], summary: 'The organisation of the calling key', response: organisation },
     (call) => readOrganisation(store.db, call.principal.organisationId),
+  ),
+  get(
+    '/v1/admin/organisation/defaults',
+    {
+      scopes: ['organisation.read'],
+      summary: 'Guardrails that hold for every call of the organisation',
+      response: defaults,
+    },
+    (call) => guardrailDefaults.readOrganisation(call.principal),
+  ),
+  put(
+    '/v1/admin/organisation/defaults',
+    {
+      scopes: ['organisation.manage'],
+      audit: { resource: 'organisation' },
+      summary: 'Change them; a list that is given replaces the old one',
+      body: defaults,
+      response: defaults,
+    },
+    (call) => guardrailDefaults.updateOrganisation(call.principal, call.body),
   ),
 ];

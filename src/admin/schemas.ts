@@ -15,6 +15,16 @@ const short = z.string().refine((text) => [...text].length <= 128, 'give at most
 /** Metadata that is added to every call of a key or workspace. */
 export const callMetadata = z.record(short.min(1), short);
 
+/** Guardrails that hold for every call of a key, a workspace or the organisation. */
+const guardrailList = z
+  .array(slug, { error: 'give a list of slugs or ids' })
+  .max(50, 'give at most 50')
+  .refine((list) => new Set(list).size === list.length, 'names a guardrail twice');
+export const guardrailDefaults = {
+  input_guardrails: guardrailList.optional().describe('Slugs or ids of guardrails that look at every request.'),
+  output_guardrails: guardrailList.optional().describe('Slugs or ids of guardrails that look at every answer.'),
+};
+
 /** A moment in the future, ISO 8601 with a zone. */
 export const expiry = z.iso
   .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })

@@ -60,7 +60,7 @@ export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionPart
   ),
   get(
     '/v1/sessions/current',
-    { scopes: [], summary: 'Who is signed in', response: current },
+    { scopes: ['sessions.manage'], summary: 'Who is signed in', response: current },
     async ({ principal, headers }) => {
       const { csrfToken, expiresAt } = await sessions.current(principal, headers);
       return {
@@ -75,7 +75,7 @@ export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionPart
   ),
   del(
     '/v1/sessions/current',
-    { scopes: [], audit: { resource: 'sessions' }, summary: 'Sign out', response: deleted('session') },
+    { scopes: ['sessions.manage'], audit: { resource: 'sessions' }, summary: 'Sign out', response: deleted('session') },
     async ({ principal }) => {
       await sessions.end(principal);
       const answer = json({ id: 'current', object: 'session', deleted: true });
@@ -86,7 +86,7 @@ export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionPart
   post(
     '/v1/sessions/current/password',
     {
-      scopes: [],
+      scopes: ['sessions.manage'],
       audit: { resource: 'users', action: 'update' },
       summary: "Change one's own password; other sessions end",
       body: changePassword,

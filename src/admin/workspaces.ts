@@ -1,10 +1,21 @@
 import { z } from 'zod';
 import type { Workspaces } from '../auth/workspaces.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { callMetadata, deleted, limits, name, note, resetUsage, shownLimits, slug } from './schemas.ts';
+import {
+  callMetadata,
+  deleted,
+  guardrailDefaults,
+  limits,
+  name,
+  note,
+  resetUsage,
+  shownLimits,
+  slug,
+} from './schemas.ts';
 
-const defaults = z.strictObject({ metadata: callMetadata.optional() });
+const defaults = z.strictObject({ metadata: callMetadata.optional(), ...guardrailDefaults });
 
 export const create = z.strictObject({
   name,
@@ -29,7 +40,12 @@ const workspace = z
   })
   .meta({ id: 'Workspace' });
 
-export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
+export interface WorkspaceParts {
+  readonly workspaces: Workspaces;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
+}
+
+export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspaceParts): Route[] => [
   post(
     '/v1/admin/workspaces',
     {
@@ -39,7 +55,10 @@ export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
       body: create,
       response: workspace,
     },
-    (call) => workspaces.create(call.principal, call.body, call.now),
+    async (call) => {
+      await guardrailDefaults.checkIn(call.principal, null, call.body.defaults);
+      return workspaces.create(call.principal, call.body, call.now);
+    },
   ),
   get(
     '/v1/admin/workspaces',
@@ -65,7 +84,10 @@ export const workspaceRoutes = (workspaces: Workspaces): Route[] => [
       body: update,
       response: workspace,
     },
-    (call) => workspaces.update(call.principal, call.params.workspace!, call.body, call.now),
+    async (call) => {
+      await guardrailDefaults.checkIn(call.principal, call.params.workspace!, call.body.defaults);
+      return workspaces.update(call.principal, call.params.workspace!, call.body, call.now);
+    },
   ),
   del(
     '/v1/admin/workspaces/:workspace',

@@ -17,6 +17,7 @@ const READING: readonly Scope[] = [
   ...DATA_SCOPES,
   ...having(isOf([...RESOURCES, 'workspaces'], ['list', 'read'])),
   'organisation.read',
+  'sessions.manage',
 ];
 const MANAGING: readonly Scope[] = [
   ...READING,

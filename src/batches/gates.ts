@@ -21,7 +21,9 @@ const FIRST = 8;
 const INTERACTIVE_MS = 1_000;
 const SAMPLE_MS = 20;
 /** An event loop that comes so late makes interactive calls wait. */
-const LATE_MS = 8;
+const LATE_MS = 4;
+/** How much more is tried with every sample that was in time. */
+const RISE = 0.25;
 const MOST_IDLE = 1_000;
 
 interface Waiting {
@@ -171,12 +173,11 @@ export class Gates {
     return setInterval(() => {
       const lateMs = now() - expected;
       expected = now() + SAMPLE_MS;
-      const givesWay = lateMs > LATE_MS && now() - lastInteractiveAt() < INTERACTIVE_MS;
-      if (givesWay) this.#ceiling = Math.max(1, Math.min(this.#ceiling, this.#inFlight) / 2);
-      else if (this.#ceiling < Number.POSITIVE_INFINITY) {
-        this.#ceiling = this.#ceiling >= this.#options.most * 4 ? Number.POSITIVE_INFINITY : this.#ceiling + 1;
-        this.#serveAll();
-      }
+      const isAlone = now() - lastInteractiveAt() >= INTERACTIVE_MS;
+      if (isAlone) this.#ceiling = Number.POSITIVE_INFINITY;
+      else if (lateMs > LATE_MS) this.#ceiling = Math.max(1, Math.min(this.#ceiling, this.#inFlight) / 2);
+      else this.#ceiling += RISE;
+      this.#serveAll();
       if (this.#inFlight > 0 || this.#ceiling < Number.POSITIVE_INFINITY) return;
       clearInterval(this.#sampler!);
       this.#sampler = null;

@@ -12,7 +12,7 @@ export interface LineInput {
 }
 
 /** Neighbouring lines are read together up to so many bytes. */
-const WINDOW = 256 * 1024;
+const WINDOW = 64 * 1024;
 
 /** The bodies of requests, read from the input file when their turn comes. */
 export async function* inputOf(files: Files, batch: BatchRow, lines: readonly OpenLine[]): AsyncGenerator<LineInput> {

@@ -8,7 +8,7 @@ export interface Lane {
 /** So many pieces of work does a batch have at once; each may run on another node. */
 export const LANES = 4;
 /** After so many requests a lane goes to the end of the queue, so that batches take turns. */
-const MOST_SIZE = 200;
+const MOST_SIZE = 500;
 const LEAST_SIZE = 16;
 
 /** Together the lanes cover every request once. */

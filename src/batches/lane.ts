@@ -38,7 +38,8 @@ export function linesKind(deps: BatchDeps): Kind {
 
   return {
     name: LINES,
-    concurrency: 2 * LANES,
+    // Waiting for providers costs little; how many requests are made at once is for the gates to say.
+    concurrency: 6 * LANES,
     maxAttempts: 50,
     run: async (lease) => {
       const batch = await table.read(store.db, lease.work.ref);

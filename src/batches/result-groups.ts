@@ -3,10 +3,10 @@ import type { Lease } from '../work/work.ts';
 import type { Result } from './execute.ts';
 import type { BatchTable } from './table.ts';
 
-const MOST_RESULTS = 50;
+const MOST_RESULTS = 100;
 const MOST_CHARACTERS = 1 << 20;
 /** The longest a result waits to be saved: what is not saved is asked for again after a crash. */
-const LONGEST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 200;
 
 /** Saves results together: a transaction for each would cost more than the requests. */
 export class ResultGroups {

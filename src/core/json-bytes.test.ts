@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { findMembers, splice } from './json-bytes.ts';
+import { findMembers, removeMembers, splice } from './json-bytes.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const values = (text: string, name: string) => {
@@ -58,5 +58,23 @@ test('findMembers agrees with JSON.parse on generated objects', () => {
     const encoded = JSON.stringify(object, null, random(3));
     const [member] = values(encoded, 'model');
     expect(JSON.parse(member!)).toEqual(JSON.parse(JSON.stringify(object.model)));
+  }
+});
+
+test('members are removed wherever they stand, with one comma each', () => {
+  const orders = ['', 'x', 'xx', 'a', 'ax', 'xa', 'xax', 'axxb', 'xxab', 'abxx', 'xaxbx', 'axbxcxx'];
+  for (const [before, after] of [
+    ['', ''],
+    [' ', '\n'],
+  ]) {
+    for (const order of orders) {
+      const members = [...order].map((name, index) => `${before}"${name}"${after}:${before}"${index},"${after}`);
+      const text = `${after}{${members.join(',')}}${before}`;
+      const found = findMembers(bytes(text), 'x');
+      const left = new TextDecoder().decode(removeMembers(bytes(text), found));
+      const { x: _removed, ...expected } = JSON.parse(text) as Record<string, unknown>;
+      expect([text, JSON.parse(left)]).toEqual([text, expected]);
+      expect(findMembers(bytes(left), 'x')).toEqual([]);
+    }
   }
 });

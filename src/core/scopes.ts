@@ -23,6 +23,8 @@ export const ADMIN_SCOPES = [
   'organisation.read',
   /** Makes, changes and removes owners, and decides whose tokens let machines in. */
   'owners.manage',
+  /** One's own session, for whoever signed in. */
+  'sessions.manage',
   ...crud('workspaces'),
   ...crud('users'),
   ...crud('workspace_users'),

@@ -3,21 +3,33 @@ import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
 
 const MOST_SEED = 2_147_483_647;
 
-const auto = z.literal('auto');
+/** A number, or the word that leaves it to the provider. No union: faults then tell whole numbers from others. */
+const orAuto = (number: z.ZodType<number>) =>
+  z
+    .custom<number | 'auto'>()
+    .superRefine((value, context) => {
+      if (value === 'auto') return;
+      if (typeof value === 'string') context.addIssue({ code: 'invalid_value', values: ['auto'], input: value });
+      else
+        for (const issue of number.safeParse(value).error?.issues ?? [])
+          context.addIssue({ ...issue, input: value } as Parameters<typeof context.addIssue>[0]);
+    })
+    .meta({ anyOf: [{ const: 'auto' }, { type: 'number' }] });
+
 const positive = z.number().refine((value) => value > 0, 'it must be above 0');
 const common = {
-  batch_size: z.union([auto, z.int().min(1).max(256)]).nullish(),
-  learning_rate_multiplier: z.union([auto, positive]).nullish(),
-  n_epochs: z.union([auto, z.int().min(1).max(50)]).nullish(),
+  batch_size: orAuto(z.int().min(1).max(256)).nullish(),
+  learning_rate_multiplier: orAuto(positive).nullish(),
+  n_epochs: orAuto(z.int().min(1).max(50)).nullish(),
 };
 const supervised = z.strictObject(common);
-const dpo = z.strictObject({ ...common, beta: z.union([auto, positive.max(2)]).nullish() });
+const dpo = z.strictObject({ ...common, beta: orAuto(positive.max(2)).nullish() });
 const reinforcement = z.strictObject({
   ...common,
   reasoning_effort: z.enum(['default', 'low', 'medium', 'high']).nullish(),
-  compute_multiplier: z.union([auto, z.number().min(1e-5).max(10)]).nullish(),
-  eval_interval: z.union([auto, z.int().min(1)]).nullish(),
-  eval_samples: z.union([auto, z.int().min(1)]).nullish(),
+  compute_multiplier: orAuto(z.number().min(1e-5).max(10)).nullish(),
+  eval_interval: orAuto(z.int().min(1)).nullish(),
+  eval_samples: orAuto(z.int().min(1)).nullish(),
 });
 const grader = z.looseObject({
   type: z.enum(['string_check', 'text_similarity', 'python', 'score_model', 'multi']),

@@ -57,7 +57,12 @@ export function createJobs(deps: JobsDeps) {
     if (file.bytes === 0) fail('invalid_value', param, `Invalid '${param}': file ${asked} is empty.`);
     check?.(place);
     if (file.bytes > mostBytes)
-      fail('file_too_large', param, mostBytes, `a training file that the gateway sends to ${target.provider.name}`);
+      fail(
+        'not_expressible',
+        param,
+        target.provider.name,
+        `file ${asked} has ${file.bytes} bytes, more than ${mostBytes}`,
+      );
   };
 
   const create = async (who: Principal, slug: string, body: z.infer<typeof createJob>): Promise<JobObject> => {

@@ -72,17 +72,16 @@ async function* examples(
   report: (fault: string) => void,
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
-  let number = 0;
-  for await (const line of linesOf(pieces)) {
-    number++;
-    if (line.trim() === '') continue;
-    try {
-      yield encoder.encode(`${JSON.stringify(translate(JSON.parse(line)))}\n`);
-    } catch (error) {
-      const why = error instanceof BadExample ? error.message : 'it is not valid JSON';
-      report(`Line ${number}: ${why}.`);
-      throw error;
+  let number = 1;
+  try {
+    for await (const line of linesOf(pieces)) {
+      if (line.trim() !== '') yield encoder.encode(`${JSON.stringify(translate(JSON.parse(line)))}\n`);
+      number++;
     }
+  } catch (error) {
+    if (error instanceof BadExample) report(`Line ${number}: ${error.message}.`);
+    else if (error instanceof SyntaxError) report(`Line ${number}: it is not valid JSON.`);
+    throw error;
   }
 }
 

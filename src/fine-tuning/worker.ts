@@ -111,7 +111,7 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
     const unknown = isUnknown ? pace.unknown + 1 : 0;
     if (unknown >= MOST_UNKNOWN) return failed(lease, job, goneError(job));
     const { retryAfterMs = 0 } = error instanceof ProviderAway ? error : {};
-    const afterMs = Math.max(retryAfterMs, wait(AWAY, pace.misses));
+    const afterMs = Math.max(retryAfterMs, wait(isUnknown ? LOOKS : AWAY, pace.misses));
     await lease.transaction(async (db) => {
       if (pace.misses === 0) await keepEvents(db, job.id, [awayEvent(error, now())], now());
       await lease.reschedule(db, { afterMs }, { ...pace, misses: pace.misses + 1, unknown });

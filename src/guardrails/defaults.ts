@@ -1,14 +1,17 @@
 import { fail } from '../core/errors.ts';
 import { type GuardrailDefaults, type GuardrailUse, guardrailsOf } from '../core/guardrails.ts';
+import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
+import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Guardrail } from './guardrail.ts';
 import type { Reach } from './guardrails.ts';
 
 const SIDES = ['input', 'output'] as const;
+const NO_WORKSPACE = '' as WorkspaceId;
 const NONE: GuardrailUse = { input: [], output: [] };
 
 export interface DefaultsDeps {
@@ -45,6 +48,17 @@ export function createGuardrailDefaults({ store, changes, resolve, now }: Defaul
     return shown(defaultsIn(row.defaults));
   };
 
+  const check = async (reach: Reach, defaults: GuardrailDefaults) => {
+    for (const side of SIDES) {
+      for (const reference of defaults[`${side}_guardrails`] ?? []) {
+        const guardrail = await resolve(reach, reference);
+        if (!guardrail.on.has(side)) fail('guardrail_misplaced', reference, side);
+      }
+    }
+  };
+  /** Where no workspace is, there are those of the organisation alone. */
+  const nowhere = (who: Principal): Reach => ({ organisationId: who.organisationId, workspaceId: NO_WORKSPACE });
+
   return {
     /** At once when it is known, which is nearly always. */
     of(reach: Reach): GuardrailUse | Promise<GuardrailUse> {
@@ -53,22 +67,26 @@ export function createGuardrailDefaults({ store, changes, resolve, now }: Defaul
       );
     },
 
-    /** Throws 400 unless every guardrail is there for that workspace and looks where it is named. */
-    async check(reach: Reach, defaults: GuardrailDefaults | undefined): Promise<void> {
-      for (const side of SIDES) {
-        for (const reference of defaults?.[`${side}_guardrails`] ?? []) {
-          const guardrail = await resolve(reach, reference);
-          if (!guardrail.on.has(side)) fail('guardrail_misplaced', reference, side);
-        }
-      }
+    /**
+     * Throws 400 unless every guardrail is there for that workspace and looks where it is named. Null: a workspace that
+     * is not there yet; undefined: the caller's own.
+     */
+    async checkIn(
+      who: Principal,
+      workspace: string | null | undefined,
+      defaults: GuardrailDefaults | undefined,
+    ): Promise<void> {
+      if (!defaults?.input_guardrails && !defaults?.output_guardrails) return;
+      const reach =
+        workspace === null ? nowhere(who) : { ...who, workspaceId: await workspaceFor(store.db, who, workspace) };
+      await check(reach, defaults);
     },
 
     readOrganisation: (who: Principal) => readOrganisation(store.db, who),
 
     /** A list that is given replaces the old one. */
     async updateOrganisation(who: Principal, given: GuardrailDefaults): Promise<Required<GuardrailDefaults>> {
-      // In no workspace there are only those of the organisation.
-      await this.check({ organisationId: who.organisationId, workspaceId: '' as Reach['workspaceId'] }, given);
+      await check(nowhere(who), given);
       return changes.transaction(
         'guardrails',
         async (db) => {

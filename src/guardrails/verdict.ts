@@ -105,11 +105,17 @@ const withoutLog = (result: HookResult): HookResult => ({
 
 /** Nothing of it leaves: neither to the provider nor to the client. */
 export class GuardrailDenied extends GatewayError {
+  readonly hook: Hook;
   readonly results: HookResults;
 
   constructor(hook: Hook, results: HookResults, headers: Record<string, string> = {}) {
     super('guardrail_denied', factsOf(hook, results), headers);
+    this.hook = hook;
     this.results = results;
+  }
+
+  override with(headers: Record<string, string>): GuardrailDenied {
+    return new GuardrailDenied(this.hook, this.results, { ...this.headers, ...headers });
   }
 
   override body() {

@@ -54,7 +54,7 @@ export function createRouter(routes: readonly Route[]) {
 }
 
 /** Areas that belong to the gateway although nothing answers there yet. */
-const RESERVED_AREAS = ['guardrails', 'analytics', 'feedback'].map((area) => `/v1/${area}`);
+const RESERVED_AREAS = ['analytics', 'feedback'].map((area) => `/v1/${area}`);
 
 /** `/v1/api-keys/x` → `/v1/api-keys`, however it is spelt. */
 function areaOf(spelt: string): string {

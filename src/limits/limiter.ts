@@ -140,7 +140,7 @@ interface ChargedLimit {
 const wholeEstimate = ({ inputTokens, outputTokens, cost }: Estimate): Estimate => ({
   inputTokens: whole(inputTokens) ?? 0,
   outputTokens: whole(outputTokens) ?? 0,
-  cost: whole(cost),
+  cost: wholeCost(cost),
 });
 
 /** A limit that stands twice in the list, because two owners share it, counts once. */
@@ -266,7 +266,7 @@ function whatWasTaken({ estimate }: LimitedCall, { usage, cost }: Outcome): Take
       inputTokens: estimate?.inputTokens ?? null,
       outputTokens: estimate?.outputTokens ?? null,
       tokens: estimated,
-      cost: whole(cost) ?? estimate?.cost ?? null,
+      cost: wholeCost(cost) ?? estimate?.cost ?? null,
       state: 'estimated',
     };
   }
@@ -279,13 +279,19 @@ function whatWasTaken({ estimate }: LimitedCall, { usage, cost }: Outcome): Take
     inputTokens,
     outputTokens,
     tokens,
-    cost: whole(cost) ?? estimate?.cost ?? null,
+    cost: wholeCost(cost) ?? estimate?.cost ?? null,
     state: isCostEstimated ? 'estimated' : 'final',
   };
 }
 
+/** No call takes more, and so many of them fit into a counter that none can be made to overflow. */
+const MOST_TOKENS = 1e12;
+const MOST_NANO_DOLLARS = 1e14;
+
 /** Counters add whole numbers only; what a provider calls tokens may be anything. */
-function whole(value: number | null | undefined): number | null {
+function whole(value: number | null | undefined, most = MOST_TOKENS): number | null {
   if (value === null || value === undefined || !(value >= 0)) return null;
-  return Math.min(Math.round(value), Number.MAX_SAFE_INTEGER);
+  return Math.min(Math.round(value), most);
 }
+
+const wholeCost = (value: number | null): number | null => whole(value, MOST_NANO_DOLLARS);

@@ -1,6 +1,7 @@
 import { fail } from '../core/errors.ts';
 import { NANO_DOLLARS } from '../core/limits.ts';
 import type { Usage } from '../core/usage.ts';
+import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { forwardedHeaders, headerOf, namedHeader, type SentHeaders } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
@@ -10,11 +11,15 @@ import type { AnswerCache, Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { waitBefore } from '../routing/retry.ts';
 import { type Body, closeBody, keepWhole } from './body.ts';
-import { keeping, lookUp, replay } from './cached.ts';
+import { lookUp, replay } from './cached.ts';
+import type { Guard } from './guard.ts';
+import { finish, letThrough, openGuard, settleDenied } from './guarded-call.ts';
+import { keptAfterVerdict } from './guarded-kept.ts';
+import type { Guarding } from './guarding.ts';
 import { askInProcess } from './in-process.ts';
 import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { admit, type LimitDeps } from './limits.ts';
-import { type Prepared, passesAsIs, prepare, refuseUnsupported } from './prepare.ts';
+import { type Prepared, passesAsIs, prepare, refuseUnsupported, withParams } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import { fetchMedia, MediaWanted } from './remote-media.ts';
 import { askForUsage } from './stream-usage.ts';
@@ -29,6 +34,7 @@ export interface AttemptDeps extends LimitDeps {
   readonly maxBodyBytes: number;
   readonly cache: AnswerCache;
   readonly responses?: ResponseKeeper;
+  readonly guard: Guard;
   readonly now: () => number;
 }
 
@@ -57,41 +63,89 @@ export async function attempt(
 ): Promise<Attempted> {
   refuseUnsupported(target.provider, given.endpoint);
   const isRead = settings.params !== null || !passesAsIs(target.provider, given.endpoint);
-  const read = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
-  const call = given.endpoint === 'createModelResponse' && isRead ? await withKeptResponse(read, deps) : read;
-  const { log } = call;
+  const whole = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
+  const edited = settings.params ? withParams(whole, settings.params) : whole;
+  const { log } = edited;
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;
   log.prices = target.prices;
-  const ready = prepareWithMedia(call, target, settings, deps);
-  const made = ready instanceof Promise ? await ready : ready;
-  const admitting = admit(call, target, made, deps);
+  log.usage = null;
+  const opening = openGuard(edited, target, settings, deps.guard);
+  const guarding = opening instanceof Promise ? await opening : opening;
+  const isHeld = edited.body?.rest && guarding?.readsRequest;
+  const call = isHeld ? { ...edited, body: await keepWhole(edited.body!, deps.maxBodyBytes) } : edited;
+  const preparing = ready(call, { target, settings, isRead, guarding }, deps);
+  const asIs = preparing instanceof Promise ? await preparing : preparing;
+  const admitting = admit(call, target, asIs.prepared, deps);
   const { admission, countsUsage } = admitting instanceof Promise ? await admitting : admitting;
-  const prepared = countsUsage ? askForUsage(call, target, made) : made;
   let turn: Lead | null = null;
+  const notes: Record<string, string> = {};
   try {
-    const cached = settings.cache ? await lookUp(call, { target, settings, prepared }, deps.cache) : null;
+    const passed = guarding ? await letThrough(call, guarding) : call;
+    const made = passed === call ? asIs : await ready(passed, { target, settings, isRead, guarding }, deps);
+    const prepared = countsUsage ? askForUsage(passed, target, made.prepared) : made.prepared;
+    const cached = settings.cache ? await lookUp(passed, { target, settings, prepared }, deps.cache) : null;
     turn = cached?.turn ?? null;
-    const notes: Record<string, string> = {
+    Object.assign(notes, {
       ...admission.headers,
       ...prepared.translation?.notes,
       'x-gateway-last-used-option-index': path,
       'x-gateway-cache-status': cached?.status ?? 'DISABLED',
       'x-gateway-retry-attempt-count': '0',
-    };
+    });
+    const finishing = { guarding, turn, now: deps.now, onPassed: made.onPassed };
     if (cached?.hit) {
       log.isCached = true;
-      return attempted(call, replay(cached.hit), notes, admission);
+      return attempted(passed, await finish(replay(cached.hit), { ...finishing, turn: null }), notes, admission);
     }
-    const { incoming, retries } = await askAgain(call, { target, settings, prepared, admission }, deps);
+    const answered = async (incoming: Incoming) => {
+      const answer = prepared.translation ? await prepared.translation.answer(incoming, reportTo(log)) : incoming;
+      return finish(answer, finishing);
+    };
+    const isJudged = guarding !== null && (guarding.judgesAnswers || guarding.told !== null);
+    const asked = { target, settings, prepared, admission, isJudged, answered };
+    const { incoming, retries } = await askAgain(passed, asked, deps);
     notes['x-gateway-retry-attempt-count'] = String(retries);
-    const answer = prepared.translation ? await prepared.translation.answer(incoming, reportTo(log)) : incoming;
-    return attempted(call, keeping(answer, turn, deps.now), notes, admission);
+    return attempted(passed, incoming, notes, admission);
   } catch (error) {
     turn?.giveUp();
-    admission.settle({ usage: null, cost: null, model: null });
-    throw error;
+    settleDenied(error, call, { target, admission, prices: deps.prices });
+    throw error instanceof GuardrailDenied ? error.with(notes) : error;
   }
+}
+
+interface Ready {
+  readonly prepared: Prepared;
+  /** Called with the answer that has passed the guardrails. */
+  readonly onPassed?: (bytes: Uint8Array, type: string) => Promise<void>;
+}
+
+interface Readying {
+  readonly target: Target;
+  readonly settings: TargetSettings;
+  /** Whether the body is read for this target. */
+  readonly isRead: boolean;
+  readonly guarding: Guarding | null;
+}
+
+function ready(call: OpenCall, readying: Readying, deps: AttemptDeps): Ready | Promise<Ready> {
+  const { target, settings, isRead, guarding } = readying;
+  if (call.endpoint === 'createModelResponse' && isRead) return readyToKeep(call, target, settings, guarding, deps);
+  const preparing = prepareWithMedia(call, target, settings, deps);
+  return preparing instanceof Promise ? preparing.then((prepared) => ({ prepared })) : { prepared: preparing };
+}
+
+async function readyToKeep(
+  given: OpenCall,
+  target: Target,
+  settings: TargetSettings,
+  guarding: Guarding | null,
+  deps: AttemptDeps,
+): Promise<Ready> {
+  const call = await withKeptResponse(given, deps);
+  const later = call.kept && guarding?.judgesAnswers ? keptAfterVerdict(call.kept) : null;
+  const prepared = await prepareWithMedia(later ? { ...call, kept: later.kept } : call, target, settings, deps);
+  return later ? { prepared, onPassed: later.passed } : { prepared };
 }
 
 /** At once, unless the provider wants files of which the client gave the addresses. */
@@ -142,6 +196,10 @@ interface Asked {
   readonly settings: TargetSettings;
   readonly prepared: Prepared;
   readonly admission: Admission;
+  /** The answer is looked into, so it has to come unpacked. */
+  readonly isJudged: boolean;
+  /** The provider's answer as the client gets it, when it is a good one and may pass. */
+  answered(incoming: Incoming): Promise<Incoming>;
 }
 
 /** Asks until there is an answer that the retry policy lets stand. -1 retries: all were used up in vain. */
@@ -169,18 +227,21 @@ async function askAgain(
     try {
       incoming = await ask(call, asked, body, deps);
       asked.admission.sent();
+      if (isGood(incoming)) incoming = await asked.answered(incoming);
       status = incoming.status;
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') asked.admission.sent();
       status = failureStatus(error);
       failure = error;
+      incoming = null;
     }
     const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
     const wait = waitBefore(retry, { attempt: count, status, headers, waitedMs, now: deps.now() });
     if (wait === null || call.request.signal.aborted) {
       if (!incoming) throw failure;
       const isInVain = retry.attempts > 0 && retry.statuses.has(status);
-      return { incoming, retries: isInVain ? -1 : count - 1 };
+      const answer = isGood(incoming) ? incoming : await asked.answered(incoming);
+      return { incoming: answer, retries: isInVain ? -1 : count - 1 };
     }
     incoming?.cancel();
     waitedMs += wait;
@@ -188,8 +249,12 @@ async function askAgain(
   }
 }
 
+/** A refusal is only read when nobody is asked again. */
+const isGood = ({ status }: Incoming) => status < 400;
+
 /** The status a retry policy knows a failure by; 0 for what is none of the provider's. */
 function failureStatus(error: unknown): number {
+  if (error instanceof GuardrailDenied) return error.status;
   if (error instanceof UpstreamFailure) return error.kind === 'aborted' ? 0 : error.toGatewayError().status;
   return 0;
 }
@@ -245,7 +310,11 @@ async function ask(call: OpenCall, asked: Asked, body: Body, deps: AttemptDeps):
 }
 
 /** The client's headers, the provider's and the virtual key's; those that say who pays come after them. */
-function outgoingHeaders({ headers: sent }: OpenCall, { target, settings, prepared }: Asked, body: Body): Headers {
+function outgoingHeaders(
+  { headers: sent }: OpenCall,
+  { target, settings, prepared, isJudged }: Asked,
+  body: Body,
+): Headers {
   const { provider, headers: stored } = target;
   const { forwardHeaders } = settings;
   const headers = forwardedHeaders(sent);
@@ -262,6 +331,7 @@ function outgoingHeaders({ headers: sent }: OpenCall, { target, settings, prepar
     for (const name in prepared.translation.headers) headers.set(name, prepared.translation.headers[name]!);
   }
   if (stored) for (const name in stored) headers.set(name, stored[name]!);
+  if (isJudged) headers.set('accept-encoding', 'identity');
   // A stream is sent with the length the client declared, where it declared one.
   const length = sent['content-length'];
   if (body instanceof ReadableStream && length !== undefined)

@@ -17,12 +17,14 @@ export interface GuardDeps {
   readonly defaults: Pick<GuardrailDefaultsStore, 'of'>;
   readonly ports: Omit<Ports, 'askModel'>;
   /** Asks a model for a check, in the caller's name and past all guardrails. */
-  readonly askModel: (who: Reach) => AskModel;
+  readonly askModel: (who: Principal) => AskModel;
 }
 
 /** One exchange that is to be guarded: a model call, a line of a batch, a message of a thread, a call of a tool. */
 export interface GuardedCall {
   readonly who: Reach & { readonly defaults?: Principal['defaults'] };
+  /** In whose name a check may ask a model; without one it asks none. */
+  readonly principal?: Principal;
   /** What the config of the call asks for beside what holds anyway. */
   readonly asked: GuardrailUse | null;
   readonly endpoint: EndpointType;
@@ -69,7 +71,7 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
     const before = resolveAll(who, input, 'input');
     const after = resolveAll(who, output, 'output');
     const made = (guardrails: Readonly<Record<Hook, readonly Guardrail[]>>) =>
-      new Guarding(call, guardrails, { ...ports, askModel: askModel(who) });
+      new Guarding(call, guardrails, call.principal ? { ...ports, askModel: askModel(call.principal) } : ports);
     return before instanceof Promise || after instanceof Promise
       ? Promise.all([before, after]).then(([first, last]) => made({ input: first, output: last }))
       : made({ input: before, output: after });

@@ -19,6 +19,8 @@ export interface InternalCall {
   readonly signal: AbortSignal;
   /** Groups the calls of one batch or run in the log. */
   readonly traceId?: string;
+  /** Made by a guardrail itself, and so judged by none. */
+  readonly isUnguarded?: boolean;
   /** Where the call comes from, in the log: `/v1/batches`. */
   readonly route: string;
 }
@@ -35,7 +37,7 @@ export type CallModel = (call: InternalCall) => Promise<Response>;
 
 /** Calls a model the way a client would: the same routing, limits, guardrails and log. Failures are answers, too. */
 export function createCallModel({ relay, log, now, report }: InternalDeps): CallModel {
-  return async ({ who, path, body, headers = {}, signal, traceId, route }) => {
+  return async ({ who, path, body, headers = {}, signal, traceId, isUnguarded, route }) => {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const requestId = newId<string>();
     const sent: SentHeaders = {
@@ -72,6 +74,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
         principal: who,
         providerKey: null,
         readsModel: true,
+        isUnguarded,
         log: entry,
       });
     } catch (error) {

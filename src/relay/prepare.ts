@@ -54,19 +54,17 @@ const NAMES: Partial<Record<EndpointType, string>> = {
 /** Decides how a call reaches a target. Nothing is parsed where the target speaks the client's dialect. */
 export function prepare(call: OpenCall, target: Target, settings: TargetSettings, now: () => number): Prepared {
   const { provider } = target;
-  const edited = settings.params ? edit(call, settings.params) : call.body;
-  if (edited && settings.params) call.log.model = stringMember(edited.head, 'model');
   const asIs: Prepared = {
     path: call.path,
     search: call.search,
-    body: edited,
-    grownBy: grown(call, edited),
+    body: call.body,
+    grownBy: call.grownBy,
     translation: null,
   };
   if (call.endpoint === 'listModels') return prepareListing(call, provider, asIs);
   if (passesAsIs(provider, call.endpoint)) return asIs;
   refuseUnsupported(provider, call.endpoint);
-  const body = wholeJson(call, edited);
+  const body = wholeJson(call);
   const codec = provider.endpoints?.[call.endpoint];
   if (codec && codec !== 'chat') {
     return rewritten(call, recode(body, { codec, endpoint: call.endpoint, provider: provider.name, now }));
@@ -168,13 +166,17 @@ const joined = (search: string, query: string | undefined): string => {
 const grown = ({ body, grownBy }: OpenCall, next: Opening | null): number =>
   grownBy + (next && body ? next.head.byteLength - body.head.byteLength : 0);
 
-function edit({ body, isJson }: OpenCall, params: NonNullable<TargetSettings['params']>): Opening | null {
-  if (!body) return null;
+/** The call with the parameters of its config: before anybody judges it, since who calls may have written the config. */
+export function withParams(call: OpenCall, params: NonNullable<TargetSettings['params']>): OpenCall {
+  const { body, isJson } = call;
+  if (!body) return call;
   if (!isJson) fail('invalid_config', 'config.override_params', 'parameters can be set in JSON bodies only');
-  return { head: applyParams(body.head, params), rest: body.rest };
+  const edited = { head: applyParams(body.head, params), rest: body.rest };
+  call.log.model = stringMember(edited.head, 'model');
+  return { ...call, body: edited, grownBy: grown(call, edited) };
 }
 
-function wholeJson({ isJson, headers }: OpenCall, body: Opening | null): Uint8Array {
+function wholeJson({ isJson, headers, body }: OpenCall): Uint8Array {
   if (!isJson || !body) return fail('unsupported_media_type', headers['content-type'] ?? '', 'application/json');
   return body.head;
 }

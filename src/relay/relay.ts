@@ -35,6 +35,8 @@ export interface ModelCall {
   readonly providerKey: string | null;
   /** Whether a JSON body is looked into for `model: "@slug/name"`. */
   readonly readsModel: boolean;
+  /** Made by a guardrail itself, and so judged by none. */
+  readonly isUnguarded?: boolean;
   readonly log: CallLog;
 }
 

@@ -1,5 +1,7 @@
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
+import type { Failure } from '../dialects/ir.ts';
 import { formatSse } from '../dialects/sse.ts';
+import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { returnedHeaders, type SentHeaders } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, UpstreamFailure } from '../http/upstream.ts';
 import type { Attempted } from './attempt.ts';
@@ -78,10 +80,11 @@ function relayedBody(call: ModelCall, incoming: Incoming, status: number): Reada
           controller.enqueue(piece);
         } catch (error) {
           const isClient = error instanceof UpstreamFailure && error.kind === 'aborted';
+          const isDenied = error instanceof GuardrailDenied;
           log.close({
             status,
-            failedBy: isClient ? 'client' : 'provider',
-            errorCode: isClient ? 'client_closed' : 'stream_broken',
+            failedBy: isClient ? 'client' : isDenied ? 'gateway' : 'provider',
+            errorCode: isClient ? 'client_closed' : isDenied ? error.code : 'stream_broken',
           });
           const last = isClient ? null : brokenEvent(call, error);
           if (last) {
@@ -107,20 +110,28 @@ function relayedBody(call: ModelCall, incoming: Incoming, status: number): Reada
 function brokenEvent({ endpoint, log, stamp }: ModelCall, error: unknown): Uint8Array | null {
   const dialect = log.isStream ? CONVERSATIONS[endpoint] : undefined;
   const inbound = dialect && dialects[dialect].inbound;
-  if (!inbound) return null;
-  const why = error instanceof Error ? error.message : 'unknown';
+  const isDenied = error instanceof GuardrailDenied;
+  if (!inbound) return isDenied && log.isStream ? Buffer.from(formatSse({ data: JSON.stringify(error.body()) })) : null;
   const encoder = inbound.encodeStream({
     request: { model: log.model ?? '' },
     id: stamp['x-gateway-request-id'] ?? '',
     now: Date.now(),
   });
-  const message = `The provider's stream broke off: ${why}`;
-  const events = encoder.push({
-    type: 'error',
-    failure: { kind: 'server', status: 502, message, code: 'stream_broken' },
-  });
+  const events = encoder.push({ type: 'error', failure: isDenied ? deniedFailure(error) : brokenFailure(error) });
   // The blank line ends an event of which only a part had come.
   return Buffer.from(`\n\n${events.map(formatSse).join('')}`);
+}
+
+const deniedFailure = ({ message, status, code }: GuardrailDenied): Failure => ({
+  kind: 'permission',
+  status,
+  message,
+  code,
+});
+
+function brokenFailure(error: unknown): Failure {
+  const why = error instanceof Error ? error.message : 'unknown';
+  return { kind: 'server', status: 502, message: `The provider's stream broke off: ${why}`, code: 'stream_broken' };
 }
 
 /** What the gateway adds to the provider's headers. */

@@ -1,3 +1,5 @@
+import type { Database } from 'bun:sqlite';
+import { rmSync } from 'node:fs';
 import type { Redis } from '../storage/redis.ts';
 import { openSqliteFile } from '../storage/sqlite.ts';
 import { type CacheStore, packAnswer, unpackAnswer } from './cache.ts';
@@ -16,13 +18,7 @@ export function openSqliteCache({
   now: () => number;
   mostBytes?: number;
 }): CacheStore {
-  const database = openSqliteFile(file, { durability: 'normal' });
-  // What a power cut takes away is asked for again.
-  database.run('PRAGMA synchronous = OFF');
-  database.run(
-    'CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, until INTEGER NOT NULL, bytes INTEGER NOT NULL, packed BLOB NOT NULL) WITHOUT ROWID',
-  );
-  database.run('CREATE INDEX IF NOT EXISTS answers_until ON answers (until)');
+  const database = openAnew(file);
   const read = database.query<{ packed: Uint8Array }, [string, number]>(
     'SELECT packed FROM answers WHERE key = ? AND until > ?',
   );
@@ -35,8 +31,12 @@ export function openSqliteCache({
   let writes = 0;
   return {
     get: (key) => {
-      const row = read.get(key, now());
-      return row ? unpackAnswer(row.packed) : null;
+      try {
+        const row = read.get(key, now());
+        return row ? unpackAnswer(row.packed) : null;
+      } catch {
+        return null;
+      }
     },
     set: (key, answer, maxAgeMs) => {
       if (answer.body.byteLength > LARGEST) return;
@@ -52,6 +52,31 @@ export function openSqliteCache({
     },
     close: () => database.close(),
   };
+}
+
+/** A file that a power cut has damaged is begun again: what it held is asked for again. */
+function openAnew(file: string): Database {
+  try {
+    return openAnswers(file);
+  } catch {
+    for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true });
+    return openAnswers(file);
+  }
+}
+
+function openAnswers(file: string): Database {
+  const database = openSqliteFile(file, { durability: 'normal' });
+  try {
+    database.run('PRAGMA synchronous = OFF');
+    database.run(
+      'CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, until INTEGER NOT NULL, bytes INTEGER NOT NULL, packed BLOB NOT NULL) WITHOUT ROWID',
+    );
+    database.run('CREATE INDEX IF NOT EXISTS answers_until ON answers (until)');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 /** Answers that all nodes share. While Redis is away nothing is found and nothing kept. */

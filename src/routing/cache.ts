@@ -52,8 +52,15 @@ export interface Lead {
 /** The turn of one call: an answer that is kept, or the lead. */
 export type CacheTurn = { readonly hit: CachedAnswer } | Lead;
 
+export interface AnswerCacheDeps {
+  readonly store: CacheStore;
+  readonly now: () => number;
+  /** How long a call waits for another that asks for the same. */
+  readonly patienceMs?: number;
+}
+
 /** Calls that ask for the same at the same time wait for the first of them. */
-export function createAnswerCache({ store, now }: { store: CacheStore; now: () => number }) {
+export function createAnswerCache({ store, now, patienceMs = PATIENCE_MS }: AnswerCacheDeps) {
   const underWay = new Map<string, Promise<CachedAnswer | null>>();
 
   const lead = (key: string, maxAgeMs: number): Lead => {
@@ -86,7 +93,7 @@ export function createAnswerCache({ store, now }: { store: CacheStore; now: () =
           if (!underWay.has(key) || signal.aborted) return lead(key, maxAgeMs);
           continue;
         }
-        const answer = await whenDone(leader, signal);
+        const answer = await whenDone(leader, { signal, patienceMs });
         if (answer) return { hit: answer };
         if (answer === undefined) return lead(key, maxAgeMs);
       }
@@ -101,11 +108,14 @@ export type AnswerCache = ReturnType<typeof createAnswerCache>;
 const PATIENCE_MS = 30_000;
 
 /** What came of the leader's call; undefined when it takes too long, or who waits for it has left. */
-function whenDone(leader: Promise<CachedAnswer | null>, signal: AbortSignal): Promise<CachedAnswer | null | undefined> {
+function whenDone(
+  leader: Promise<CachedAnswer | null>,
+  { signal, patienceMs }: { signal: AbortSignal; patienceMs: number },
+): Promise<CachedAnswer | null | undefined> {
   const { promise, resolve } = Promise.withResolvers<CachedAnswer | null | undefined>();
   const giveUp = () => resolve(undefined);
   if (signal.aborted) giveUp();
-  const timer = setTimeout(giveUp, PATIENCE_MS);
+  const timer = setTimeout(giveUp, patienceMs);
   signal.addEventListener('abort', giveUp);
   void leader.then(resolve);
   return promise.finally(() => {

@@ -14,26 +14,47 @@ export type Condition = (facts: Facts) => boolean;
 type Test = (value: unknown) => boolean;
 
 /**
+ * Time that is linear in the text is also linear in the pattern, and every other call waits meanwhile: these three
+ * together stay far below a second.
+ */
+const MOST_PATTERNS = 20;
+const LARGEST_PATTERN = 256;
+const MOST_STEPS = 1 << 20;
+
+/** How many patterns the config may still have. */
+export interface PatternBudget {
+  left: number;
+}
+export const patternBudget = (): PatternBudget => ({ left: MOST_PATTERNS });
+
+/**
  * `{ "metadata.tier": { "$eq": "paid" }, "$or": [ … ] }` as a function. Members of an object hold together. A missing
  * value satisfies nothing, not even $ne.
  */
-export function compileCondition(query: unknown, path: string): Condition {
+export function compileCondition(query: unknown, path: string, budget = patternBudget()): Condition {
   if (!isObject(query) || Object.keys(query).length === 0)
     fail('invalid_config', path, 'give an object such as {"metadata.tier": {"$eq": "paid"}}');
-  const all = Object.entries(query).map(([key, value]) => compileMember(key, value, `${path}.${key}`));
+  const all = Object.entries(query).map(([key, value]) =>
+    compileMember(key, value, { path: `${path}.${key}`, budget }),
+  );
   return (facts) => all.every((holds) => holds(facts));
 }
 
-function compileMember(key: string, value: unknown, path: string): Condition {
+interface Place {
+  readonly path: string;
+  readonly budget: PatternBudget;
+}
+
+function compileMember(key: string, value: unknown, { path, budget }: Place): Condition {
   if (key === '$and' || key === '$or') {
     if (!Array.isArray(value) || value.length === 0) fail('invalid_config', path, 'give a list of conditions');
-    const parts = value.map((each, index) => compileCondition(each, `${path}[${index}]`));
+    const parts = value.map((each, index) => compileCondition(each, `${path}[${index}]`, budget));
     return key === '$and'
       ? (facts) => parts.every((holds) => holds(facts))
       : (facts) => parts.some((holds) => holds(facts));
   }
   const read = reader(key, path);
-  const test = compileTest(value, path);
+  const test = compileTest(value, { path, budget });
   return (facts) => {
     const found = read(facts);
     return found !== undefined && found !== null && test(found);
@@ -58,12 +79,14 @@ function reader(key: string, path: string): (facts: Facts) => unknown {
   return fail('invalid_config', path, 'give metadata.<key>, params.<key>, url.pathname, $and or $or');
 }
 
-function compileTest(value: unknown, path: string): Test {
+function compileTest(value: unknown, { path, budget }: Place): Test {
   if (!isObject(value)) return equals(primitive(value, path));
   const tests = Object.entries(value).map(([operator, operand]) => {
     const make = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator] : undefined;
     if (!make)
       fail('invalid_config', `${path}.${operator}`, `is no operator; known are ${Object.keys(OPERATORS).join(', ')}`);
+    if (operator === '$regex' && --budget.left < 0)
+      fail('invalid_config', `${path}.${operator}`, `is one pattern too many; a config has at most ${MOST_PATTERNS}`);
     return make(operand, `${path}.${operator}`);
   });
   if (tests.length === 0) fail('invalid_config', path, 'give an operator such as {"$eq": "paid"}');
@@ -111,7 +134,7 @@ function compares(operand: unknown, path: string, holds: (order: number) => bool
   return (found) => typeof found === 'string' && holds(found < text ? -1 : found > text ? 1 : 0);
 }
 
-/** Patterns of users run on an engine whose time is linear in the text. */
+/** Patterns of users run on an engine whose time is linear in the text. A text that is too long satisfies none. */
 function matches(operand: unknown, path: string): Test {
   if (typeof operand !== 'string') fail('invalid_config', path, 'give a pattern as a string');
   let pattern: RE2JS;
@@ -120,7 +143,13 @@ function matches(operand: unknown, path: string): Test {
   } catch (error) {
     fail('invalid_config', path, `is not a pattern of the RE2 kind: ${(error as Error).message}`);
   }
-  return (found) => isPrimitive(found) && pattern.matcher(String(found)).find();
+  const size = pattern.programSize();
+  if (size > LARGEST_PATTERN)
+    fail('invalid_config', path, 'is too large a pattern; repeat less with {…}, or give several');
+  return (found) => {
+    const text = isPrimitive(found) ? String(found) : null;
+    return text !== null && text.length * size <= MOST_STEPS && pattern.matcher(text).find();
+  };
 }
 
 type Primitive = string | number | boolean;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
+import type { GuardrailReference } from '../core/guardrails.ts';
 
 /** The config object as people write it. Compiled once into a plan (plan.ts), never read per call. */
 export interface ConfigObject {
@@ -20,6 +21,10 @@ export interface ConfigObject {
   readonly drop_params?: readonly string[];
   readonly forward_headers?: readonly string[];
   readonly strict_open_ai_compliance?: boolean;
+  readonly input_guardrails?: readonly GuardrailReference[];
+  readonly output_guardrails?: readonly GuardrailReference[];
+  readonly before_request_hooks?: readonly GuardrailReference[];
+  readonly after_request_hooks?: readonly GuardrailReference[];
   /** Provider options such as `aws_region`. */
   readonly [option: string]: unknown;
 }
@@ -117,6 +122,11 @@ const strategy = z.strictObject({
   cb_config: breaker.optional(),
 });
 
+/** What stands in them is for guardrails to check. */
+const writtenOut = z.record(z.string(), z.unknown());
+const guardrails = z.array(z.union([z.string().min(1), writtenOut], { error: 'give a slug or a guardrail' })).max(50);
+const hooks = z.array(writtenOut, { error: 'give a list of guardrails' }).max(50);
+
 const members = {
   name: z.string().min(1).max(255).optional(),
   strategy: strategy.optional(),
@@ -147,10 +157,10 @@ const members = {
   strict_open_ai_compliance: z.boolean().optional(),
   prompt_id: notYet('stored prompts'),
   fetch_integrated_models: notYet('fetch_integrated_models'),
-  input_guardrails: notYet('guardrails'),
-  output_guardrails: notYet('guardrails'),
-  before_request_hooks: notYet('guardrails'),
-  after_request_hooks: notYet('guardrails'),
+  input_guardrails: guardrails.optional(),
+  output_guardrails: guardrails.optional(),
+  before_request_hooks: hooks.optional(),
+  after_request_hooks: hooks.optional(),
 };
 
 /** The schema of the config object, for an installation whose providers know these options. */

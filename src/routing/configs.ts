@@ -52,7 +52,7 @@ export interface ConfigVersion {
 
 const MOST_INLINE = 1_000;
 const LONGEST_INLINE = 64 << 10;
-const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
+const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization|^headers$/i;
 const MASKED = '***';
 
 const shown = (row: ConfigRow): Config => ({

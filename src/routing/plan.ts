@@ -1,6 +1,7 @@
+import type { GuardrailUse } from '../core/guardrails.ts';
 import { Secret } from '../core/secret.ts';
 import { type BreakerSettings, breakerSettings } from './breaker.ts';
-import { type Condition, compileCondition } from './conditions.ts';
+import { type Condition, compileCondition, patternBudget } from './conditions.ts';
 import { type ConfigObject, OPTION_ALIASES, type RetryObject } from './config.ts';
 import { compileParams, type ParamEdits } from './params.ts';
 
@@ -63,6 +64,7 @@ export interface TargetSettings {
   readonly forwardHeaders: readonly string[] | null;
   readonly strict: boolean | null;
   readonly cache: { readonly maxAgeMs: number } | null;
+  readonly guardrails: GuardrailUse | null;
 }
 
 export interface Retry {
@@ -93,6 +95,7 @@ export const NO_SETTINGS: TargetSettings = {
   forwardHeaders: null,
   strict: null,
   cache: null,
+  guardrails: null,
 };
 
 /** What a target takes from those above it. */
@@ -103,6 +106,7 @@ interface Inherited {
 
 /** Compiles a checked config. `optionNames` are the provider options a target may carry. */
 export function compilePlan(config: ConfigObject, id: string, optionNames: ReadonlySet<string>): Plan {
+  const budget = patternBudget();
   const compile = (given: ConfigObject, path: string, above: Inherited): Step => {
     const merged = inherit(above.config, given);
     const breaker = given.strategy?.cb_config ? breakerSettings(given.strategy.cb_config) : above.breaker;
@@ -136,7 +140,7 @@ export function compilePlan(config: ConfigObject, id: string, optionNames: Reado
       case 'conditional': {
         const named = (name: string) => steps.find((step, index) => (targets[index]!.name ?? step.name) === name)!;
         const branches = strategy.conditions!.map(({ query, then }, index) => ({
-          condition: compileCondition(query, `${path}.strategy.conditions[${index}].query`),
+          condition: compileCondition(query, `${path}.strategy.conditions[${index}].query`, budget),
           step: named(then),
         }));
         return { ...base, kind: 'conditional', branches, otherwise: named(strategy.default!) };
@@ -182,6 +186,10 @@ const INHERITED: Readonly<Record<string, true>> = {
   drop_params: true,
   forward_headers: true,
   strict_open_ai_compliance: true,
+  input_guardrails: true,
+  output_guardrails: true,
+  before_request_hooks: true,
+  after_request_hooks: true,
 };
 
 function choiceOf(config: ConfigObject, optionNames: ReadonlySet<string>): Choice {
@@ -218,7 +226,15 @@ function settingsOf(config: ConfigObject): TargetSettings {
     forwardHeaders: config.forward_headers?.map((name) => name.toLowerCase()) ?? null,
     strict: config.strict_open_ai_compliance ?? null,
     cache: config.cache ? { maxAgeMs: (config.cache.max_age ?? DEFAULT_MAX_AGE_S) * 1_000 } : null,
+    guardrails: guardrailsOf(config),
   };
+}
+
+/** Both spellings mean the same and may stand beside each other. */
+function guardrailsOf(config: ConfigObject): GuardrailUse | null {
+  const input = [...(config.input_guardrails ?? []), ...(config.before_request_hooks ?? [])];
+  const output = [...(config.output_guardrails ?? []), ...(config.after_request_hooks ?? [])];
+  return input.length + output.length > 0 ? { input, output } : null;
 }
 
 function retryOf(retry: RetryObject | undefined): Retry {

@@ -21,6 +21,9 @@ export interface StrategyDeps<Result extends Attempted> {
   readonly statusOf: (error: unknown) => number | null;
 }
 
+/** What a guardrail has denied, another target is only asked when the config says so. */
+const DENIED = 446;
+
 /** Walks the plan until a target's answer stands. Errors of targets are thrown unless another target comes after. */
 export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps<Result>): Promise<Result> {
   const run = async (step: Step): Promise<Result> => {
@@ -55,7 +58,8 @@ export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps
   };
 
   const fallback = async (steps: readonly Step[], statuses: ReadonlySet<number> | null): Promise<Result> => {
-    const isFailure = (status: number) => (statuses ? statuses.has(status) : status < 200 || status > 299);
+    const isFailure = (status: number) =>
+      statuses ? statuses.has(status) : (status < 200 || status > 299) && status !== DENIED;
     const closed = steps.filter((step) => !isOpen(step));
     const tried = closed.length > 0 ? closed : steps;
     for (const step of tried.slice(0, -1)) {

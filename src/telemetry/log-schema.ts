@@ -4,8 +4,11 @@ import type { LogRecord } from './record.ts';
 
 export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
 
-/** A record as a row: metadata is JSON text. */
-export type LogRow = Omit<LogRecord, 'metadata'> & { readonly metadata: string | null };
+/** A record as a row: metadata and hook results are JSON text. */
+export type LogRow = Omit<LogRecord, 'metadata' | 'hook_results'> & {
+  readonly metadata: string | null;
+  readonly hook_results: string | null;
+};
 
 export interface LogTables {
   /** `body_place`: where the embedded store keeps headers and bodies (`body-segments.ts`). */
@@ -48,6 +51,7 @@ export const LOG_COLUMNS = [
   'cost',
   'client_address',
   'metadata',
+  'hook_results',
 ] as const satisfies readonly (keyof LogRow)[];
 
 export const LOG_MIGRATIONS: readonly Migration[] = [
@@ -57,6 +61,12 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
       await createTables(db, engine);
       await createIndexes(db);
       if (engine === 'sqlite') await describeIndexes(db);
+    },
+  },
+  {
+    name: '0002-hook-results',
+    up: async (db) => {
+      await db.schema.alterTable('request_logs').addColumn('hook_results', 'text').execute();
     },
   },
 ];

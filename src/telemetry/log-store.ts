@@ -106,7 +106,7 @@ function sqliteInsert(raw: Database, segments: BodySegments): Insert {
     const insertRows = (statement: Statement, from: number, to: number) => {
       const values: SQLQueryBindings[] = [];
       for (let index = from; index < to; index++) {
-        for (const column of LOG_COLUMNS) values.push(rows[index]![column]);
+        for (const column of LOG_COLUMNS) values.push(rows[index]![column] ?? null);
         values.push(places[index]!);
       }
       statement.run(...values);
@@ -415,4 +415,5 @@ const toRecord = (row: LogRow): LogRecord => ({
   ...row,
   is_stream: Boolean(row.is_stream),
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+  hook_results: row.hook_results === null ? null : JSON.parse(row.hook_results),
 });

@@ -36,6 +36,8 @@ export interface LogRecord {
   readonly cost: number | null;
   readonly client_address: string;
   readonly metadata: Readonly<Record<string, string>> | null;
+  /** What guardrails found; null where none looked. */
+  readonly hook_results: unknown;
 }
 
 /** What is stored apart from the record, compressed, when bodies are logged. */

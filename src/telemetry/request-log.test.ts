@@ -114,6 +114,7 @@ test('an entry becomes a record with usage, cost, times and bodies', async () =>
       cost: (1000 * 2.5 + 100 * 10) / 1e6,
       client_address: '127.0.0.1',
       metadata: '{"team":"blue"}',
+      hook_results: null,
     },
   ]);
   expect(bodies[0]).toMatchObject({

@@ -15,6 +15,9 @@ const SEND_AFTER_MS = 25;
 const SEND_AT_RECORDS = 256;
 /** Clients choose model names; an index and a metric take only so much. */
 const LONGEST_MODEL = 256;
+/** Checks answer in lines; what a webhook says can be a book. */
+const LONGEST_RESULTS = 64 * 1024;
+const LONGEST_WAIT_MS = 15_000;
 const SEND_AT_BYTES = 4 * 1024 * 1024;
 const MOST_QUEUED_BYTES = 32 * 1024 * 1024;
 /** The writer spools long before this; only a writer that hangs lets so much pile up. */
@@ -94,6 +97,7 @@ export class LogEntry implements CallLog {
   metadata: Readonly<Record<string, string>> | null = null;
   isStream = false;
   isCached = false;
+  hookResults: unknown = null;
   onCounted: ((counted: Counted) => void) | null = null;
   closesLater = false;
   requestHeaders: Readonly<Record<string, string>> | null = null;
@@ -109,6 +113,7 @@ export class LogEntry implements CallLog {
   #response: BodyCapture | null = null;
   #firstByteMs: number | null = null;
   #isClosed = false;
+  readonly #awaited: Promise<unknown>[] = [];
   #outcome: Outcome = { status: 0 };
   #durationMs = 0;
 
@@ -133,6 +138,10 @@ export class LogEntry implements CallLog {
   captureResponse(): BodyCapture {
     this.#response ??= new BodyCapture(this.#ledger.capBytes);
     return this.#response;
+  }
+
+  awaits(work: Promise<unknown>): void {
+    this.#awaited.push(work.catch(() => {}));
   }
 
   firstByte(): void {
@@ -220,13 +229,29 @@ export class LogEntry implements CallLog {
       cost,
       client_address: clientAddress,
       metadata: this.metadata && Object.keys(this.metadata).length > 0 ? JSON.stringify(this.metadata) : null,
+      hook_results: null,
     };
-    this.#ledger.add(row, this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null);
+    const bodies = this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null;
+    const add = () => this.#ledger.add({ ...row, hook_results: this.#hookResults(bodies !== null) }, bodies);
+    if (this.#awaited.length > 0) this.#ledger.later(inTime(Promise.all(this.#awaited)).then(add));
+    else if (this.hookResults !== null) add();
+    else this.#ledger.add(row, bodies);
     // Whoever still holds the entry must not hold the bodies.
     this.#request = null;
     this.#response = null;
     this.requestHeaders = null;
     this.responseHeaders = null;
+  }
+
+  /** What a check says for the log alone may quote the bodies. */
+  #hookResults(mayQuote: boolean): string | null {
+    if (this.hookResults === null) return null;
+    const text = JSON.stringify(
+      this.hookResults,
+      mayQuote ? undefined : (key, value) => (key === 'log' ? null : value),
+    );
+    if (text.length <= LONGEST_RESULTS) return text;
+    return JSON.stringify(this.hookResults, (key, value) => (key === 'log' || key === 'data' ? null : value));
   }
 
   #bodies(): KeptBodies {
@@ -244,6 +269,13 @@ export class LogEntry implements CallLog {
     });
     return { head, request, response, bytes: head.byteLength + requestKept + responseKept };
   }
+}
+
+/** Whoever is waited for has a deadline of its own; this one is for those that miss it. */
+async function inTime(work: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, LONGEST_WAIT_MS);
+  await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
 
 /** Microseconds are enough, and short numbers are cheaper to write. */

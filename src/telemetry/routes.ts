@@ -89,6 +89,10 @@ const logRecord = z.object({
   cost: count.describe('US dollars by list price; null when the price or the usage is unknown.'),
   client_address: z.string(),
   metadata: z.record(z.string(), z.string()).nullable(),
+  hook_results: z
+    .object({ before_request_hooks: z.array(z.unknown()), after_request_hooks: z.array(z.unknown()) })
+    .nullable()
+    .describe('What guardrails found; null where none looked.'),
 });
 
 const logPage = z.object({

@@ -48,6 +48,7 @@ export function row(over: Partial<LogRow> = {}): LogRow {
     cost: 0.001,
     client_address: '127.0.0.1',
     metadata: null,
+    hook_results: null,
     ...over,
   };
 }

@@ -40,18 +40,23 @@ export function startScriptedProvider(script: (request: ChatRequest, number: num
     const request = (await incoming.json()) as ChatRequest;
     requests.push(request);
     const answer = script(request, requests.length);
-    if (answer.delayMs) await Bun.sleep(answer.delayMs);
-    if (answer.status) {
-      const error = { message: `Status ${answer.status}.`, type: 'error', param: null, code: null, ...answer.error };
-      return Response.json({ error }, { status: answer.status });
-    }
-    if (answer.isWhole) return Response.json(whole(answer));
-    return new Response(streamOf(answer, incoming.signal), { headers: { 'content-type': 'text/event-stream' } });
+    return answerOf(answer, incoming.signal);
   });
   return { url: `${origin}/v1`, requests: requests as readonly ChatRequest[], stop };
 }
 
 export type ScriptedProvider = ReturnType<typeof startScriptedProvider>;
+
+/** The answer as a provider sends it. */
+export async function answerOf(answer: ScriptedAnswer, signal: AbortSignal): Promise<Response> {
+  if (answer.delayMs) await Bun.sleep(answer.delayMs);
+  if (answer.status) {
+    const error = { message: `Status ${answer.status}.`, type: 'error', param: null, code: null, ...answer.error };
+    return Response.json({ error }, { status: answer.status });
+  }
+  if (answer.isWhole) return Response.json(whole(answer));
+  return new Response(streamOf(answer, signal), { headers: { 'content-type': 'text/event-stream' } });
+}
 
 function* deltasOf({ parts = [] }: ScriptedAnswer): Generator<object> {
   let calls = 0;

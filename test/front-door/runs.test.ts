@@ -184,8 +184,10 @@ describe("the vendor's client, with a new base address and key and nothing else"
 
     expect(checkRun(await runsOf().retrieve(id, { thread_id }))).toMatchObject({ status: 'cancelled' });
     expect(await stepsOf(openai, thread_id, id)).toEqual(['tool_calls cancelled get_time({}) = null']);
-    const again = runsOf().cancel(id, { thread_id });
-    expect(again).rejects.toThrow("400 Cannot cancel run with status 'cancelled'.");
+    const again = await runsOf()
+      .cancel(id, { thread_id })
+      .catch((error: Error) => error.message);
+    expect(again).toBe("400 Cannot cancel run with status 'cancelled'.");
   });
 
   test('pages through runs and steps in both directions', async () => {
@@ -246,7 +248,7 @@ describe('a stream', () => {
     expect(submitted[0]!.data.step_details.tool_calls[0].function.output).toBe('sunny');
 
     const replayed = eventsIn(await (await raw(`${path}/events`)).text());
-    expect(replayed.map(({ event }) => event)).toEqual([...events.slice(1), ...submitted].map(({ event }) => event));
+    expect(replayed.map(({ event }) => event)).toEqual([...events, ...submitted].map(({ event }) => event));
   });
 
   test('that a client leaves does not stop the run', async () => {

@@ -1,6 +1,6 @@
 import { createEgressPolicy } from '../../http/egress.ts';
 import { optionNames } from '../../providers/registry.ts';
-import { checkConfigProviders } from '../../relay/check-config.ts';
+import { checkConfigParts } from '../../relay/check-config.ts';
 import { checkVirtualKey } from '../../relay/check-virtual-key.ts';
 import { checkConfig, configSchema } from '../../routing/config.ts';
 import { compilePlan } from '../../routing/plan.ts';
@@ -19,7 +19,7 @@ export async function checkWishes(desired: Desired, settings: Settings, findings
   for (const { place, slug, config } of desired.configs) {
     await heed(findings, place, `config ${slug}`, async () => {
       const known = checkConfig(config, schema);
-      checkConfigProviders(known);
+      checkConfigParts(known);
       compilePlan(known, slug, new Set(optionNames));
     });
   }

@@ -1,0 +1,98 @@
+import type { JwtVerifier } from './auth/jwt-verify.ts';
+import type { Principal } from './core/principal.ts';
+import type { Sealer } from './crypto/seal.ts';
+import { objectIn, objectsIn, parsed } from './dialects/json.ts';
+import type { AskModel, Ports } from './guardrails/check.ts';
+import { createGuardrailDefaults, type GuardrailDefaultsStore } from './guardrails/defaults.ts';
+import { createGuardrails, type Guardrails } from './guardrails/guardrails.ts';
+import type { EgressPolicy } from './http/egress.ts';
+import { fetchSmall, type Upstream } from './http/upstream.ts';
+import { createGuard, type Guard } from './relay/guard.ts';
+import type { CallModel } from './relay/internal.ts';
+import type { Changes } from './storage/changes.ts';
+import type { Store } from './storage/store.ts';
+
+export interface GuardsDeps {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly changes: Changes;
+  readonly egress: EgressPolicy;
+  readonly upstream: Upstream;
+  readonly verifier: JwtVerifier;
+  /** It needs the guard itself, and so comes later. */
+  readonly callModel: () => CallModel;
+  readonly now: () => number;
+}
+
+export interface Guards {
+  readonly guardrails: Guardrails;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
+  readonly guard: Guard;
+}
+
+/** Guardrails, and what their checks ask of the rest of the gateway. */
+export function createGuards({
+  store,
+  sealer,
+  changes,
+  egress,
+  upstream,
+  verifier,
+  callModel,
+  now,
+}: GuardsDeps): Guards {
+  const guardrails = createGuardrails({ store, sealer, changes, egress, now });
+  const guardrailDefaults = createGuardrailDefaults({ store, changes, resolve: guardrails.resolve, now });
+  const ports: Omit<Ports, 'askModel'> = {
+    fetch: (url, init) => fetchSmall(upstream, url, init),
+    resolves: (hostname, timeoutMs) => inTime(resolves(egress, hostname), timeoutMs),
+    now,
+    verifyJwt: (token, rules) => verifier.verify(token, rules),
+  };
+  const askModel = (who: Principal) => askedBy(who, callModel);
+  return {
+    guardrails,
+    guardrailDefaults,
+    guard: createGuard({ guardrails, defaults: guardrailDefaults, ports, askModel }),
+  };
+}
+
+async function resolves(egress: EgressPolicy, hostname: string): Promise<boolean> {
+  try {
+    await egress.admit(`https://${hostname}/`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A name server that does not answer has not found the name. */
+async function inTime(answer: Promise<boolean>, ms: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), ms);
+  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
+}
+
+/** A model is asked in the caller's name: the virtual key is one of the caller's workspace, and its limits hold. */
+const askedBy =
+  (who: Principal, callModel: () => CallModel): AskModel =>
+  async ({ virtualKey, model, system, user, timeoutMs }) => {
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: user },
+    ];
+    const response = await callModel()({
+      who,
+      path: '/chat/completions',
+      body: JSON.stringify({ model, messages }),
+      headers: { 'x-gateway-virtual-key': virtualKey },
+      signal: AbortSignal.timeout(timeoutMs),
+      route: '/v1/guardrails',
+      isUnguarded: true,
+    });
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`the model answered ${response.status}`);
+    const { content } = objectIn(objectIn(objectsIn(objectIn(parsed(text)).choices)[0]).message);
+    if (typeof content !== 'string') throw new Error('the model said nothing');
+    return content;
+  };

@@ -1,0 +1,105 @@
+import { NANO_DOLLARS } from '../core/limits.ts';
+import type { Prices } from '../core/prices.ts';
+import { GuardrailDenied } from '../guardrails/verdict.ts';
+import { headerOf } from '../http/headers.ts';
+import type { Incoming } from '../http/upstream.ts';
+import type { Admission } from '../limits/limiter.ts';
+import type { Lead } from '../routing/cache.ts';
+import type { TargetSettings } from '../routing/plan.ts';
+import { modelMember } from './body.ts';
+import { keeping } from './cached.ts';
+import type { Guard } from './guard.ts';
+import { storedAfterVerdict } from './guarded-kept.ts';
+import type { Guarding } from './guarding.ts';
+import { isStream } from './prepare.ts';
+import type { OpenCall } from './relay.ts';
+import type { Target } from './target.ts';
+
+/** Gemini and Bedrock have the model in the address. */
+const NAMED_IN_PATH = /\/models?\/([^/:]+)[/:]/;
+const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;
+
+/** The guardrails of a call to one target; null where none holds. */
+export function openGuard(
+  call: OpenCall,
+  target: Target,
+  settings: TargetSettings,
+  guard: Guard,
+): Guarding | null | Promise<Guarding | null> {
+  if (call.isUnguarded) return null;
+  const { principal, headers, log, body, path } = call;
+  const strict = headerOf(headers, 'x-gateway-strict-open-ai-compliance');
+  return guard({
+    who: principal,
+    principal,
+    asked: settings.guardrails,
+    endpoint: call.endpoint,
+    headers,
+    search: call.search,
+    model: log.model ?? NAMED_IN_PATH.exec(path)?.[1] ?? null,
+    provider: target.provider.name,
+    isStream: (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
+    isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
+    log,
+  });
+}
+
+/** The call as its guardrails let it through. Throws 446. */
+export async function letThrough(call: OpenCall, guarding: Guarding): Promise<OpenCall> {
+  const { headers, body } = call;
+  const judged = guarding.input({
+    bytes: guarding.readsRequest ? (body?.head ?? null) : null,
+    type: headers['content-type'] ?? '',
+    encoding: headers['content-encoding'] ?? null,
+  });
+  const passed = judged instanceof Promise ? await judged : judged;
+  const changed =
+    Object.keys(passed.headers).length > 0 ? { ...call, headers: withHeaders(call, passed.headers) } : call;
+  if (!passed.body || !body) return changed;
+  if (call.isJson) call.log.model = modelMember(passed.body);
+  const grownBy = call.grownBy + passed.body.byteLength - body.head.byteLength;
+  return { ...changed, body: { head: passed.body, rest: null }, grownBy };
+}
+
+function withHeaders({ headers }: OpenCall, changes: Readonly<Record<string, string | null>>) {
+  const next: Record<string, string> = { ...headers };
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) delete next[name];
+    else next[name] = value;
+  }
+  return next;
+}
+
+export interface Finishing {
+  readonly guarding: Guarding | null;
+  readonly turn: Lead | null;
+  readonly now: () => number;
+  /** Called with what has passed, before anybody sees it. */
+  readonly onPassed?: (bytes: Uint8Array, type: string) => Promise<void>;
+}
+
+/** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */
+export async function finish(answer: Incoming, { guarding, turn, now, onPassed }: Finishing): Promise<Incoming> {
+  if (!guarding) return keeping(answer, turn, now);
+  const lead = turn && storedAfterVerdict(turn);
+  guarding.forgetAnswer();
+  const judged = await guarding.output(keeping(answer, lead, now), { onPassed });
+  lead?.release();
+  return judged;
+}
+
+/** The provider is paid for an answer that nobody gets. */
+export function settleDenied(
+  error: unknown,
+  call: OpenCall,
+  { target, admission, prices }: { target: Target; admission: Admission; prices: Prices },
+) {
+  const { usage, model } = call.log;
+  const isPaid = error instanceof GuardrailDenied && error.hook === 'output' && usage !== null && !call.log.isCached;
+  const cost = isPaid ? prices.costOf(target.provider.name, model, usage, target.prices) : null;
+  admission.settle({
+    usage: isPaid ? usage : null,
+    cost: cost === null ? null : Math.round(cost * NANO_DOLLARS),
+    model: null,
+  });
+}
