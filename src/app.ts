@@ -258,9 +258,16 @@ export function createApp(deps: AppDeps): App {
   });
   kinds.push(runs);
   const fineTuning = createFineTuning({
-    ...{ store, files, virtualKeys, upstream, simulate, tokens, timeouts, now },
+    store,
+    files,
+    virtualKeys,
+    upstream,
+    simulate,
+    tokens,
+    timeouts,
     workers: () => workers,
     random: Math.random,
+    now,
   });
   kinds.push(fineTuning.kind);
   const workers = createWorkers({

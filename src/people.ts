@@ -61,6 +61,8 @@ export function createPeople(deps: PeopleDeps): People & { readonly callers: Cal
     now,
   });
   const machineTokens = createMachineTokens({ store, changes, verifier, organisationId, now });
+  // A user's keys go with them.
+  changes.subscribe('users', () => authenticator.forget());
   // What a user may do follows from workspaces, too, and these are changed with keys.
   for (const topic of ['users', 'keys'] as const) {
     changes.subscribe(topic, () => {

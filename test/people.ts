@@ -25,12 +25,11 @@ export async function signIn({ api }: TestGateway, email: string, password = PAS
 
 let count = 0;
 
-/** A user with a password, made by the admin key. */
+/** A user, made by the admin key. */
 export async function givenUser({ api }: TestGateway, over: Record<string, unknown> = {}) {
   const reply = await api.post('/v1/admin/users', {
     email: `person-${count++}@example.com`,
     role: 'member',
-    password: PASSWORD,
     ...over,
   });
   if (reply.status !== 200) throw new Error(`no user: ${reply.status} ${reply.text}`);
@@ -39,6 +38,6 @@ export async function givenUser({ api }: TestGateway, over: Record<string, unkno
 
 /** Somebody of that role who has signed in. */
 export async function givenBrowser(gateway: TestGateway, over: Record<string, unknown> = {}) {
-  const user = await givenUser(gateway, over);
+  const user = await givenUser(gateway, { password: PASSWORD, ...over });
   return { user, browser: await signIn(gateway, user.email) };
 }

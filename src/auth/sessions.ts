@@ -102,17 +102,16 @@ export function createSessions(deps: SessionsDeps) {
       found: (user: UserRow) => void = () => {},
     ): Promise<NewSession> {
       const name = plainEmail(email);
-      await limits.check(name, from.address);
+      await limits.begin(name, from.address);
       const user = await store.db
         .selectFrom('users')
         .selectAll()
         .where('organisation_id', '=', organisationId)
         .where('email', '=', name)
         .executeTakeFirst();
-      if (!(await passwords.matches(password, user?.password_hash ?? null)) || !user) {
-        await limits.failed(name, from.address);
-        return fail('sign_in_failed');
-      }
+      const isRight = await passwords.matches(password, user?.password_hash ?? null);
+      if (!isRight || !user) return fail('sign_in_failed');
+      await limits.succeeded(name, from.address);
       found(user);
       return store.transaction((db) => open(db, user), from);
     },
@@ -144,11 +143,10 @@ export function createSessions(deps: SessionsDeps) {
       const { hash } = who.session ?? fail('session_required');
       const id = who.userId!;
       const user = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-      await limits.check(user.email, hash);
-      if (!(await passwords.matches(input.current_password, user.password_hash))) {
-        await limits.failed(user.email, hash);
-        fail('invalid_request', 'current_password', 'is not the password of this user');
-      }
+      await limits.begin(user.email, hash);
+      const isRight = await passwords.matches(input.current_password, user.password_hash);
+      if (!isRight) fail('invalid_request', 'current_password', 'is not the password of this user');
+      await limits.succeeded(user.email, hash);
       const password_hash = await passwords.hash(input.new_password);
       await changes.transaction(
         'users',

@@ -9,42 +9,58 @@ const MOST_FROM_ONE_FOR_ONE = 10;
 const MOST_FROM_ONE = 100;
 const MOST_FOR_ONE = 200;
 
-/** Counts failed attempts to sign in, for all nodes together. */
-export function createSignInLimits({ store, now }: { store: Store; now: () => number }) {
-  const sources = (email: string, address: string): (readonly [string, number])[] => [
-    [sha256(`both ${email} ${address}`), MOST_FROM_ONE_FOR_ONE],
-    [sha256(`address ${address}`), MOST_FROM_ONE],
-    [sha256(`email ${email}`), MOST_FOR_ONE],
-  ];
-  return {
-    /** Throws 429 while there were too many failures. */
-    async check(email: string, address: string): Promise<void> {
-      const limits = new Map(sources(email, address));
-      const rows = await store.db
-        .selectFrom('sign_in_failures')
-        .selectAll()
-        .where('source', 'in', [...limits.keys()])
-        .where('ends_at', '>', now())
-        .execute();
-      const reached = rows.find(({ source, failures }) => Number(failures) >= limits.get(source)!);
-      if (!reached) return;
-      const endsAt = Number(reached.ends_at);
-      throw new GatewayError('too_many_sign_ins', [new Date(endsAt).toISOString()], {
-        'retry-after': String(Math.ceil((endsAt - now()) / 1_000)),
-      });
-    },
+/** Always in the same order, so that two who count at once wait for each other and not in a circle. */
+const sourcesOf = (email: string, address: string): (readonly [string, number])[] =>
+  (
+    [
+      [sha256(`both ${email} ${address}`), MOST_FROM_ONE_FOR_ONE],
+      [sha256(`address ${address}`), MOST_FROM_ONE],
+      [sha256(`email ${email}`), MOST_FOR_ONE],
+    ] as const
+  ).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
-    async failed(email: string, address: string): Promise<void> {
+/**
+ * Counts failed attempts to sign in, for all nodes together. An attempt counts as failed before it is made: a thousand at
+ * once are not more than a thousand one after the other.
+ */
+export function createSignInLimits({ store, now }: { store: Store; now: () => number }) {
+  const refuse = (endsAt: number): never => {
+    throw new GatewayError('too_many_sign_ins', [new Date(endsAt).toISOString()], {
+      'retry-after': String(Math.ceil((endsAt - now()) / 1_000)),
+    });
+  };
+  return {
+    /** Throws 429 after too many failures. */
+    async begin(email: string, address: string): Promise<void> {
       const at = now();
-      await store.transaction(async (db) => {
+      const reached = await store.transaction(async (db) => {
         await db.deleteFrom('sign_in_failures').where('ends_at', '<=', at).execute();
-        for (const [source] of sources(email, address).sort(([a], [b]) => (a < b ? -1 : 1))) {
-          await db
+        let latest: number | null = null;
+        for (const [source, most] of sourcesOf(email, address)) {
+          const { failures, ends_at } = await db
             .insertInto('sign_in_failures')
             .values({ source, failures: 1, ends_at: at + PERIOD_MS })
             .onConflict((conflict) =>
               conflict.column('source').doUpdateSet((set) => ({ failures: set('sign_in_failures.failures', '+', 1) })),
             )
+            .returning(['failures', 'ends_at'])
+            .executeTakeFirstOrThrow();
+          if (Number(failures) > most) latest = Math.max(latest ?? 0, Number(ends_at));
+        }
+        return latest;
+      });
+      if (reached !== null) refuse(reached);
+    },
+
+    /** It was the right password after all. */
+    async succeeded(email: string, address: string): Promise<void> {
+      await store.transaction(async (db) => {
+        for (const [source] of sourcesOf(email, address)) {
+          await db
+            .updateTable('sign_in_failures')
+            .set((set) => ({ failures: set('failures', '-', 1) }))
+            .where('source', '=', source)
+            .where('failures', '>', 0)
             .execute();
         }
       });

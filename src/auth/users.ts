@@ -132,7 +132,7 @@ export async function insertUser(db: Db, row: UserRow, workspaces: readonly Memb
 
 export interface UsersDeps {
   readonly store: Store;
-  readonly changes: Pick<Changes, 'transaction' | 'announce'>;
+  readonly changes: Pick<Changes, 'transaction'>;
   readonly passwords: Passwords;
   readonly now: () => number;
 }
@@ -260,7 +260,6 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
           if (row.role === 'owner') await checkLastOwner(db, row);
           await db.deleteFrom('api_keys').where('user_id', '=', id).execute();
           await db.deleteFrom('users').where('id', '=', id).execute();
-          await changes.announce(db, 'keys');
         },
         who,
       );

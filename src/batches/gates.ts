@@ -22,6 +22,8 @@ const INTERACTIVE_MS = 1_000;
 const SAMPLE_MS = 20;
 /** An event loop that comes so late makes interactive calls wait. */
 const LATE_MS = 4;
+/** What batches keep in any case. */
+const LEAST = 2;
 /** How much more is tried with every sample that was in time. */
 const RISE = 0.25;
 const MOST_IDLE = 1_000;
@@ -175,7 +177,7 @@ export class Gates {
       expected = now() + SAMPLE_MS;
       const isAlone = now() - lastInteractiveAt() >= INTERACTIVE_MS;
       if (isAlone) this.#ceiling = Number.POSITIVE_INFINITY;
-      else if (lateMs > LATE_MS) this.#ceiling = Math.max(1, Math.min(this.#ceiling, this.#inFlight) / 2);
+      else if (lateMs > LATE_MS) this.#ceiling = Math.max(LEAST, Math.min(this.#ceiling, this.#inFlight) / 4);
       else this.#ceiling += RISE;
       this.#serveAll();
       if (this.#inFlight > 0 || this.#ceiling < Number.POSITIVE_INFINITY) return;

@@ -78,21 +78,15 @@ async function runLines(batch: BatchRow, lane: Lane, lease: Lease, deps: BatchDe
   const stopping = AbortSignal.any([lease.signal, failing.signal]);
   const results = new ResultGroups({ lease, table, batchId: batch.id });
   const source = inputOf(files, batch, open);
-  const who = await callerOf(batch, deps);
   const headers = JSON.parse(batch.headers) as Record<string, string>;
 
-  const call = (body: Uint8Array) => async (signal: AbortSignal) =>
-    who instanceof GatewayError
-      ? replyWithError(who)
-      : callModel({
-          who,
-          path: batch.endpoint.slice('/v1'.length),
-          body,
-          headers,
-          signal,
-          traceId: batch.id,
-          route: '/v1/batches',
-        });
+  const path = batch.endpoint.slice('/v1'.length);
+  const call = (body: Uint8Array) => async (signal: AbortSignal) => {
+    // Each time: a key that is deleted pays for nothing more.
+    const who = await callerOf(batch, deps);
+    if (who instanceof GatewayError) return replyWithError(who);
+    return callModel({ who, path, body, headers, signal, traceId: batch.id, route: '/v1/batches' });
+  };
   const run = (body: Uint8Array) =>
     execute({
       batch: batch.id,

@@ -342,7 +342,8 @@ export const catalogue = {
   guardrail_not_found: error(404, (id: string) => `No guardrail ${id} in this workspace or its organisation.`),
   guardrail_in_use: error(
     400,
-    (slug: string, where: string) => `Guardrail ${slug} cannot be deleted: it is named by ${where}. Take it out there first.`,
+    (slug: string, where: string) =>
+      `Guardrail ${slug} cannot be deleted: it is named by ${where}. Take it out there first.`,
   ),
   config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
@@ -521,8 +522,8 @@ export const catalogue = {
   ),
   fine_tuning_refused: error(
     502,
-    (provider: string, status: number, why: string) =>
-      `Provider ${provider} refused with status ${status}: ${why}. The job is as it was.`,
+    (provider: string, why: string) =>
+      `Provider ${provider} did not do it: ${why}. Read the job again to see how it stands.`,
   ),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 

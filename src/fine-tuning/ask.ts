@@ -82,10 +82,14 @@ export async function send(target: Target, out: Outgoing, deps: AskDeps, signal:
   if (body instanceof ReadableStream && typeof out.length === 'number')
     headers.set('content-length', String(out.length));
   const authorize = out.signed ?? provider.authorize;
-  const whole = body instanceof Uint8Array ? body : null;
   await authorize({
-    ...{ provider: provider.name, credential, options, method, url, headers },
-    body: whole,
+    provider: provider.name,
+    credential,
+    options,
+    method,
+    url,
+    headers,
+    body: body instanceof Uint8Array ? body : null,
     tokens: deps.tokens,
     now: deps.now(),
   });

@@ -6,7 +6,7 @@ import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Workers } from '../work/workers.ts';
 import { ask, ProviderAway, ProviderRefused } from './ask.ts';
-import { type Ask, type Backend, checkExpressible } from './backends/backend.ts';
+import { type Ask, checkExpressible } from './backends/backend.ts';
 import { createdEvents } from './events.ts';
 import { type createJob, type JobRequest, requestOf } from './input.ts';
 import { beginning, isFinished, type Job, type JobObject, nowhere, shownJob } from './job.ts';
@@ -23,6 +23,7 @@ export interface JobsDeps extends LookDeps {
 }
 
 const PURPOSE = 'fine-tune';
+const NOT_BEGUN = 'the provider has not begun it yet';
 
 /** What callers do with jobs. The worker brings them to the provider and follows them there. */
 export function createJobs(deps: JobsDeps) {
@@ -109,30 +110,23 @@ export function createJobs(deps: JobsDeps) {
   };
 
   /** Asks the provider to change its job, and reads what became of it. */
-  const command = async (
-    job: Job,
-    remote: string,
-    request: (backend: Backend) => Ask,
-    signal: AbortSignal,
-  ): Promise<Job> => {
+  const command = async (job: Job, request: (behind: Behind, remote: string) => Ask): Promise<Job> => {
+    const remote = job.remote.job ?? fail('fine_tuning_job_state', job.id, job.state.status, NOT_BEGUN);
     const behind = await behindJob(job, store, virtualKeys);
-    const { target, backend } = behind;
-    const answering = <Result>(work: Promise<Result>) => work.catch((error: unknown) => answered(error, behind));
-    let refusal: ProviderRefused | null = null;
-    await answering(
-      ask(target, request(backend), deps, signal).catch((error: unknown) => {
-        // Perhaps the job ended a moment ago: how it is now tells more than the refusal.
-        if (!(error instanceof ProviderRefused)) throw error;
-        refusal = error;
-      }),
-    );
-    const seen = await answering(look(job, remote, behind, deps, signal));
-    const next = await change(job.id, (fresh, db) => apply(db, fresh, seen, behind, deps));
-    if (refusal && !isFinished(next.state)) answered(refusal, behind);
-    return next;
+    const asked = request(behind, remote);
+    try {
+      // Perhaps the job ended a moment ago: how it is now tells more than a refusal.
+      const refusal = await ask(behind.target, asked, deps, unending).then(() => null, refused);
+      const seen = await look(job, remote, behind, deps, unending);
+      const next = await change(job.id, (fresh, db) => apply(db, fresh, seen, behind, deps));
+      if (refusal && !isFinished(next.state)) throw refusal;
+      return next;
+    } catch (error) {
+      return answered(error, behind);
+    }
   };
 
-  const cancel = async (workspaceId: WorkspaceId, id: string, signal: AbortSignal): Promise<JobObject> => {
+  const cancel = async (workspaceId: WorkspaceId, id: string): Promise<JobObject> => {
     let job = await find(workspaceId, id);
     refuseFinished(job, 'cancelled');
     if (job.remote.job === null) {
@@ -143,24 +137,23 @@ export function createJobs(deps: JobsDeps) {
       });
       if (isFinished(job.state)) return shownJob(job);
     }
-    const remote = job.remote.job!;
-    const behind = await behindJob(job, store, virtualKeys);
-    const next = await command(job, remote, (backend) => backend.cancel(remote, behind.place), signal);
+    const next = await command(job, ({ backend, place }, remote) => backend.cancel(remote, place));
     if (next.state.status === 'succeeded' || next.state.status === 'failed') refuseFinished(next, 'cancelled');
     return shownJob(next);
   };
 
   const pauseOrResume =
     (verb: 'pause' | 'resume') =>
-    async (workspaceId: WorkspaceId, id: string, signal: AbortSignal): Promise<JobObject> => {
+    async (workspaceId: WorkspaceId, id: string): Promise<JobObject> => {
       const job = await find(workspaceId, id);
       refuseFinished(job, `${verb}d`);
-      const { backend, place, target } = await behindJob(job, store, virtualKeys);
-      const request = backend[verb];
-      if (!request) return fail('unsupported_by_provider', target.provider.name, `way to ${verb} a fine-tuning job`);
-      const remote =
-        job.remote.job ?? fail('fine_tuning_job_state', id, job.state.status, 'the provider has not begun it');
-      return shownJob(await command(job, remote, () => request(remote, place), signal));
+      const next = await command(job, ({ backend, target, place }, remote) => {
+        const request = backend[verb];
+        return request
+          ? request(remote, place)
+          : fail('unsupported_by_provider', target.provider.name, `way to ${verb} a fine-tuning job`);
+      });
+      return shownJob(next);
     };
 
   return {
@@ -188,11 +181,19 @@ function refuseFinished({ id, state }: Job, done: string): void {
 const wrongAddress = (param: string, asked: string, example: string | undefined): string =>
   `Invalid '${param}': '${asked.slice(0, 80)}'. Expected the id of a file${example ? `, or an address such as ${example}` : ''}.`;
 
+/** A change at the provider is carried through and written down, whether or not the client waits for it. */
+const { signal: unending } = new AbortController();
+
+function refused(error: unknown): ProviderRefused {
+  if (error instanceof ProviderRefused) return error;
+  throw error;
+}
+
 /** The answer to a caller who waits for the provider. */
 function answered(error: unknown, { backend, target }: Behind): never {
   const { name } = target.provider;
-  if (error instanceof ProviderRefused)
-    fail('fine_tuning_refused', name, error.status, backend.failure(error.status, error.answer).message);
-  if (error instanceof ProviderAway) fail('upstream_failed', name, error.message);
-  throw error;
+  if (error instanceof ProviderAway) fail('fine_tuning_refused', name, error.message);
+  if (!(error instanceof ProviderRefused)) throw error;
+  const { message } = backend.failure(error.status, error.answer);
+  return fail('fine_tuning_refused', name, `it answered ${error.status}, ${message.replace(/\.$/, '')}`);
 }

@@ -35,10 +35,8 @@ export const fineTuningRoutes = ({
     return call.principal.workspaceId;
   };
   const id = (call: Call) => call.params.fine_tuning_job_id!;
-  const { signal: never } = new AbortController();
-  /** A change at the provider is carried through and written down, whether or not the client waits for it. */
   const acting = (act: 'cancel' | 'pause' | 'resume') => async (call: Call) =>
-    fineTuning.jobs[act](await workspaceOf(call), id(call), never);
+    fineTuning.jobs[act](await workspaceOf(call), id(call));
   const ofJob = async (call: Call) => (await fineTuning.jobs.find(await workspaceOf(call), id(call))).id;
   return [
     post(JOBS, { ...writes, summary: 'Create a fine-tuning job', body: createJob, response: jobObject }, async (call) =>

@@ -106,7 +106,7 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
     if (error instanceof LeaseLost || isOurs(error)) throw error;
     const verdict = isFinished(job.state) ? null : verdictOn(error, job);
     if (verdict) return failed(lease, job, verdict);
-    if (isFinished(job.state) && error instanceof ProviderRefused) return end(lease);
+    if (isFinished(job.state) && isFinal(error)) return end(lease);
     const isUnknown = error instanceof ProviderRefused && error.status === 404 && job.remote.job !== null;
     const unknown = isUnknown ? pace.unknown + 1 : 0;
     if (unknown >= MOST_UNKNOWN) return failed(lease, job, goneError(job));
@@ -167,6 +167,10 @@ function verdictOn(error: unknown, job: Job): JobError | null {
     return { code: error.code, message: error.message, param: error.param };
   return null;
 }
+
+/** Nobody can be asked any more to end what is left of a job there. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof ProviderRefused || (error instanceof GatewayError && error.status < 500);
 
 const goneError = (job: Job): JobError => ({
   code: 'provider_job_missing',

@@ -13,8 +13,20 @@ const guarded = routes.filter((route) => !isPublic(route));
 const withoutOrganisation = SCOPES.filter((scope) => scope !== 'organisation.manage');
 
 /** One of each resource, in the default workspace. */
-const ours = { server: 'ours-mcp', apiKey: '', virtualKey: 'sim', workspace: 'default', log: '', file: '', upload: '' };
+const ours = {
+  server: 'ours-mcp',
+  apiKey: '',
+  virtualKey: 'sim',
+  workspace: 'default',
+  log: '',
+  file: '',
+  upload: '',
+  tuning: '',
+};
 let stranger: { id: string; key: string };
+/** A stranger with a virtual key, for routes that do not look at anything before they have one. */
+let equipped: { id: string; key: string };
+const needsVirtualKey = ({ path }: Route) => /^\/v1\/(threads|batches|fine_tuning)\//.test(path);
 const lacking = new Map<string, string>();
 
 beforeAll(async () => {
@@ -27,9 +39,20 @@ beforeAll(async () => {
   ours.file = (await api.post('/v1/files', form)).json.id;
   const upload = { filename: 'ours.txt', purpose: 'user_data', bytes: 1, mime_type: 'text/plain' };
   ours.upload = (await api.post('/v1/uploads', upload)).json.id;
+  const examples = new FormData();
+  examples.append('file', new File(['{"messages":[]}\n'], 'ours.jsonl'));
+  examples.append('purpose', 'fine-tune');
+  const training_file = (await api.post('/v1/files', examples)).json.id;
+  const tuning = { model: 'never-done', training_file };
+  const headers = { 'x-gateway-virtual-key': 'sim' };
+  ours.tuning = (await api.post('/v1/fine_tuning/jobs', tuning, { headers })).json.id;
   await api.post('/v1/mcp-servers', { name: 'ours', slug: ours.server, url: gateway.provider.url });
   const workspace = await given.workspace({ slug: 'strangers' });
   stranger = await given.apiKey({ workspace_id: workspace.id, scopes: withoutOrganisation });
+  const other = await given.workspace({ slug: 'equipped-strangers' });
+  await given.virtualKey({ slug: 'theirs', workspace_id: other.id });
+  const defaults = { virtual_key: 'theirs' };
+  equipped = await given.apiKey({ workspace_id: other.id, scopes: withoutOrganisation, defaults });
   for (const scope of new Set(guarded.flatMap(({ scopes }) => [...scopes]))) {
     const { key } = await given.apiKey({ scopes: SCOPES.filter((other) => other !== scope) });
     lacking.set(scope, key);
@@ -47,6 +70,7 @@ function pathOf({ path }: Route): string {
     .replace(':workspace', ours.workspace)
     .replace(':file_id', ours.file)
     .replace(':upload_id', ours.upload)
+    .replace(':fine_tuning_job_id', ours.tuning)
     .replace('*', 'echo');
 }
 
@@ -120,14 +144,12 @@ for (const route of guarded) {
     if (route.path.includes('/:')) {
       test("answers another workspace's resource like a missing one", async () => {
         const body = bodyOf(route);
-        const reply = await api.call(route.method, pathOf(route), { key: stranger.key, body });
+        const { key } = needsVirtualKey(route) ? equipped : stranger;
+        const reply = await api.call(route.method, pathOf(route), { key, body });
         const missing = await api.call(
           route.method,
-          pathOf(route).replace(/(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+)/, 'no'),
-          {
-            key: stranger.key,
-            body,
-          },
+          pathOf(route).replace(/(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+)/, 'no'),
+          { key, body },
         );
         expect(reply.status).toBe(404);
         expect(missing.status).toBe(404);

@@ -157,7 +157,9 @@ for (const engine of ['sqlite', 'postgres'] as const)
     });
 
     test('a cancelled batch keeps what it has and names what it has not', async () => {
-      const slow = Array.from({ length: 300 }, (_, index) => chatLine(`r${index}`, '[[simulate: delay=100]] Hello'));
+      const slow = Array.from({ length: 300 }, (_, index) =>
+        chatLine(`r${index}`, index < 10 ? 'Hello' : '[[simulate: delay=2000]] Hello'),
+      );
       const begun = await begin(slow);
       await eventually('some are answered', async () => {
         const { request_counts: counts } = await openai.batches.retrieve(begun.id);

@@ -294,7 +294,7 @@ describe('a troubled provider', () => {
     expect(events[0]).toMatchObject({ level: 'warn' });
     expect(events[0].message).toContain('it answered 503');
     const refused = await gateway.api.call('POST', `${JOBS}/${id}/cancel`, troubled);
-    expect([refused.status, refused.json.error.code]).toEqual([502, 'upstream_failed']);
+    expect([refused.status, refused.json.error.code]).toEqual([502, 'fine_tuning_refused']);
     expect((await read(id)).status).toBe('running');
 
     provider.instead = null;

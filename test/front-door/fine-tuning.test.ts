@@ -191,6 +191,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       for (const id of made) await openai.fineTuning.jobs.cancel(id);
     });
 
+    test('the built-in provider tunes offline', async () => {
+      const demo = openaiClient(gateway.url, (await gateway.given.apiKey({ defaults: { virtual_key: 'demo' } })).key);
+      const { id } = await demo.fineTuning.jobs.create({ model: 'demo', training_file: await upload() });
+      const done = await until(id, isOver);
+      expect([done.status, done.result_files.length]).toEqual(['succeeded', 1]);
+    });
+
     test('bad examples and closed doors fail the job and say why', async () => {
       const bad = await openai.fineTuning.jobs.create({ model: 'gpt-4o', training_file: await upload('{"a":1}\n') });
       const failed = await until(bad.id, isOver);

@@ -1,4 +1,5 @@
-import type { Store } from '../../storage/store.ts';
+import type { RunEventRow } from '../../storage/schema.ts';
+import type { Db, Store } from '../../storage/store.ts';
 import type { RunBus } from './bus.ts';
 import { insertEvents, type PlacedEvent, rowOf } from './events.ts';
 
@@ -18,8 +19,8 @@ const ROWS_AT_ONCE = 200;
 
 /**
  * Writes down the pieces of answers, of all runs of this node together: a transaction for each piece, or only for each
- * run, would be more than a disk can do. They are not fenced. Whoever has lost its lease may still write some, under its
- * own epoch; readers know pieces of an older epoch for what they are.
+ * run, would be more than a disk can do. What another node has taken over is left out, though it may do so at this very
+ * moment: readers know pieces of an older epoch for what they are.
  */
 export class DeltaWriter {
   readonly #options: DeltaWriterOptions;
@@ -50,9 +51,10 @@ export class DeltaWriter {
     const { store, bus } = this.#options;
     const waiting = this.#waiting;
     this.#waiting = new Map();
-    const rows = [...waiting].map(([runId, { call, events }]) => rowOf(runId, events, call));
+    const all = [...waiting].map(([runId, { call, events }]) => rowOf(runId, events, call));
     try {
       await store.transaction(async (db) => {
+        const rows = await stillOurs(db, all);
         for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
           await insertEvents(db, rows.slice(at, at + ROWS_AT_ONCE));
         if (bus.hasOtherNodes) await bus.announce(db, [...waiting.keys()]);
@@ -70,4 +72,14 @@ export class DeltaWriter {
       this.#writing = this.#write();
     }, this.#options.everyMs ?? EVERY_MS);
   }
+}
+
+async function stillOurs(db: Db, rows: readonly RunEventRow[]): Promise<RunEventRow[]> {
+  const epochs = new Map<string, number>();
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+    const ids = rows.slice(at, at + ROWS_AT_ONCE).map(({ run_id }) => run_id);
+    const found = await db.selectFrom('runs').select(['id', 'epoch']).where('id', 'in', ids).execute();
+    for (const { id, epoch } of found) epochs.set(id, epoch);
+  }
+  return rows.filter(({ run_id, epoch }) => epochs.get(run_id) === epoch);
 }

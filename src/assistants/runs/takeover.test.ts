@@ -1,16 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { createEngine, principal, workspaceId } from '../../../test/assistants/engine.ts';
 import { checkGrammar, type StreamEvent } from '../../../test/assistants/grammar.ts';
 import { answerOf, type ChatRequest, type ScriptedAnswer } from '../../../test/assistants/scripted-provider.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { eventually } from '../../../test/process.ts';
-import type { OrganisationId, WorkspaceId } from '../../core/ids.ts';
-import type { Principal } from '../../core/principal.ts';
-import type { Files } from '../../files/files.ts';
 import type { CallModel } from '../../relay/internal.ts';
-import { createChanges } from '../../storage/changes.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
-import { createWorkers, type Workers } from '../../work/workers.ts';
-import { createAssistantsApi } from '../api.ts';
 import type { BuiltInTools } from './built-in.ts';
 import { BEGINNING, placeIn } from './events.ts';
 
@@ -19,27 +14,14 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const workspaceId = 'workspace' as WorkspaceId;
-const principal: Principal = {
-  organisationId: 'organisation' as OrganisationId,
-  workspaceId,
-  workspaceSlug: 'default',
-  keyId: 'key' as Principal['keyId'],
-  keyName: 'key',
-  userId: null,
-  scopes: new Set(),
-  defaults: {},
-  limits: [],
-};
 const caller = { principal, headers: { 'x-gateway-virtual-key': 'sim' } };
 const time = { type: 'function' as const, function: { name: 'get_time' } };
+const timing = { pollMs: 20, sweepMs: 100, heartbeatMs: 50, abortAfterMs: 20_000, leaseMs: 30_000 };
 
 type Script = (request: ChatRequest) => ScriptedAnswer & { readonly isDeaf?: boolean; readonly gate?: Promise<void> };
 
-/** A gateway's engine on a store that others share. Its model answers by the script; a deaf one does not hear aborts. */
+/** An engine on a store that others share. Its model answers by the script; a deaf one does not hear aborts. */
 async function givenNode(store: Store, databaseUrl: string | null, script: Script, builtIns: BuiltInTools = {}) {
-  const health = { degraded: () => {}, well: () => {}, snapshot: () => [] };
-  const changes = createChanges({ store, databaseUrl, health });
   const asked: ChatRequest[] = [];
   const callModel: CallModel = async ({ body, signal }) => {
     const request = JSON.parse(String(body)) as ChatRequest;
@@ -48,39 +30,10 @@ async function givenNode(store: Store, databaseUrl: string | null, script: Scrip
     await answer.gate;
     return answerOf(answer, answer.isDeaf ? new AbortController().signal : signal);
   };
-  let repeated = () => 0;
-  const api = createAssistantsApi({
-    store,
-    changes,
-    files: { find: async () => ({}) } as unknown as Files,
-    callModel,
-    principalOf: async () => principal,
-    workers: () => workers,
-    metrics: {
-      gauge: (_name, _help, read) => {
-        repeated = read;
-      },
-    },
-    runSeconds: 600,
-    builtIns,
-    now: Date.now,
-  });
-  const errors: string[] = [];
-  const workers: Workers = createWorkers({
-    store,
-    node: 'node',
-    kinds: [api.kind],
-    wake: changes,
-    timing: { pollMs: 20, sweepMs: 100, heartbeatMs: 50, abortAfterMs: 20_000, leaseMs: 30_000 },
-    onError: (what, error) => errors.push(`${what}: ${error}`),
-  });
-  await changes.start();
-  await workers.start();
-  cleanups.push(async () => {
-    await workers.stop(0);
-    await changes.close();
-  });
-  return { ...api, workers, asked, errors, repeated: () => repeated() };
+  const engine = createEngine({ store, databaseUrl, callModel, builtIns, timing });
+  await engine.start();
+  cleanups.push(() => engine.stop(0));
+  return { ...engine, asked };
 }
 
 type Node = Awaited<ReturnType<typeof givenNode>>;

@@ -1,0 +1,91 @@
+import { type AssistantsApi, createAssistantsApi } from '../../src/assistants/api.ts';
+import type { BuiltInTools } from '../../src/assistants/runs/built-in.ts';
+import type { OrganisationId, WorkspaceId } from '../../src/core/ids.ts';
+import type { Principal } from '../../src/core/principal.ts';
+import type { Files } from '../../src/files/files.ts';
+import type { CallModel } from '../../src/relay/internal.ts';
+import { createChanges } from '../../src/storage/changes.ts';
+import type { Store } from '../../src/storage/store.ts';
+import type { Timing } from '../../src/work/work.ts';
+import { createWorkers, type Workers } from '../../src/work/workers.ts';
+
+export const workspaceId = 'workspace' as WorkspaceId;
+
+export const principal: Principal = {
+  organisationId: 'organisation' as OrganisationId,
+  workspaceId,
+  workspaceSlug: 'default',
+  keyId: 'key' as Principal['keyId'],
+  keyName: 'key',
+  userId: null,
+  scopes: new Set(),
+  defaults: {},
+  limits: [],
+};
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly databaseUrl: string | null;
+  readonly callModel: CallModel;
+  readonly name?: string;
+  readonly builtIns?: BuiltInTools;
+  readonly timing?: Partial<Timing>;
+  readonly isAlone?: boolean;
+}
+
+export interface Engine extends AssistantsApi {
+  readonly workers: Workers;
+  readonly errors: readonly string[];
+  /** Calls that were made again. */
+  repeated(): number;
+  start(): Promise<void>;
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Assistants and their runs on a store, without the rest of a gateway. Not started, it creates and reads. */
+export function createEngine(options: EngineOptions): Engine {
+  const { store, databaseUrl, callModel, name = 'node', builtIns, timing, isAlone } = options;
+  const health = { degraded: () => {}, well: () => {}, snapshot: () => [] };
+  const changes = createChanges({ store, databaseUrl, health });
+  const errors: string[] = [];
+  let repeated = () => 0;
+  const api = createAssistantsApi({
+    store,
+    changes,
+    files: { find: async () => ({}) } as unknown as Files,
+    callModel,
+    principalOf: async () => principal,
+    workers: () => workers,
+    metrics: {
+      gauge: (_name, _help, read) => {
+        repeated = read;
+      },
+    },
+    runSeconds: 600,
+    builtIns,
+    now: Date.now,
+  });
+  const workers: Workers = createWorkers({
+    store,
+    node: name,
+    kinds: [api.kind],
+    wake: changes,
+    timing,
+    isAlone,
+    onError: (what, error) => errors.push(`${what}: ${error}`),
+  });
+  return {
+    ...api,
+    workers,
+    errors,
+    repeated: () => repeated(),
+    start: async () => {
+      await changes.start();
+      await workers.start();
+    },
+    stop: async (graceMs) => {
+      await workers.stop(graceMs);
+      await changes.close();
+    },
+  };
+}
