@@ -26,6 +26,12 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
     return reply.json;
   };
   const config = () => ({ name: name(), config: { virtual_key: 'sim' } });
+  const guardrail = () => ({ name: name(), checks: [{ id: 'default.notNull', parameters: {} }] });
+  const guardrail = () => ({
+    name: name(),
+    checks: [{ id: 'default.contains', parameters: { words: ['x'], operator: 'none' } }],
+    actions: { deny: true },
+  });
   const server = () => ({ name: name(), url: `${url}/mcp` });
   const condition = { conditions: [{ key: 'workspace_id', value: '*' }], group_by: [{ key: 'api_key' }] };
   const rate = () => ({ ...condition, type: 'requests', unit: 'rpm', value: 100_000 });
@@ -130,6 +136,26 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
       body: { name: name() },
     }),
     'DELETE /v1/configs/:slug': async () => ({ path: `/v1/configs/${(await made('/v1/configs', config())).slug}` }),
+    'POST /v1/guardrails': async () => ({ path: '/v1/guardrails', body: guardrail() }),
+    'PUT /v1/guardrails/:guardrail': async () => ({
+      path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).slug}`,
+      body: {},
+    }),
+    'DELETE /v1/guardrails/:guardrail': async () => ({
+      path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).id}`,
+    }),
+    'PUT /v1/admin/organisation/defaults': async () => ({
+      path: '/v1/admin/organisation/defaults',
+      body: { input_guardrails: [] },
+    }),
+    'POST /v1/guardrails': async () => ({ path: '/v1/guardrails', body: guardrail() }),
+    'PUT /v1/guardrails/:guardrail': async () => ({
+      path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).id}`,
+      body: { name: name() },
+    }),
+    'DELETE /v1/guardrails/:guardrail': async () => ({
+      path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).id}`,
+    }),
     'POST /v1/mcp-servers': async () => ({ path: '/v1/mcp-servers', body: server() }),
     'PUT /v1/mcp-servers/:slug': async () => ({
       path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}`,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError } from '../core/errors.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Gates, Verdict } from './gates.ts';
 
@@ -79,7 +80,7 @@ async function ask({ call, signal }: ExecuteOptions): Promise<Answer> {
     response = await call(signal);
     text = await textOf(response);
   } catch (error) {
-    const why = `The answer broke off: ${error instanceof Error ? error.message : 'the connection ended'}.`;
+    const why = `The answer broke off: ${error instanceof GatewayError ? error.message : 'the connection ended.'}`;
     return { verdict: 'unwell', mayHelp: true, status: 502, requestId: '', body: null, why };
   }
   const { status, headers } = response;

@@ -47,7 +47,7 @@ const LOOK_MS = 50;
 function scriptOf(request: ChatRequest): ScriptedAnswer {
   const name: string = request.messages[0].content;
   const round = request.messages.filter(({ tool_calls }) => tool_calls).length;
-  const pace = { chunkDelayMs: 15 };
+  const pace = { chunkDelayMs: 30 };
   const call = { call: 'get_time', arguments: `{"of":"${name}","round":${round}}`, id: `call_${round}` };
   if (round === 0) return { parts: [{ text: `${name} let me look that up for you` }, call], ...pace };
   if (round === 1) return { parts: [call], ...pace };
@@ -123,6 +123,7 @@ async function endure(options: RunChaosOptions, { store, front, crew, random, ru
     for (const run of open) if (run.status === 'requires_action') await answer(front, run);
     await Bun.sleep(LOOK_MS);
     if (performance.now() < nextAt || kills + freezes === 0 || crew.awake.length < Math.min(2, processes)) continue;
+    if (await isRepeating(store)) continue;
     nextAt = performance.now() + everyMs * (0.5 + random.next());
     const isKill = random.below(kills + freezes) < kills;
     const victim = random.pick(crew.awake);
@@ -136,6 +137,12 @@ async function endure(options: RunChaosOptions, { store, front, crew, random, ru
       freezes--;
     }
   }
+}
+
+/** A call that is interrupted a second time ends its run, and then there is nothing to compare. */
+async function isRepeating({ db }: Store): Promise<boolean> {
+  const calls = db.selectFrom('run_calls').select('run_id').where('state', '=', 'started').where('attempt', '>', 1);
+  return (await persistently(() => calls.executeTakeFirst())) !== undefined;
 }
 
 async function answer({ runs }: Engine, run: RunRow): Promise<void> {
