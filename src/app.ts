@@ -47,6 +47,7 @@ import { type CacheStore, createAnswerCache } from './routing/cache.ts';
 import { type Configs, createConfigs } from './routing/configs.ts';
 import type { Settings } from './settings.ts';
 import type { Changes } from './storage/changes.ts';
+import { groupedStore } from './storage/grouped.ts';
 import type { Store } from './storage/store.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { RequestLog } from './telemetry/request-log.ts';
@@ -245,8 +246,10 @@ export function createApp(deps: AppDeps): App {
     now,
   });
   kinds.push(...batches.kinds);
+  // Runs write often and little, and many of them at once.
+  const grouped = groupedStore(store);
   const { kind: runs, ...assistantsApi } = createAssistantsApi({
-    store,
+    store: grouped,
     changes,
     files,
     callModel,
@@ -271,7 +274,7 @@ export function createApp(deps: AppDeps): App {
   });
   kinds.push(fineTuning.kind);
   const workers = createWorkers({
-    store,
+    store: grouped,
     node: `${hostname()}-${process.pid}`,
     kinds,
     onError: report,

@@ -27,11 +27,6 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
   };
   const config = () => ({ name: name(), config: { virtual_key: 'sim' } });
   const guardrail = () => ({ name: name(), checks: [{ id: 'default.notNull', parameters: {} }] });
-  const guardrail = () => ({
-    name: name(),
-    checks: [{ id: 'default.contains', parameters: { words: ['x'], operator: 'none' } }],
-    actions: { deny: true },
-  });
   const server = () => ({ name: name(), url: `${url}/mcp` });
   const condition = { conditions: [{ key: 'workspace_id', value: '*' }], group_by: [{ key: 'api_key' }] };
   const rate = () => ({ ...condition, type: 'requests', unit: 'rpm', value: 100_000 });
@@ -147,14 +142,6 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
     'PUT /v1/admin/organisation/defaults': async () => ({
       path: '/v1/admin/organisation/defaults',
       body: { input_guardrails: [] },
-    }),
-    'POST /v1/guardrails': async () => ({ path: '/v1/guardrails', body: guardrail() }),
-    'PUT /v1/guardrails/:guardrail': async () => ({
-      path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).id}`,
-      body: { name: name() },
-    }),
-    'DELETE /v1/guardrails/:guardrail': async () => ({
-      path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).id}`,
     }),
     'POST /v1/mcp-servers': async () => ({ path: '/v1/mcp-servers', body: server() }),
     'PUT /v1/mcp-servers/:slug': async () => ({

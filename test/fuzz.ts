@@ -663,7 +663,8 @@ function shapeFault(body: string): string | null {
     error.message !== '' &&
     typeof error.type === 'string' &&
     (error.param === null || typeof error.param === 'string') &&
-    typeof error.code === 'string';
+    // OpenAI has no code for some of the faults that are told in its words.
+    (typeof error.code === 'string' || (error.code === null && error.type === 'invalid_request_error'));
   return isRight ? null : `an error of another shape: ${body.slice(0, 200)}`;
 }
 

@@ -81,6 +81,9 @@ export const inviteRoutes = (invites: Invites): Route[] => [
       body: accept,
       response: user,
     },
-    async (call) => (await invites.accept(call.body, call)).user,
+    (call) =>
+      invites.accept(call.body, call, ({ organisation_id: organisationId, id: userId }) =>
+        call.identify({ organisationId, workspaceId: '', keyId: null, userId }),
+      ),
   ),
 ];

@@ -6,6 +6,7 @@ import { insertRecords, type NewRecord } from './record.ts';
 
 const MOST_AT_ONCE = 200;
 const MOST_WAITING = 20_000;
+const MOST_CHARACTERS = 32 << 20;
 const RETRY_MS = 1_000;
 const LOSING = 'Records of refused calls are being lost: the store has been away for too long.';
 const WAITING = 'Records of refused calls wait in memory until the store is back.';
@@ -14,6 +15,9 @@ interface Waiting {
   readonly record: NewRecord;
   readonly done: () => void;
 }
+
+const sizeOf = ({ request_body, request_headers, query_params, uri }: NewRecord): number =>
+  request_body.length + request_headers.length + query_params.length + uri.length;
 
 /**
  * Writes records that have no transaction of their own: those of refused calls above all. Whatever arrives while one
@@ -25,6 +29,7 @@ export class AuditWriter {
   readonly #sealer: Sealer;
   readonly #health: Health;
   #waiting: Waiting[] = [];
+  #characters = 0;
   #writing: Promise<void> | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isLosing = false;
@@ -38,12 +43,13 @@ export class AuditWriter {
   /** Resolves when the record is committed, or when it is known that the store is away. */
   write(record: NewRecord): Promise<void> {
     return new Promise((done) => {
-      if (this.#waiting.length >= MOST_WAITING) {
+      if (this.#waiting.length >= MOST_WAITING || this.#characters >= MOST_CHARACTERS) {
         this.#isLosing = true;
         this.#health.degraded('audit', LOSING);
         return done();
       }
       this.#waiting.push({ record, done });
+      this.#characters += sizeOf(record);
       this.#start();
     });
   }
@@ -72,6 +78,7 @@ export class AuditWriter {
       const batch = this.#waiting.slice(0, MOST_AT_ONCE);
       if (!(await this.#insert(batch))) return this.#waitForStore();
       this.#waiting.splice(0, batch.length);
+      for (const { record } of batch) this.#characters -= sizeOf(record);
       this.#isLosing = false;
       this.#health.well('audit');
       for (const { done } of batch) done();

@@ -46,6 +46,7 @@ const COOKIE = 'gateway_oidc';
 const CALLBACK = '/v1/sessions/oidc/callback';
 const JOURNEY_MS = 10 * 60_000;
 const CONFIGURATION_MS = 3_600_000;
+const RETRY_MS = 2_000;
 
 export function createOidc(deps: OidcDeps) {
   const { provider, store, sealer, sessions, publicUrl, now } = deps;
@@ -55,8 +56,9 @@ export function createOidc(deps: OidcDeps) {
     if (!configuration || configuration.until <= now()) {
       const found = discover(provider ?? fail('oidc_not_configured'), deps.fetch);
       configuration = { found, until: now() + CONFIGURATION_MS };
+      // Whoever asks in between gets the same answer: a provider that is away is not asked for every visitor.
       found.catch(() => {
-        configuration = null;
+        if (configuration?.found === found) configuration = { found, until: now() + RETRY_MS };
       });
     }
     return configuration.found;

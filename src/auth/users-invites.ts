@@ -156,7 +156,12 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
     },
 
     /** Makes the invited person a user. The link works once. */
-    async accept(input: InviteAnswer, from: Witnessed): Promise<{ user: User; row: UserRow }> {
+    async accept(
+      input: InviteAnswer,
+      from: Witnessed,
+      /** Gets to know who it is before anything is stored. */
+      made: (user: UserRow) => void = () => {},
+    ): Promise<User> {
       const known = await findByToken(store.db, input.token);
       open(known ?? fail('invite_not_found', 'of this link'));
       const password_hash = await passwords.hash(input.password);
@@ -182,7 +187,8 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
           created_at: now(),
           updated_at: now(),
         };
-        return { user: await insertUser(db, row, await workspacesOf(db, invite)), row };
+        made(row);
+        return insertUser(db, row, await workspacesOf(db, invite));
       }, from);
     },
   };

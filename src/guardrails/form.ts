@@ -33,6 +33,7 @@ const USER: Context = { role: 'user', kind: 'text', turn: 1, isGiven: false };
 /** The boundary of a form; null where the body is none. */
 export function boundaryIn(type: string): string | null {
   if (!/^multipart\/form-data\s*;/i.test(type)) return null;
+  if ((type.match(/boundary\s*=/gi)?.length ?? 0) > 1) throw new Unreadable('its boundary is given twice');
   const [, quoted, token] = /;\s*boundary=(?:"([^"]{1,70})"|([^\s";,]{1,70}))/i.exec(type) ?? [];
   return quoted ?? token ?? null;
 }
@@ -45,11 +46,14 @@ export function findFields(body: Uint8Array, boundary: string): { texts: FoundTe
   const texts: FoundText[] = [];
   const models: string[] = [];
   let at = bytes.indexOf(delimiter);
-  while (at >= 0) {
-    const opened = bytes.indexOf(LINE_END, at + delimiter.length);
+  for (;;) {
+    const after = at + delimiter.length;
+    if (at >= 0 && bytes.toString('latin1', after, after + 2) === '--') break;
+    const opened = at < 0 ? -1 : bytes.indexOf(LINE_END, after);
     const headed = opened < 0 ? -1 : bytes.indexOf(HEAD_END, opened);
     const closed = headed < 0 ? -1 : bytes.indexOf(next, headed + HEAD_END.length - LINE_END.length);
-    if (closed < 0) break;
+    // Others may read on where this one would stop.
+    if (closed < 0) throw new Unreadable('its form has no end');
     const head = headOf(bytes.subarray(opened + LINE_END.length, headed));
     const [start, end] = [headed + HEAD_END.length, closed];
     if (head.name === 'model') models.push(bytes.toString('utf8', start, end));

@@ -1,7 +1,7 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { isSlug, newId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
-import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { Principal } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
@@ -10,31 +10,9 @@ import type { GuardrailRow } from '../storage/schema.ts';
 import { findWorkspace, withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { whoNames } from './defaults.ts';
-import {
-  type Actions,
-  type CheckInput,
-  type Definition,
-  DefinitionFault,
-  type Guardrail,
-  prepareGuardrail,
-} from './guardrail.ts';
-import { masked, maskedFaults } from './shown.ts';
-
-export interface GuardrailSummary {
-  readonly id: string;
-  readonly object: 'guardrail';
-  readonly slug: string;
-  readonly name: string;
-  readonly organisation_id: string;
-  /** Null: it belongs to the organisation itself. */
-  readonly workspace_id: string | null;
-  readonly status: 'active';
-  readonly version_id: string;
-  readonly owner_id: string;
-  readonly updated_by: string | null;
-  readonly created_at: string;
-  readonly last_updated_at: string;
-}
+import { type Actions, type CheckInput, type Definition, type Guardrail, prepareGuardrail } from './guardrail.ts';
+import { masked } from './shown.ts';
+import { checked, checkReach, find, type GuardrailSummary, isId, shown, visible } from './stored.ts';
 
 export interface WholeGuardrail extends GuardrailSummary, Definition {}
 
@@ -74,62 +52,6 @@ export interface GuardrailsDeps {
 }
 
 const MOST_PREPARED = 1_000;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-const shown = (row: GuardrailRow): GuardrailSummary => ({
-  id: row.id,
-  object: 'guardrail',
-  slug: row.slug,
-  name: row.name,
-  organisation_id: row.organisation_id,
-  workspace_id: row.workspace_id,
-  status: 'active',
-  version_id: row.version_id,
-  owner_id: row.owner_id,
-  updated_by: row.updated_by,
-  created_at: new Date(row.created_at).toISOString(),
-  last_updated_at: new Date(row.updated_at).toISOString(),
-});
-
-/** Those of the caller's workspace and of its organisation; for who reaches the organisation, those of every workspace. */
-const visible = (db: Db, who: Principal) => {
-  const query = db.selectFrom('guardrails').where('organisation_id', '=', who.organisationId);
-  if (reachesOrganisation(who)) return query;
-  return query.where((where) =>
-    where.or([where('workspace_id', '=', who.workspaceId), where('workspace_id', 'is', null)]),
-  );
-};
-
-async function find(db: Db, who: Principal, idOrSlug: string): Promise<GuardrailRow> {
-  const row = await visible(db, who)
-    .selectAll()
-    .where(UUID.test(idOrSlug) ? 'id' : 'slug', '=', UUID.test(idOrSlug) ? idOrSlug.toLowerCase() : idOrSlug)
-    .executeTakeFirst();
-  return row ?? fail('guardrail_not_found', idOrSlug.slice(0, 80));
-}
-
-/** What holds for all workspaces is not one workspace's to change. */
-function checkReach(who: Principal, workspaceId: string | null) {
-  if (workspaceId === null && !reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
-}
-
-function refused(faults: DefinitionFault['faults']): never {
-  const [first, ...more] = faults;
-  const also = more.slice(0, 9).map(({ path, why }) => `${path}: ${why}`);
-  return fail('invalid_request', first!.path, also.length > 0 ? `${first!.why} (also ${also.join('; ')})` : first!.why);
-}
-
-/** Throws 400 with the path of each fault. */
-function checked(definition: Definition): Guardrail {
-  const faults = maskedFaults(definition.checks);
-  if (faults.length > 0) refused(faults);
-  try {
-    return prepareGuardrail(definition, { id: '', versionId: null });
-  } catch (error) {
-    if (error instanceof DefinitionFault) refused(error.faults);
-    throw error;
-  }
-}
 
 export function createGuardrails({ store, sealer, changes, egress, now }: GuardrailsDeps) {
   const cache = new StaleCache<Guardrail>({ capacity: 5_000, freshMs: 10_000, staleMs: 3_600_000, now });
@@ -187,7 +109,11 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
       .select(['guardrails.slug', 'guardrails.version_id', 'guardrail_versions.sealed'])
       .where('guardrails.organisation_id', '=', organisationId)
       .where((where) => where.or([where('workspace_id', '=', workspaceId), where('workspace_id', 'is', null)]))
-      .where(UUID.test(reference) ? 'guardrails.id' : 'guardrails.slug', '=', reference)
+      .where(
+        isId(reference) ? 'guardrails.id' : 'guardrails.slug',
+        '=',
+        isId(reference) ? reference.toLowerCase() : reference,
+      )
       .executeTakeFirst();
     return row ? prepare(row.slug, row.version_id, () => open(row.version_id, row.sealed)) : null;
   };
@@ -214,7 +140,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
 
     async create(who: Principal, input: GuardrailInput): Promise<WholeGuardrail> {
       const { checks, actions } = input;
-      if (input.slug !== undefined && UUID.test(input.slug))
+      if (input.slug !== undefined && isId(input.slug))
         fail('invalid_request', 'slug', 'looks like an id; give another');
       const workspaceId = await ownerOf(store.db, who, input);
       checkReach(who, workspaceId);

@@ -51,7 +51,8 @@ export function readBody(bytes: Uint8Array | null, { type, encoding }: BodyHead,
   if (/^application\/vnd\.amazon\.eventstream\b/i.test(type)) return readAws(bytes, side);
   if (/^application\/x-www-form-urlencoded\b/i.test(type)) return opaque(bytes, 'it is a form of another kind');
   const source = utf8(bytes);
-  if (source === null) return opaque(bytes, 'it is not text');
+  if (source === null || source.includes('\0')) return opaque(bytes, 'it is not text');
+  if (source.startsWith('\ufeff')) throw new Unreadable('it begins with a byte order mark');
   return readText(source, type, side);
 }
 

@@ -59,10 +59,16 @@ export class WindowedEvents {
   readonly #channels = new Map<string, Channel>();
   #waiting: Waiting[] = [];
   #isTransformed = false;
+  #hasLooked = false;
   #bytes = 0;
 
   constructor(options: WindowOptions) {
     this.#options = options;
+  }
+
+  /** Whether anything was looked at. */
+  get hasLooked(): boolean {
+    return this.#hasLooked;
   }
 
   /** Characters that are held back, for whoever bounds them. */
@@ -136,6 +142,7 @@ export class WindowedEvents {
   async #look() {
     const held = [...this.#channels.values()].filter((channel) => channel.held !== '');
     if (held.length === 0) return;
+    this.#hasLooked = true;
     const texts = held.map(({ part, before, held }) => ({ ...part, text: before + held }));
     const seen = await this.#options.look(windowReading(texts));
     const straddling: Channel[] = [];

@@ -78,6 +78,21 @@ const SETTINGS = new Set([
   'method',
 ]);
 
+/** Of an API that nobody here knows, those that are settings wherever they are found. */
+const KNOWN_SETTINGS = new Set([
+  'model',
+  'stream_options',
+  'reasoning',
+  'thinking',
+  'tool_choice',
+  'safetySettings',
+  'safety_settings',
+  'cachedContent',
+  'anthropic_version',
+  'jsonrpc',
+  'method',
+]);
+
 /** What an operator or developer says before the conversation. */
 const PREAMBLE = new Set([
   'system',
@@ -178,7 +193,7 @@ export const startsTurns = (key: string, { on }: Side): boolean =>
 /** For a member at the top of a body; null where no text stands. `outer` is what holds for the body. */
 export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side, outer: Context): Context | null {
   if (on === 'output') return outer;
-  if (SETTINGS.has(key)) return null;
+  if (endpoint === 'proxy' ? KNOWN_SETTINGS.has(key) : SETTINGS.has(key)) return null;
   // A format that is named, not described.
   if (key === 'response_format' && typeof value === 'string') return null;
   if (key === 'language' && endpoint === 'createTranscription') return null;
@@ -219,8 +234,8 @@ export function contextOfMember(key: string, value: unknown, object: Json, inner
     // What is not said to be text is a picture, a sound or a file.
     if (key === 'data' && typeof value === 'string' && object.type !== 'text') return null;
   }
-  // Names of tools are said to the model where they are offered; elsewhere they only refer.
-  if (key === 'name' && inner.turn > 0) return null;
+  // A model reads who speaks, but it is no part of what is said.
+  if (key === 'name' && inner.turn > 0 && inner.kind === 'text') return { ...inner, kind: 'reasoning' };
   if (TOOL_CALLS.has(key)) return { ...inner, role: 'assistant', kind: 'tool_call' };
   if (TOOL_RESULTS.has(key)) return { ...inner, role: 'tool', kind: 'tool_result' };
   if (THOUGHTS.has(key)) return { ...inner, kind: 'reasoning' };

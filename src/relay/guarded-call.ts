@@ -26,7 +26,8 @@ export function openGuard(
   settings: TargetSettings,
   guard: Guard,
 ): Guarding | null | Promise<Guarding | null> {
-  if (call.isUnguarded) return null;
+  // A list of names is no text that a model reads or wrote.
+  if (call.isUnguarded || call.endpoint === 'listModels') return null;
   const { principal, headers, log, body, path } = call;
   const strict = headerOf(headers, 'x-gateway-strict-open-ai-compliance');
   return guard({
@@ -79,8 +80,16 @@ export interface Finishing {
 }
 
 /** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */
-export async function finish(answer: Incoming, { guarding, turn, now, onPassed }: Finishing): Promise<Incoming> {
-  if (!guarding) return keeping(answer, turn, now);
+export function finish(answer: Incoming, finishing: Finishing): Incoming | Promise<Incoming> {
+  const { guarding, turn, now } = finishing;
+  return guarding ? finishGuarded(answer, guarding, finishing) : keeping(answer, turn, now);
+}
+
+async function finishGuarded(
+  answer: Incoming,
+  guarding: Guarding,
+  { turn, now, onPassed }: Finishing,
+): Promise<Incoming> {
   const lead = turn && storedAfterVerdict(turn);
   guarding.forgetAnswer();
   const judged = await guarding.output(keeping(answer, lead, now), { onPassed });

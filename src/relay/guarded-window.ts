@@ -45,6 +45,8 @@ class WindowReader {
   readonly #collected = new Collected();
   #found: readonly HookResult[] = [];
   #isOver = false;
+  /** What may go, as soon as anything was looked at: a denial after the first byte is no 446 any more. */
+  #ready = '';
 
   constructor(guarding: Guarding, incoming: Incoming, type: string) {
     this.#guarding = guarding;
@@ -67,7 +69,11 @@ class WindowReader {
       if (piece) this.#collected.add(piece);
       const text = piece ? await this.#events.push(this.#parsed(piece)) : await this.#rest();
       if (this.#events.size > MOST_HELD) this.#refuse(`more than ${MOST_HELD} bytes wait to be judged together`);
-      if (text !== '') return Buffer.from(text);
+      this.#ready += text;
+      if (this.#ready === '' || !(this.#events.hasLooked || this.#isOver)) continue;
+      const given = Buffer.from(this.#ready);
+      this.#ready = '';
+      return given;
     }
     return null;
   }

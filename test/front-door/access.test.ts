@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SCOPES } from '../../src/core/scopes.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ADMIN_KEY, startGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 
 // Started while the file loads, because each route of its table becomes a test.
 const gateway = await startGateway();
@@ -22,6 +23,11 @@ const ours = {
   file: '',
   upload: '',
   tuning: '',
+  assistant: '',
+  thread: '',
+  message: '',
+  run: '',
+  step: '',
 };
 let stranger: { id: string; key: string };
 /** A stranger with a virtual key, for routes that do not look at anything before they have one. */
@@ -46,6 +52,16 @@ beforeAll(async () => {
   const tuning = { model: 'never-done', training_file };
   const headers = { 'x-gateway-virtual-key': 'sim' };
   ours.tuning = (await api.post('/v1/fine_tuning/jobs', tuning, { headers })).json.id;
+  ours.assistant = (await api.post('/v1/assistants', { model: 'any' })).json.id;
+  const thread = { messages: [{ role: 'user', content: 'ours' }] };
+  const run = (await api.post('/v1/threads/runs', { assistant_id: ours.assistant, thread }, { headers })).json;
+  [ours.thread, ours.run] = [run.thread_id, run.id];
+  const place = `/v1/threads/${ours.thread}`;
+  ours.message = (await api.get(`${place}/messages`, { headers })).json.data.at(-1).id;
+  await eventually('the run has a step', async () => {
+    ours.step = (await api.get(`${place}/runs/${ours.run}/steps`, { headers })).json.data[0]?.id ?? '';
+    return ours.step !== '';
+  });
   await api.post('/v1/mcp-servers', { name: 'ours', slug: ours.server, url: gateway.provider.url });
   const workspace = await given.workspace({ slug: 'strangers' });
   stranger = await given.apiKey({ workspace_id: workspace.id, scopes: withoutOrganisation });
@@ -71,6 +87,11 @@ function pathOf({ path }: Route): string {
     .replace(':file_id', ours.file)
     .replace(':upload_id', ours.upload)
     .replace(':fine_tuning_job_id', ours.tuning)
+    .replace(':assistant_id', ours.assistant)
+    .replace(':thread_id', ours.thread)
+    .replace(':message_id', ours.message)
+    .replace(':run_id', ours.run)
+    .replace(':step_id', ours.step)
     .replace('*', 'echo');
 }
 
@@ -82,6 +103,10 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (path.endsWith('/:workspace/users')) return { user_id: crypto.randomUUID(), role: 'member' };
   if (path.endsWith('/:user')) return { role: 'member' };
   if (path.endsWith('/users/:id')) return { first_name: 'taken over' };
+  if (path.endsWith('/:thread_id/runs')) return { assistant_id: ours.assistant };
+  if (path.endsWith('/messages')) return { role: 'user', content: 'taken over' };
+  if (path.endsWith('/submit_tool_outputs')) return { tool_outputs: [] };
+  if (path.startsWith('/v1/threads/')) return { metadata: { name: 'taken over' } };
   return path.endsWith('/complete') ? { part_ids: ['part_x'] } : { name: 'taken over' };
 }
 
@@ -148,7 +173,10 @@ for (const route of guarded) {
         const reply = await api.call(route.method, pathOf(route), { key, body });
         const missing = await api.call(
           route.method,
-          pathOf(route).replace(/(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+)/, 'no'),
+          pathOf(route).replace(
+            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+)/,
+            'no',
+          ),
           { key, body },
         );
         expect(reply.status).toBe(404);

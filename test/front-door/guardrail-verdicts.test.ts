@@ -292,7 +292,7 @@ test('another target is asked after 446 or 246 only where the config lists them'
     { virtual_key: 'up', output_guardrails: [words({ deny: true })] },
     { virtual_key: 'up', override_params: { model: 'second' } },
   ];
-  const run = async (strategy: object, given = targets): Promise<Reply> => {
+  const run = async (strategy: object, given: readonly object[] = targets): Promise<Reply> => {
     received = [];
     answers = [said('forbidden'), said('fine')];
     return gateway.api.post(
@@ -362,7 +362,7 @@ test('answers from the cache are judged each time, and one that was denied is no
 });
 
 test('an answer that comes packed is not taken for one that passes', async () => {
-  const packed = Bun.gzipSync(await said('forbidden')().bytes());
+  const packed = Bun.gzipSync(await said('forbidden')().text());
   answers = [
     () => new Response(packed, { headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } }),
   ];

@@ -169,6 +169,17 @@ for (const engine of engines) {
     },
   );
 
+  on('a workspace goes with its guardrails', async () => {
+    const { api, given } = gateway;
+    const workspace = await given.workspace({ name: 'Short-lived' });
+    const { id } = await made({ name: 'Goes along', workspace_id: workspace.id });
+
+    const gone = await api.delete(`/v1/admin/workspaces/${workspace.id}`);
+
+    expect(gone.status).toBe(200);
+    expect((await api.get(`/v1/guardrails/${id}`)).status).toBe(404);
+  });
+
   on('defaults name guardrails that are there and look at that side, and these cannot be deleted', async () => {
     const { api, given } = gateway;
     const organisation = (await api.get('/v1/admin/organisation')).json.id;

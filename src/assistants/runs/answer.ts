@@ -10,8 +10,8 @@ interface Called {
   name: string;
   arguments: string;
   type: Exchange['type'];
-  /** Whether somebody was told of it. */
-  isTold: boolean;
+  /** Which of the calls it is to those who are told; null: they are not, because nobody knows yet what is called. */
+  position: number | null;
 }
 
 export interface AnswerOptions {
@@ -45,13 +45,10 @@ export class Answer {
   }
 
   get exchanges(): Exchange[] {
-    return [...this.#calls.values()].map(({ id, name, arguments: text, type }) => ({
-      id,
-      name,
-      arguments: text,
-      type,
-      output: null,
-    }));
+    return [...this.#calls.values()]
+      .filter(({ position }) => position !== null)
+      .sort((one, other) => one.position! - other.position!)
+      .map(({ id, name, arguments: text, type }) => ({ id, name, arguments: text, type, output: null }));
   }
 
   /** Everything that was said, for counting it where the provider does not. */
@@ -77,17 +74,17 @@ export class Answer {
     let called = this.#calls.get(index);
     if (!called) {
       if (!this.#options.isParallel && this.#calls.size > 0) return null;
-      called = { id: this.#freshId(id), name: '', arguments: '', type: 'function', isTold: false };
+      called = { id: this.#freshId(id), name: '', arguments: '', type: 'function', position: null };
       this.#calls.set(index, called);
     }
-    if (name && !called.isTold) called.name += name;
     called.arguments += text;
-    if (called.name === '') return null;
-    const position = [...this.#calls.keys()].indexOf(index);
-    if (called.isTold) return called.type === 'function' && text !== '' ? argumentsDelta(position, text) : null;
-    called.isTold = true;
-    called.type = this.#options.typeOf(called.name);
-    return { index: position, ...begunCall(called.type, called) };
+    if (called.position !== null)
+      return called.type === 'function' && text !== '' ? argumentsDelta(called.position, text) : null;
+    if (!name) return null;
+    called.name = name;
+    called.type = this.#options.typeOf(name);
+    called.position = [...this.#calls.values()].filter(({ position }) => position !== null).length;
+    return { index: called.position, ...begunCall(called.type, called) };
   }
 
   /** All at once, for those who were not told while they came. */

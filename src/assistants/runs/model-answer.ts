@@ -62,9 +62,9 @@ async function* eventsOf(response: Response): AsyncGenerator<string> {
   let isOver = false;
   try {
     for (;;) {
-      const { value, done } = await read(reader);
-      for (const { data } of done ? parser.end() : parser.push(value!)) yield data;
-      if (done) break;
+      const { events, isLast } = await readEvents(reader, parser);
+      for (const { data } of events) yield data;
+      if (isLast) break;
     }
     isOver = true;
   } finally {
@@ -72,10 +72,11 @@ async function* eventsOf(response: Response): AsyncGenerator<string> {
   }
 }
 
-/** A connection that breaks is cut without a reason. */
-async function read(reader: { read(): Promise<{ value?: Uint8Array; done: boolean }> }) {
+/** A connection that breaks is cut without a reason; and a stream may be none that can be read. */
+async function readEvents(reader: { read(): Promise<{ value?: Uint8Array; done: boolean }> }, parser: SseParser) {
   try {
-    return await reader.read();
+    const { value, done } = await reader.read();
+    return { events: done ? parser.end() : parser.push(value!), isLast: done };
   } catch {
     throw brokenAnswer('');
   }
@@ -93,18 +94,23 @@ function parsed(text: string): Chunk {
   return chunk as Chunk;
 }
 
+/** Some providers give them as an object. */
+const argumentsText = (given: unknown): string =>
+  typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given);
+
 function* piecesIn({ choices, usage }: Chunk): Generator<Piece> {
   const choice = choices?.[0];
   const delta = choice?.delta ?? choice?.message;
   if (typeof delta?.content === 'string' && delta.content) yield { type: 'text', text: delta.content };
-  if (delta?.refusal) yield { type: 'refusal', text: delta.refusal };
-  for (const [position, call] of (delta?.tool_calls ?? []).entries()) {
+  if (typeof delta?.refusal === 'string' && delta.refusal) yield { type: 'refusal', text: delta.refusal };
+  const calls = Array.isArray(delta?.tool_calls) ? delta.tool_calls : [];
+  for (const [position, call] of calls.entries()) {
     yield {
       type: 'call',
-      index: call.index ?? position,
-      ...(call.id && { id: call.id }),
-      ...(call.function?.name && { name: call.function.name }),
-      arguments: call.function?.arguments ?? '',
+      index: call?.index ?? position,
+      ...(call?.id && { id: String(call.id) }),
+      ...(call?.function?.name && { name: String(call.function.name) }),
+      arguments: argumentsText(call?.function?.arguments),
     };
   }
   if (choice?.finish_reason) yield { type: 'finish', reason: choice.finish_reason };
