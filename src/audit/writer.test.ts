@@ -15,6 +15,7 @@ async function given() {
   stores.push(store);
   await store.migrate();
   const health = createHealth({ now: Date.now });
+  const reported: string[] = [];
   let isAway = false;
   let inserts = 0;
   const insertInto: Db['insertInto'] = (table) => {
@@ -24,7 +25,13 @@ async function given() {
   };
   const db = { insertInto } as Db;
   return {
-    writer: new AuditWriter({ store: { ...store, db }, sealer: testSealer(), health }),
+    writer: new AuditWriter({
+      store: { ...store, db },
+      sealer: testSealer(),
+      health,
+      report: ({ id }) => reported.push(id),
+    }),
+    reported,
     degraded: () => health.snapshot().map(({ effect }) => effect),
     inserts: () => inserts,
     goAway: (value: boolean) => {
@@ -88,4 +95,15 @@ test('a record is written once, however often it is told', async () => {
   await writer.write({ ...one, response_status_code: 503 });
 
   expect(await count()).toBe(1);
+});
+
+test('a record that the store does not take is told to the operator and holds up no other', async () => {
+  const { writer, count, reported } = await given();
+  const bad = record('one', { method: null as unknown as 'POST' });
+
+  await writer.write(bad);
+  await Promise.all([record('one'), { ...bad, id: 'another' }, record('one')].map((each) => writer.write(each)));
+
+  expect(await count()).toBe(2);
+  expect(reported).toEqual([bad.id, 'another']);
 });

@@ -19,6 +19,17 @@ interface Waiting {
 const sizeOf = ({ request_body, request_headers, query_params, uri }: NewRecord): number =>
   request_body.length + request_headers.length + query_params.length + uri.length;
 
+interface WriterOptions {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly health: Health;
+  /** A record that the store does not take although it is there. */
+  readonly report?: (record: NewRecord, error: unknown) => void;
+}
+
+const reportToOperator = ({ id }: NewRecord, error: unknown) =>
+  void process.stderr.write(`the audit record of request ${id} cannot be stored: ${String(error)}\n`);
+
 /**
  * Writes records that have no transaction of their own: those of refused calls above all. Whatever arrives while one
  * insert runs goes into the next, so a flood of refusals costs the store a few inserts per second. While the store is
@@ -28,14 +39,16 @@ export class AuditWriter {
   readonly #store: Store;
   readonly #sealer: Sealer;
   readonly #health: Health;
+  readonly #report: (record: NewRecord, error: unknown) => void;
   #waiting: Waiting[] = [];
   #characters = 0;
   #writing: Promise<void> | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isLosing = false;
 
-  constructor({ store, sealer, health }: { store: Store; sealer: Sealer; health: Health }) {
+  constructor({ store, sealer, health, report = reportToOperator }: WriterOptions) {
     this.#store = store;
+    this.#report = report;
     this.#sealer = sealer;
     this.#health = health;
   }
@@ -70,6 +83,8 @@ export class AuditWriter {
     }
     this.#writing ??= this.#run().finally(() => {
       this.#writing = null;
+      // Somebody may have come between the last look and here.
+      if (this.#waiting.length > 0 && this.#timer === undefined) this.#start();
     });
   }
 
@@ -85,7 +100,7 @@ export class AuditWriter {
     }
   }
 
-  /** Whether the store took them. */
+  /** Whether the store is there. What it does not take by itself is told to the operator. */
   async #insert(batch: readonly Waiting[]): Promise<boolean> {
     try {
       const records = batch.map(({ record }) => record);
@@ -93,16 +108,13 @@ export class AuditWriter {
       return true;
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'store_unavailable') return false;
-      if (batch.length === 1) throw error;
-    }
-    // Whatever it is that the store does not take, the others need not go with it.
-    for (const one of batch) {
-      try {
-        if (!(await this.#insert([one]))) return false;
-      } catch (error) {
-        process.stderr.write(`the audit record of request ${one.record.id} cannot be stored: ${String(error)}\n`);
+      if (batch.length === 1) {
+        this.#report(batch[0]!.record, error);
+        return true;
       }
     }
+    // Whatever it is that the store does not take, the others need not go with it.
+    for (const one of batch) if (!(await this.#insert([one]))) return false;
     return true;
   }
 

@@ -24,6 +24,6 @@ test(
 
 test(
   '200 runs on SQLite leave what a clean execution leaves, though their process is killed and frozen',
-  () => endured({ ...common, engine: 'sqlite', processes: 1, kills: 4, freezes: 1, everyMs: 2_000 }),
+  () => endured({ ...common, engine: 'sqlite', processes: 1, kills: 4, freezes: 1, everyMs: 700 }),
   600_000,
 );
