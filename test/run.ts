@@ -22,10 +22,11 @@ async function step(name: string, command: string[], environment: Record<string,
   const [output] = await Promise.all([collect(child.stdout), collect(child.stderr)]).then((texts) => [texts.join('')]);
   const isGood = (await child.exited) === 0;
   console.log(`── ${name}: ${isGood ? 'ok' : 'FAILED'} in ${((Date.now() - started) / 1000).toFixed(1)} s`);
-  if (/\d+ pass\b/.test(output!)) {
-    passed += Number(/(\d+) pass\b/.exec(output!)?.[1] ?? 0);
-    const faults = Number(/(\d+) fail\b/.exec(output!)?.[1] ?? 0) + Number(/(\d+) errors?\b/.exec(output!)?.[1] ?? 0);
-    failed += isGood ? 0 : Math.max(1, faults);
+  // Tests may print such lines of their own; the summary stands at the end.
+  const last = (pattern: RegExp) => Number([...output!.matchAll(pattern)].at(-1)?.[1] ?? 0);
+  if (/^ *\d+ pass$/m.test(output!)) {
+    passed += last(/^ *(\d+) pass$/gm);
+    failed += isGood ? 0 : Math.max(1, last(/^ *(\d+) fail$/gm) + last(/^ *(\d+) errors?$/gm));
   } else if (isGood) passed++;
   else failed++;
   return output!;
