@@ -11,6 +11,7 @@ import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
 import { Gates } from './batches/gates.ts';
 import { accountFor } from './batches/native/account.ts';
+import { guardrailsOf } from './core/guardrails.ts';
 import type { Health } from './core/health.ts';
 import type { OrganisationId } from './core/ids.ts';
 import type { Prices } from './core/prices.ts';
@@ -243,6 +244,10 @@ export function createApp(deps: AppDeps): App {
     mostInFlight: settings.batchRequests,
     account: accountFor({ limiter, prices, principalOf: authenticator.principalOf }),
     native: { virtualKeys, upstream, simulate, tokens, now },
+    isGuarded: async (who) => {
+      const { input, output } = await guardrailDefaults.of(who);
+      return input.length + output.length > 0 || guardrailsOf([who.defaults]) !== undefined;
+    },
     now,
   });
   kinds.push(...batches.kinds);

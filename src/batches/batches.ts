@@ -24,7 +24,12 @@ export interface NewBatchOptions {
 }
 
 /** Batches of workspaces: accepted here, carried out by the kinds of work. */
-export function createBatches(parts: Omit<NativeDeps, 'table'>) {
+export interface BatchesDeps extends Omit<NativeDeps, 'table'> {
+  /** Whether guardrails hold for whatever this caller asks: what goes to a provider in one file passes by them. */
+  readonly isGuarded: (who: Principal) => Promise<boolean>;
+}
+
+export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
   const table = batchTable(parts.store);
   const deps: NativeDeps = { ...parts, table };
   const { store, files, workers, now } = deps;
@@ -82,8 +87,8 @@ export function createBatches(parts: Omit<NativeDeps, 'table'>) {
         endpoint: input.endpoint,
         input_file_id: file.id,
         completion_window: input.completion_window,
-        // A config may send each request elsewhere.
-        mode: 'x-gateway-config' in headers ? 'managed' : modeOf(input, virtualKey),
+        // A config may send each request elsewhere, and a guardrail has to see each of them.
+        mode: 'x-gateway-config' in headers || (await isGuarded(who)) ? 'managed' : modeOf(input, virtualKey),
         native: null,
         status: 'validating',
         stop: null,

@@ -257,3 +257,27 @@ test('a virtual key says who carries batches out, and what cannot be is refused'
   expect([refused.status, refused.json.error.code]).toEqual([400, 'native_batches_unsupported']);
   expect(refused.json.error.message).toContain('openai, azure-openai, anthropic, mistral-ai, groq');
 });
+
+test('guardrails see every request: a batch they hold for goes to no provider in one file', async () => {
+  const provider = startBatchProvider();
+  await gateway.given.virtualKey({
+    slug: 'guarded',
+    name: 'guarded',
+    custom_host: provider.url,
+    configurations: { batches: 'native' },
+  });
+  const made = await gateway.api.post('/v1/guardrails', {
+    name: 'No secrets',
+    checks: [{ id: 'default.contains', parameters: { words: ['forbidden'], operator: 'none' } }],
+    actions: { deny: true },
+  });
+  expect(made.status).toBe(200);
+  const { key } = await gateway.given.apiKey({ defaults: { input_guardrails: [made.json.slug] } });
+  const client = openaiClient(gateway.url, key).withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'guarded' } });
+  const begun = await begin(client, [chatLine('one', 'this is forbidden')]);
+  const batch = await ended(client, begun.id, 25_000);
+  expect(provider.seen).toEqual([]);
+  const [denied] = await linesIn(client, batch.error_file_id);
+  expect(denied).toMatchObject({ custom_id: 'one', response: { status_code: 446 } });
+  provider.stop();
+});
