@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { fail } from '../core/errors.ts';
+import type { HeaderMap } from '../core/header-map.ts';
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
@@ -11,7 +12,7 @@ export interface AwsRequest {
   readonly method: string;
   readonly url: string;
   /** Gets the signature's own headers. */
-  readonly headers: Headers;
+  readonly headers: HeaderMap;
   readonly body: Uint8Array | null;
   readonly region: string;
   /** `bedrock`, `sagemaker`, `sts`, `s3`, … */

@@ -1,3 +1,5 @@
+import { PlainHeaders } from '../core/header-map.ts';
+
 /** Connection-level headers (RFC 9110 section 7.6.1): they speak of one hop and are never passed on. */
 const HOP_BY_HOP = new Set([
   'connection',
@@ -88,13 +90,14 @@ export function sentHeadersWithAliases(aliases: readonly string[]): (headers: He
 }
 
 /** The client's end-to-end headers, as far as they are meant for a provider. */
-export function forwardedHeaders(sent: SentHeaders): Headers {
+export function forwardedHeaders(sent: SentHeaders): PlainHeaders {
   const dropped = namedInConnection(sent.connection);
-  const forwarded: Record<string, string> = {};
+  // Without a prototype no name is there before it was sent.
+  const forwarded = { __proto__: null } as unknown as Record<string, string>;
   for (const name in sent) {
     if (isForwarded(name) && !dropped?.has(name)) forwarded[name] = sent[name]!;
   }
-  return new Headers(forwarded);
+  return new PlainHeaders(forwarded);
 }
 
 /** A header that is forwarded because a config names it. What speaks of one hop, or holds our own key, is not. */

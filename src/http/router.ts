@@ -39,11 +39,22 @@ export function createRouter(routes: readonly Route[]) {
     throw new GatewayError('method_not_allowed', [method, path, allowed.join(', ')], { allow: allowed.join(', ') });
   };
 
+  // A path without parameters has one match for ever, and most calls go to a few of those.
+  const known = new Map<string, Map<string, Match>>();
+  const remember = (method: string, path: string, match: Match): Match => {
+    if (match.route.path !== path) return match;
+    const ofMethod = known.get(method) ?? new Map<string, Match>();
+    known.set(method, ofMethod.set(path, match));
+    return match;
+  };
+
   return (method: string, path: string): Match => {
+    const before = known.get(method)?.get(path);
+    if (before) return before;
     const found = first(byMethod, method, path);
     // OPTIONS is answered by the few routes that browsers ask first.
     if (!METHODS.has(method) && !found) refuseMethod(method, path, [...METHODS]);
-    if (found && !found.route.path.endsWith('*')) return found;
+    if (found && !found.route.path.endsWith('*')) return remember(method, path, found);
     // Most calls are for a provider: those are told apart by a look at one segment.
     if (found && !claimedAreas.has(areaOf(path))) return found;
     const allowed = allowedMethods(path);

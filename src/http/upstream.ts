@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import type { HeaderMap } from '../core/header-map.ts';
 import { aborted, Exchange, hostOf } from './client/exchange.ts';
 import { Pool } from './client/pool.ts';
 import type { EgressPolicy } from './egress.ts';
@@ -19,7 +20,7 @@ export interface Timeouts {
 export interface Outgoing {
   readonly method: string;
   readonly url: string;
-  readonly headers: Headers;
+  readonly headers: HeaderMap;
   readonly body: Uint8Array | ReadableStream<Uint8Array> | null;
   /** Aborting it ends the exchange at once, before and after the first byte. */
   readonly signal?: AbortSignal;

@@ -1,4 +1,5 @@
 import type { EndpointType } from '../core/endpoints.ts';
+import type { HeaderMap } from '../core/header-map.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Quirks } from '../dialects/dialect.ts';
 import type { EndpointCodec } from '../dialects/endpoints/endpoint.ts';
@@ -19,7 +20,7 @@ export interface Authorization {
   /** The address that will be called, query included. */
   readonly url: string;
   /** The headers that will be sent; an authorisation sets its own here. */
-  readonly headers: Headers;
+  readonly headers: HeaderMap;
   /** The whole body, given only when the provider says `signsBody`. */
   readonly body: Uint8Array | null;
   readonly tokens: TokenSource;

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import type { PlainHeaders } from '../core/header-map.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { forwardedHeaders, headerOf, namedHeader } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
@@ -149,7 +150,7 @@ function outgoingHeaders(
   { headers: sent }: OpenCall,
   { target, settings, prepared, isJudged }: Asked,
   body: Body,
-): Headers {
+): PlainHeaders {
   const { provider, headers: stored } = target;
   const { forwardHeaders } = settings;
   const headers = forwardedHeaders(sent);

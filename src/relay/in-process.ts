@@ -1,3 +1,4 @@
+import type { HeaderMap } from '../core/header-map.ts';
 import { type Incoming, UpstreamFailure } from '../http/upstream.ts';
 import type { Body } from './body.ts';
 
@@ -10,9 +11,11 @@ export async function askInProcess(
     headers,
     body,
     signal,
-  }: { method: string; url: string; headers: Headers; body: Body; signal: AbortSignal },
+  }: { method: string; url: string; headers: HeaderMap; body: Body; signal: AbortSignal },
 ): Promise<Incoming> {
-  const response = await simulate(new Request(url, { method, headers, body: body as RequestInit['body'], signal }));
+  const response = await simulate(
+    new Request(url, { method, headers: headers.toJSON(), body: body as RequestInit['body'], signal }),
+  );
   const host = 'the built-in simulator';
   const failure = (kind: 'aborted' | 'broken') =>
     new UpstreamFailure({ host, phase: 'body', kind, sent: 'maybe', why: 'its answer ended early' });

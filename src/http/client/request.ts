@@ -1,3 +1,5 @@
+import type { HeaderMap } from '../../core/header-map.ts';
+
 /** What the connection decides by itself; a caller's own would contradict it. */
 const OWNED = new Set([
   'host',
@@ -46,7 +48,7 @@ export function requestHead(request: {
   readonly method: string;
   readonly target: string;
   readonly host: string;
-  readonly headers: Headers;
+  readonly headers: HeaderMap;
   /** Null: a request without a body. */
   readonly framing: RequestFraming | null;
   /** The server need not wait for another request on this connection. */
@@ -54,7 +56,7 @@ export function requestHead(request: {
 }): string {
   const { method, target, host, framing } = request;
   if (!TOKEN.test(method)) throw new TypeError('The method of a request is not a token.');
-  const headers = request.headers.toJSON() as Record<string, string | string[]>;
+  const headers: Record<string, string | string[]> = request.headers.toJSON();
   let text = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n`;
   for (const name in headers) {
     if (OWNED.has(name)) continue;
