@@ -2,7 +2,11 @@
 FROM node:20-slim AS install
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY bin bin
 RUN npm ci --omit=dev
+COPY src src
+COPY simulator simulator
+RUN bin/build bundle
 
 FROM debian:12-slim
 WORKDIR /app
@@ -14,6 +18,7 @@ COPY package.json ./
 COPY bin bin
 COPY src src
 COPY simulator simulator
+COPY --from=install /app/dist dist
 
 # Bun reads the last one before the program starts; without it, 256 calls to providers at once are the limit.
 ENV HOST=0.0.0.0 \

@@ -30,7 +30,7 @@ export async function spawnGateway(
   const spawnedAt = performance.now();
   const running = lab.processes.start({
     name: 'gateway',
-    command: [process.execPath, lab.gateway.entry],
+    command: [lab.gateway.entry],
     cwd: lab.gateway.root,
     env: {
       HOST: '127.0.0.1',

@@ -8,7 +8,7 @@ export interface Lab {
   readonly processes: Processes;
   readonly tools: Tools;
   readonly folder: string;
-  /** The entry file of the gateway under test, and the folder it is started in. */
+  /** What starts the gateway under test, and the folder it is started in. */
   readonly gateway: { readonly entry: string; readonly root: string };
   readonly upstream: Upstream;
   readonly cores: Cores;

@@ -1,5 +1,5 @@
 /** `npm run bench`: measures what README.md of this folder describes, and writes results.md. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, release, setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -12,6 +12,8 @@ import { measureLimits } from './measure/limits.ts';
 import { type MemorySample, measureMemory } from './measure/memory.ts';
 import { measurePaths } from './measure/paths.ts';
 import { measureProcesses } from './measure/processes.ts';
+import { measureRuns } from './measure/runs.ts';
+import { measureSearch } from './measure/search.ts';
 import { measureStart } from './measure/start.ts';
 import { cpuMsOf, machineCpuMs } from './proc.ts';
 import { Processes } from './processes.ts';
@@ -19,10 +21,21 @@ import { details, type Findings, verdictTable } from './report.ts';
 import { findTools, MissingTools, type Tools } from './tools.ts';
 import { startUpstream } from './upstream/start.ts';
 
-const sections = ['start', 'memory', 'cpu', 'chunks', 'latency', 'limits', 'processes', 'paths'] as const;
+const sections = [
+  'start',
+  'memory',
+  'cpu',
+  'chunks',
+  'latency',
+  'limits',
+  'processes',
+  'paths',
+  'runs',
+  'search',
+] as const;
 type Section = (typeof sections)[number];
 
-const usage = `bun bench/main.ts [--quick] [--gateway path/to/src/main.ts] [${sections.join(' | ')} …]`;
+const usage = `bun bench/main.ts [--quick] [--gateway path/to/bin/gateway] [${sections.join(' | ')} …]`;
 
 class UsageError extends Error {}
 
@@ -51,8 +64,14 @@ function readOptions(): Options {
   return {
     isQuick: values.quick ?? false,
     only: positionals.length > 0 ? sections.filter((name) => positionals.includes(name)) : sections,
-    entry: resolve(values.gateway ?? join(import.meta.dir, '../src/main.ts')),
+    entry: resolve(values.gateway ?? join(import.meta.dir, '../bin/gateway')),
   };
+}
+
+/** As `npm install` does: people start the gateway from its bundle. A checkout without one runs its sources. */
+function bundle(entry: string): void {
+  const build = resolve(entry, '../build');
+  if (existsSync(build)) Bun.spawnSync([build, 'bundle'], { stdout: 'ignore', stderr: 'inherit' });
 }
 
 const isWhole = ({ only }: Options): boolean => only.length === sections.length;
@@ -74,6 +93,8 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     limits: wants('limits') ? await measureLimits(lab) : [],
     processes: wants('processes') ? await measureProcesses(lab) : [],
     paths: wants('paths') ? await measurePaths(lab) : [],
+    runs: wants('runs') ? await measureRuns(lab) : [],
+    search: wants('search') ? await measureSearch(lab) : [],
   };
 }
 
@@ -161,6 +182,7 @@ async function run(): Promise<void> {
   // Beside the code and not in /tmp: a temporary folder in memory would make every log write free.
   const folder = mkdtempSync(join(workFolder, 'run-'));
   const processes = new Processes(folder);
+  bundle(options.entry);
   goFirst();
   const tidyUp = async (): Promise<void> => {
     await processes.endAll();

@@ -5,11 +5,15 @@ import type { LimitsSample } from './measure/limits.ts';
 import type { MemorySample } from './measure/memory.ts';
 import type { PathSample } from './measure/paths.ts';
 import type { ProcessesSample } from './measure/processes.ts';
+import type { RunsSample } from './measure/runs.ts';
+import type { SearchSample } from './measure/search.ts';
 import type { StartSample } from './measure/start.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { pathDetails, pathVerdicts } from './report/paths.ts';
 import { processDetails, processVerdicts } from './report/processes.ts';
+import { runDetails, runVerdicts } from './report/runs.ts';
+import { searchDetails, searchVerdicts } from './report/search.ts';
 import {
   chunkDetails,
   chunkVerdicts,
@@ -31,11 +35,24 @@ export interface Findings {
   readonly limits?: readonly LimitsSample[];
   readonly processes?: readonly ProcessesSample[];
   readonly paths?: readonly PathSample[];
+  readonly runs?: readonly RunsSample[];
+  readonly search?: readonly SearchSample[];
 }
 
 /** The numbers we hold ourselves to, one row each. */
 export function verdicts(findings: Findings): Verdict[] {
-  const { cpu = [], chunks = [], latency = [], memory = [], start, limits = [], processes = [], paths = [] } = findings;
+  const {
+    cpu = [],
+    chunks = [],
+    latency = [],
+    memory = [],
+    start,
+    limits = [],
+    processes = [],
+    paths = [],
+    runs = [],
+    search = [],
+  } = findings;
   return [
     ...cpuVerdicts(cpu),
     ...chunkVerdicts(chunks),
@@ -45,6 +62,8 @@ export function verdicts(findings: Findings): Verdict[] {
     ...limitVerdicts(limits),
     ...processVerdicts(processes),
     ...pathVerdicts(paths),
+    ...runVerdicts(runs),
+    ...searchVerdicts(search),
   ];
 }
 
@@ -58,7 +77,18 @@ export function verdictTable(findings: Findings): string {
 
 /** The measurements behind the verdicts. */
 export function details(findings: Findings): string {
-  const { cpu = [], chunks = [], latency = [], memory = [], start, limits = [], processes = [], paths = [] } = findings;
+  const {
+    cpu = [],
+    chunks = [],
+    latency = [],
+    memory = [],
+    start,
+    limits = [],
+    processes = [],
+    paths = [],
+    runs = [],
+    search = [],
+  } = findings;
   return [
     ...cpuDetails(cpu),
     ...chunkDetails(chunks),
@@ -68,5 +98,7 @@ export function details(findings: Findings): string {
     ...limitDetails(limits),
     ...processDetails(processes),
     ...pathDetails(paths),
+    ...runDetails(runs),
+    ...searchDetails(search),
   ].join('\n\n');
 }

@@ -1,7 +1,9 @@
+import { READ_DOCUMENTS } from './assistants/documents/protocol.ts';
 import { UsageError } from './cli/arguments.ts';
 import { doctor } from './cli/doctor.ts';
 import { migrateOnly } from './cli/migrate.ts';
 import { Processes, type ReadyMessage } from './cli/processes.ts';
+import { ownCommand } from './core/program.ts';
 import { tryAddress } from './http/server.ts';
 import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
 import type { Gateway } from './start.ts';
@@ -16,22 +18,13 @@ const USAGE = `gateway ${version}
   gateway doctor    check the installation and say what is wrong
   gateway migrate   bring the database up to date and end
   gateway apply     make the database as a file says
-  gateway import    take over the keys of another gateway: litellm, portkey
+  gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
   gateway audit     prove that nobody tampered with the audit log: verify, head
   gateway version   print the version
 `;
 
 /** Beyond the time that open requests have, for the log to be written. */
 const STOP_MARGIN_MS = 10_000;
-
-/** In the executable this file has another name, and the worker lies beside it. */
-const logWorker = new URL('./telemetry/log-worker.ts', import.meta.url);
-
-/** How this program was started, without what follows it. */
-function ownCommand(): string[] {
-  const isCompiled = Bun.main.startsWith('/$bunfs/') || Bun.main.includes('~BUN');
-  return isCompiled ? [process.execPath] : [process.execPath, ...process.argv.slice(1, 2)];
-}
 
 function restartWithRequestLimit(): void {
   if (process.env[REQUEST_LIMIT]) return;
@@ -54,7 +47,7 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   if (settings.processes > 1 && settings.processNumber === null) return supervise(command, settings);
   // Loaded here, because a process that only watches over others does without its memory.
   const { start } = await import('./start.ts');
-  const gateway = await start(settings, { logWorker, listen: command === 'serve' });
+  const gateway = await start(settings, { listen: command === 'serve' });
   const text =
     command === 'serve' ? greeting(settings, gateway) : `Gateway ${version} does background work (PostgreSQL)`;
   if (settings.processNumber === null) console.log(text);
@@ -153,6 +146,8 @@ async function main(): Promise<void> {
   const [command = 'serve', ...rest] = process.argv.slice(2);
   if (['help', '--help', '-h'].includes(command)) return void console.log(USAGE);
   if (['version', '--version', '-v'].includes(command)) return void console.log(version);
+  // Called by the gateway itself, for each process that reads documents; it has no settings.
+  if (command === READ_DOCUMENTS) return (await import('./assistants/documents/child.ts')).readDocuments();
   const run = commandsWithArguments[command] ?? (rest.length === 0 ? commands[command] : undefined);
   if (!run) {
     console.error(`gateway: "${[command, ...rest].join(' ')}" is not a command.\n\n${USAGE}`);

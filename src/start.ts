@@ -1,6 +1,12 @@
 import { join } from 'node:path';
 import type { Simulator } from '../simulator/simulator.ts';
 import { createApp } from './app.ts';
+import { createDocumentReader } from './assistants/documents/reader.ts';
+import { findSandbox } from './assistants/interpreter/find.ts';
+import { SandboxPool } from './assistants/interpreter/sandbox.ts';
+import { createTokens } from './assistants/tokens.ts';
+import { openChunks } from './assistants/vector-stores/search/open-chunks.ts';
+import { startChunkSweeper } from './assistants/vector-stores/search/sweeper.ts';
 import { openAudit } from './audit/audit.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
 import { recordAlarms } from './budget-alarms.ts';
@@ -8,6 +14,7 @@ import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } 
 import { GatewayError } from './core/errors.ts';
 import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
 import { builtInPrices } from './core/prices.ts';
+import { ownFile } from './core/program.ts';
 import { createSealer } from './crypto/seal.ts';
 import { openBlobs } from './files/open-blobs.ts';
 import { startSweeper } from './files/sweeper.ts';
@@ -38,19 +45,12 @@ export interface Gateway {
 }
 
 export interface StartOptions {
-  readonly logWorker: URL | string;
   /** False: background work only, and the server is a silent one. */
   readonly listen?: boolean;
 }
 
-/** Like that of the log, this worker lies beside the executable. */
-const queryWorker = new URL('./storage/query-worker.ts', import.meta.url);
-
 /** Settings → data dir → store → app → listen. */
-export async function start(
-  settings: Settings,
-  { logWorker, listen: isListening = true }: StartOptions,
-): Promise<Gateway> {
+export async function start(settings: Settings, { listen: isListening = true }: StartOptions = {}): Promise<Gateway> {
   const health = createHealth({ now: Date.now });
   // Whatever may refuse comes first: a key that is made by a start that fails would never be shown.
   const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
@@ -80,7 +80,7 @@ export async function start(
   const changes = createChanges({ store, databaseUrl, health });
   const log = createRequestLog({
     worker: openLogPort({
-      workerUrl: logWorker,
+      workerUrl: ownFile('telemetry/log-worker'),
       target: databaseUrl
         ? { engine: 'postgres', url: databaseUrl }
         : { engine: 'sqlite', file: join(settings.dataDir, 'logs.db') },
@@ -93,21 +93,41 @@ export async function start(
     now: () => performance.now(),
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
-  const audit = openAudit({ store, sealer, health, dataDir: settings.dataDir, queryWorker, now: Date.now });
+  const audit = openAudit({
+    store,
+    sealer,
+    health,
+    dataDir: settings.dataDir,
+    queryWorker: ownFile('storage/query-worker'),
+    now: Date.now,
+  });
   const alarm = recordAlarms(audit.trail, organisationId);
   const state = await openState(settings, { store, changes, health, alarm });
   const upstream = createUpstream({ egress });
+  const sandbox = openSandbox(settings);
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
-  const { answer, routes, workers, responses } = createApp({
+  const chunks = openChunks({
+    store,
+    databaseUrl,
+    dataDir: settings.dataDir,
+    workerUrl: ownFile('assistants/vector-stores/search/search-worker'),
+  });
+  const tokenCounts = createTokens({ workerUrl: ownFile('assistants/token-worker') });
+  const documents = createDocumentReader();
+  const { answer, routes, workers, responses, thoughts } = createApp({
     settings,
     store,
     changes,
     blobs,
+    chunks,
     health,
     sealer,
     egress,
     upstream,
     simulate,
+    sandbox,
+    tokenCounts,
+    documents,
     log,
     audit,
     metrics,
@@ -122,7 +142,10 @@ export async function start(
   await workers.start();
   const watch = watchStore({ store, health });
   const sweeper = startSweeper({ store, blobs });
-  const responsesSweeper = startResponsesSweeper(responses);
+  const chunkSweeper = startChunkSweeper({ store, chunks });
+  const responsesSweeper = startResponsesSweeper({
+    sweep: async (signal) => (await responses.sweep(signal)) + (await thoughts.sweep(signal)),
+  });
   const server = isListening
     ? listen({
         host: settings.host,
@@ -139,9 +162,14 @@ export async function start(
     stop: async () => {
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
       await workers.stop(settings.shutdownSeconds * 1_000);
+      await sandbox?.stop();
       watch.stop();
       await sweeper.stop();
+      await chunkSweeper.stop();
+      chunks.close();
       await responsesSweeper.stop();
+      tokenCounts.close();
+      documents.close();
       await log.flush();
       await state.close();
       await audit.close();
@@ -175,6 +203,13 @@ function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Healt
     health.degraded('log', 'Entries of the request log are being lost: neither store nor disk takes them.');
   else if (spooled > 0) health.degraded('log', 'Entries of the request log wait on disk until the store takes them.');
   else if (written > 0) health.well('log');
+}
+
+/** Null when it is switched off, or when there is nothing to run code with. */
+function openSandbox({ interpreter, dataDir }: Settings): SandboxPool | null {
+  const found = interpreter.isOn ? findSandbox(interpreter) : null;
+  if (!found || !('place' in found)) return null;
+  return new SandboxPool({ ...interpreter, ...found.place, folder: join(dataDir, 'interpreter') });
 }
 
 let simulator: Promise<Simulator> | null = null;

@@ -125,7 +125,7 @@ export async function startGateway({ engine = 'sqlite', environment = {}, databa
     ...(database && { DATABASE_URL: database }),
     ...environment,
   });
-  const gateway = await start(settings, { logWorker: new URL('../src/telemetry/log-worker.ts', import.meta.url) });
+  const gateway = await start(settings);
   const { url } = gateway.server;
   const api = client(url);
 

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { selfSignedCertificate } from '../../test/certificate.ts';
 import { anthropic } from './anthropic.ts';
 import type { Asked, Canned } from './canned.ts';
+import { answerEmbeddings } from './embeddings.ts';
 import { openai } from './openai.ts';
 
 const DEFAULT_PACE_MS = 8;
@@ -51,6 +52,7 @@ const service = {
   routes: {
     '/ready': () => new Response('ready'),
     '/v1/messages': (request: Request) => answer(anthropic, request),
+    '/v1/embeddings': answerEmbeddings,
     '/overloaded/*': refuse,
   },
   fetch: (request: Request) => answer(openai, request),

@@ -1,0 +1,168 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { normalised } from '../../src/assistants/vector-stores/search/quantised.ts';
+import { openEmbeddedChunks } from '../../src/assistants/vector-stores/search/thread/embedded.ts';
+import { newObjectId } from '../../src/core/object-ids.ts';
+import { openSqlite } from '../../src/storage/store.ts';
+import { adminHeaders, create, createVirtualKey, type GatewayProcess, spawnGateway } from '../gateway.ts';
+import type { Lab } from '../lab.ts';
+import { percentile, short } from '../numbers.ts';
+import { DIMENSIONS, direction } from '../upstream/embeddings.ts';
+
+export interface SearchSample {
+  /** Milliseconds of a search, as the client sees it. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Milliseconds of another call, in quiet and during the searches. */
+  readonly quietP99: number;
+  readonly busyP99: number;
+}
+
+export const CHUNKS = 100_000;
+const FILES = 1_000;
+const WORDS_PER_CHUNK = 90;
+const VOCABULARY = 50_000;
+const GROUP = 50;
+const SEARCHES = 150;
+const ASK_EVERY_MS = 10;
+
+/** Searching a large vector store on the embedded store, from the outside. */
+export async function measureSearch(lab: Lab): Promise<SearchSample[]> {
+  const dataFolder = join(lab.folder, 'search');
+  mkdirSync(dataFolder, { recursive: true });
+  const storeId = await emptyStore(lab, dataFolder);
+  lab.say(`search: making ${CHUNKS} chunks`);
+  await fill(dataFolder, storeId);
+  const gateway = await spawnGateway(lab, {
+    dataFolder,
+    environment: { GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'vectors', GATEWAY_EMBEDDINGS_MODEL: 'bench' },
+  });
+  await searches(gateway, storeId, 20, 0);
+  const samples: SearchSample[] = [];
+  for (let round = 0; round < lab.lengths.rounds; round++) {
+    const quiet = await asking(gateway, () => Bun.sleep(1_000));
+    let took: number[] = [];
+    const busy = await asking(gateway, async () => {
+      took = await searches(gateway, storeId, SEARCHES, round + 1);
+    });
+    const sample: SearchSample = {
+      p50: percentile(took, 0.5),
+      p99: percentile(took, 0.99),
+      quietP99: percentile(quiet, 0.99),
+      busyP99: percentile(busy, 0.99),
+    };
+    samples.push(sample);
+    lab.say(
+      `search round ${round + 1}/${lab.lengths.rounds}: ${short(sample.p50)} ms, p99 ${short(sample.p99)} ms; ` +
+        `/health p99 ${short(sample.busyP99)} ms, in quiet ${short(sample.quietP99)} ms`,
+    );
+  }
+  await gateway.running.end();
+  return samples;
+}
+
+/** The gateway makes its own tables, key and store; then it is ended, for one process at a time may write. */
+async function emptyStore(lab: Lab, dataFolder: string): Promise<string> {
+  const gateway = await spawnGateway(lab, { dataFolder });
+  await createVirtualKey(gateway.origin, 'vectors', `${lab.upstream.url}/v1`);
+  const { id } = await create(gateway.origin, '/v1/vector_stores', { name: 'large' });
+  await gateway.running.end();
+  return String(id);
+}
+
+/** As it is after 1,000 files were taken in, without reading them and without asking for 100,000 vectors. */
+async function fill(dataFolder: string, storeId: string): Promise<void> {
+  const store = openSqlite(join(dataFolder, 'state.db'));
+  const { db } = store;
+  const chunks = openEmbeddedChunks({
+    engine: 'sqlite',
+    file: join(dataFolder, 'search.db'),
+    stateFile: join(dataFolder, 'state.db'),
+  });
+  const { workspace_id } = await db.selectFrom('vector_stores').select('workspace_id').executeTakeFirstOrThrow();
+  const perFile = CHUNKS / FILES;
+  await db.insertInto('indexed_stores').values({ store_id: storeId, model: 'bench', dimensions: null }).execute();
+  for (let file = 0; file < FILES; file++) {
+    const fileId = newObjectId('file');
+    const source = `source-${file}`;
+    for (let first = 0; first < perFile; first += GROUP) {
+      const group = Array.from({ length: GROUP }, (_, index) => {
+        const number = file * perFile + first + index;
+        return { text: sentence(WORDS_PER_CHUNK, number), begins: 0, ends: 1, vector: normalised(direction(number)) };
+      });
+      await chunks.add({ source, storeId, first, dimensions: DIMENSIONS, vectors: 'scanned', chunks: group });
+    }
+    await store.transaction(async (transaction) => {
+      await transaction
+        .insertInto('files')
+        .values({
+          ...{ id: fileId, workspace_id, filename: `${file}.txt`, purpose: 'assistants', bytes: 1, created_at: 0 },
+          ...{ expires_at: null, deleted_at: null },
+        })
+        .execute();
+      await transaction
+        .insertInto('vector_store_files')
+        .values({
+          ...{ store_id: storeId, file_id: fileId, position: fileId, batch_id: null, status: 'completed' },
+          ...{ last_error: null, usage_bytes: 0, attributes: '{}', chunk_tokens: 800, overlap_tokens: 400 },
+          ...{ created_at: 0, deleted_at: null },
+        })
+        .execute();
+      await transaction
+        .insertInto('indexed_files')
+        .values({
+          ...{ id: source, store_id: storeId, file_id: fileId, state: 'current', chunks: perFile },
+          ...{ dimensions: DIMENSIONS, vectors: 'scanned', touched_at: Date.now() },
+        })
+        .execute();
+    });
+  }
+  chunks.close();
+  await store.close();
+}
+
+async function searches({ origin }: GatewayProcess, storeId: string, count: number, round: number): Promise<number[]> {
+  const took: number[] = [];
+  for (let number = 0; number < count; number++) {
+    const query = sentence(5, 1_000_000 * (round + 1) + number);
+    const began = performance.now();
+    const response = await fetch(`${origin}/v1/vector_stores/${storeId}/search`, {
+      method: 'POST',
+      headers: adminHeaders,
+      body: JSON.stringify({ query, max_num_results: 10 }),
+    });
+    const page = (await response.json()) as { data?: unknown[] };
+    took.push(performance.now() - began);
+    if (response.headers.get('x-gateway-search') !== 'hybrid' || page.data?.length !== 10)
+      throw new Error(`the search answered ${response.status} ${JSON.stringify(page).slice(0, 300)}`);
+  }
+  return took;
+}
+
+/** How long another call takes while something is done. */
+async function asking({ origin }: GatewayProcess, work: () => Promise<unknown>): Promise<number[]> {
+  const took: number[] = [];
+  let isOver = false;
+  const done = work().finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const began = performance.now();
+    await (await fetch(`${origin}/health`)).arrayBuffer();
+    took.push(performance.now() - began);
+    await Bun.sleep(ASK_EVERY_MS);
+  }
+  await done;
+  return took;
+}
+
+/** Words as frequent as in a language: the tenth most common is a tenth as common as the first. */
+function sentence(count: number, seed: number): string {
+  let state = seed + 1;
+  const words = Array.from({ length: count }, () => {
+    state = (Math.imul(state ^ (state >>> 16), 0x45d9f3b) + 0x27d4eb2f) >>> 0;
+    const rank = Math.floor(VOCABULARY ** ((state >>> 4) / 2 ** 28));
+    return `w${rank.toString(36)}`;
+  });
+  return words.join(' ');
+}
