@@ -1,8 +1,15 @@
 import type { TestGateway } from './gateway.ts';
+import { givenConnection } from './mcp/connecting.ts';
+import { filledForms } from './mcp/oauth.ts';
+import { startMcpServer } from './mcp/recorder.ts';
 
 export interface AdminCall {
   readonly path: string;
   readonly body?: Record<string, unknown>;
+  /** In place of a body, for what pages send. */
+  readonly form?: string;
+  /** 200 unless given. */
+  readonly status?: number;
   /** It tries something out and stores nothing. */
   readonly changesNothing?: boolean;
   /** What it is called with in place of the admin key. */
@@ -18,7 +25,8 @@ export const PASSWORD = 'correct horse battery';
  * For each admin route that changes something, a call that works: what must be there for it is made first. A route
  * without one makes the walk through the audited routes fail.
  */
-export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<string, () => Promise<AdminCall>>> {
+export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => Promise<AdminCall>>> {
+  const { api, given, url } = gateway;
   const name = () => `call-${count++}`;
   const made = async (path: string, body: Record<string, unknown>) => {
     const reply = await api.post(path, body);
@@ -28,9 +36,20 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
   const config = () => ({ name: name(), config: { virtual_key: 'sim' } });
   const guardrail = () => ({ name: name(), checks: [{ id: 'default.notNull', parameters: {} }] });
   const server = () => ({ name: name(), url: `${url}/mcp` });
+  /** One with a tool whose definition hides something and so waits for approval. */
+  const syncedServer = async () => {
+    const upstream = startMcpServer([{ name: 'tool', description: 'hides\u200bsomething' }]);
+    const { slug } = await made('/v1/mcp-servers', { name: name(), url: upstream.url });
+    await api.post(`/v1/mcp-servers/${slug}/sync`);
+    upstream.stop();
+    const { json } = await api.get(`/v1/mcp-servers/${slug}/capabilities`);
+    return { slug, hash: json.data[0].hash };
+  };
   const condition = { conditions: [{ key: 'workspace_id', value: '*' }], group_by: [{ key: 'api_key' }] };
   const rate = () => ({ ...condition, type: 'requests', unit: 'rpm', value: 100_000 });
   const usage = () => ({ ...condition, type: 'requests', credit_limit: 1_000_000 });
+
+  const webhook = () => ({ name: name(), url: `${url}/hook` });
 
   const person = () => ({ email: `${name()}@example.com`, role: 'member' });
   const user = () => made('/v1/admin/users', person());
@@ -85,6 +104,8 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
       body: { email: (await userWithPassword()).email, password: PASSWORD },
       as: stranger,
     }),
+    'POST /oauth/sign-in': async () => ({ path: '/oauth/sign-in', ...(await filledForms(gateway)).signIn }),
+    'POST /oauth/consent': async () => ({ path: '/oauth/consent', ...(await filledForms(gateway)).consent }),
     'DELETE /v1/sessions/current': async () => ({ path: '/v1/sessions/current', as: await signedIn() }),
     'POST /v1/sessions/current/password': async () => ({
       path: '/v1/sessions/current/password',
@@ -151,10 +172,51 @@ export function adminCalls({ api, given, url }: TestGateway): Readonly<Record<st
     'DELETE /v1/mcp-servers/:slug': async () => ({
       path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}`,
     }),
+    'PUT /v1/mcp-servers/:slug/capabilities': async () => ({
+      path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}/capabilities`,
+      body: { capabilities: [{ type: 'tool', name: name(), enabled: false }] },
+    }),
+    'POST /v1/mcp-servers/:slug/capabilities/approve': async () => {
+      const { slug, hash } = await syncedServer();
+      return {
+        path: `/v1/mcp-servers/${slug}/capabilities/approve`,
+        body: { capabilities: [{ name: 'tool', hash }] },
+      };
+    },
+    'POST /v1/mcp-servers/:slug/sync': async () => ({
+      path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}/sync`,
+    }),
+    'PUT /v1/mcp-servers/:slug/user-access': async () => ({
+      path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}/user-access`,
+      body: { default_user_access: 'deny' },
+    }),
     'POST /v1/mcp-servers/:slug/test': async () => ({
       path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}/test`,
       changesNothing: true,
     }),
+    'POST /v1/webhooks': async () => ({ path: '/v1/webhooks', body: webhook() }),
+    'PUT /v1/webhooks/:id': async () => ({
+      path: `/v1/webhooks/${(await made('/v1/webhooks', webhook())).id}`,
+      body: { name: name() },
+    }),
+    'POST /v1/webhooks/:id/rotate': async () => ({
+      path: `/v1/webhooks/${(await made('/v1/webhooks', webhook())).id}/rotate`,
+    }),
+    'DELETE /v1/webhooks/:id': async () => ({
+      path: `/v1/webhooks/${(await made('/v1/webhooks', webhook())).id}`,
+    }),
+    'POST /connect/:server/sign-in': async () => ({
+      path: '/connect/any/sign-in',
+      form: new URLSearchParams({ email: (await userWithPassword()).email, password: PASSWORD }).toString(),
+      status: 303,
+      as: { key: null, headers: { origin: url, 'content-type': 'application/x-www-form-urlencoded' } },
+    }),
+    'DELETE /v1/mcp-servers/:slug/connections/:user': async () => {
+      const { slug, id } = await made('/v1/mcp-servers', server());
+      const { id: userId } = await user();
+      await givenConnection(gateway, id, userId);
+      return { path: `/v1/mcp-servers/${slug}/connections/${userId}` };
+    },
     'POST /v1/policies/rate-limits': async () => ({ path: '/v1/policies/rate-limits', body: rate() }),
     'PUT /v1/policies/rate-limits/:id': async () => ({
       path: `/v1/policies/rate-limits/${(await made('/v1/policies/rate-limits', rate())).id}`,

@@ -17,15 +17,13 @@ export const create = z.strictObject({
   url,
   auth_type: z
     .enum(['none', 'headers', 'oauth_auto', 'oauth_client_credentials'], {
-      error: 'give "none", "headers" or "oauth_client_credentials"',
+      error: 'give "none", "headers", "oauth_auto" or "oauth_client_credentials"',
     })
     .optional(),
   configurations: z
     .record(z.string(), z.unknown(), { error: 'give an object' })
     .optional()
-    .describe(
-      'headers, passthrough_headers, forward_headers, user_identity_forwarding, jwt_validation, oauth_metadata; see docs/mcp.md.',
-    ),
+    .describe('Headers, identity, authorization, guardrails, pinning and limits; see docs/mcp.md.'),
 });
 const update = create
   .omit({ slug: true, workspace_id: true })

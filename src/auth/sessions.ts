@@ -76,19 +76,8 @@ export function createSessions(deps: SessionsDeps) {
       .select('sessions.expires_at')
       .executeTakeFirst();
     if (!session || Number(session.expires_at) <= now()) return null;
-    const place = (await placeOf(store.db, session, workspace)) ?? fail('not_a_member', workspace);
-    return {
-      organisationId: session.organisation_id as OrganisationId,
-      workspaceId: place.id as WorkspaceId,
-      workspaceSlug: place.slug,
-      keyId: session.id as string as ApiKeyId,
-      keyName: session.email,
-      userId: session.id as UserId,
-      session: { hash, expiresAt: Number(session.expires_at) },
-      scopes: scopesOf(session.role, place.member_role) ?? fail('not_a_member', workspace),
-      defaults: JSON.parse(place.defaults),
-      limits: limitsOf(workspaceOwner(place), place, place.created_at),
-    };
+    const who = (await userPrincipal(store.db, session, workspace)) ?? fail('not_a_member', workspace);
+    return { ...who, session: { hash, expiresAt: Number(session.expires_at) } };
   };
 
   return {
@@ -138,7 +127,7 @@ export function createSessions(deps: SessionsDeps) {
       await changes.transaction('users', (db) => db.deleteFrom('sessions').where('hash', '=', hash).execute(), who);
     },
 
-    /** A user's own password. Every session ends but the one that asks. */
+    /** A user's own password. Every session ends but the one that asks, and so does what MCP clients were allowed. */
     async changePassword(who: Principal, input: { current_password: string; new_password: string }): Promise<void> {
       const { hash } = who.session ?? fail('session_required');
       const id = who.userId!;
@@ -153,6 +142,7 @@ export function createSessions(deps: SessionsDeps) {
         async (db) => {
           await db.updateTable('users').set({ password_hash, updated_at: now() }).where('id', '=', id).execute();
           await db.deleteFrom('sessions').where('user_id', '=', id).where('hash', '!=', hash).execute();
+          await db.deleteFrom('mcp_grants').where('user_id', '=', id).execute();
         },
         who,
       );
@@ -168,6 +158,28 @@ export function createSessions(deps: SessionsDeps) {
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
+
+/** A user in the workspace that is named; null: they do not belong to it. */
+export async function userPrincipal(
+  db: Db,
+  user: Pick<UserRow, 'id' | 'organisation_id' | 'role' | 'email'>,
+  workspace: string | null,
+): Promise<Principal | null> {
+  const place = await placeOf(db, user, workspace);
+  const scopes = place && scopesOf(user.role, place.member_role);
+  if (!place || !scopes) return null;
+  return {
+    organisationId: user.organisation_id as OrganisationId,
+    workspaceId: place.id as WorkspaceId,
+    workspaceSlug: place.slug,
+    keyId: user.id as string as ApiKeyId,
+    keyName: user.email,
+    userId: user.id as UserId,
+    scopes,
+    defaults: JSON.parse(place.defaults),
+    limits: limitsOf(workspaceOwner(place), place, place.created_at),
+  };
+}
 
 /** The workspace a user acts in: the one that is named, else `default`, else the first they belong to. */
 async function placeOf(db: Db, user: Pick<UserRow, 'id' | 'organisation_id' | 'role'>, named: string | null) {

@@ -243,8 +243,11 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
             .where('id', '=', id)
             .execute()
             .catch((error) => (isUniqueViolation(error) ? fail('email_taken', next.email) : Promise.reject(error)));
-          // Whoever knew the old password must not stay.
-          if (input.password !== undefined) await db.deleteFrom('sessions').where('user_id', '=', id).execute();
+          // Whoever knew the old password must not stay, and neither must what they let in.
+          if (input.password !== undefined) {
+            await db.deleteFrom('sessions').where('user_id', '=', id).execute();
+            await db.deleteFrom('mcp_grants').where('user_id', '=', id).execute();
+          }
           return shownUser(next, (await workspaceIdsOf(db, [id])).get(id)!);
         },
         who,

@@ -15,7 +15,7 @@ export function asGatewayError(error: unknown, requestId: string): GatewayError 
 
 /** The one place that answers an error. */
 export function replyWithError(error: GatewayError): Response {
-  return new Response(JSON.stringify(error.body()), {
+  return new Response(JSON.stringify(error.oauthBody() ?? error.body()), {
     status: error.status,
     headers: { ...JSON_HEADERS, 'x-gateway-error-origin': 'gateway', ...error.headers },
   });

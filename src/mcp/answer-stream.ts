@@ -1,26 +1,65 @@
 import type { CallLog } from '../core/call-log.ts';
 import { type Incoming, UpstreamFailure } from '../http/upstream.ts';
+import { failedBy, watchAnswer } from './rpc-outcome.ts';
 
-/** Bytes pass one piece at a time, untouched, and only when the client takes them. */
-export function answerStream(log: CallLog, incoming: Incoming): ReadableStream<Uint8Array> {
+/** Proxies and clients give up on connections on which nothing happens, many of them after 30 seconds. */
+const KEEP_ALIVE_MS = 20_000;
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
+
+export interface AnswerStreamOptions {
+  readonly keepAliveMs?: number;
+}
+
+/**
+ * Bytes pass one piece at a time, untouched, and only when the client takes them. While a stream of events is quiet, a
+ * comment between two of them, which no client sees, keeps the connection in use.
+ */
+export function answerStream(
+  log: CallLog,
+  incoming: Incoming,
+  { keepAliveMs = KEEP_ALIVE_MS }: AnswerStreamOptions = {},
+): ReadableStream<Uint8Array> {
   const { status } = incoming;
   const capture = log.captureResponse();
+  const watch = watchAnswer(log.isStream);
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let isOver = false;
+
+  const close = (outcome: { failedBy: 'client' | 'provider' | 'gateway' | null; errorCode: string | null }) => {
+    isOver = true;
+    clearInterval(timer);
+    log.close({ status, ...outcome });
+  };
+  const stayAlive = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    clearInterval(timer);
+    if (!log.isStream || isOver) return;
+    timer = setInterval(() => {
+      // A client that does not take what it has been sent needs no more.
+      if (watch.isBetweenEvents && controller.desiredSize === 0) controller.enqueue(KEEP_ALIVE.slice());
+    }, keepAliveMs);
+    timer.unref();
+  };
+
   return new ReadableStream<Uint8Array>(
     {
+      start: stayAlive,
       async pull(controller) {
         try {
           const piece = await incoming.read();
+          if (isOver) return;
           log.firstByte();
           if (piece === null) {
-            log.close({ status, failedBy: status >= 400 ? 'provider' : null });
+            watch.end();
+            close({ failedBy: failedBy(status, watch.errorCode), errorCode: watch.errorCode });
             return controller.close();
           }
           capture.add(piece);
+          watch.add(piece);
           controller.enqueue(piece);
+          stayAlive(controller);
         } catch (error) {
           const isClient = error instanceof UpstreamFailure && error.kind === 'aborted';
-          log.close({
-            status,
+          close({
             failedBy: isClient ? 'client' : 'provider',
             errorCode: isClient ? 'client_closed' : 'stream_broken',
           });
@@ -30,7 +69,7 @@ export function answerStream(log: CallLog, incoming: Incoming): ReadableStream<U
       },
       cancel() {
         incoming.cancel();
-        log.close({ status, failedBy: 'client', errorCode: 'client_closed' });
+        close({ failedBy: 'client', errorCode: 'client_closed' });
       },
     },
     { highWaterMark: 0 },

@@ -4,6 +4,7 @@ import type { Call } from '../http/route.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { answerStream } from './answer-stream.ts';
 import type { McpCall } from './relay.ts';
+import { errorIn, failedBy } from './rpc-outcome.ts';
 import type { Sessions } from './sessions.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
@@ -32,7 +33,7 @@ const RETURNED = new Set([
 /** The server's answer as the client gets it: the same status and the same bytes. */
 export async function answerOf(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
   try {
-    refuseUnusable(mcp, incoming.status, deps.upstreamAuth);
+    refuseUnusable(mcp, incoming, deps.upstreamAuth);
     return await relayed(call, mcp, incoming, deps);
   } catch (error) {
     incoming.cancel();
@@ -40,13 +41,14 @@ export async function answerOf(call: Call, mcp: McpCall, incoming: Incoming, dep
   }
 }
 
-function refuseUnusable({ server }: McpCall, status: number, upstreamAuth: UpstreamAuth) {
+function refuseUnusable({ server }: McpCall, { status, headers }: Incoming, upstreamAuth: UpstreamAuth) {
   if (status < 200 || status > 599 || (status >= 300 && status < 400))
     fail('upstream_failed', `MCP server ${server.slug}`, `its status ${status} is none that a client could follow`);
   if (status !== 401 && status !== 403) return;
-  upstreamAuth.refused(server);
+  upstreamAuth.refused(server, status, headers.get('www-authenticate'));
   // A client cannot renew what the gateway holds. Where a server judges the user, its answer is the user's (spec 7.3).
-  if (server.authType !== 'none' && !server.identity) fail('mcp_upstream_refused', server.slug, status);
+  const isOurs = server.authType === 'headers' || server.authType === 'oauth_client_credentials';
+  if (isOurs && !server.identity) fail('mcp_upstream_refused', server.slug, status);
 }
 
 async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
@@ -56,17 +58,17 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
   log.isStream = (received['content-type'] ?? '').startsWith('text/event-stream');
   const headers = returnedHeaders(call, mcp, incoming, deps);
   const init = { status, statusText: incoming.statusText, headers };
-  const failedBy = status >= 400 ? 'provider' : null;
   if (status === 204 || call.request.method === 'HEAD') {
     await incoming.bytes();
-    log.close({ status, failedBy });
+    log.close({ status, failedBy: failedBy(status, null) });
     return new Response(null, init);
   }
   if (Number(received['content-length'] ?? Number.NaN) <= SMALL_ANSWER && !log.isStream) {
     const bytes = await incoming.bytes();
     log.firstByte();
     log.captureResponse().add(bytes);
-    log.close({ status, failedBy });
+    const errorCode = status < 400 ? errorIn(bytes) : null;
+    log.close({ status, failedBy: failedBy(status, errorCode), errorCode });
     return new Response(bytes as Uint8Array<ArrayBuffer>, init);
   }
   log.closesLater = true;

@@ -9,29 +9,47 @@ import type { Principal } from '../core/principal.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { JwtValidation } from './configuration.ts';
+import type { AccessTokens, TokenHolder } from './oauth/access-tokens.ts';
+import { commonResource } from './oauth/resources.ts';
+import { isAccessToken } from './oauth/secrets.ts';
+import type { FindPlace } from './places.ts';
 import type { McpServer } from './server.ts';
-import type { FindUser } from './users.ts';
+import { endpointOf } from './shown.ts';
+import { type FindUser, userClaims } from './users.ts';
 
-/** Who calls an MCP server: a gateway key, a user of an external identity provider, or both at once. */
+/** Who calls an MCP server: a gateway key, a user with a token of ours or of an identity provider, or both at once. */
 export interface Caller {
   /** Whose sessions and identity tokens these are. It outlives the tokens themselves. */
   readonly id: string;
-  readonly by: 'api_key' | 'token' | 'api_key+token';
+  readonly by: WayIn;
   readonly organisationId: OrganisationId;
   readonly workspaceId: WorkspaceId;
   readonly keyId: ApiKeyId | null;
   readonly userId: UserId | null;
-  /** The key's, when there is one. */
-  readonly principal: Principal | null;
+  /** As whom limits and policies count the call: the key, else the user in the workspace of the server. */
+  readonly principal: Principal;
   readonly claims: Claims;
-  /** The user's own access token, for servers that check it themselves. */
+  /** The user's own token of an identity provider, for servers that check it themselves; never one of ours. */
   readonly accessToken: string | null;
 }
+
+/** `oauth` is a token of our own authorization server, `token` one of an identity provider. */
+export type WayIn =
+  | 'api_key'
+  | 'oauth'
+  | 'token'
+  | 'api_key+oauth'
+  | 'api_key+token'
+  | 'oauth+token'
+  | 'api_key+oauth+token';
 
 export interface CallerDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly verifier: JwtVerifier;
   readonly findUser: FindUser;
+  readonly findPlace: FindPlace;
+  readonly accessTokens: Pick<AccessTokens, 'identify'>;
+  readonly publicUrl: () => string;
 }
 
 /** A request before it is known who sent it. */
@@ -44,6 +62,8 @@ export interface Knock {
 
 interface Credentials {
   readonly key: string | null;
+  /** A token of ours. */
+  readonly own: string | null;
   /** What the user's token is checked by. */
   readonly token: string | null;
 }
@@ -54,15 +74,31 @@ const B64TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /** Finds out who is calling, or throws; a credential that was sent and does not hold is never passed over. */
 export async function findCaller({ slug, server, headers }: Knock, deps: CallerDeps): Promise<Caller> {
-  const { key, token } = await readCredentials(server, headers, deps);
-  const principal = key === null ? null : await deps.authenticator.authenticate(key);
-  if (!principal && token === null) return fail('invalid_api_key');
-  if (principal) checkAccess(principal, server, slug);
+  const { key, own, token } = await readCredentials(server, headers, deps);
+  const keyHolder = key === null ? null : await deps.authenticator.authenticate(key);
+  if (!keyHolder && own === null && token === null) return fail('invalid_api_key');
+  if (keyHolder) checkAccess(keyHolder, server, slug);
+  const holder =
+    own === null ? null : await deps.accessTokens.identify(own, server && endpointOf(deps.publicUrl(), slug));
   if (!server) return fail('invalid_api_key');
+  if (holder && holder.principal.workspaceId !== server.workspaceId) fail('invalid_access_token');
   const rules = server.jwtValidation;
   if (rules?.required && token === null) fail('invalid_user_token', `${rules.headerKey ?? 'Authorization'} holds none`);
-  if (token !== null && rules) return ofToken(server, principal, token, await verified(token, rules, deps));
-  return callerOfKey(principal!, ownToken(headers, server), deps);
+  if (token !== null && rules)
+    return ofToken(server, { keyHolder, holder, token }, await verified(token, rules, deps), deps);
+  if (holder) return callerOfGrant(holder, keyHolder, deps);
+  return callerOfKey(keyHolder!, ownToken(headers, server), deps);
+}
+
+/** Who calls all servers at once. Tokens of identity providers are checked by single servers, and let nobody in here. */
+export async function findCommonCaller(headers: SentHeaders, deps: CallerDeps): Promise<Caller> {
+  const { key, own } = await readCredentials(null, headers, deps);
+  const keyHolder = key === null ? null : await deps.authenticator.authenticate(key);
+  if (keyHolder && !keyHolder.scopes.has('mcp.invoke')) fail('insufficient_scope', 'mcp.invoke');
+  const holder = own === null ? null : await deps.accessTokens.identify(own, commonResource(deps.publicUrl()).uri);
+  if (keyHolder && holder && keyHolder.workspaceId !== holder.token.workspaceId) fail('invalid_access_token');
+  if (holder) return callerOfGrant(holder, keyHolder, deps);
+  return keyHolder ? callerOfKey(keyHolder, null, deps) : fail('invalid_api_key');
 }
 
 /** A server of another workspace is like one that does not exist. */
@@ -71,17 +107,23 @@ function checkAccess(principal: Principal, server: McpServer | null, slug: strin
   if (server?.workspaceId !== principal.workspaceId) fail('mcp_server_not_found', slug.slice(0, 80));
 }
 
-async function readCredentials(
+async function readCredentials(server: McpServer | null, sent: SentHeaders, deps: CallerDeps): Promise<Credentials> {
+  const bearer = /^bearer\s+(\S+)$/i.exec(headerOf(sent, 'authorization')?.trim() ?? '')?.[1] ?? '';
+  if (!isAccessToken(bearer)) return { ...(await readOthers(server, sent, deps)), own: null };
+  return { ...(await readOthers(server, { ...sent, authorization: '' }, deps)), own: bearer };
+}
+
+async function readOthers(
   server: McpServer | null,
   headers: SentHeaders,
   { authenticator }: CallerDeps,
-): Promise<Credentials> {
-  const own = headerOf(headers, 'x-gateway-api-key');
+): Promise<Omit<Credentials, 'own'>> {
+  const key = headerOf(headers, 'x-gateway-api-key');
   const { gatewayKey } = readKeys(headers);
   const rules = server?.jwtValidation;
   if (!server || !rules) return { key: gatewayKey, token: null };
   const token = tokenIn(headers, server.tokenHeader);
-  if (own !== null) return { key: own, token: token === own ? null : token };
+  if (key !== null) return { key, token: token === key ? null : token };
   if (token === null || server.tokenHeader !== 'authorization') return { key: gatewayKey, token };
   // One header, one credential: the form says which it is, else whether it is one of our keys.
   if (looksLikeJwt(token)) return { key: null, token };
@@ -135,7 +177,7 @@ export async function callerOfKey(
   { findUser }: Pick<CallerDeps, 'findUser'>,
 ): Promise<Caller> {
   const { keyId, userId, organisationId, workspaceId } = principal;
-  const user = userId === null ? null : await findUser(userId);
+  const user = userId === null ? null : await findUser(userId, workspaceId);
   return {
     id: `key:${keyId}`,
     by: 'api_key',
@@ -147,38 +189,94 @@ export async function callerOfKey(
     accessToken,
     claims: {
       sub: userId ?? `apikey:${keyId}`,
-      email: user?.email,
-      username: user?.username,
+      ...userClaims(user),
       user_id: userId,
-      workspace_id: workspaceId,
-      organisation_id: organisationId,
+      ...tenantClaims(principal),
       scope: [...principal.scopes].join(' '),
       client_id: keyId,
     },
   };
 }
 
-/** The user is the token's; the tenant is the key's, else the one that the server belongs to, and never the token's. */
-function ofToken(server: McpServer, principal: Principal | null, token: string, said: Claims): Caller {
-  const { organisationId, workspaceId } = principal ?? server;
-  const user = `jwt:${JSON.stringify([said.iss, said.sub ?? said.client_id ?? said.azp ?? sha256(token)])}`;
+/** Of a token of ours: the user's. A key beside it says who counts the call. */
+export async function callerOfGrant(
+  { token, principal: user }: TokenHolder,
+  keyHolder: Principal | null,
+  { findUser }: Pick<CallerDeps, 'findUser'>,
+): Promise<Caller> {
+  const principal = keyHolder ?? user;
+  const { organisationId, workspaceId } = principal;
+  const { userId, clientId, scope } = token;
+  const known = await findUser(userId, token.workspaceId);
+  const id = `user:${userId} ${clientId}`;
   return {
-    id: principal ? `key:${principal.keyId} ${user}` : `server:${server.id} ${user}`,
-    by: principal ? 'api_key+token' : 'token',
+    id: keyHolder ? `key:${keyHolder.keyId} ${id}` : id,
+    by: keyHolder ? 'api_key+oauth' : 'oauth',
     organisationId,
     workspaceId,
-    keyId: principal?.keyId ?? null,
-    userId: null,
+    keyId: keyHolder?.keyId ?? null,
+    userId,
+    principal,
+    accessToken: null,
+    claims: {
+      sub: userId,
+      ...userClaims(known),
+      user_id: userId,
+      ...tenantClaims(principal),
+      scope,
+      client_id: clientId,
+    },
+  };
+}
+
+const tenantClaims = ({ organisationId, workspaceId, workspaceSlug }: Principal) => ({
+  workspace_id: workspaceId,
+  workspace: workspaceSlug,
+  organisation_id: organisationId,
+});
+
+/** What came together with a user's token of an identity provider. */
+interface Beside {
+  readonly keyHolder: Principal | null;
+  readonly holder: TokenHolder | null;
+  readonly token: string;
+}
+
+/** The user is the token's; the tenant is the key's, else the one that the server belongs to, and never the token's. */
+async function ofToken(
+  server: McpServer,
+  { keyHolder, holder, token }: Beside,
+  said: Claims,
+  deps: CallerDeps,
+): Promise<Caller> {
+  const user = `jwt:${JSON.stringify([said.iss, said.sub ?? said.client_id ?? said.azp ?? sha256(token)])}`;
+  const door = keyHolder ? `key:${keyHolder.keyId}` : holder ? `user:${holder.token.userId}` : `server:${server.id}`;
+  const id = `${door} ${user}`;
+  const principal = keyHolder ?? holder?.principal ?? (await strangerIn(server, id, deps));
+  return {
+    id,
+    by: [keyHolder && 'api_key', holder && 'oauth', 'token'].filter(Boolean).join('+') as WayIn,
+    organisationId: principal.organisationId,
+    workspaceId: principal.workspaceId,
+    keyId: keyHolder?.keyId ?? null,
+    userId: holder?.token.userId ?? null,
     principal,
     accessToken: token,
     claims: {
       ...said,
       sub: said.sub === undefined || said.sub === null ? undefined : String(said.sub),
       user_id: undefined,
-      workspace_id: workspaceId,
-      organisation_id: organisationId,
+      ...tenantClaims(principal),
       scope: said.scope ?? (Array.isArray(said.scp) ? said.scp.join(' ') : said.scp),
       client_id: said.client_id ?? said.azp,
     },
   };
+}
+
+/** A user whom only an identity provider knows: counted by themselves, in the workspace of the server. */
+async function strangerIn({ workspaceId, slug }: McpServer, id: string, { findPlace }: CallerDeps): Promise<Principal> {
+  const place = (await findPlace(workspaceId)) ?? fail('mcp_server_not_found', slug);
+  const hex = sha256(id);
+  const keyId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return { ...place, keyId: keyId as ApiKeyId, keyName: 'user token', userId: null, scopes: new Set(['mcp.invoke']) };
 }

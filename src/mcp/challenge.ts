@@ -1,17 +1,18 @@
 import { GatewayError } from '../core/errors.ts';
+import { SCOPE } from './oauth/request.ts';
 import type { McpServer } from './server.ts';
 import { endpointOf } from './shown.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
-const SCOPE = 'mcp';
 
-export const metadataUrl = (publicUrl: string, slug: string): string =>
-  `${publicUrl}${WELL_KNOWN}/${encodeURIComponent(slug)}/mcp`;
+/** Without a slug: that of all servers together. */
+export const metadataUrl = (publicUrl: string, slug: string | null): string =>
+  `${publicUrl}${WELL_KNOWN}${slug === null ? '' : `/${encodeURIComponent(slug)}`}/mcp`;
 
 /** The same 401 with what RFC 9728 and RFC 6750 let a client find its way by; every other error as it is. */
 export function withChallenge(
   error: unknown,
-  { slug, publicUrl, hasCredential }: { slug: string; publicUrl: string; hasCredential: boolean },
+  { slug, publicUrl, hasCredential }: { slug: string | null; publicUrl: string; hasCredential: boolean },
 ): unknown {
   if (!(error instanceof GatewayError) || error.status !== 401) return error;
   const parts = [`resource_metadata="${metadataUrl(publicUrl, slug)}"`, `scope="${SCOPE}"`];
@@ -23,7 +24,9 @@ const quotable = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').re
 
 /** RFC 9728. Without a server, or for one that is not there, it says what holds for all of them. */
 export function resourceMetadata(publicUrl: string, slug: string | null, server: McpServer | null) {
-  const issuers = server ? issuersOf(server) : [];
+  // Whoever wants to see a token of another issuer does not let in users by ours alone.
+  const own = server?.jwtValidation?.required ? [] : [publicUrl];
+  const issuers = [...(server ? issuersOf(server) : []), ...own];
   return {
     resource: slug === null ? publicUrl : endpointOf(publicUrl, slug),
     ...(issuers.length > 0 && { authorization_servers: issuers }),

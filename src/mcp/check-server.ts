@@ -1,5 +1,6 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import type { EgressPolicy } from '../http/egress.ts';
+import { checkClientCredentials, checkUserOauth } from './check-oauth.ts';
 import type { AuthType, Configurations } from './configuration.ts';
 import { normalised } from './header-names.ts';
 import { identityOf } from './server.ts';
@@ -25,7 +26,9 @@ export async function checkServer(draft: ServerDraft, { egress, canSign }: Check
   checkForwarding(draft.configurations);
   const { jwt_validation: rules, oauth_metadata: oauth } = draft.configurations;
   if (new URL(draft.url).hash) fail('invalid_request', 'url', 'cannot carry a fragment (#…)');
-  for (const url of [draft.url, rules?.jwksUri, rules?.introspectEndpoint, oauth?.token_endpoint]) {
+  const { issuer, token_endpoint, registration_endpoint, revocation_endpoint } = oauth ?? {};
+  const asked = [issuer, token_endpoint, registration_endpoint, revocation_endpoint];
+  for (const url of [draft.url, rules?.jwksUri, rules?.introspectEndpoint, ...asked]) {
     if (url !== undefined) await checkAddress(url, egress);
   }
 }
@@ -44,11 +47,9 @@ function checkAuthType({ authType, configurations }: ServerDraft) {
   const hasClient = configurations.oauth_metadata !== undefined;
   switch (authType) {
     case 'oauth_auto':
-      return fail(
-        'invalid_request',
-        'auth_type',
-        'oauth_auto is not possible in this version; give none, headers or oauth_client_credentials',
-      );
+      checkUserOauth(configurations);
+      checkOwnAuthorization(authType, configurations);
+      break;
     case 'headers':
       if (!hasHeaders) fail('invalid_request', 'configurations.headers', 'is missing; auth_type headers needs them');
       break;
@@ -56,15 +57,25 @@ function checkAuthType({ authType, configurations }: ServerDraft) {
       if (hasHeaders) fail('invalid_request', 'configurations.headers', 'needs auth_type headers');
       break;
     case 'oauth_client_credentials':
-      if (!hasClient) fail('invalid_request', 'configurations.oauth_metadata', `is missing; ${authType} needs it`);
-      if (names(configurations.headers).has('authorization'))
-        fail('invalid_request', 'configurations.headers.Authorization', `cannot stand beside auth_type ${authType}`);
+      checkClientCredentials(configurations);
+      checkOwnAuthorization(authType, configurations);
       break;
     default:
       authType satisfies never;
   }
-  if (hasClient && authType !== 'oauth_client_credentials')
-    fail('invalid_request', 'configurations.oauth_metadata', 'needs auth_type oauth_client_credentials');
+  if (hasClient && !getsTokens(authType))
+    fail('invalid_request', 'configurations.oauth_metadata', 'needs auth_type oauth_auto or oauth_client_credentials');
+}
+
+const getsTokens = (authType: AuthType): boolean =>
+  authType === 'oauth_auto' || authType === 'oauth_client_credentials';
+
+/** Where the gateway gets tokens, nothing else says who it is. */
+function checkOwnAuthorization(authType: AuthType, configurations: Configurations) {
+  for (const member of ['headers', 'passthrough_headers'] as const) {
+    if (names(configurations[member]).has('authorization'))
+      fail('invalid_request', `configurations.${member}.Authorization`, `cannot stand beside auth_type ${authType}`);
+  }
 }
 
 function checkIdentity({ authType, configurations }: ServerDraft, canSign: boolean) {
@@ -78,7 +89,7 @@ function checkIdentity({ authType, configurations }: ServerDraft, canSign: boole
     if (names(configurations[member]).has(header))
       fail('invalid_request', `configurations.${member}`, `sets ${identity.header}, which carries the user's token`);
   }
-  if (header === 'authorization' && authType === 'oauth_client_credentials')
+  if (header === 'authorization' && getsTokens(authType))
     fail('invalid_request', `${FORWARDING}.header_name`, `is missing; ${authType} uses Authorization itself`);
 }
 

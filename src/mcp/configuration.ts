@@ -3,6 +3,8 @@ import type { JwtRules } from '../auth/jwt-rules.ts';
 import { checked } from '../http/input.ts';
 import { isForwardable, isHeaderName, isSettable, normalised } from './header-names.ts';
 import { jwtValidation } from './jwt-validation.ts';
+import { oauthMetadata } from './oauth-metadata.ts';
+import { policyMembers } from './policy/rules.ts';
 
 /** What is configured of an MCP server beside its address, as it is written and stored. */
 
@@ -93,21 +95,6 @@ const identityForwarding = z.strictObject({
   jwt_audience: z.string().min(1).max(1_024).optional(),
 });
 
-const secret = z.string().min(1).max(8_192);
-const oauthMetadata = z.strictObject({
-  token_endpoint: z.url({ protocol: /^https?$/, error: 'give the http(s) address of the token endpoint' }),
-  client_id: z.string().min(1).max(1_024),
-  client_secret: secret,
-  scope: z.string().max(4_096).optional(),
-  resource: z.string().max(2_048).optional(),
-  audience: z.string().max(2_048).optional(),
-  token_endpoint_auth_method: z
-    .enum(['client_secret_basic', 'client_secret_post'], {
-      error: 'give "client_secret_basic" or "client_secret_post"',
-    })
-    .optional(),
-});
-
 const configurations = z.strictObject({
   headers: staticHeaders.optional(),
   passthrough_headers: staticHeaders.optional(),
@@ -115,12 +102,12 @@ const configurations = z.strictObject({
   user_identity_forwarding: identityForwarding.optional(),
   jwt_validation: jwtValidation.optional(),
   oauth_metadata: oauthMetadata.optional(),
+  ...policyMembers,
 });
 
 export type Configurations = z.infer<typeof configurations>;
 export type IdentityForwarding = z.infer<typeof identityForwarding>;
 export type ForwardHeaders = z.infer<typeof forwardHeaders>;
-export type OauthMetadata = z.infer<typeof oauthMetadata>;
 export type JwtValidation = JwtRules & { readonly headerKey?: string; readonly required?: boolean };
 
 /** Throws 400 with the path of the fault. */

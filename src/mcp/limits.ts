@@ -1,16 +1,23 @@
+import type { Limit } from '../core/limits.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import type { McpLimits } from './relay.ts';
+import type { Policies } from '../limits/policies.ts';
+import type { LimitedMcpCall, McpLimits } from './relay.ts';
 
 const NOTHING = { usage: { inputTokens: 0, outputTokens: 0 }, cost: 0, model: null };
 
-/** A call of a tool is a request like any other; it takes no tokens and no money of the gateway's. */
-export const createMcpLimits = ({ limiter }: { limiter: Limiter }): McpLimits => ({
-  admit: async ({ principal, server, method, tool }) => {
-    if (!principal) return { headers: {}, ended: () => {} };
-    const limits = principal.limits.filter(({ counts }) => counts === 'requests');
+export interface McpLimitsDeps {
+  readonly limiter: Limiter;
+  readonly policies: Pick<Policies, 'matching'>;
+}
+
+/** A call is a request like any other; it takes no tokens and no money of the gateway's. */
+export const createMcpLimits = ({ limiter, policies }: McpLimitsDeps): McpLimits => ({
+  admit: async (call) => {
+    const { principal, server, method, tool } = call;
+    const limits = [...limitsOf(call), ...(call.mayCallTool ? await policies.matching(factsOf(call)) : [])];
     const admission = await limiter.reserve(limits, {
       who: principal,
-      virtualKey: server,
+      virtualKey: server.slug,
       provider: 'mcp',
       model: tool ?? method,
       estimate: () => ({ inputTokens: 0, outputTokens: 0, cost: 0 }),
@@ -23,4 +30,25 @@ export const createMcpLimits = ({ limiter }: { limiter: Limiter }): McpLimits =>
       },
     };
   },
+});
+
+/** Those of the key and its workspace, and those of the server and the tool. */
+const limitsOf = ({ principal, server, tool }: LimitedMcpCall): readonly Limit[] => [
+  ...principal.limits.filter(({ counts }) => counts === 'requests'),
+  ...server.policy.limits.filter((each) => each.tool === null || each.tool === tool).map(({ limit }) => limit),
+];
+
+const factsOf = ({ principal, server, tool, metadata }: LimitedMcpCall) => ({
+  target: 'mcp_tools' as const,
+  organisationId: principal.organisationId,
+  workspaceId: principal.workspaceId,
+  apiKeyId: principal.keyId,
+  virtualKey: null,
+  provider: null,
+  model: null,
+  metadata,
+  config: null,
+  endpointType: null,
+  mcpServer: server.slug,
+  mcpTool: tool,
 });

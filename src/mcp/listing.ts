@@ -31,6 +31,20 @@ export const createListing =
       .where('mcp_servers.organisation_id', '=', who.organisationId)
       .where('mcp_servers.id', '>', after);
     if (!reachesOrganisation(who)) matching = matching.where('mcp_servers.workspace_id', '=', who.workspaceId);
+    if (!reachesOrganisation(who)) {
+      // What a user may not use is none of theirs.
+      matching = matching.where(({ or, and, not, exists, eb, selectFrom }) => {
+        const said = (enabled: number) =>
+          exists(
+            selectFrom('mcp_user_access')
+              .select('server_id')
+              .whereRef('server_id', '=', 'mcp_servers.id')
+              .where('user_id', '=', who.userId ?? '')
+              .where('enabled', '=', enabled),
+          );
+        return or([said(1), and([eb('default_user_access', '=', 'allow'), not(said(0))])]);
+      });
+    }
     if (workspace !== null) matching = matching.where('mcp_servers.workspace_id', '=', workspace);
     if (query.updated_since !== undefined)
       matching = matching.where('mcp_servers.updated_at', '>=', Date.parse(query.updated_since));

@@ -1,35 +1,53 @@
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { JwtVerifier } from '../auth/jwt-verify.ts';
+import { fail } from '../core/errors.ts';
+import type { PageQuery } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
 import { createSigningKey, publicJwk } from '../crypto/rsa.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import type { Call } from '../http/route.ts';
-import type { Timeouts, Upstream } from '../http/upstream.ts';
+import { fetchSmall, type Timeouts, type Upstream } from '../http/upstream.ts';
 import type { TokenSource } from '../providers/provider.ts';
+import type { Guard } from '../relay/guard.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
+import { type AggregateDeps, createAggregate } from './aggregate/aggregate.ts';
 import { resourceMetadata } from './challenge.ts';
 import { createIdentityTokens } from './identity-tokens.ts';
 import { createKeySet } from './key-set.ts';
 import { createListing } from './listing.ts';
+import { createAccessTokens } from './oauth/access-tokens.ts';
+import { createOauth, type OauthDeps, type OauthSettings } from './oauth/oauth.ts';
+import { commonResource } from './oauth/resources.ts';
 import { createOrigins } from './origin.ts';
+import { createFindPlace } from './places.ts';
+import { createCapabilities } from './policy/capabilities.ts';
+import type { ResolveGuardrail } from './policy/check-guardrails.ts';
+import { createMcpPolicy } from './policy/policy.ts';
+import { createPolicyStore, type PolicyStoreDeps } from './policy/stored.ts';
+import { createUserAccess } from './policy/user-access.ts';
 import { probe } from './probe.ts';
 import { createMcpServers } from './registry.ts';
-import { type McpLimits, type McpRelayDeps, relayMcp } from './relay.ts';
+import { type McpLimits, type McpRelayDeps, relayMcp, relayTo } from './relay.ts';
 import { createSessions } from './sessions.ts';
 import { createUpstreamAuth } from './upstream-auth.ts';
+import { createUpstreamOauth, type UpstreamOauthDeps } from './upstream-oauth/upstream-oauth.ts';
 import { createFindUser } from './users.ts';
 
 export interface McpDeps {
   readonly store: Store;
   readonly sealer: Sealer;
-  readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction' | 'announce'>;
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly verifier: JwtVerifier;
   readonly tokens: TokenSource;
+  /** People who sign in. */
+  readonly people: Pick<UpstreamOauthDeps, 'hasIdentityProvider'> &
+    Pick<OauthDeps, 'sessions' | 'oidc' | 'oidcProvider'>;
+  readonly oauth: OauthSettings;
   readonly timeouts: Timeouts;
   readonly maxBodyBytes: number;
   readonly publicUrl: () => string;
@@ -38,6 +56,10 @@ export interface McpDeps {
   readonly signingKey: string | null;
   /** PEMs of keys that come next or have been in use: published, never signed with. */
   readonly extraPublicKeys: readonly string[];
+  readonly guard: Guard;
+  readonly resolveGuardrail: ResolveGuardrail;
+  /** Is told of definitions that somebody should look at. */
+  readonly flagged: PolicyStoreDeps['report'];
   /** Absent: nothing is limited. */
   readonly limits?: McpLimits;
   readonly version: string;
@@ -52,15 +74,31 @@ export function createMcp(deps: McpDeps) {
   const key = deps.signingKey === null ? null : createSigningKey(deps.signingKey);
   const published = [...(key ? [key.jwk] : []), ...deps.extraPublicKeys.map(publicJwk)];
   const servers = createMcpServers({ ...deps, canSign: key !== null });
+  const upstreamOauth = createUpstreamOauth({
+    ...deps,
+    ...deps.people,
+    fetch: (url, init) => fetchSmall(deps.upstream, url, { ...init, timeoutMs: 8_000, maxBytes: 256 << 10 }),
+  });
+  const { userTokens } = upstreamOauth;
+  const findUser = createFindUser(deps);
+  const findPlace = createFindPlace(deps);
+  const accessTokens = createAccessTokens({ ...deps, findUser, findPlace });
   const relayDeps: McpRelayDeps = {
     ...deps,
     servers,
     sessions: createSessions({ sealer, now }),
     identityTokens: key && createIdentityTokens({ key, now }),
-    upstreamAuth: createUpstreamAuth(deps),
-    findUser: createFindUser({ store, now }),
+    upstreamAuth: createUpstreamAuth({ ...deps, userTokens }),
+    findUser,
+    findPlace,
+    accessTokens,
     limits: deps.limits ?? UNLIMITED,
+    policy: createMcpPolicy({ stored: createPolicyStore({ ...deps, report: deps.flagged }), guard: deps.guard }),
   };
+  const probeDeps = { ...relayDeps, version: deps.version };
+  const capabilities = createCapabilities({ ...deps, find: servers.open, probe: probeDeps, report: deps.flagged });
+  const relay: AggregateDeps['relay'] = (call, admitted) => relayTo(call, admitted, relayDeps);
+  const aggregate = createAggregate({ ...relayDeps, sealer, relay, servers, version: deps.version, now });
   const origins = createOrigins({ publicUrl, allowed: deps.allowedOrigins });
   return {
     origins,
@@ -68,16 +106,35 @@ export function createMcp(deps: McpDeps) {
     list: createListing({ store, publicUrl }),
     metadata: async (slug: string | null) =>
       resourceMetadata(publicUrl(), slug, slug === null ? null : await servers.find(slug)),
+    oauth: createOauth({ ...deps, ...deps.people, settings: deps.oauth, servers, accessTokens }),
+    commonMetadata: () => ({ ...resourceMetadata(publicUrl(), null, null), resource: commonResource(publicUrl()).uri }),
+    connect: upstreamOauth.pagesFor(servers, origins),
+    clientDocument: upstreamOauth.clientDocument,
     relay: (call: Call) => {
       origins.check(call.headers);
       return relayMcp(call, relayDeps);
     },
+    relayToAny: (call: Call) => {
+      origins.check(call.headers);
+      return call.request.method === 'DELETE' ? aggregate.leave(call) : aggregate.handle(call);
+    },
     /** What the admin routes need. */
     servers: {
       ...servers,
-      test: async (who: Principal, idOrSlug: string) =>
-        probe(await servers.open(who, idOrSlug), who, { ...relayDeps, version: deps.version }),
+      connections: async (who: Principal, idOrSlug: string, query: PageQuery) =>
+        upstreamOauth.connections((await servers.open(who, idOrSlug)).id, query),
+      disconnect: async (who: Principal, idOrSlug: string, userId: string) => {
+        const { id, slug } = await servers.open(who, idOrSlug);
+        const wasConnected = await upstreamOauth.disconnect({ serverId: id, userId }, who);
+        if (!wasConnected) fail('mcp_connection_not_found', userId.slice(0, 80), slug);
+      },
+      test: async (who: Principal, idOrSlug: string) => {
+        const tested = await probe(await servers.open(who, idOrSlug), who, probeDeps);
+        if (tested.success) await capabilities.sync(who, idOrSlug);
+        return tested;
+      },
     },
+    capabilities: { ...capabilities, userAccess: createUserAccess({ ...deps, find: servers.open }) },
   };
 }
 

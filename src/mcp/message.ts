@@ -23,6 +23,12 @@ const LONGEST_NAME = 256;
 
 export const isRepeatable = ({ method }: MessageLook): boolean => method !== null && REPEATABLE.has(method);
 
+/** Whether a message calls a tool, as far as can be told: one that was not read, and a batch, may do so. */
+export function isPerhapsToolCall({ method }: MessageLook, sent: { readonly body: Uint8Array | null } | null): boolean {
+  if (method !== null || sent === null) return method === 'tools/call';
+  return sent.body === null || new TextDecoder().decode(sent.body.subarray(0, 64)).trimStart().startsWith('[');
+}
+
 /** From the body where it is at hand, else from the headers that mirror it since 2026-07-28. */
 export function lookAt(body: Uint8Array | null, headers: SentHeaders): MessageLook {
   if (!body) return { method: headerOf(headers, 'mcp-method'), name: headerOf(headers, 'mcp-name') };

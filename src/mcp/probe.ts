@@ -29,10 +29,10 @@ export interface ProbeDeps extends Pick<CallerDeps, 'findUser'> {
 const TIMEOUT_MS = 10_000;
 const TIMEOUTS = { connectMs: TIMEOUT_MS, firstByteMs: TIMEOUT_MS, idleMs: TIMEOUT_MS, totalMs: TIMEOUT_MS };
 const MOST_BYTES = 256 << 10;
-const WITH_SESSIONS = '2025-11-25';
-const STATELESS = '2026-07-28';
+export const WITH_SESSIONS = '2025-11-25';
+export const STATELESS = '2026-07-28';
 
-interface Said {
+export interface Said {
   readonly status: number;
   readonly sessionId: string | null;
   readonly result: Record<string, unknown> | null;
@@ -72,10 +72,11 @@ export async function probe(server: McpServer, principal: Principal, deps: Probe
   }
 }
 
-async function greeter(server: McpServer, principal: Principal, deps: ProbeDeps) {
+/** A way to ask a server something as this key would. */
+export async function greeter(server: McpServer, principal: Principal, deps: ProbeDeps, mostBytes = MOST_BYTES) {
   const caller = await callerOfKey(principal, null, deps);
   const identity = await identityHeader(server, caller, deps.identityTokens);
-  const authorization = await deps.upstreamAuth.authorizationFor(server);
+  const authorization = await deps.upstreamAuth.authorizationFor(server, caller);
   return async (method: 'POST' | 'DELETE', message: unknown, extra: Record<string, string>): Promise<Said> => {
     const { 'mcp-session-id': sessionId = null, ...protocol } = extra;
     const sent = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...protocol };
@@ -87,16 +88,20 @@ async function greeter(server: McpServer, principal: Principal, deps: ProbeDeps)
       timeouts: TIMEOUTS,
     });
     const { status } = incoming;
-    return { status, sessionId: incoming.headers.get('mcp-session-id'), result: await firstResult(incoming) };
+    return {
+      status,
+      sessionId: incoming.headers.get('mcp-session-id'),
+      result: await firstResult(incoming, mostBytes),
+    };
   };
 }
 
 /** The result of the first answer, as JSON or as an event; the stream is not waited for any longer. */
-async function firstResult(incoming: Incoming): Promise<Record<string, unknown> | null> {
+async function firstResult(incoming: Incoming, mostBytes: number): Promise<Record<string, unknown> | null> {
   const isStream = (incoming.headers.get('content-type') ?? '').startsWith('text/event-stream');
   let text = '';
   const decoder = new TextDecoder();
-  for (let piece = await incoming.read(); piece && text.length < MOST_BYTES; piece = await incoming.read()) {
+  for (let piece = await incoming.read(); piece && text.length < mostBytes; piece = await incoming.read()) {
     text += decoder.decode(piece, { stream: true });
     const found = isStream ? resultIn(eventData(text)) : null;
     if (found) {
@@ -132,16 +137,16 @@ function resultIn(texts: readonly string[]): Record<string, unknown> | null {
   return null;
 }
 
-const initialize = (version: string) => ({
+export const initialize = (version: string) => ({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
   params: { protocolVersion: WITH_SESSIONS, capabilities: {}, clientInfo: { name: 'gateway', version } },
 });
 
-const STATELESS_HEADERS = { 'mcp-protocol-version': STATELESS, 'mcp-method': 'server/discover' };
+export const STATELESS_HEADERS = { 'mcp-protocol-version': STATELESS, 'mcp-method': 'server/discover' };
 const META = 'io.modelcontextprotocol';
-const discover = (version: string) => ({
+export const discover = (version: string) => ({
   jsonrpc: '2.0',
   id: 1,
   method: 'server/discover',
@@ -154,11 +159,11 @@ const discover = (version: string) => ({
   },
 });
 
-const textIn = (value: unknown, name: string): string | null => {
+export const textIn = (value: unknown, name: string): string | null => {
   const found = value !== null && typeof value === 'object' ? (value as Record<string, unknown>)[name] : null;
   return typeof found === 'string' ? found.slice(0, 256) : null;
 };
 /** Stateless servers name themselves in `_meta`. */
-const nameIn = (result: Record<string, unknown>): string | null =>
+export const nameIn = (result: Record<string, unknown>): string | null =>
   textIn(result.serverInfo, 'name') ??
   textIn((result._meta as Record<string, unknown> | undefined)?.[`${META}/serverInfo`], 'name');

@@ -8,10 +8,13 @@ import type { Changes } from '../storage/changes.ts';
 import type { McpServerRow } from '../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { type CheckDeps, checkServer } from './check-server.ts';
+import { type CheckDeps, checkServer, type ServerDraft } from './check-server.ts';
 import { type AuthType, type Configurations, readConfigurations } from './configuration.ts';
+import { isSameIssuing } from './oauth-metadata.ts';
+import { checkGuardrails, type ResolveGuardrail } from './policy/check-guardrails.ts';
 import { isReservedSlug, isServerSlug, type McpServer, SLUG_FORM, serverOf } from './server.ts';
 import { refuseMasked, type ShownServer, shownServer } from './shown.ts';
+import { forgetGrants } from './upstream-oauth/vault.ts';
 
 export interface McpServerInput {
   readonly name: string;
@@ -28,6 +31,7 @@ export interface RegistryDeps extends CheckDeps {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
+  readonly resolveGuardrail: ResolveGuardrail;
   readonly publicUrl: () => string;
   readonly now: () => number;
 }
@@ -38,9 +42,14 @@ const ASSUMED_NAME = 'mcp-server';
 export function createMcpServers(deps: RegistryDeps) {
   const { store, sealer, changes, now } = deps;
   const cache = new StaleCache<McpServer>({ capacity: 5_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  changes.subscribe('mcp-servers', () => cache.clear());
-  // Servers go with their workspace.
-  changes.subscribe('keys', () => cache.clear());
+  const together = new StaleCache<readonly McpServer[]>({ capacity: 500, freshMs: 10_000, staleMs: 3_600_000, now });
+  // Servers go with their workspace, and workspaces are changed with keys.
+  for (const topic of ['mcp-servers', 'keys'] as const) {
+    changes.subscribe(topic, () => {
+      cache.clear();
+      together.clear();
+    });
+  }
 
   const opened = ({ id, sealed }: McpServerRow): Configurations => JSON.parse(sealer.open('mcp-server', id, sealed));
   const seal = (id: string, value: Configurations) => sealer.seal('mcp-server', id, JSON.stringify(value));
@@ -69,6 +78,20 @@ export function createMcpServers(deps: RegistryDeps) {
       return isServerSlug(slug) && !isReservedSlug(slug) ? cache.get(slug, () => load(slug)) : null;
     },
 
+    /** All servers of a workspace, by slug. */
+    async inWorkspace(id: WorkspaceId): Promise<readonly McpServer[]> {
+      const load = async () => {
+        const query = store.db.selectFrom('mcp_servers').selectAll().where('workspace_id', '=', id);
+        return (await query.orderBy('slug').execute()).map((row) => serverOf(factsOf(row), opened(row)));
+      };
+      return (await together.get(id, load)) ?? [];
+    },
+
+    async byId(id: string): Promise<McpServer | null> {
+      const row = await store.db.selectFrom('mcp_servers').selectAll().where('id', '=', id).executeTakeFirst();
+      return row ? serverOf(factsOf(row), opened(row)) : null;
+    },
+
     /** The server as it is called, for its owners. */
     async open(who: Principal, idOrSlug: string): Promise<McpServer> {
       const row = await find(store.db, who, idOrSlug);
@@ -82,6 +105,8 @@ export function createMcpServers(deps: RegistryDeps) {
       const authType = input.auth_type ?? (configurations.headers ? 'headers' : 'none');
       await checkServer({ url: input.url, authType, configurations }, deps);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
+      const { organisationId } = who;
+      await checkGuardrails({ organisationId, workspaceId }, configurations, deps.resolveGuardrail);
       const wish = { asked: input.slug, name: freeName(input.name), fallback: ASSUMED_NAME };
       const row = await withFreeSlug(wish, (slug) =>
         changes.transaction(
@@ -98,6 +123,7 @@ export function createMcpServers(deps: RegistryDeps) {
               url: input.url,
               auth_type: authType,
               sealed: seal(id, configurations),
+              default_user_access: 'allow',
               owner_id: who.keyId,
               updated_by: who.keyId,
               created_at: now(),
@@ -133,7 +159,9 @@ export function createMcpServers(deps: RegistryDeps) {
     async update(who: Principal, idOrSlug: string, input: McpServerChange): Promise<ShownServer> {
       // Names are looked up on the way, which no transaction waits for.
       const before = await find(store.db, who, idOrSlug);
-      await checkServer(changed(before, opened(before), input), deps);
+      const wanted = changed(before, opened(before), input);
+      await checkServer(wanted, deps);
+      if (input.configurations) await checkGuardrails(factsOf(before), wanted.configurations, deps.resolveGuardrail);
       const row = await changes.transaction(
         'mcp-servers',
         async (db) => {
@@ -152,6 +180,7 @@ export function createMcpServers(deps: RegistryDeps) {
             updated_at: now(),
           };
           await db.updateTable('mcp_servers').set(next).where('id', '=', current.id).execute();
+          if (!keepsGrants(current, opened(current), draft)) await forgetGrants(db, current.id);
           return next;
         },
         who,
@@ -198,6 +227,12 @@ function checkSlug(slug: string) {
 /** A name whose slug is the gateway's own gets another. */
 const freeName = (name: string): string =>
   isReservedSlug(slugFrom(name, ASSUMED_NAME)) ? `${name} ${ASSUMED_NAME}` : name;
+
+/** Whether tokens that users have got for the server are still for the same server, from the same issuer. */
+const keepsGrants = (row: McpServerRow, old: Configurations, draft: ServerDraft): boolean =>
+  row.url === draft.url &&
+  row.auth_type === draft.authType &&
+  isSameIssuing(old.oauth_metadata, draft.configurations.oauth_metadata);
 
 /** A given member of the configurations replaces the old one, null removes it, the others stay. */
 function changed(row: McpServerRow, old: Configurations, input: McpServerChange) {

@@ -7,10 +7,11 @@ import {
   IDENTITY_HEADERS,
   type IdentityMethod,
   type JwtValidation,
-  type OauthMetadata,
 } from './configuration.ts';
 import { type Forwarding, forwardingOf } from './forwarding.ts';
 import { normalised } from './header-names.ts';
+import type { OauthMetadata } from './oauth-metadata.ts';
+import { policyOf, type ServerPolicy } from './policy/rules.ts';
 
 /** An MCP server behind the gateway, ready to be called. */
 export interface McpServer {
@@ -31,6 +32,9 @@ export interface McpServer {
   /** The header in which a user's token comes, lower case. */
   readonly tokenHeader: string;
   readonly oauth: OauthMetadata | null;
+  readonly policy: ServerPolicy;
+  /** Whether messages and answers are stored in the log, like those of model calls. */
+  readonly logsBodies: boolean;
 }
 
 /** How the server is told who calls. */
@@ -89,6 +93,8 @@ export function serverOf(facts: ServerFacts, configurations: Configurations): Mc
     jwtValidation: configurations.jwt_validation ?? null,
     tokenHeader,
     oauth: configurations.oauth_metadata ?? null,
+    policy: policyOf(configurations, facts),
+    logsBodies: configurations.log_bodies ?? false,
   };
 }
 

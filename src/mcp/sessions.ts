@@ -18,14 +18,14 @@ export const isStateless = (version: string | null): boolean =>
  * any node can serve it, nothing is stored, and nobody else can use it.
  */
 export interface Sessions {
-  seal(server: McpServer, caller: Caller, sessionId: string): string;
+  seal(server: Pick<McpServer, 'id'>, caller: Caller, sessionId: string): string;
   /** The server's own id; throws 404 for what was not sealed for this server and this caller. */
-  open(server: McpServer, caller: Caller, sealed: string): string;
+  open(server: Pick<McpServer, 'id'>, caller: Caller, sealed: string): string;
 }
 
 export function createSessions({ sealer, now }: { sealer: Sealer; now: () => number }): Sessions {
   const known = new Map<string, string>();
-  const contextOf = (server: McpServer, caller: Caller) => `${server.id}\n${caller.id}`;
+  const contextOf = (server: Pick<McpServer, 'id'>, caller: Caller) => `${server.id}\n${caller.id}`;
   const remember = (key: string, sessionId: string): string => {
     known.delete(key);
     if (known.size >= MOST_KNOWN) known.delete(known.keys().next().value!);

@@ -60,7 +60,10 @@ function masked(given: Configurations): Readonly<Record<string, unknown>> {
       jwt_validation: { ...jwt_validation, ...(secret !== undefined && { introspectClientSecret: mask(secret) }) },
     }),
     ...(oauth_metadata && {
-      oauth_metadata: { ...oauth_metadata, client_secret: mask(oauth_metadata.client_secret) },
+      oauth_metadata: {
+        ...oauth_metadata,
+        ...(oauth_metadata.client_secret !== undefined && { client_secret: mask(oauth_metadata.client_secret) }),
+      },
     }),
   };
 }

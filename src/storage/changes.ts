@@ -6,7 +6,7 @@ import type { Engine } from './migrate.ts';
 import type { Db, Store } from './store.ts';
 
 /** What nodes keep in memory and must forget when another node changes it. */
-export type Topic = 'keys' | 'configs' | 'guardrails' | 'policies' | 'mcp-servers' | 'users';
+export type Topic = 'keys' | 'configs' | 'guardrails' | 'policies' | 'mcp-servers' | 'mcp-tokens' | 'users';
 
 /**
  * How nodes that share a store learn of each other's changes: the version of a topic grows in the transaction of the

@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
-import type { Db, Store } from './store.ts';
+import type { Db, Store, TransactionOptions } from './store.ts';
 
 interface Job {
   readonly work: (db: Db) => Promise<unknown>;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
+  readonly flush: TransactionOptions['flush'];
 }
 
 /** Nobody waits for more than so many others. */
@@ -27,11 +28,11 @@ export function groupedStore(store: Store): Store {
   };
   return {
     ...store,
-    transaction: (work, who) => {
+    transaction: (work, options = {}) => {
       // What is recorded for an auditor stays by itself.
-      if (who?.witness) return store.transaction(work, who);
+      if (options.witness) return store.transaction(work, options);
       return new Promise((resolve, reject) => {
-        waiting.push({ work, resolve, reject });
+        waiting.push({ work, resolve, reject, flush: options.flush });
         if (!isBusy) void carryOn();
       });
     },
@@ -40,10 +41,14 @@ export function groupedStore(store: Store): Store {
 
 async function together(store: Store, jobs: readonly Job[]): Promise<void> {
   const answers: (() => void)[] = [];
+  const flush = jobs.every((job) => job.flush === 'later') ? 'later' : 'now';
   try {
-    await store.transaction(async (db) => {
-      for (const job of jobs) answers.push(await one(db, job));
-    });
+    await store.transaction(
+      async (db) => {
+        for (const job of jobs) answers.push(await one(db, job));
+      },
+      { flush },
+    );
     for (const answer of answers) answer();
   } catch (error) {
     for (const { reject } of jobs) reject(error);

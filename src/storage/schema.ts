@@ -16,13 +16,34 @@ export interface Schema {
   run_steps: RunStepRow;
   run_calls: RunCallRow;
   run_events: RunEventRow;
+  code_cells: CodeCellRow;
+  vector_stores: VectorStoreRow;
+  vector_store_files: VectorStoreFileRow;
+  vector_store_batches: VectorStoreBatchRow;
+  indexed_stores: IndexedStoreRow;
+  indexed_files: IndexedFileRow;
+  chunks: ChunkRow;
+  chunk_vectors: ChunkVectorsRow;
   work: WorkRow;
   configs: ConfigRow;
   config_versions: ConfigVersionRow;
   guardrails: GuardrailRow;
   guardrail_versions: GuardrailVersionRow;
   mcp_servers: McpServerRow;
+  mcp_capabilities: McpCapabilityRow;
+  mcp_user_access: McpUserAccessRow;
+  mcp_syncs: McpSyncRow;
+  mcp_clients: McpClientRow;
+  mcp_consents: McpConsentRow;
+  mcp_grants: McpGrantRow;
+  mcp_codes: McpCodeRow;
+  mcp_access_tokens: McpAccessTokenRow;
+  mcp_user_tokens: McpUserTokenRow;
+  mcp_oauth_clients: McpOauthClientRow;
+  mcp_connect_flows: McpConnectFlowRow;
   managed: ManagedRow;
+  imported_messages: ImportedMessageRow;
+  machine_callers: MachineCallerRow;
   versions: VersionRow;
   blobs: BlobRow;
   blob_chunks: BlobChunkRow;
@@ -36,10 +57,12 @@ export interface Schema {
   batches: BatchRow;
   batch_lines: BatchLineRow;
   batch_results: BatchResultRow;
+  webhooks: WebhookRow;
   usage_ledger: UsageLedgerRow;
   limit_counters: LimitCounterRow;
   limit_holds: LimitHoldRow;
   responses: ResponseRow;
+  kept_thoughts: KeptThoughtsRow;
   response_items: ResponseItemRow;
   policies: PolicyRow;
   policy_entities: PolicyEntityRow;
@@ -245,10 +268,149 @@ export interface McpServerRow {
   auth_type: 'none' | 'headers' | 'oauth_auto' | 'oauth_client_credentials';
   /** Sealed JSON of the configurations, which hold credentials. */
   sealed: string;
+  /** For users of whom `mcp_user_access` says nothing. */
+  default_user_access: 'allow' | 'deny';
   owner_id: string;
   updated_by: string;
   created_at: number;
   updated_at: number;
+}
+
+/** A tool, prompt or resource of an MCP server: whether it may be used, and its definition as seen and as approved. */
+export interface McpCapabilityRow {
+  server_id: string;
+  /** Hash of type and name, which may be long. */
+  key: string;
+  type: 'tool' | 'prompt' | 'resource' | 'resource_template';
+  name: string;
+  enabled: number;
+  /** Whether the server offered it when it was last asked for everything. */
+  offered: number;
+  /** Of the definition seen last; null: none was seen. */
+  hash: string | null;
+  approved_hash: string | null;
+  /** JSON. */
+  flags: string;
+  /** JSON, cut where it is long. */
+  definition: string | null;
+  approved_by: string | null;
+  first_seen_at: number;
+  changed_at: number;
+}
+
+export interface McpUserAccessRow {
+  server_id: string;
+  user_id: string;
+  enabled: number;
+}
+
+/** What an MCP server said of itself when it was last asked. */
+export interface McpSyncRow {
+  server_id: string;
+  status: 'success' | 'failed';
+  error: string | null;
+  server_name: string | null;
+  server_version: string | null;
+  protocol_version: string | null;
+  /** JSON. */
+  capability_flags: string;
+  synced_at: number;
+}
+
+/** An MCP client that registered itself. */
+export interface McpClientRow {
+  id: string;
+  /** JSON, as RFC 7591 names its members. */
+  metadata: string;
+  created_at: number;
+  /** When it last got a token. Null: never. */
+  used_at: number | null;
+}
+
+/** A user need not be asked again whether this client may call this resource. */
+export interface McpConsentRow {
+  user_id: string;
+  client_id: string;
+  resource: string;
+  workspace_id: string;
+  /** Null: all servers of the workspace. */
+  server_id: string | null;
+  redirect_uri: string;
+  scope: string;
+  created_at: number;
+}
+
+/** What a user has allowed a client once. Its code and all of its tokens go with it. */
+export interface McpGrantRow {
+  id: string;
+  user_id: string;
+  workspace_id: string;
+  /** Null: all servers of the workspace. */
+  server_id: string | null;
+  client_id: string;
+  client_name: string;
+  /** The address of the MCP endpoint that its tokens are good for. */
+  resource: string;
+  scope: string;
+  /** Random; without it and the master secret no token can be made. */
+  salt: string;
+  is_renewable: 0 | 1;
+  /** How often tokens were issued. 0: the code waits. */
+  generation: number;
+  rotated_at: number;
+  created_at: number;
+  expires_at: number;
+}
+
+export interface McpCodeRow {
+  /** SHA-256, hexadecimal. */
+  hash: string;
+  grant_id: string;
+  /** SHA-256 of the verifier, base64url. */
+  challenge: string;
+  redirect_uri: string;
+  expires_at: number;
+  used_at: number | null;
+}
+
+export interface McpAccessTokenRow {
+  /** SHA-256, hexadecimal. */
+  hash: string;
+  grant_id: string;
+  expires_at: number;
+}
+
+/** What a user has granted the gateway at an MCP server. */
+export interface McpUserTokenRow {
+  server_id: string;
+  user_id: string;
+  /** Sealed JSON of the tokens and of what renews them. */
+  sealed: string;
+  /** Who is renewing them, and until when nobody else may. */
+  lease: string | null;
+  lease_until: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** What an authorization server calls this gateway, as a client of one MCP server. */
+export interface McpOauthClientRow {
+  server_id: string;
+  issuer: string;
+  /** Sealed JSON of id and secret. */
+  sealed: string;
+  created_at: number;
+}
+
+/** Somebody on the way to an authorization server and back. */
+export interface McpConnectFlowRow {
+  state_hash: string;
+  server_id: string;
+  user_id: string;
+  session_hash: string;
+  /** Sealed JSON of what the way back is checked and finished with. */
+  sealed: string;
+  expires_at: number;
 }
 
 export interface AssistantRow {
@@ -284,6 +446,97 @@ export interface MessageRow {
   completed_at: number | null;
   incomplete_at: number | null;
   deleted_at: number | null;
+}
+
+export interface VectorStoreRow {
+  id: string;
+  workspace_id: string;
+  /** JSON: name, description and metadata. */
+  body: string;
+  /** It expires so many days after it was last used; null: never. */
+  expires_days: number | null;
+  last_active_at: number;
+  expires_at: number | null;
+  /** Since when its chunks are being removed. */
+  expired_at: number | null;
+  created_at: number;
+  deleted_at: number | null;
+}
+
+/** A file in a store. One that was taken out stays as a row for a while, so that paging survives it. */
+export interface VectorStoreFileRow {
+  store_id: string;
+  file_id: string;
+  /** New whenever it is taken in: names the attempt, and sorts by the time. */
+  position: string;
+  /** With which it was added last. */
+  batch_id: string | null;
+  status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
+  /** JSON. */
+  last_error: string | null;
+  usage_bytes: number;
+  /** JSON. */
+  attributes: string;
+  chunk_tokens: number;
+  overlap_tokens: number;
+  created_at: number;
+  deleted_at: number | null;
+}
+
+/** Files that were added to a store together. What became of them is counted by their rows until it has ended. */
+export interface VectorStoreBatchRow {
+  id: string;
+  store_id: string;
+  status: 'in_progress' | 'completed' | 'cancelled';
+  total: number;
+  completed: number | null;
+  failed: number | null;
+  created_at: number;
+}
+
+/** By which model the vectors of a store are made, once there are any. */
+export interface IndexedStoreRow {
+  store_id: string;
+  model: string;
+  /** How many numbers the model is asked for; null: as many as it gives by itself. */
+  dimensions: number | null;
+}
+
+/** A file as it was once taken into a store. */
+export interface IndexedFileRow {
+  /** By which its chunks are known: no two takings-in share one, so a chunk is never mistaken for another. */
+  id: string;
+  store_id: string;
+  file_id: string;
+  /** Chunks of what is not `current` are found by nobody and removed in time. */
+  state: 'writing' | 'current' | 'removed';
+  chunks: number;
+  /** Of its vectors; null: it has none. */
+  dimensions: number | null;
+  /** Where they are: in blocks that a thread scans, or where pgvector finds them. */
+  vectors: 'none' | 'scanned' | 'pgvector';
+  touched_at: number;
+}
+
+/** On PostgreSQL only. */
+export interface ChunkRow {
+  /** The id of the indexed file. */
+  source: string;
+  number: number;
+  text: string;
+  begins: number;
+  ends: number;
+  words: string;
+  embedding: string | null;
+}
+
+/** On PostgreSQL only: the vectors of some chunks that follow each other. */
+export interface ChunkVectorsRow {
+  source: string;
+  first: number;
+  dimensions: number;
+  scales: Uint8Array;
+  rows: Uint8Array;
 }
 
 export interface RunRow {
@@ -368,6 +621,24 @@ export interface RunEventRow {
   call: number | null;
   /** A line for each: its name, a space, its data. */
   events: string;
+}
+
+/** Code that a run has executed; its place in the order of its thread. */
+export interface CodeCellRow {
+  run_id: string;
+  /** Which of the run's calls of tools it is. */
+  ordinal: number;
+  thread_id: string;
+  number: number;
+  /** JSON: the code, and the files that were mounted before it. */
+  cell: string;
+  /** JSON: what came of it. */
+  result: string;
+  /** 1: cells after it find what it has left; 0: it was stopped, and nothing of it is there. */
+  leaves_state: number;
+  /** 1: it found nothing of the cells before it. */
+  begins_anew: number;
+  created_at: number;
 }
 
 /** Single facts about the installation, such as proof of the encryption key. */
@@ -530,6 +801,24 @@ export interface BatchResultRow {
   error: string | null;
 }
 
+/** Whom a workspace tells what has ended. */
+export interface WebhookRow {
+  id: string;
+  organisation_id: string;
+  workspace_id: string;
+  name: string;
+  url: string;
+  /** JSON: the types of events it is told of. */
+  events: string;
+  is_enabled: 0 | 1;
+  /** Sealed JSON of the secrets that messages are signed with. */
+  sealed: string;
+  /** JSON: how the last attempt to reach it went. */
+  last_delivery: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
 export interface FineTuningJobRow {
   id: string;
   workspace_id: string;
@@ -570,6 +859,24 @@ export interface FineTuningCheckpointRow {
   /** JSON. */
   metrics: string;
   created_at: number;
+}
+
+/** A machine that began work and was known by its token alone: what the last such token said of it. */
+export interface MachineCallerRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  /** JSON. */
+  scopes: string;
+  updated_at: number;
+}
+
+/** That a message of an export was taken over: it is not taken over again, whatever has become of it here. */
+export interface ImportedMessageRow {
+  thread_id: string;
+  /** Its id in the export; here it has one that sorts by time. */
+  source_id: string;
+  message_id: string;
 }
 
 /** That a file made an object: only what has such a mark may be deleted when the file no longer names it. */
@@ -649,6 +956,15 @@ export interface ResponseItemRow {
   item_id: string;
   /** JSON. */
   body: string;
+}
+
+export interface KeptThoughtsRow {
+  /** Of workspace, call and name of the tool. */
+  id: string;
+  workspace_id: string;
+  sealed: string;
+  bytes: number;
+  expires_at: number;
 }
 
 export interface PolicyRow {

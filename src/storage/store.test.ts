@@ -4,7 +4,7 @@ import { openLink } from '../../test/chaos/link.ts';
 import { createDatabase } from '../../test/postgres.ts';
 import { type AnyDb, type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
-import { isUniqueViolation, openPostgres, openSqlite, type Store } from './store.ts';
+import { type Db, isUniqueViolation, openPostgres, openSqlite, type Store } from './store.ts';
 
 /** One suite, both stores. */
 function storeContract(engine: Engine, open: () => Promise<Store>) {
@@ -51,6 +51,32 @@ function storeContract(engine: Engine, open: () => Promise<Store>) {
       });
       expect(failing).rejects.toThrow('on purpose');
       expect(await names()).not.toContain('half');
+    });
+
+    test('a transaction that need not wait for the disk is all or nothing, too, and the next one waits again', async () => {
+      const waits = async (db: Db): Promise<boolean> => {
+        if (engine === 'sqlite')
+          return (await sql<{ synchronous: number }>`pragma synchronous`.execute(db)).rows[0]!.synchronous === 2;
+        const { rows } = await sql<{ synchronous_commit: string }>`show synchronous_commit`.execute(db);
+        return rows[0]!.synchronous_commit === 'on';
+      };
+      const failing = store.transaction(
+        async (db) => {
+          await db.insertInto('facts').values({ name: 'unflushed half', value: 'x' }).execute();
+          throw new Error('on purpose');
+        },
+        { flush: 'later' },
+      );
+      expect(failing).rejects.toThrow('on purpose');
+      const later = await store.transaction(
+        async (db) => {
+          await db.insertInto('facts').values({ name: 'unflushed', value: 'x' }).execute();
+          return waits(db);
+        },
+        { flush: 'later' },
+      );
+      expect([later, await store.transaction(waits)]).toEqual([false, true]);
+      expect((await names()).filter((name) => name.startsWith('unflushed'))).toEqual(['unflushed']);
     });
 
     test('concurrent transactions on one row are serialised', async () => {

@@ -11,6 +11,14 @@ import { reportingAbsence } from './unavailable.ts';
 /** A handle for queries: the whole store, or one transaction of it. Repositories take it as a parameter. */
 export type Db = Kysely<Schema>;
 
+export interface TransactionOptions extends Witnessed {
+  /**
+   * `later`: the commit does not wait for the disk, for what can be done again. A power cut may take back the last such
+   * transactions; a process that is killed takes back nothing, and the next `now` brings those before it to the disk.
+   */
+  readonly flush?: 'now' | 'later';
+}
+
 /** The state database, embedded or PostgreSQL. A store that is away makes every query throw `store_unavailable`. */
 export interface Store {
   readonly db: Db;
@@ -21,7 +29,7 @@ export interface Store {
    * Runs `work` in one transaction. Inside, only the given handle may be awaited. A change that somebody asked for is
    * recorded in the same transaction when that caller is given, too.
    */
-  transaction<Result>(work: (db: Db) => Promise<Result>, who?: Witnessed): Promise<Result>;
+  transaction<Result>(work: (db: Db) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Applies missing migrations; answers their names. */
   migrate(): Promise<string[]>;
   close(): Promise<void>;
@@ -45,9 +53,8 @@ function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]
     engine,
     // A table, not a constant: a database file that vanished or a schema that is missing must show.
     ping: () => inTime(sql`select count(*) from facts where name = ''`.execute(db)),
-    transaction: async (work, who) => {
-      const witness = who?.witness;
-      if (!witness) return db.transaction().execute(work);
+    transaction: async (work, { witness, flush } = {}) => {
+      if (!witness) return flush === 'later' ? unflushed(db, engine, work) : db.transaction().execute(work);
       const result = await db.transaction().execute(async (transaction) => {
         const outcome = await work(transaction);
         await witness.testify(transaction);
@@ -59,6 +66,22 @@ function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]
     migrate: () => migrate(db, engine, 'gateway_migrations', migrations),
     close: () => db.destroy(),
   };
+}
+
+async function unflushed<Result>(db: Db, engine: Engine, work: (db: Db) => Promise<Result>): Promise<Result> {
+  if (engine === 'postgres')
+    return db.transaction().execute(async (transaction) => {
+      await sql`set local synchronous_commit = off`.execute(transaction);
+      return work(transaction);
+    });
+  return db.connection().execute(async (connection) => {
+    await sql`pragma synchronous = normal`.execute(connection);
+    try {
+      return await connection.transaction().execute(work);
+    } finally {
+      await sql`pragma synchronous = full`.execute(connection);
+    }
+  });
 }
 
 const PING_MS = 3_000;

@@ -192,7 +192,7 @@ test('where to get a token is told to everybody', async () => {
   const { json, headers } = await gateway.api.get(`/.well-known/oauth-protected-resource/${slug}/mcp`, { key: null });
   expect(json).toEqual({
     resource: `${gateway.url}/${slug}/mcp`,
-    authorization_servers: [provider.issuer],
+    authorization_servers: [provider.issuer, gateway.url],
     bearer_methods_supported: ['header'],
     scopes_supported: ['mcp'],
   });

@@ -131,7 +131,6 @@ describe('a fault is refused and named', () => {
     ['a fragment', { url: 'http://127.0.0.1/mcp#x' }, 'url'],
     ['an unknown member', { nope: 1 }, 'nope'],
     ['an unknown auth_type', { auth_type: 'basic' }, 'auth_type'],
-    ['oauth_auto', { auth_type: 'oauth_auto' }, 'auth_type'],
     ['headers without any', { auth_type: 'headers' }, 'configurations.headers'],
     [
       'headers that are not used',

@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import { startGateway } from '../gateway.ts';
 import { root } from '../process.ts';
+import { runAuthorization } from './conformance-authorization.ts';
 import { startKeyShim } from './key-shim.ts';
 import { startReferenceServer } from './reference-server.ts';
 
 /**
  * `npm run conformance`: the official MCP conformance suite against the reference server, directly and through the
- * gateway, in both eras of the protocol. Ends with a failing exit code when the gateway loses a required scenario.
+ * gateway, in both eras of the protocol, and its scenarios for authorization servers against the gateway's own. Ends
+ * with a failing exit code when the gateway loses a required scenario.
  */
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 const SUITE = join(root, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
@@ -49,23 +51,57 @@ export function scoreOf(output: string): Score | null {
 const shown = ({ passed, failed, optionalPassed, optional }: Score) =>
   `${passed.length}/${passed.length + failed.length} required (${optionalPassed}/${optional} optional)`;
 
+const WAYS = [
+  ['through gateway', 'reference'],
+  ['through policies', 'policed'],
+] as const;
+
+type Gateway = Awaited<ReturnType<typeof startGateway>>;
+
+async function register(gateway: Gateway, slug: string, url: string, configurations = {}) {
+  const made = await gateway.api.post('/v1/mcp-servers', { name: slug, slug, url, configurations });
+  if (made.status !== 200) throw new Error(`The server could not be registered: ${made.text}`);
+}
+
+/** The same server behind policies of every kind that none of the scenarios falls under. */
+async function registerPoliced(gateway: Gateway, url: string) {
+  const checks = [{ id: 'default.contains', parameters: { words: ['walrus'], operator: 'none' } }];
+  await gateway.api.post('/v1/guardrails', { name: 'none', slug: 'no-walrus', checks, actions: { deny: true } });
+  await register(gateway, 'policed', url, {
+    input_guardrails: ['no-walrus'],
+    output_guardrails: ['no-walrus'],
+    tool_pinning: { mode: 'block' },
+    tool_authorization: { 'delete_*': { required_claims: ['email'] } },
+    rate_limits: [{ type: 'requests', unit: 'rpm', value: 1_000_000 }],
+  });
+  const off = { capabilities: [{ type: 'tool', name: 'delete_all', enabled: false }] };
+  await gateway.api.put('/v1/mcp-servers/policed/capabilities', off);
+}
+
 async function main(): Promise<number> {
   const server = startReferenceServer();
-  const gateway = await startGateway();
-  const made = await gateway.api.post('/v1/mcp-servers', { name: 'Reference', slug: 'reference', url: server.url });
-  if (made.status !== 200) throw new Error(`The server could not be registered: ${made.text}`);
+  const gateway = await startGateway({ environment: { GATEWAY_OAUTH_REGISTRATION: 'true' } });
+  await register(gateway, 'reference', server.url);
+  await registerPoliced(gateway, server.url);
   const { key } = await gateway.given.apiKey();
   const shim = startKeyShim(gateway.url, key);
   let lost = 0;
   try {
     for (const revision of REVISIONS) {
       const direct = await run(server.url, revision);
-      const through = await run(`${shim.url}/reference/mcp`, revision);
       console.log(`${revision}  direct           ${shown(direct)}`);
-      console.log(`${revision}  through gateway  ${shown(through)}`);
-      for (const name of through.failed) console.log(`${revision}  fails through the gateway: ${name}`);
-      lost += through.failed.length + Math.max(0, direct.passed.length - through.passed.length);
+      for (const [way, slug] of WAYS) {
+        const through = await run(`${shim.url}/${slug}/mcp`, revision);
+        console.log(`${revision}  ${way}  ${shown(through)}`);
+        for (const name of through.failed) console.log(`${revision}  fails ${way}: ${name}`);
+        lost += through.failed.length + Math.max(0, direct.passed.length - through.passed.length);
+      }
     }
+    const authorization = await runAuthorization(gateway, 'reference');
+    const { passed, failed } = authorization;
+    console.log(`authorization server         ${passed.length}/${passed.length + failed.length} scenarios`);
+    if (failed.length > 0 || passed.length === 0) console.log(authorization.output);
+    lost += failed.length + (passed.length === 0 ? 1 : 0);
   } finally {
     shim.stop();
     await gateway.stop();

@@ -43,6 +43,42 @@ export function startRecorder(
   };
 }
 
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema?: object;
+}
+
+/** A server with a few tools that do nothing and become others when a test says so; it answers in JSON or in events. */
+export function startMcpServer(first: readonly OfferedTool[], { isStream = false } = {}) {
+  let tools = first;
+  const { url, requests, stop } = startRecorder(({ body }) => {
+    const { id, method } = JSON.parse(body || '{}');
+    if (id === undefined) return new Response(null, { status: 202 });
+    const text = JSON.stringify({ jsonrpc: '2.0', id, result: results(tools)[method] ?? { content: [] } });
+    return new Response(isStream ? `data: ${text}\n\n` : text, {
+      headers: { 'content-type': isStream ? 'text/event-stream' : 'application/json' },
+    });
+  });
+  return {
+    url,
+    requests,
+    stop,
+    becomes: (next: readonly OfferedTool[]) => {
+      tools = next;
+    },
+  };
+}
+
+const results = (tools: readonly OfferedTool[]): Readonly<Record<string, object>> => ({
+  initialize: {
+    protocolVersion: '2025-11-25',
+    capabilities: { tools: {} },
+    serverInfo: { name: 'changing', version: '3' },
+  },
+  'tools/list': { tools },
+});
+
 export const message = (method: string, params: Record<string, unknown> = {}) => ({
   jsonrpc: '2.0',
   id: 1,

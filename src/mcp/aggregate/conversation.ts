@@ -1,0 +1,164 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { SentHeaders } from '../../http/headers.ts';
+import type { Call } from '../../http/route.ts';
+import type { Caller } from '../caller.ts';
+import { dataOf, EventCutter } from '../events.ts';
+import { headerValue } from '../policy/message.ts';
+import type { Admitted } from '../relay.ts';
+import type { McpServer } from '../server.ts';
+import { quietLog } from './quiet-log.ts';
+
+/** Who asks, and in which conversation. */
+export interface Asker {
+  readonly call: Call;
+  readonly caller: Caller;
+  /** Of the client; empty where it has none. */
+  readonly session: string;
+  /** The version of the protocol that the client speaks. */
+  readonly version: string;
+}
+
+/** How a server is spoken to: in a session of its own, as older servers want it, or without. */
+export type Way =
+  | { readonly kind: 'session'; readonly id: string | null; readonly version: string }
+  | { readonly kind: 'stateless' };
+
+export type Json = Readonly<Record<string, unknown>>;
+export const isObject = (value: unknown): value is Json =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/** The server answered with an error of JSON-RPC. */
+export class Refused extends Error {
+  readonly code: number;
+  readonly data: Json;
+
+  constructor({ code, message, data }: Json) {
+    super(String(message));
+    this.code = Number(code);
+    this.data = isObject(data) ? data : {};
+  }
+}
+
+/** The server answered with something else than a message. */
+export class Unusable extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`status ${status}`);
+    this.status = status;
+  }
+}
+
+/** The server took longer than the others can wait. */
+export class TooSlow extends Error {}
+
+export const STATELESS = '2026-07-28';
+export const META = 'io.modelcontextprotocol';
+const MOST_BYTES = 4 << 20;
+
+export interface Message {
+  readonly method: string;
+  /** What the header mirrors; null where the method names nothing. */
+  readonly name: string | null;
+  readonly body: Uint8Array;
+}
+
+export type Relay = (call: Call, admitted: Admitted) => Promise<Response>;
+
+/** What of a client's headers speaks of its own message, and not of ours. */
+const ITS_OWN = /^(?:content-.*|transfer-encoding|last-event-id|accept|mcp-.*)$/;
+
+/** Sends a message the way every call goes, with everything that holds for the server. */
+export function sendVia(
+  relay: Relay,
+  { server, asker, way, message, signal, isQuiet, isEnd = false }: Sending,
+): Promise<Response> {
+  const { call, caller } = asker;
+  const headers: Record<string, string> = {};
+  for (const name in call.headers) if (!ITS_OWN.test(name) || isMirror(name, way)) headers[name] = call.headers[name]!;
+  Object.assign(headers, HEADERS, protocolHeaders(way, message), {
+    'content-length': String(message.body.byteLength),
+  });
+  const body = isEnd ? null : (message.body as Uint8Array<ArrayBuffer>);
+  const request = new Request('http://gateway/mcp', { method: isEnd ? 'DELETE' : 'POST', headers, body, signal });
+  const log = isQuiet ? quietLog() : call.log;
+  return relay({ ...call, request, headers, search: '', log }, { server, caller });
+}
+
+export interface Sending {
+  readonly server: McpServer;
+  readonly asker: Asker;
+  readonly way: Way;
+  readonly message: Message;
+  readonly signal: AbortSignal;
+  /** Not what the client asked for itself, and so no entry of its own in the log. */
+  readonly isQuiet: boolean;
+  /** Ends the session, instead of saying something in it. */
+  readonly isEnd?: boolean;
+}
+
+const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+
+/** Arguments that are mirrored in headers are the same for the server as for us. */
+const isMirror = (name: string, way: Way): boolean => way.kind === 'stateless' && name.startsWith('mcp-param-');
+
+function protocolHeaders(way: Way, { method, name }: Message): SentHeaders {
+  if (way.kind === 'stateless')
+    return {
+      'mcp-protocol-version': STATELESS,
+      'mcp-method': method,
+      ...(name !== null && { 'mcp-name': headerValue(name) }),
+    };
+  const isGreeting = method === 'initialize';
+  return {
+    ...(!isGreeting && { 'mcp-protocol-version': way.version }),
+    ...(way.id !== null && { 'mcp-session-id': way.id }),
+  };
+}
+
+/** The result that an answer carries; what comes before it is of no interest here. */
+export async function resultOf(response: Response): Promise<Json> {
+  const type = response.headers.get('content-type') ?? '';
+  const message = /^text\/event-stream\b/i.test(type) ? await firstAnswer(response) : await onlyAnswer(response);
+  if (isObject(message?.error)) throw new Refused(message.error);
+  if (!isObject(message?.result)) throw new Unusable(response.status);
+  return message.result;
+}
+
+async function onlyAnswer(response: Response): Promise<Json | null> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += piece.byteLength;
+    if (size > MOST_BYTES) throw new Unusable(response.status);
+    pieces.push(piece);
+  }
+  return messageIn(Buffer.concat(pieces).toString());
+}
+
+async function firstAnswer(response: Response): Promise<Json | null> {
+  const cutter = new EventCutter({ mostBytes: MOST_BYTES });
+  for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+    for (const event of cutter.push(piece)) {
+      const message = messageIn(dataOf(event) ?? '');
+      if (message && ('result' in message || 'error' in message)) return message;
+    }
+  }
+  return null;
+}
+
+function messageIn(text: string): Json | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a server cannot be used before its user has done something. */
+export function wantsUser(error: unknown): boolean {
+  if (error instanceof GatewayError)
+    return error.code === 'mcp_connection_required' || error.code === 'mcp_user_required';
+  return error instanceof Refused && (error.code === -32_042 || error.data.code === 'mcp_connection_required');
+}

@@ -1,0 +1,146 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { McpServer } from '../server.ts';
+import { connectUrl } from '../upstream-oauth/user-tokens.ts';
+import { type Asker, isObject, type Json, Refused, TooSlow, type Way, wantsUser } from './conversation.ts';
+import { exposedName, exposedUri } from './names.ts';
+import type { Ways } from './ways.ts';
+
+/** How a server did when it was asked for a list. */
+export type Standing = 'ok' | 'truncated' | 'auth_required' | 'timeout' | 'limited' | 'failed';
+
+export interface Merged {
+  readonly items: readonly Json[];
+  readonly standings: Readonly<Record<string, Standing>>;
+  /** Where users connect accounts that are missing. */
+  readonly connect: Readonly<Record<string, string>>;
+}
+
+/** Each list: the member of the result that holds it, and how an entry is called from outside. */
+export const LISTS = {
+  'tools/list': { member: 'tools', key: 'name', expose: exposedName },
+  'prompts/list': { member: 'prompts', key: 'name', expose: exposedName },
+  'resources/list': { member: 'resources', key: 'uri', expose: exposedUri },
+  'resources/templates/list': { member: 'resourceTemplates', key: 'uriTemplate', expose: exposedUri },
+} as const;
+export type ListMethod = keyof typeof LISTS;
+
+export interface ListsDeps {
+  readonly ways: Pick<Ways, 'ask'>;
+  readonly publicUrl: () => string;
+  readonly now: () => number;
+}
+
+/** The way to a server, found before it is asked. */
+export type FindWay = (server: McpServer, asker: Asker) => Promise<Way>;
+
+interface Listed {
+  readonly items: readonly Json[];
+  readonly isWhole: boolean;
+}
+
+const KEPT_MS = 10_000;
+const MOST_KEPT_BYTES = 32 << 20;
+const MOST_PAGES = 20;
+const MOST_ITEMS = 1_000;
+const METHOD_NOT_FOUND = -32_601;
+
+/** What all servers of a caller offer. One that is away, slow or not connected is named, and the others are there. */
+export function createLists({ ways, publicUrl, now }: ListsDeps) {
+  const kept = new Map<string, { readonly listed: Listed; readonly until: number; readonly bytes: number }>();
+  let keptBytes = 0;
+
+  const drop = (key: string) => {
+    keptBytes -= kept.get(key)?.bytes ?? 0;
+    kept.delete(key);
+  };
+  const keep = (key: string, listed: Listed) => {
+    drop(key);
+    const bytes = JSON.stringify(listed.items).length;
+    keptBytes += bytes;
+    kept.set(key, { listed, until: now() + KEPT_MS, bytes });
+    for (const oldest of kept.keys()) {
+      if (keptBytes <= MOST_KEPT_BYTES) break;
+      drop(oldest);
+    }
+  };
+
+  const pagesOf = async (server: McpServer, asker: Asker, way: Way, method: ListMethod): Promise<Listed> => {
+    const items: Json[] = [];
+    let cursor: unknown;
+    for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
+      const params = cursor === undefined ? {} : { cursor };
+      const { result } = await ways.ask(server, asker, way, { method, params });
+      const found = result[LISTS[method].member];
+      if (Array.isArray(found)) items.push(...found.filter(isObject));
+      cursor = result.nextCursor;
+      if (typeof cursor !== 'string') return { items: items.slice(0, MOST_ITEMS), isWhole: items.length <= MOST_ITEMS };
+    }
+    return { items: items.slice(0, MOST_ITEMS), isWhole: false };
+  };
+
+  /** One server's list, as this caller may see it, under the server's own names. */
+  const listOf = async (server: McpServer, asker: Asker, find: FindWay, method: ListMethod): Promise<Listed> => {
+    const key = `${asker.caller.id}\n${server.version}\n${method}`;
+    const known = kept.get(key);
+    if (known && known.until > now()) return known.listed;
+    const listed = await pagesOf(server, asker, await find(server, asker), method).catch((error) => {
+      // It has no such thing at all.
+      if (error instanceof Refused && error.code === METHOD_NOT_FOUND) return { items: [], isWhole: true };
+      throw error;
+    });
+    keep(key, listed);
+    return listed;
+  };
+
+  return {
+    listOf,
+
+    async merge(servers: readonly McpServer[], asker: Asker, find: FindWay, method: ListMethod): Promise<Merged> {
+      const items = new Map<string, { readonly slug: string; readonly item: Json }>();
+      const contested = new Set<string>();
+      const standings: Record<string, Standing> = {};
+      const connect: Record<string, string> = {};
+      const outcomes = await Promise.allSettled(servers.map((server) => listOf(server, asker, find, method)));
+      for (const [index, { slug }] of servers.entries()) {
+        const outcome = outcomes[index]!;
+        if (outcome.status === 'rejected') {
+          const standing = standingOf(outcome.reason);
+          if (standing === null) continue;
+          standings[slug] = standing;
+          if (standing === 'auth_required') connect[slug] = connectUrl(publicUrl(), slug);
+          continue;
+        }
+        standings[slug] = outcome.value.isWhole ? 'ok' : 'truncated';
+        for (const item of outcome.value.items) {
+          const exposed = exposedItem(slug, item, method);
+          if (!exposed) continue;
+          // A server that takes another's name gets it as little as the other.
+          if ((items.get(exposed.key)?.slug ?? slug) !== slug) contested.add(exposed.key);
+          items.set(exposed.key, { slug, item: exposed.item });
+        }
+      }
+      const shown = [...items].filter(([key]) => !contested.has(key)).map(([, { item }]) => item);
+      return { items: shown, standings, connect };
+    },
+  };
+}
+
+export type Lists = ReturnType<typeof createLists>;
+
+function exposedItem(slug: string, item: Json, method: ListMethod): { key: string; item: Json } | null {
+  const { key, expose } = LISTS[method];
+  const own = item[key];
+  if (typeof own !== 'string' || own === '') return null;
+  const exposed = expose(slug, own);
+  return { key: exposed, item: { ...item, [key]: exposed } };
+}
+
+/** Null: the caller may not know that the server is there. */
+export function standingOf(error: unknown): Standing | null {
+  if (wantsUser(error)) return 'auth_required';
+  if (error instanceof GatewayError) {
+    if (error.code === 'mcp_access_denied' || error.code === 'mcp_server_not_found') return null;
+    if (error.status === 429 || error.status === 412) return 'limited';
+  }
+  return error instanceof TooSlow ? 'timeout' : 'failed';
+}

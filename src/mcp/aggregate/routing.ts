@@ -1,0 +1,88 @@
+import { findMembers, splice } from '../../core/json-bytes.ts';
+import type { McpServer } from '../server.ts';
+import { type Asker, isObject, type Json, type Message } from './conversation.ts';
+import type { FindWay, Lists } from './lists.ts';
+import { exposedName, mayExpose, plainName, plainUri } from './names.ts';
+
+/** What a request is for: a server, and what the server itself calls the thing. */
+export interface Route {
+  readonly server: McpServer;
+  readonly message: Message;
+}
+
+/** Where a request names what it is for, from the top of its parameters. */
+interface Place {
+  readonly path: readonly string[];
+  readonly kind: 'tools/list' | 'prompts/list' | 'uri';
+  readonly value: string;
+}
+
+/** The request as its server knows it; null when no server of the caller has such a thing. */
+export async function routeOf(
+  { method, params, body }: { readonly method: string; readonly params: Json; readonly body: Uint8Array },
+  servers: readonly McpServer[],
+  { lists, asker, find }: { readonly lists: Pick<Lists, 'listOf'>; readonly asker: Asker; readonly find: FindWay },
+): Promise<Route | null> {
+  const place = placeIn(method, params);
+  if (!place) return null;
+  const found = place.kind === 'uri' ? ofUri(place.value, servers) : await ofName(place, servers);
+  if (!found) return null;
+  const changed = replaced(body, ['params', ...place.path], JSON.stringify(found.name));
+  return {
+    server: found.server,
+    message: { method, name: method === 'completion/complete' ? null : found.name, body: changed },
+  };
+
+  async function ofName({ kind, value }: Place, all: readonly McpServer[]) {
+    const plain = plainName(
+      value,
+      all.map(({ slug }) => slug),
+    );
+    if (plain && !plain.isDoubtful) return { server: all.find(({ slug }) => slug === plain.slug)!, name: plain.name };
+    const matches: { server: McpServer; name: string }[] = [];
+    for (const server of all.filter(({ slug }) => mayExpose(slug, value))) {
+      const { items } = await lists.listOf(server, asker, find, kind as 'tools/list');
+      for (const { name } of items)
+        if (typeof name === 'string' && exposedName(server.slug, name) === value) matches.push({ server, name });
+    }
+    // Two that go by the same name: neither is sure to be the one that is meant.
+    return matches.length === 1 ? matches[0]! : null;
+  }
+}
+
+function ofUri(value: string, servers: readonly McpServer[]) {
+  const plain = plainUri(value);
+  const server = plain && servers.find(({ slug }) => slug === plain.slug);
+  return plain && server ? { server, name: plain.uri } : null;
+}
+
+function placeIn(method: string, params: Json): Place | null {
+  const text = (value: unknown, place: Omit<Place, 'value'>) =>
+    typeof value === 'string' ? { ...place, value } : null;
+  switch (method) {
+    case 'tools/call':
+      return text(params.name, { path: ['name'], kind: 'tools/list' });
+    case 'prompts/get':
+      return text(params.name, { path: ['name'], kind: 'prompts/list' });
+    case 'resources/read':
+      return text(params.uri, { path: ['uri'], kind: 'uri' });
+    case 'completion/complete': {
+      const ref = isObject(params.ref) ? params.ref : {};
+      return ref.type === 'ref/prompt'
+        ? text(ref.name, { path: ['ref', 'name'], kind: 'prompts/list' })
+        : text(ref.uri, { path: ['ref', 'uri'], kind: 'uri' });
+    }
+    default:
+      return null;
+  }
+}
+
+/** The message with another value in one place; every other byte stays. The place is there: it was read before. */
+export function replaced(body: Uint8Array, path: readonly string[], json: string): Uint8Array {
+  const [name, ...rest] = path;
+  const [member] = findMembers(body, name!, 1);
+  if (!member) return body;
+  if (rest.length === 0) return splice(body, member, json);
+  const inner = replaced(body.subarray(member.start, member.end), rest, json);
+  return splice(body, member, Buffer.from(inner).toString());
+}

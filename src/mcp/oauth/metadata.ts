@@ -1,0 +1,28 @@
+import { GRANT_TYPES } from './client.ts';
+import { SCOPE } from './request.ts';
+
+/** What this authorization server can do (RFC 8414). */
+export const serverMetadata = (issuer: string, { mayRegister }: { readonly mayRegister: boolean }) => ({
+  issuer,
+  authorization_endpoint: `${issuer}/oauth/authorize`,
+  token_endpoint: `${issuer}/oauth/token`,
+  revocation_endpoint: `${issuer}/oauth/revoke`,
+  ...(mayRegister && { registration_endpoint: `${issuer}/oauth/register` }),
+  scopes_supported: [SCOPE],
+  response_types_supported: ['code'],
+  response_modes_supported: ['query'],
+  grant_types_supported: GRANT_TYPES,
+  token_endpoint_auth_methods_supported: ['none'],
+  revocation_endpoint_auth_methods_supported: ['none'],
+  code_challenge_methods_supported: ['S256'],
+  authorization_response_iss_parameter_supported: true,
+  client_id_metadata_document_supported: true,
+});
+
+/** The same where clients of OpenID Connect look. They want these members, though nobody gets an ID token here. */
+export const openidMetadata = (issuer: string, options: { readonly mayRegister: boolean }) => ({
+  ...serverMetadata(issuer, options),
+  jwks_uri: `${issuer}/.well-known/jwks.json`,
+  subject_types_supported: ['public'],
+  id_token_signing_alg_values_supported: ['RS256'],
+});

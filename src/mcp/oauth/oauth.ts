@@ -1,0 +1,111 @@
+import type { Oidc, OidcProvider } from '../../auth/oidc.ts';
+import type { Sessions } from '../../auth/sessions.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Sealer } from '../../crypto/seal.ts';
+import type { Call } from '../../http/route.ts';
+import type { Upstream } from '../../http/upstream.ts';
+import type { Changes } from '../../storage/changes.ts';
+import type { Store } from '../../storage/store.ts';
+import type { McpServers } from '../registry.ts';
+import type { AccessTokens } from './access-tokens.ts';
+import { type AddressLimits, createAddressLimits } from './address-limits.ts';
+import { createAuthorize } from './authorize.ts';
+import { createClientDocuments } from './client-documents.ts';
+import { createClients } from './clients.ts';
+import { createGrants } from './grants.ts';
+import { openidMetadata, serverMetadata } from './metadata.ts';
+import { problemPage } from './pages.ts';
+import { createSignIn } from './sign-in.ts';
+import { createTokenEndpoint } from './token-endpoint.ts';
+import { createVisitors } from './visitors.ts';
+
+export interface OauthSettings {
+  readonly registration: boolean;
+  readonly tokenSeconds: number;
+  readonly refreshDays: number;
+}
+
+export interface OauthDeps {
+  readonly store: Store;
+  readonly changes: Pick<Changes, 'announce' | 'transaction'>;
+  readonly sealer: Sealer;
+  readonly upstream: Upstream;
+  readonly servers: Pick<McpServers, 'find'>;
+  readonly accessTokens: Pick<AccessTokens, 'forget'>;
+  readonly sessions: Sessions;
+  /** How people sign in beside passwords. */
+  readonly oidc: Oidc;
+  readonly oidcProvider: OidcProvider | null;
+  readonly settings: OauthSettings;
+  readonly publicUrl: () => string;
+  readonly now: () => number;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The authorization server for MCP clients (OAuth 2.1), put together from its parts. */
+export function createOauth(deps: OauthDeps) {
+  const { store, changes, sealer, upstream, servers, sessions, oidcProvider, settings, publicUrl, now } = deps;
+  const mayRegister = settings.registration;
+  const grants = createGrants({ ...settings, store, changes, sealer, forget: deps.accessTokens.forget, now });
+  const visitors = createVisitors({ sessions, sealer, publicUrl, now });
+  const provider = oidcProvider && { oidc: deps.oidc, host: new URL(oidcProvider.issuer).host };
+  const signIn = createSignIn({ sessions, provider, visitors });
+  const clients = createClients({
+    store,
+    documents: createClientDocuments({ upstream, now }),
+    mayRegister,
+    now,
+  });
+  const authorize = createAuthorize({
+    db: store.db,
+    clients,
+    grants,
+    servers,
+    sessions,
+    visitors,
+    signIn,
+    publicUrl,
+    refreshDays: settings.refreshDays,
+  });
+  const endpoint = createTokenEndpoint({ grants, publicUrl, now });
+  const pages = createAddressLimits({ most: 120, periodMs: MINUTE_MS, now });
+  const tokens = createAddressLimits({ most: 300, periodMs: MINUTE_MS, now });
+  const registrations = createAddressLimits({ most: 30, periodMs: 60 * MINUTE_MS, now });
+
+  return {
+    metadata: () => serverMetadata(publicUrl(), { mayRegister }),
+    openidMetadata: () => openidMetadata(publicUrl(), { mayRegister }),
+    authorize: shown(pages, authorize.begin),
+    consent: shown(pages, authorize.decide),
+    signIn: shown(pages, signIn.submit),
+    signInThroughProvider: shown(pages, signIn.throughProvider),
+    token: limited(tokens, endpoint.token),
+    revoke: limited(tokens, endpoint.revoke),
+    register: limited(registrations, clients.register),
+  };
+}
+
+export type Oauth = ReturnType<typeof createOauth>;
+
+type Handle = (call: Call) => Response | Promise<Response>;
+
+const limited =
+  (limits: AddressLimits, handle: Handle) =>
+  async (call: Call): Promise<Response> => {
+    limits.admit(call.clientAddress);
+    return handle(call);
+  };
+
+/** Whoever looks at a page gets a failure as a page, too. */
+const shown =
+  (limits: AddressLimits, handle: Handle) =>
+  async (call: Call): Promise<Response> => {
+    try {
+      limits.admit(call.clientAddress);
+      return await handle(call);
+    } catch (error) {
+      if (error instanceof GatewayError) return problemPage(error.status, error.message, error.headers);
+      throw error;
+    }
+  };

@@ -1,0 +1,12 @@
+import type { Call } from '../../http/route.ts';
+
+/** Sends a browser elsewhere. After a form, 303: what comes next is fetched, and the form is not sent again. */
+export const redirect = (
+  { request }: Call,
+  location: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response =>
+  new Response(null, {
+    status: request.method === 'POST' ? 303 : 302,
+    headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', ...headers },
+  });

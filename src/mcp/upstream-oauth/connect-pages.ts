@@ -1,0 +1,145 @@
+import type { Sessions } from '../../auth/sessions.ts';
+import { fail, GatewayError } from '../../core/errors.ts';
+import type { Principal } from '../../core/principal.ts';
+import { asGatewayError } from '../../http/reply.ts';
+import type { Call } from '../../http/route.ts';
+import type { Origins } from '../origin.ts';
+import type { McpServer } from '../server.ts';
+import type { Connecting, Visitor } from './connecting.ts';
+import { connectPage, departurePage, problemPage, signInPage } from './pages.ts';
+import type { Holder, Vault } from './vault.ts';
+import { createVisits, type VisitsDeps } from './visits.ts';
+
+/** What is known of servers. */
+export interface ConnectableServers {
+  find(slug: string): McpServer | null | Promise<McpServer | null>;
+  byId(id: string): Promise<McpServer | null>;
+}
+
+export interface ConnectPagesDeps extends VisitsDeps {
+  readonly sessions: Sessions;
+  readonly hasIdentityProvider: boolean;
+  readonly servers: ConnectableServers;
+  readonly origins: Pick<Origins, 'check'>;
+  readonly vault: Pick<Vault, 'find'>;
+  readonly connecting: Connecting;
+  readonly disconnect: (holder: Holder) => Promise<boolean>;
+}
+
+const LONGEST_EMAIL = 320;
+const LONGEST_PASSWORD = 1_024;
+const pathOf = (slug: string) => `/connect/${encodeURIComponent(slug)}`;
+
+/** The pages on which users connect their accounts, and leave again. */
+export function createConnectPages(deps: ConnectPagesDeps) {
+  const { sessions, servers, origins, vault, connecting } = deps;
+  const visits = createVisits(deps);
+  const signInView = (slug: string) => ({
+    action: `${pathOf(slug)}/sign-in`,
+    provider: deps.hasIdentityProvider ? `/v1/sessions/oidc?return_to=${encodeURIComponent(pathOf(slug))}` : null,
+  });
+
+  /** Pages for people: what fails is told on a page, too. */
+  const shown =
+    (work: (call: Call, slug: string) => Promise<Response>) =>
+    async (call: Call): Promise<Response> => {
+      const slug = call.params.server ?? '';
+      try {
+        origins.check(call.headers);
+        return await work(call, slug);
+      } catch (error) {
+        const failure = asGatewayError(error, call.requestId);
+        if (failure.code === 'internal_error') throw error;
+        return problemPage(failure.status, failure.message, slug === '' ? null : pathOf(slug));
+      }
+    };
+
+  /** Who visits which server; null: nobody has signed in, and whether there is such a server is not for them. */
+  const visit = async (call: Call, slug: string) => {
+    const server = await servers.find(slug);
+    const who = await visits.principal(call.headers, server);
+    if (!who) return null;
+    call.identify(who);
+    return { who, server: connectable(server, slug, who), visitor: visitorOf(who) };
+  };
+
+  const begin = shown(async (call, slug) => {
+    const field = await visits.form(call);
+    const found = await visit(call, slug);
+    if (!found) return signInPage(signInView(slug));
+    visits.checkCsrf(found.who, slug, field('csrf'));
+    return departurePage(await connecting.begin(found.server, found.visitor));
+  });
+
+  const show = shown(async (call, slug) => {
+    const found = await visit(call, slug);
+    if (!found) return signInPage(signInView(slug));
+    const { who, server } = found;
+    const kept = await vault.find({ serverId: server.id, userId: who.userId! });
+    const isOfServer = kept?.grant.url === server.url;
+    return connectPage({
+      path: pathOf(slug),
+      csrf: visits.csrfOf(who, slug),
+      email: who.keyName,
+      server,
+      connection: kept && isOfServer ? { ...kept.grant, at: kept.connectedAt } : null,
+    });
+  });
+
+  const signIn = shown(async (call, slug) => {
+    const field = await visits.form(call);
+    const [email, password] = [field('email'), field('password')];
+    try {
+      if (email.length > LONGEST_EMAIL || password.length > LONGEST_PASSWORD) fail('sign_in_failed');
+      const from = { address: call.clientAddress, witness: call.witness };
+      const made = await sessions.signIn({ email, password }, from, (found) =>
+        call.identify({ organisationId: found.organisation_id, workspaceId: '', keyId: null, userId: found.id }),
+      );
+      return redirect(pathOf(slug), sessions.cookie(made.token));
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      return signInPage({ ...signInView(slug), email: email.slice(0, LONGEST_EMAIL), problem: error });
+    }
+  });
+
+  const leave = shown(async (call, slug) => {
+    const field = await visits.form(call);
+    const found = await visit(call, slug);
+    if (!found) return signInPage(signInView(slug));
+    visits.checkCsrf(found.who, slug, field('csrf'));
+    await deps.disconnect({ serverId: found.server.id, userId: found.visitor.userId });
+    return redirect(pathOf(slug));
+  });
+
+  const comeBack = shown(async (call) => {
+    const who = await visits.principal(call.headers, null);
+    if (!who) return fail('mcp_connect_refused', 'nobody has signed in to the gateway in this browser');
+    const visitor = visitorOf(who);
+    const { serverId, returned } = await connecting.take(call.search, visitor);
+    const server = (await servers.byId(serverId)) ?? fail('mcp_server_not_found', serverId);
+    // Only now is it known in which workspace they must be a member.
+    const there = (await visits.principal(call.headers, server)) ?? fail('mcp_server_not_found', server.slug);
+    await connecting.finish(connectable(server, server.slug, there), visitor, returned);
+    return redirect(pathOf(server.slug));
+  });
+
+  return { show, begin, signIn, leave, comeBack };
+}
+
+export type ConnectPages = ReturnType<typeof createConnectPages>;
+
+const visitorOf = ({ userId, session }: Principal): Visitor => ({ userId: userId!, sessionHash: session!.hash });
+
+function connectable(server: McpServer | null, slug: string, { scopes }: Principal): McpServer {
+  if (!server) return fail('mcp_server_not_found', slug.slice(0, 80));
+  if (!scopes.has('mcp.invoke')) fail('insufficient_scope', 'mcp.invoke');
+  if (server.authType !== 'oauth_auto')
+    fail('mcp_connect_refused', `${server.slug} is used without an account of yours`);
+  return server;
+}
+
+function redirect(location: string, cookie?: string): Response {
+  const answer = new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store' } });
+  if (cookie !== undefined) answer.headers.append('set-cookie', cookie);
+  return answer;
+}

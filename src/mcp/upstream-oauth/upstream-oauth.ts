@@ -1,0 +1,59 @@
+import type { FetchSmall } from '../../auth/key-sets.ts';
+import type { Sessions } from '../../auth/sessions.ts';
+import type { Principal } from '../../core/principal.ts';
+import type { Sealer } from '../../crypto/seal.ts';
+import type { EgressPolicy } from '../../http/egress.ts';
+import type { Upstream } from '../../http/upstream.ts';
+import type { Store } from '../../storage/store.ts';
+import type { Origins } from '../origin.ts';
+import { type ConnectableServers, createConnectPages } from './connect-pages.ts';
+import { createConnecting } from './connecting.ts';
+import { createDiscovery } from './discovery.ts';
+import { revokeGrant } from './grant.ts';
+import { createOauthClients, forgetClients } from './oauth-client.ts';
+import { createRenewal } from './renewal.ts';
+import { createUserTokens } from './user-tokens.ts';
+import { createVault, type Holder } from './vault.ts';
+
+export interface UpstreamOauthDeps {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly egress: EgressPolicy;
+  readonly upstream: Upstream;
+  /** Sends through the egress policy, for small answers in a short time. */
+  readonly fetch: FetchSmall;
+  readonly sessions: Sessions;
+  /** Whether people can sign in through an identity provider. */
+  readonly hasIdentityProvider: boolean;
+  readonly publicUrl: () => string;
+  readonly now: () => number;
+}
+
+/** Users' own accounts at MCP servers: connecting them, keeping their tokens, and renewing these. */
+export function createUpstreamOauth(deps: UpstreamOauthDeps) {
+  const { store, publicUrl, now } = deps;
+  const vault = createVault(deps);
+  const clients = createOauthClients(deps);
+  const renew = createRenewal({ ...deps, vault, forgetClients: (serverId) => forgetClients(store.db, serverId) });
+  const connecting = createConnecting({ ...deps, discover: createDiscovery(deps), clients, vault });
+
+  const disconnect = async (holder: Holder, who?: Principal): Promise<boolean> => {
+    const grant = await store.transaction((db) => vault.remove(db, holder), who);
+    if (grant) await revokeGrant(grant, deps.fetch);
+    return grant !== null;
+  };
+
+  const pagesFor = (servers: ConnectableServers, origins: Pick<Origins, 'check'>) =>
+    createConnectPages({ ...deps, servers, origins, vault, connecting, disconnect });
+
+  return {
+    userTokens: createUserTokens({ vault, renew, publicUrl, now }),
+    /** The document that stands for this gateway as a client of authorization servers. */
+    clientDocument: clients.document,
+    pagesFor,
+    connections: vault.list,
+    disconnect,
+  };
+}
+
+export type UpstreamOauth = ReturnType<typeof createUpstreamOauth>;

@@ -1,0 +1,97 @@
+import { fail, GatewayError } from '../../core/errors.ts';
+import type { Caller } from '../caller.ts';
+import type { McpServer } from '../server.ts';
+import type { Grant } from './grant.ts';
+import type { Renew } from './renewal.ts';
+import type { Holder, Kept, Vault } from './vault.ts';
+import { challengeIn } from './well-known.ts';
+
+export interface UserTokensDeps {
+  readonly vault: Pick<Vault, 'find'>;
+  readonly renew: Renew;
+  readonly publicUrl: () => string;
+  readonly now: () => number;
+}
+
+/** The tokens with which users' calls get in at servers that know them by accounts of their own. */
+export interface UserTokens {
+  /** The value of Authorization. Throws when the caller is no user, or must connect first. */
+  authorizationFor(server: McpServer, caller: Caller): Promise<string>;
+  /** Another value in the place of one that the server refused; null when there is none without the user. */
+  renewed(server: McpServer, caller: Caller, refused: string): Promise<string | null>;
+  /** After a refusal that nothing here can mend: throws what the user can do, if there is anything. */
+  refused(server: McpServer, status: number, challenge: string | null): void;
+}
+
+/** A token this close to its end is renewed first: the call it is for takes time, too. */
+const MARGIN_MS = 60_000;
+const MARGIN_PART = 0.1;
+
+export const connectUrl = (publicUrl: string, slug: string): string => `${publicUrl}/connect/${slug}`;
+
+const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`;
+
+export function createUserTokens({ vault, renew, publicUrl, now }: UserTokensDeps): UserTokens {
+  const mustConnect = ({ slug }: McpServer, why: string): never =>
+    fail('mcp_connection_required', slug, connectUrl(publicUrl(), slug), why);
+
+  const holderOf = (server: McpServer, { userId }: Caller): Holder =>
+    userId === null ? fail('mcp_user_required', server.slug) : { serverId: server.id, userId };
+
+  const find = async (server: McpServer, holder: Holder): Promise<Kept | null> => {
+    const kept = await vault.find(holder);
+    // A token for another address is none for this one.
+    return kept?.grant.url === server.url ? kept : null;
+  };
+
+  /** Renewed ahead of time; while that does not work the old one serves to its end. */
+  const renewAhead = async (server: McpServer, holder: Holder, kept: Kept): Promise<Kept | null> => {
+    try {
+      return await renew(server, holder, kept);
+    } catch (error) {
+      const isLeft = kept.grant.expiresAt! > now();
+      if (isLeft && error instanceof GatewayError && error.code === 'mcp_upstream_oauth_failed') return kept;
+      throw error;
+    }
+  };
+
+  return {
+    refused(server, status, challenge) {
+      const { error, scope } = challengeIn(challenge);
+      if (status === 401) mustConnect(server, 'it refuses what you granted');
+      if (error === 'insufficient_scope') mustConnect(server, `it asks for more than you granted${scopeNamed(scope)}`);
+    },
+
+    async authorizationFor(server, caller) {
+      const holder = holderOf(server, caller);
+      const kept = (await find(server, holder)) ?? mustConnect(server, 'none is connected yet');
+      const { grant } = kept;
+      if (!isDue(grant, now())) return bearer(grant);
+      if (grant.refreshToken === null)
+        return grant.expiresAt! > now() ? bearer(grant) : mustConnect(server, 'what you granted has expired');
+      const renewed = await renewAhead(server, holder, kept);
+      return renewed ? bearer(renewed.grant) : mustConnect(server, 'what you granted is over');
+    },
+
+    async renewed(server, caller, refused) {
+      const holder = holderOf(server, caller);
+      const kept = await find(server, holder);
+      if (!kept) return null;
+      // Somebody else has renewed it since.
+      if (bearer(kept.grant) !== refused) return bearer(kept.grant);
+      const renewed = kept.grant.refreshToken === null ? null : await renew(server, holder, kept);
+      return renewed && bearer(renewed.grant);
+    },
+  };
+}
+
+/** The server's words, as far as they can be a scope. */
+const scopeNamed = (scope: string | null): string =>
+  scope !== null && /^[\w.:/ -]{1,256}$/.test(scope)
+    ? ` (${scope}; it can be asked for with oauth_metadata.scope)`
+    : '';
+
+function isDue({ issuedAt, expiresAt }: Grant, now: number): boolean {
+  if (expiresAt === null) return false;
+  return now >= expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) * MARGIN_PART);
+}

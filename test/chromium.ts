@@ -1,0 +1,33 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+/** A real browser for tests: the `chromium` on the PATH, or Debian's package when the tests run as root. */
+export async function startChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: await ensureBinary(),
+    // Tests may run as root, and in containers without shared memory to speak of.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
+}
+
+const INSTALL = 'apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core';
+
+async function ensureBinary(): Promise<string> {
+  const found = Bun.which('chromium');
+  if (found) return found;
+  if (process.getuid?.() !== 0) throw new Error('The tests need chromium: install it, or run them as root on Debian.');
+  // Test files run in parallel processes; a lock lets one install and the others find what it installed.
+  const script = `command -v chromium > /dev/null || { ${INSTALL}; }`;
+  const child = Bun.spawn(['flock', join(tmpdir(), 'gateway-chromium-install.lock'), 'sh', '-c', script], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdout: 'ignore',
+    stderr: 'ignore',
+  });
+  await child.exited;
+  return Bun.which('chromium') ?? fail();
+}
+
+function fail(): never {
+  throw new Error('chromium could not be installed with apt-get.');
+}

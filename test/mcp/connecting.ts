@@ -1,0 +1,59 @@
+import { createSealer } from '../../src/crypto/seal.ts';
+import type { Grant } from '../../src/mcp/upstream-oauth/grant.ts';
+import type { TestGateway } from '../gateway.ts';
+import { Visitor } from '../identity-provider.ts';
+import { givenUser, PASSWORD, signIn } from '../people.ts';
+import { query } from '../state-tables.ts';
+import { toolCall } from './recorder.ts';
+
+/** Somebody with a key of their own, and a browser in which they have signed in. */
+export async function givenPerson(gateway: TestGateway, over: Record<string, unknown> = {}) {
+  const user = await givenUser(gateway, { password: PASSWORD, ...over });
+  const { key } = await gateway.given.apiKey({ user_id: user.id });
+  return { user, key, visitor: await visitorOf(gateway, user.email), ...callsOf(gateway, key) };
+}
+
+/** The browser of somebody who has signed in. */
+export async function visitorOf(gateway: TestGateway, email: string): Promise<Visitor> {
+  const { headers } = await signIn(gateway, email);
+  const [name = '', value = ''] = headers.cookie!.split('=');
+  const visitor = new Visitor();
+  visitor.cookies.set(new URL(gateway.url).host, new Map([[name, value]]));
+  return visitor;
+}
+
+export const callsOf = (gateway: Pick<TestGateway, 'api'>, key: string) => ({
+  call: (slug: string, body: unknown = toolCall(), version: string | null = '2025-06-18') =>
+    gateway.api.post(`/${slug}/mcp`, body, {
+      key,
+      headers: version === null ? {} : { 'mcp-protocol-version': version },
+    }),
+});
+
+/** A connection that nobody went anywhere for. */
+export async function givenConnection(gateway: TestGateway, serverId: string, userId: string): Promise<void> {
+  const grant: Grant = {
+    url: 'https://notes.example/mcp',
+    accessToken: 'made-up',
+    refreshToken: null,
+    issuedAt: Date.now(),
+    expiresAt: null,
+    scope: null,
+    issuer: null,
+    tokenEndpoint: 'https://notes.example/token',
+    revocationEndpoint: null,
+    resource: null,
+    audience: null,
+    client: { id: 'made-up', secret: null, method: 'none' },
+  };
+  const sealed = createSealer(Buffer.alloc(32, 1)).seal(
+    'mcp-user-token',
+    `${serverId} ${userId}`,
+    JSON.stringify(grant),
+  );
+  await query(
+    gateway,
+    `insert into mcp_user_tokens (server_id, user_id, sealed, created_at, updated_at)
+     values ('${serverId}', '${userId}', '${sealed}', 1, 1)`,
+  );
+}
