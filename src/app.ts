@@ -1,16 +1,26 @@
 import { hostname } from 'node:os';
 import { createAnswer } from './answer.ts';
 import { type AssistantsApi, createAssistantsApi } from './assistants/api.ts';
+import type { DocumentReader } from './assistants/documents/reader.ts';
+import { createInterpreter } from './assistants/interpreter/interpreter.ts';
+import type { Sandbox } from './assistants/interpreter/sandbox.ts';
+import type { Tokens } from './assistants/tokens.ts';
+import type { ChunkStore } from './assistants/vector-stores/search/chunk-store.ts';
+import { createFileSearchParts } from './assistants/vector-stores/search/file-search.ts';
+import { createFileSearch } from './assistants/vector-stores/search/tool.ts';
+import { createVectorStores, type VectorStores } from './assistants/vector-stores/vector-stores.ts';
 import type { Audit } from './audit/audit.ts';
 import { createAuditing } from './audited.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createJwtVerifier } from './auth/jwt-verify.ts';
 import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from './auth/virtual-keys.ts';
+import { createWorkspaceCaller } from './auth/workspace-caller.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
 import { Gates } from './batches/gates.ts';
 import { accountFor } from './batches/native/account.ts';
+import { Pace } from './batches/pace.ts';
 import { guardrailsOf } from './core/guardrails.ts';
 import type { Health } from './core/health.ts';
 import type { OrganisationId } from './core/ids.ts';
@@ -21,6 +31,7 @@ import type { Blobs } from './files/blobs.ts';
 import { createFiles, type Files } from './files/files.ts';
 import { createUploads, type Uploads } from './files/uploads.ts';
 import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts';
+import { recordFlagged } from './flagged-definitions.ts';
 import type { GuardrailDefaultsStore } from './guardrails/defaults.ts';
 import type { Guardrails } from './guardrails/guardrails.ts';
 import { createGuards } from './guards.ts';
@@ -41,6 +52,7 @@ import { createTokenSource } from './providers/tokens.ts';
 import { checkConfigParts } from './relay/check-config.ts';
 import { checkVirtualKey } from './relay/check-virtual-key.ts';
 import { type CallModel, createCallModel } from './relay/internal.ts';
+import { createKeptThoughts, type KeptThoughts } from './relay/kept-thoughts.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
 import { allRoutes } from './routes.ts';
 import { createBreakers } from './routing/breaker.ts';
@@ -53,6 +65,8 @@ import type { Store } from './storage/store.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { RequestLog } from './telemetry/request-log.ts';
 import { version } from './version.ts';
+import { deliveryKind } from './webhooks/delivery.ts';
+import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 import type { Kind } from './work/work.ts';
 import { createWorkers, type Workers } from './work/workers.ts';
 
@@ -63,11 +77,19 @@ export interface AppDeps {
   readonly changes: Changes;
   /** Where the bytes of files lie. */
   readonly blobs: Blobs;
+  /** Where the chunks of vector stores lie and are found. */
+  readonly chunks: ChunkStore;
   readonly health: Health;
   readonly sealer: Sealer;
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly simulate: (request: Request) => Promise<Response>;
+  /** Where code of models runs. Null: nowhere. */
+  readonly sandbox: Sandbox | null;
+  /** Counts tokens of texts. */
+  readonly tokenCounts: Tokens;
+  /** Makes text of files. */
+  readonly documents: DocumentReader;
   readonly log: RequestLog;
   readonly audit: Pick<Audit, 'trail' | 'reading'>;
   readonly metrics: Metrics;
@@ -102,8 +124,11 @@ export interface Parts extends Omit<AssistantsApi, 'kind'>, People {
   readonly uploads: Uploads;
   readonly fineTuning: FineTuning;
   readonly batches: Batches;
+  readonly vectorStores: VectorStores;
+  readonly webhooks: Webhooks;
   readonly mcp: Mcp;
   readonly mcpServers: Mcp['servers'];
+  readonly mcpCapabilities: Mcp['capabilities'];
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly catalogue: ModelCatalogue;
   readonly version: string;
@@ -115,6 +140,7 @@ export interface App {
   readonly workers: Workers;
   readonly callModel: CallModel;
   readonly responses: ResponseStore;
+  readonly thoughts: KeptThoughts;
   /** Answers one request; never throws. */
   answer(request: Request, clientAddress: string): Promise<Response>;
 }
@@ -126,11 +152,15 @@ export function createApp(deps: AppDeps): App {
     store,
     changes,
     blobs,
+    chunks,
     health,
     sealer,
     egress,
     upstream,
     simulate,
+    sandbox,
+    tokenCounts,
+    documents,
     log,
     audit,
     metrics,
@@ -170,7 +200,7 @@ export function createApp(deps: AppDeps): App {
 
   const { timeouts, maxBodyBytes } = settings;
   const configs = createConfigs({ store, sealer, changes, now, optionNames, check: checkConfigParts });
-  const files = createFiles({ store, blobs, now });
+  const files = createFiles({ store, blobs, now, detach: (db, id) => vectorStores.files.detach(db, id) });
   const verifier = createJwtVerifier({ fetch: (url, init) => fetchSmall(upstream, url, init), now });
   const people = createPeople({
     store,
@@ -186,6 +216,10 @@ export function createApp(deps: AppDeps): App {
     publicUrl,
     now,
   });
+  const { guard, guardrails, guardrailDefaults } = createGuards({
+    ...{ store, sealer, changes, egress, upstream, verifier, now },
+    callModel: () => callModel,
+  });
   const mcp = createMcp({
     store,
     sealer,
@@ -195,26 +229,29 @@ export function createApp(deps: AppDeps): App {
     authenticator,
     verifier,
     tokens,
+    people: { ...people, hasIdentityProvider: settings.oidc !== null, oidcProvider: settings.oidc },
+    oauth: settings.oauth,
     timeouts,
     maxBodyBytes,
     publicUrl,
     allowedOrigins: settings.allowedOrigins,
     signingKey: settings.jwtPrivateKey?.reveal() ?? null,
     extraPublicKeys: settings.jwtPublicKeysExtra,
-    limits: createMcpLimits({ limiter }),
+    limits: createMcpLimits({ limiter, policies }),
+    guard,
+    resolveGuardrail: guardrails.resolve,
+    flagged: recordFlagged(audit.trail),
     version,
     now,
   });
   const breakers = createBreakers({ now });
   const cache = createAnswerCache({ store: answers, now });
   const responses = createResponseStore({ store, now, mostBytes: maxBodyBytes });
-  const { guard, guardrails, guardrailDefaults } = createGuards({
-    ...{ store, sealer, changes, egress, upstream, verifier, now },
-    callModel: () => callModel,
-  });
+  const thoughts = createKeptThoughts({ store, sealer, now });
   const relayDeps = {
     guard,
     responses,
+    thoughts,
     limiter,
     policies,
     prices,
@@ -233,17 +270,23 @@ export function createApp(deps: AppDeps): App {
   const callModel: CallModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
   /** What this process does beside answering; each area gives its own. */
   const kinds: Kind[] = [];
+  const webhooks = createWebhooks({ store, sealer, egress, workers: () => workers, now });
+  kinds.push(deliveryKind({ store, sealer, upstream, random: Math.random, now }));
   let lastInteractiveAt = Number.NEGATIVE_INFINITY;
   const batches = createBatches({
     store,
     files,
     callModel,
-    gates: new Gates({ most: settings.batchRequests * 2, lastInteractiveAt: () => lastInteractiveAt }),
-    principalOf: authenticator.principalOf,
+    gates: new Gates({
+      most: settings.batchRequests * 2,
+      pace: new Pace({ lastInteractiveAt: () => lastInteractiveAt }),
+    }),
+    principalOf: people.workCallers.principalOf,
     workers: () => workers,
     mostInFlight: settings.batchRequests,
-    account: accountFor({ limiter, prices, principalOf: authenticator.principalOf }),
+    account: accountFor({ limiter, prices, principalOf: people.workCallers.principalOf }),
     native: { virtualKeys, upstream, simulate, tokens, now },
+    notify: webhooks.notify,
     isGuarded: async (who) => {
       const { input, output } = await guardrailDefaults.of(who);
       return input.length + output.length > 0 || guardrailsOf([who.defaults]) !== undefined;
@@ -253,15 +296,52 @@ export function createApp(deps: AppDeps): App {
   kinds.push(...batches.kinds);
   // Runs write often and little, and many of them at once.
   const grouped = groupedStore(store);
+  const workspaceCaller = createWorkspaceCaller({ store, now });
+  changes.subscribe('keys', () => workspaceCaller.forget());
+  const fileSearch = createFileSearchParts({
+    ...{ store: grouped, chunks, callModel, health, now },
+    embeddings: settings.embeddings,
+    workspaceAsCaller: workspaceCaller.find,
+    resolveKey: async (who, slug) => virtualKeys.resolve(who, slug),
+  });
+  const vectorStores = createVectorStores({
+    store: grouped,
+    files,
+    ...fileSearch,
+    reader: documents,
+    workers: () => workers,
+    now,
+  });
+  kinds.push(...vectorStores.kinds);
   const { kind: runs, ...assistantsApi } = createAssistantsApi({
     store: grouped,
     changes,
     files,
     callModel,
-    principalOf: authenticator.principalOf,
+    principalOf: people.workCallers.principalOf,
     workers: () => workers,
     metrics,
+    tokens: tokenCounts,
     runSeconds: settings.runSeconds,
+    builtIns: {
+      file_search: createFileSearch({
+        store: grouped,
+        search: fileSearch.search,
+        used: vectorStores.stores.touch,
+        now,
+      }),
+      ...(sandbox && {
+        code_interpreter: createInterpreter({
+          store: grouped,
+          files,
+          sandbox,
+          cellSeconds: settings.interpreter.cellSeconds,
+          memoryMb: settings.interpreter.memoryMb,
+          report: (problem) => report('of a code interpreter', new Error(problem)),
+          now,
+        }),
+      }),
+    },
     now,
   });
   kinds.push(runs);
@@ -274,6 +354,7 @@ export function createApp(deps: AppDeps): App {
     tokens,
     timeouts,
     workers: () => workers,
+    notify: webhooks.notify,
     random: Math.random,
     now,
   });
@@ -312,7 +393,10 @@ export function createApp(deps: AppDeps): App {
       fineTuning,
       mcp,
       mcpServers: mcp.servers,
+      mcpCapabilities: mcp.capabilities,
       batches,
+      vectorStores,
+      webhooks,
       relay: (call) => {
         lastInteractiveAt = performance.now();
         return relay(call, relayDeps);
@@ -331,6 +415,7 @@ export function createApp(deps: AppDeps): App {
     workers,
     callModel,
     responses,
+    thoughts,
     answer: createAnswer({
       match,
       callers: people.callers,

@@ -10,6 +10,7 @@ import { createSignInLimits } from './auth/sign-in-limits.ts';
 import { createUsers, type Users } from './auth/users.ts';
 import { createInvites, type Invites } from './auth/users-invites.ts';
 import { createMembers, type Members } from './auth/users-members.ts';
+import { createWorkCallers, type WorkCallers } from './auth/work-callers.ts';
 import type { OrganisationId } from './core/ids.ts';
 import { createPasswords } from './crypto/password.ts';
 import type { Sealer } from './crypto/seal.ts';
@@ -46,7 +47,13 @@ export interface PeopleDeps {
   readonly now: () => number;
 }
 
-export function createPeople(deps: PeopleDeps): People & { readonly callers: Callers } {
+/** Who calls now, and who began what goes on. */
+export interface KnownCallers {
+  readonly callers: Callers;
+  readonly workCallers: WorkCallers;
+}
+
+export function createPeople(deps: PeopleDeps): People & KnownCallers {
   const { store, changes, sealer, authenticator, verifier, fetch, egress, trail, organisationId, publicUrl, now } =
     deps;
   const passwords = createPasswords();
@@ -61,6 +68,7 @@ export function createPeople(deps: PeopleDeps): People & { readonly callers: Cal
     now,
   });
   const machineTokens = createMachineTokens({ store, changes, verifier, organisationId, now });
+  const workCallers = createWorkCallers({ store, authenticator, machineTokens, organisationId, now });
   // A user's keys go with them.
   changes.subscribe('users', () => authenticator.forget());
   // What a user may do follows from workspaces, too, and these are changed with keys.
@@ -68,10 +76,12 @@ export function createPeople(deps: PeopleDeps): People & { readonly callers: Cal
     changes.subscribe(topic, () => {
       sessions.forget();
       machineTokens.forget();
+      workCallers.forget();
     });
   }
   return {
     callers: createCallers({ authenticator, sessions, machineTokens }),
+    workCallers,
     users: createUsers({ store, changes, passwords, now }),
     members: createMembers({ store, changes, now }),
     invites: createInvites({ store, passwords, publicUrl, now }),

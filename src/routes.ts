@@ -4,6 +4,8 @@ import { configRoutes } from './admin/configs.ts';
 import { guardrailRoutes } from './admin/guardrails.ts';
 import { inviteRoutes } from './admin/invites.ts';
 import { machineTokenRoutes } from './admin/machine-tokens.ts';
+import { mcpCapabilityRoutes } from './admin/mcp-capabilities.ts';
+import { mcpConnectionRoutes } from './admin/mcp-connections.ts';
 import { mcpServerRoutes } from './admin/mcp-servers.ts';
 import { organisationRoutes } from './admin/organisation.ts';
 import { policyRoutes } from './admin/policies.ts';
@@ -12,6 +14,7 @@ import { serviceRoutes } from './admin/service.ts';
 import { sessionRoutes } from './admin/sessions.ts';
 import { memberRoutes, userRoutes } from './admin/users.ts';
 import { virtualKeyRoutes } from './admin/virtual-keys.ts';
+import { webhookRoutes } from './admin/webhooks.ts';
 import { workspaceRoutes } from './admin/workspaces.ts';
 import type { Parts } from './app.ts';
 import { assistantRoutes } from './assistants/routes.ts';
@@ -22,6 +25,7 @@ import type { Route } from './http/route.ts';
 import { modelRoutes } from './inference/models.ts';
 import { responseRoutes } from './inference/response-routes.ts';
 import { inferenceRoutes } from './inference/routes.ts';
+import { oauthRoutes } from './mcp/oauth/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { passthroughRoutes } from './passthrough/routes.ts';
 import { telemetryRoutes } from './telemetry/routes.ts';
@@ -37,7 +41,10 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...policyRoutes(parts.policies), //      POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
   ...configRoutes(parts.configs), //       POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   ...guardrailRoutes(parts.guardrails), // POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
+  ...mcpCapabilityRoutes(parts.mcpCapabilities), // …/mcp-servers/:slug/{capabilities,sync,metadata,user-access}
   ...mcpServerRoutes(parts.mcpServers), // POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
+  ...webhookRoutes(parts.webhooks), //     POST GET /v1/webhooks, GET PUT DELETE …/:id, POST …/:id/rotate
+  ...mcpConnectionRoutes(parts.mcpServers), // GET /v1/mcp-servers/:slug/connections, DELETE …/connections/:user
   ...inviteRoutes(parts.invites), //       POST GET /v1/admin/users/invites, GET DELETE …/:id, POST …/:id/resend
   ...userRoutes(parts.users), //           POST GET /v1/admin/users, GET PUT DELETE …/:id
   ...memberRoutes(parts.members), //       POST GET /v1/admin/workspaces/:workspace/users, GET PUT DELETE …/:user
@@ -47,11 +54,12 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...providerRoutes(), //                  GET /v1/providers
   ...fileRoutes(parts), //                 POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   ...responseRoutes(parts), //             GET DELETE /v1/responses/:response_id, GET …/input_items
-  ...assistantRoutes(parts), //            /v1/assistants …, /v1/threads …, /v1/threads/:thread_id/{messages,runs} …
+  ...assistantRoutes(parts), //            /v1/{assistants,threads,vector_stores} …, /v1/threads/:thread_id/{messages,runs} …
   ...batchRoutes(parts), //                POST GET /v1/batches, GET …/:batch_id, POST …/cancel, GET …/output
   ...fineTuningRoutes(parts), //           POST GET /v1/fine_tuning/jobs, GET …/:id, POST …/cancel, GET …/events …
   ...inferenceRoutes(parts.relay), //      POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   ...modelRoutes(parts), //                GET /v1/models  /v1/models/*
   ...passthroughRoutes(parts.relay), //    any method, /v1/proxy/* and /v1/*
+  ...oauthRoutes(parts.mcp), //            GET /oauth/authorize, POST /oauth/{token,register,revoke} …, metadata
   ...mcpRoutes(parts.mcp), //              POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …
 ];

@@ -2,7 +2,9 @@ import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import type { EmbeddingSettings } from './assistants/vector-stores/search/embeddings.ts';
 import type { OidcProvider } from './auth/oidc.ts';
+import { isSlug } from './core/ids.ts';
 import { Secret } from './core/secret.ts';
 import type { S3Place } from './files/s3.ts';
 import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
@@ -45,6 +47,13 @@ export interface Settings {
   readonly countryHeader: string | null;
   /** Where people sign in. Null: only with passwords. */
   readonly oidc: OidcProvider | null;
+  /** The authorization server for MCP clients. */
+  readonly oauth: {
+    /** Whether clients may register themselves. */
+    readonly registration: boolean;
+    readonly tokenSeconds: number;
+    readonly refreshDays: number;
+  };
   /** Where answers are kept for configs with a cache. */
   readonly answerCache: 'memory' | 'disk' | 'redis';
   readonly logBodies: boolean;
@@ -56,6 +65,20 @@ export interface Settings {
   readonly shutdownSeconds: number;
   /** How long a run of an assistant may take, waiting for tool outputs included. */
   readonly runSeconds: number;
+  /** Where and how code of models is run. */
+  readonly interpreter: {
+    readonly isOn: boolean;
+    /** Null: those that were installed with the gateway. */
+    readonly deno: string | null;
+    readonly pyodide: string | null;
+    /** A folder of packages for Python. Null: the standard library alone. */
+    readonly wheels: string | null;
+    readonly cellSeconds: number;
+    readonly memoryMb: number;
+    readonly processes: number;
+  };
+  /** By what vector stores find meaning. Null: they are searched by words alone. */
+  readonly embeddings: EmbeddingSettings | null;
   readonly timeouts: Timeouts;
   /** The operator's own prices. Null: the built-in list alone. */
   readonly pricesFile: string | null;
@@ -93,6 +116,9 @@ export const variables = {
   GATEWAY_OIDC_CLIENT_ID: 'what it calls the gateway',
   GATEWAY_OIDC_CLIENT_SECRET: 'by which it knows the gateway',
   GATEWAY_OIDC_NEW_USERS: 'what becomes of people whom nobody has invited',
+  GATEWAY_OAUTH_REGISTRATION: 'whether MCP clients may register themselves',
+  GATEWAY_OAUTH_TOKEN_SECONDS: 'how long an access token for MCP lives',
+  GATEWAY_OAUTH_REFRESH_DAYS: 'how long an MCP client may stay away before its user is asked again',
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
@@ -102,6 +128,16 @@ export const variables = {
   GATEWAY_BATCH_REQUESTS: 'most requests of one batch at once',
   GATEWAY_SHUTDOWN_SECONDS: 'how long open requests may finish after SIGTERM',
   GATEWAY_RUN_SECONDS: 'how long a run of an assistant may take',
+  GATEWAY_INTERPRETER: 'run code that models write',
+  GATEWAY_INTERPRETER_DENO: 'executable of Deno, in which that code runs',
+  GATEWAY_INTERPRETER_PYODIDE: 'folder of Pyodide, the Python for it',
+  GATEWAY_INTERPRETER_WHEELS: 'folder of packages for that Python',
+  GATEWAY_INTERPRETER_SECONDS: 'how long code may run',
+  GATEWAY_INTERPRETER_MEMORY_MB: 'how much memory code may have',
+  GATEWAY_INTERPRETER_PROCESSES: 'most sandboxes for code at once',
+  GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'virtual key whose provider makes the vectors of vector stores',
+  GATEWAY_EMBEDDINGS_MODEL: 'model that makes them',
+  GATEWAY_EMBEDDINGS_DIMENSIONS: 'how many numbers they have',
   GATEWAY_CONNECT_TIMEOUT_MS: 'limit for reaching a provider',
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: 'limit from sending to the first byte of the answer',
   GATEWAY_IDLE_TIMEOUT_MS: 'limit between two pieces of an answer',
@@ -173,6 +209,11 @@ export function readSettings(env: Environment): Settings {
     clientAddressHeader: headerNameOf('GATEWAY_CLIENT_IP_HEADER', get('GATEWAY_CLIENT_IP_HEADER')),
     countryHeader: headerNameOf('GATEWAY_COUNTRY_HEADER', get('GATEWAY_COUNTRY_HEADER')),
     oidc: oidcOf(get),
+    oauth: {
+      registration: flag('GATEWAY_OAUTH_REGISTRATION', false),
+      tokenSeconds: wholeNumber('GATEWAY_OAUTH_TOKEN_SECONDS', 3_600, 60, 86_400),
+      refreshDays: wholeNumber('GATEWAY_OAUTH_REFRESH_DAYS', 30, 1, 365),
+    },
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
@@ -181,6 +222,16 @@ export function readSettings(env: Environment): Settings {
     batchRequests: wholeNumber('GATEWAY_BATCH_REQUESTS', 64, 1, 4_096),
     shutdownSeconds: wholeNumber('GATEWAY_SHUTDOWN_SECONDS', 30, 0, 3_600),
     runSeconds: wholeNumber('GATEWAY_RUN_SECONDS', 600, 1, 86_400),
+    interpreter: {
+      isOn: flag('GATEWAY_INTERPRETER', true),
+      deno: pathOf(get('GATEWAY_INTERPRETER_DENO')),
+      pyodide: pathOf(get('GATEWAY_INTERPRETER_PYODIDE')),
+      wheels: pathOf(get('GATEWAY_INTERPRETER_WHEELS')),
+      cellSeconds: wholeNumber('GATEWAY_INTERPRETER_SECONDS', 60, 1, 600),
+      memoryMb: wholeNumber('GATEWAY_INTERPRETER_MEMORY_MB', 512, 64, 3_072),
+      processes: wholeNumber('GATEWAY_INTERPRETER_PROCESSES', 4, 1, 64),
+    },
+    embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
     timeouts: {
       connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),
       firstByteMs: wholeNumber('GATEWAY_FIRST_BYTE_TIMEOUT_MS', 600_000, 0, 86_400_000),
@@ -249,6 +300,25 @@ function oidcOf(get: (name: keyof typeof variables) => string | undefined): Oidc
   if (clientId === undefined)
     return refuse('GATEWAY_OIDC_CLIENT_ID', 'is missing', 'give the id that the identity provider has for the gateway');
   return { issuer, clientId, clientSecret: secret === undefined ? null : new Secret(secret), newUsers };
+}
+
+function embeddingsOf(
+  get: (name: keyof typeof variables) => string | undefined,
+  dimensions: () => number,
+): EmbeddingSettings | null {
+  const virtualKey = get('GATEWAY_EMBEDDINGS_VIRTUAL_KEY');
+  const model = get('GATEWAY_EMBEDDINGS_MODEL');
+  if (virtualKey === undefined) {
+    for (const name of ['GATEWAY_EMBEDDINGS_MODEL', 'GATEWAY_EMBEDDINGS_DIMENSIONS'] as const)
+      if (get(name)) refuse(name, 'is set without GATEWAY_EMBEDDINGS_VIRTUAL_KEY', 'give the slug of a virtual key');
+    return null;
+  }
+  if (!isSlug(virtualKey))
+    refuse('GATEWAY_EMBEDDINGS_VIRTUAL_KEY', `is "${virtualKey}"`, 'give the slug of a virtual key, such as openai');
+  if (model === undefined)
+    return refuse('GATEWAY_EMBEDDINGS_MODEL', 'is missing', 'give one such as text-embedding-3-small');
+  const asked = get('GATEWAY_EMBEDDINGS_DIMENSIONS') === undefined ? null : dimensions();
+  return { virtualKey, model: { name: model, dimensions: asked } };
 }
 
 const MOST_PROCESSES = 256;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { ADMIN_KEY } from './gateway.ts';
 import type { GatewayProcess } from './process.ts';
 
@@ -13,8 +14,8 @@ export const requestOf = (bytes: number) => ({
   messages: [{ role: 'user', content: said(bytes) }],
 });
 
-/** A batch whose file is written while it is sent. */
-export async function beginLargeBatch({ url }: GatewayProcess, lines: number, bytesEach: number): Promise<string> {
+/** A file of requests that is written while it is sent. */
+export async function uploadRequests({ url }: GatewayProcess, lines: number, bytesEach: number): Promise<string> {
   const body = JSON.stringify(requestOf(bytesEach));
   let sent = 0;
   const stream = new ReadableStream<Uint8Array>(
@@ -40,13 +41,20 @@ export async function beginLargeBatch({ url }: GatewayProcess, lines: number, by
     headers: { ...authorized, 'content-type': 'multipart/form-data; boundary=x' },
     body: stream,
   });
-  const file = (await uploaded.json()) as { id: string };
+  return ((await uploaded.json()) as { id: string }).id;
+}
+
+export async function beginBatch({ url }: GatewayProcess, fileId: string): Promise<string> {
   const begun = await fetch(`${url}/v1/batches`, {
     method: 'POST',
     headers: { ...authorized, 'content-type': 'application/json' },
-    body: JSON.stringify({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }),
+    body: JSON.stringify({ input_file_id: fileId, endpoint: '/v1/chat/completions', completion_window: '24h' }),
   });
   return ((await begun.json()) as { id: string }).id;
+}
+
+export async function cancelBatch({ url }: GatewayProcess, id: string): Promise<void> {
+  await fetch(`${url}/v1/batches/${id}/cancel`, { method: 'POST', headers: authorized });
 }
 
 export async function batchOf({ url }: GatewayProcess, id: string) {
@@ -83,20 +91,23 @@ async function callOnce(url: string, body: string): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Interactive calls at a steady rate until told to stop; answers the 99th percentile in milliseconds. */
-export function interactiveCalls({ url }: GatewayProcess, perSecond: number) {
+/** Interactive calls at a steady rate for so long; answers how long each took, in milliseconds. */
+export async function interactiveCalls({ url }: GatewayProcess, perSecond: number, ms: number): Promise<number[]> {
   const body = JSON.stringify(requestOf(200));
   const running: Promise<number>[] = [];
   const timer = setInterval(() => void running.push(callOnce(url, body)), 1_000 / perSecond);
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      const times = (await Promise.all(running)).sort((a, b) => a - b);
-      return {
-        calls: times.length,
-        p50: times[Math.floor(times.length / 2)]!,
-        p99: times[Math.floor(times.length * 0.99)]!,
-      };
-    },
-  };
+  await Bun.sleep(ms);
+  clearInterval(timer);
+  return Promise.all(running);
+}
+
+export function percentile(times: readonly number[], share: number): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * share)]!;
+}
+
+/** Processor time of a process so far, in milliseconds. */
+export function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  // The kernel counts in hundredths of a second.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }

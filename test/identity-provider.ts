@@ -59,7 +59,11 @@ export class Visitor {
     const response = await fetch(url, {
       method: form ? 'POST' : 'GET',
       redirect: 'manual',
-      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
+      headers: {
+        cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+        // Browsers say of every form where it is from.
+        ...(form && { origin: new URL(url).origin }),
+      },
       body: form && new URLSearchParams(form),
     });
     for (const line of response.headers.getSetCookie()) {

@@ -53,7 +53,7 @@ function isSigned(request: Request, url: URL, body: Uint8Array, keys: { id: stri
 
 export function startS3(): TestS3 {
   const bucket = 'gateway-files';
-  const keys = { id: 'AKIDTESTONLY', secret: 'a/secret+for/tests+only', region: 'test-1' };
+  const keys = { id: 'AKIDTESTONLYTESTONLY', secret: 'a/secret+for/tests+only', region: 'test-1' };
   const objects: TestS3['objects'] = new Map();
   const uploads: TestS3['uploads'] = new Map();
   const requests: string[] = [];

@@ -3,7 +3,7 @@ import { fail } from '../core/errors.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
 
-const BETA = 'assistants=v2';
+export const BETA = 'assistants=v2';
 
 /** The beta header may be absent; another value means that the client speaks another version. */
 export function checkBeta({ headers }: Pick<Call, 'headers'>) {

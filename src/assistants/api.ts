@@ -1,4 +1,4 @@
-import type { Principal } from '../core/principal.ts';
+import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
 import type { Changes } from '../storage/changes.ts';
@@ -16,22 +16,24 @@ import { imageReader } from './runs/images.ts';
 import { runKind } from './runs/kind.ts';
 import { refuseMessages, refuseSecondRun } from './runs/rows.ts';
 import { createRuns, type Runs } from './runs/runs.ts';
-import { type CountTokens, estimateTokens } from './runs/truncation.ts';
 import { createThreads, type Threads } from './threads.ts';
+import type { Tokens } from './tokens.ts';
+import { createStores } from './vector-stores/stores.ts';
+import { createToolStores } from './vector-stores/tool-stores.ts';
 
 export interface AssistantsApiDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'notify' | 'onNotify'>;
   readonly files: Files;
   readonly callModel: CallModel;
-  /** Throws as a call with that key would when it is gone or has expired. */
-  readonly principalOf: (keyId: string) => Promise<Principal>;
+  /** Throws 401 when whoever began the run is gone or has expired. */
+  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   /** They need the kind, so they come after it. */
   readonly workers: () => Workers;
   readonly metrics: Pick<Metrics, 'gauge'>;
   readonly runSeconds: number;
   readonly builtIns?: BuiltInTools;
-  readonly countTokens?: CountTokens;
+  readonly tokens: Tokens;
   readonly now: () => number;
 }
 
@@ -47,11 +49,14 @@ export interface AssistantsApi {
 /** Assistants, threads, messages and runs, put together. */
 export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
   const { store, files, workers, metrics, builtIns = {}, now } = deps;
+  const toolStores = createToolStores({ store, workers, stores: createStores({ store, workers, now }), now });
   const { check, attach } = createToolChecks({
     builtIns,
     checkFile: async (...file) => void (await files.find(...file)),
+    toolStores,
   });
-  const assistants = createAssistants({ store, check, now });
+  const { settle } = toolStores;
+  const assistants = createAssistants({ store, check, settle, now });
   const messages = createMessages({
     store,
     refuseActiveRun: refuseMessages,
@@ -59,7 +64,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     attach,
     now,
   });
-  const threads = createThreads({ store, messages, check, refuseActiveRun: refuseSecondRun, now });
+  const threads = createThreads({ store, messages, check, settle, refuseActiveRun: refuseSecondRun, now });
   const bus = createRunBus({ changes: deps.changes, engine: store.engine });
   const runs = createRuns({
     store,
@@ -85,7 +90,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     callModel: deps.callModel,
     principalOf: deps.principalOf,
     readImage: imageReader(files),
-    countTokens: deps.countTokens ?? estimateTokens,
+    tokens: deps.tokens,
     builtIns,
     runs: () => runs,
     onRepeated: () => {

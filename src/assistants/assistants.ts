@@ -7,7 +7,17 @@ import { newObjectId } from '../core/object-ids.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { AssistantRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { reasoningEffort, responseFormat, temperature, tool, toolResources, topP } from './tools.ts';
+import {
+  type NewToolResources,
+  newToolResources,
+  reasoningEffort,
+  responseFormat,
+  type ToolResources,
+  temperature,
+  tool,
+  toolResources,
+  topP,
+} from './tools.ts';
 
 const members = {
   model: z.string().min(1).max(256),
@@ -16,13 +26,18 @@ const members = {
   instructions: z.string().max(256_000).nullish(),
   reasoning_effort: reasoningEffort.nullish(),
   tools: z.array(tool).max(128).optional(),
-  tool_resources: toolResources.nullish(),
   temperature: temperature.nullish(),
   top_p: topP.nullish(),
   response_format: responseFormat.nullish(),
 };
-export const createAssistant = z.strictObject({ ...members, metadata: newMetadata });
-export const updateAssistant = z.strictObject({ ...members, metadata: metadataRule.nullish() }).partial();
+export const createAssistant = z.strictObject({
+  ...members,
+  tool_resources: newToolResources.nullish(),
+  metadata: newMetadata,
+});
+export const updateAssistant = z
+  .strictObject({ ...members, tool_resources: toolResources.nullish(), metadata: metadataRule.nullish() })
+  .partial();
 
 export const assistantObject = z
   .object({
@@ -62,20 +77,45 @@ function shown(row: AssistantRow): Assistant {
   };
 }
 
+/** What is kept of an assistant. */
+export const assistantBody = (input: z.infer<typeof createAssistant>, tool_resources: ToolResources): Body => ({
+  name: input.name ?? null,
+  description: input.description ?? null,
+  model: input.model,
+  instructions: input.instructions ?? null,
+  tools: input.tools ?? [],
+  tool_resources,
+  metadata: { ...input.metadata },
+  temperature: input.temperature ?? null,
+  top_p: input.top_p ?? null,
+  response_format: input.response_format ?? 'auto',
+  reasoning_effort: input.reasoning_effort ?? null,
+});
+
 /** Throws when a tool or resource cannot be used here. Given by the composition. */
 export type CheckTools = (
   db: Db,
   workspaceId: WorkspaceId,
-  asked: { tools?: Body['tools']; tool_resources?: Body['tool_resources'] | null },
+  asked: { tools?: Body['tools']; tool_resources?: NewToolResources | null },
 ) => Promise<void>;
+
+/** Makes what resources ask to be made, in the transaction of what they are for. `days`: how long it lives unused. */
+export type SettleResources = (
+  db: Db,
+  workspaceId: WorkspaceId,
+  asked: NewToolResources | null | undefined,
+  days: number | null,
+) => Promise<ToolResources>;
 
 export function createAssistants({
   store,
   check,
+  settle,
   now = Date.now,
 }: {
   store: Store;
   check: CheckTools;
+  settle: SettleResources;
   now?: () => number;
 }) {
   const living = (db: Db, workspaceId: WorkspaceId) =>
@@ -94,28 +134,18 @@ export function createAssistants({
 
     async create(workspaceId: WorkspaceId, input: z.infer<typeof createAssistant>): Promise<Assistant> {
       await check(store.db, workspaceId, input);
-      const body: Body = {
-        name: input.name ?? null,
-        description: input.description ?? null,
-        model: input.model,
-        instructions: input.instructions ?? null,
-        tools: input.tools ?? [],
-        tool_resources: input.tool_resources ?? {},
-        metadata: { ...input.metadata },
-        temperature: input.temperature ?? null,
-        top_p: input.top_p ?? null,
-        response_format: input.response_format ?? 'auto',
-        reasoning_effort: input.reasoning_effort ?? null,
-      };
-      const row: AssistantRow = {
-        id: newObjectId('assistant', now()),
-        workspace_id: workspaceId,
-        body: JSON.stringify(body),
-        created_at: now(),
-        deleted_at: null,
-      };
-      await store.db.insertInto('assistants').values(row).execute();
-      return shown(row);
+      return store.transaction(async (db) => {
+        const tool_resources = await settle(db, workspaceId, input.tool_resources, null);
+        const row: AssistantRow = {
+          id: newObjectId('assistant', now()),
+          workspace_id: workspaceId,
+          body: JSON.stringify(assistantBody(input, tool_resources)),
+          created_at: now(),
+          deleted_at: null,
+        };
+        await db.insertInto('assistants').values(row).execute();
+        return shown(row);
+      });
     },
 
     async read(workspaceId: WorkspaceId, id: string): Promise<Assistant> {

@@ -38,7 +38,7 @@ export type MessageInput = z.infer<typeof createMessage>;
 export const updateMessage = z.strictObject({ metadata: metadataRule.nullish() });
 
 const annotation = z.record(z.string(), z.unknown());
-const contentBlock = z.union([
+export const contentBlock = z.union([
   z.object({ type: z.literal('text'), text: z.object({ value: z.string(), annotations: z.array(annotation) }) }),
   z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string(), detail }) }),
   z.object({ type: z.literal('image_file'), image_file: z.object({ file_id: z.string(), detail }) }),

@@ -3,17 +3,21 @@ import { listOf, listQuery } from '../core/list.ts';
 import { type Call, del, get, post, type Route } from '../http/route.ts';
 import { assistantObject, createAssistant, updateAssistant } from './assistants.ts';
 import { createMessage, messageObject, updateMessage } from './messages.ts';
+import { type NativeDeps, orNative } from './native.ts';
 import { runRoutes } from './run-routes.ts';
 import { type AssistantParts, onThread as onThreadOf, reads, workspaceOf, writes } from './shared-route.ts';
 import { threadObject } from './thread.ts';
 import { createThread, updateThread } from './threads.ts';
+import { vectorStoreRoutes } from './vector-stores/routes.ts';
 
 const deleted = (object: string) => z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });
 const page = listQuery();
 const messagePage = page.extend({ run_id: z.string().optional().describe('Only messages that this run made.') });
 
-/** The vendor's Assistants API, alive: assistants, threads, messages and runs. */
-export const assistantRoutes = (parts: AssistantParts): Route[] => {
+/** The vendor's Assistants API, alive: assistants, threads, messages, runs and vector stores. */
+export const assistantRoutes = (parts: AssistantParts & NativeDeps): Route[] => orNative(managedRoutes(parts), parts);
+
+function managedRoutes(parts: AssistantParts): Route[] {
   const { assistants, threads, messages, virtualKeys } = parts;
   const onThread = (call: Call) => onThreadOf(call, virtualKeys);
   const thread = (call: Call) => call.params.thread_id!;
@@ -21,6 +25,7 @@ export const assistantRoutes = (parts: AssistantParts): Route[] => {
   return [
     // Before the routes of one thread: `runs` is no thread's id.
     ...runRoutes(parts),
+    ...vectorStoreRoutes(parts),
     post(
       '/v1/assistants',
       { ...writes, summary: 'Create an assistant', body: createAssistant, response: assistantObject },
@@ -95,4 +100,4 @@ export const assistantRoutes = (parts: AssistantParts): Route[] => {
       async (call) => messages.delete(await onThread(call), thread(call), message(call)),
     ),
   ];
-};
+}

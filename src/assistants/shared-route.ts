@@ -1,10 +1,14 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Call } from '../http/route.ts';
+import type { Store } from '../storage/store.ts';
 import { checkBeta, virtualKeyOf } from './access.ts';
 import type { AssistantsApi } from './api.ts';
+import type { VectorStores } from './vector-stores/vector-stores.ts';
 
 export interface AssistantParts extends Omit<AssistantsApi, 'kind'> {
+  readonly store: Store;
+  readonly vectorStores: VectorStores;
   readonly virtualKeys: VirtualKeys;
 }
 

@@ -6,14 +6,15 @@ import { newObjectId } from '../core/object-ids.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import type { CheckTools } from './assistants.ts';
+import type { CheckTools, SettleResources } from './assistants.ts';
 import { createMessage, type Messages } from './messages.ts';
 import { findThread, lockThread, shownThread, type Thread } from './thread.ts';
-import { toolResources } from './tools.ts';
+import { newToolResources, toolResources } from './tools.ts';
+import { THREAD_STORE_DAYS } from './vector-stores/tool-stores.ts';
 
 export const createThread = z.strictObject({
   messages: z.array(createMessage).nullish(),
-  tool_resources: toolResources.nullish(),
+  tool_resources: newToolResources.nullish(),
   metadata: newMetadata,
 });
 export const updateThread = z.strictObject({
@@ -25,24 +26,26 @@ export interface ThreadsDeps {
   readonly store: Store;
   readonly messages: Messages;
   readonly check: CheckTools;
+  readonly settle: SettleResources;
   /** Throws while a run holds the thread. */
   readonly refuseActiveRun: (db: Db, threadId: string) => Promise<void>;
   readonly now?: () => number;
 }
 
-export function createThreads({ store, messages, check, refuseActiveRun, now = Date.now }: ThreadsDeps) {
+export function createThreads({ store, messages, check, settle, refuseActiveRun, now = Date.now }: ThreadsDeps) {
   const insert = async (db: Db, workspaceId: WorkspaceId, input: z.infer<typeof createThread>): Promise<ThreadRow> => {
     const row: ThreadRow = {
       id: newObjectId('thread', now()),
       workspace_id: workspaceId,
-      tool_resources: JSON.stringify(input.tool_resources ?? {}),
+      tool_resources: JSON.stringify(await settle(db, workspaceId, input.tool_resources, THREAD_STORE_DAYS)),
       metadata: JSON.stringify(input.metadata),
       created_at: now(),
       deleted_at: null,
     };
     await db.insertInto('threads').values(row).execute();
     await messages.insert(db, workspaceId, row.id, input.messages ?? []);
-    return row;
+    // What is attached to its messages may have become a resource of its tools.
+    return findThread(db, workspaceId, row.id);
   };
 
   return {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { newMetadata } from '../core/metadata-rule.ts';
+import { chunkingStrategy } from './vector-stores/chunking.ts';
 
 /** Tools and what they work on, as assistants, threads and runs share them. */
 
@@ -45,6 +47,26 @@ export const toolResources = z.strictObject({
   file_search: z.strictObject({ vector_store_ids: storeIds.optional() }).optional(),
 });
 export type ToolResources = z.infer<typeof toolResources>;
+
+const MOST_NEW_FILES = 10_000;
+const newStore = z.strictObject({
+  file_ids: z.array(z.string().min(1)).max(MOST_NEW_FILES).optional(),
+  chunking_strategy: chunkingStrategy.nullish(),
+  metadata: newMetadata,
+});
+
+/** The form in which resources are asked for with something new: a vector store may be made on the way. */
+export const newToolResources = toolResources.extend({
+  file_search: z
+    .strictObject({ vector_store_ids: storeIds.optional(), vector_stores: z.array(newStore).max(1).optional() })
+    .superRefine(({ vector_store_ids, vector_stores }, context) => {
+      if (!vector_store_ids || !vector_stores) return;
+      const message = "give either 'vector_store_ids' or 'vector_stores', not both";
+      context.addIssue({ code: 'custom', path: ['vector_stores'], message });
+    })
+    .optional(),
+});
+export type NewToolResources = z.infer<typeof newToolResources>;
 
 /** JSON mode, a schema, or text. */
 export const responseFormat = z.union([

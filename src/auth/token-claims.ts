@@ -1,4 +1,5 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { compilePattern } from '../core/patterns.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -67,7 +68,7 @@ const patterns = new Map<string, RE2JS>();
 function compiled(pattern: string): RE2JS {
   let found = patterns.get(pattern);
   if (!found) {
-    found = RE2JS.compile(pattern);
+    found = compilePattern(pattern);
     if (patterns.size >= MOST_PATTERNS) patterns.clear();
     patterns.set(pattern, found);
   }

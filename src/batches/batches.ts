@@ -1,4 +1,5 @@
 import type { StoredCredential } from '../auth/virtual-keys.ts';
+import { rememberCaller } from '../auth/work-callers.ts';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
@@ -12,7 +13,9 @@ import { finishKind } from './finish.ts';
 import { enqueueFinish, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { linesKind } from './lane.ts';
 import { modeOf } from './native/apis.ts';
-import { type NativeDeps, nativeKind } from './native/kind.ts';
+import type { NativeDeps } from './native/deps.ts';
+import { nativeKind } from './native/kind.ts';
+import { tidyKind } from './native/tidy.ts';
 import { batchTable } from './table.ts';
 import { validateKind } from './validate.ts';
 
@@ -66,7 +69,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
 
   return {
     /** What carries batches out, for the node's workers. */
-    kinds: [validateKind(deps), linesKind(deps), nativeKind(deps), finishKind(deps)] as readonly Kind[],
+    kinds: [validateKind(deps), linesKind(deps), nativeKind(deps), finishKind(deps), tidyKind(deps)] as readonly Kind[],
 
     async create(input: NewBatch, { who, virtualKey, headers }: NewBatchOptions): Promise<BatchObject> {
       const { workspaceId } = who;
@@ -78,6 +81,9 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
           `Invalid 'input_file_id': ${file.id} has the purpose '${file.purpose}'. Expected a file of the purpose 'batch'.`,
         );
       const createdAt = now();
+      // A config may send each request elsewhere, and a guardrail has to see each of them.
+      const isSeen = 'x-gateway-config' in headers || (await isGuarded(who));
+      const mode = isSeen ? 'managed' : modeOf(input, virtualKey);
       const row: BatchRow = {
         id: newObjectId('batch', createdAt),
         workspace_id: workspaceId,
@@ -87,9 +93,8 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
         endpoint: input.endpoint,
         input_file_id: file.id,
         completion_window: input.completion_window,
-        // A config may send each request elsewhere, and a guardrail has to see each of them.
-        mode: 'x-gateway-config' in headers || (await isGuarded(who)) ? 'managed' : modeOf(input, virtualKey),
-        native: null,
+        mode,
+        native: mode === 'native' ? JSON.stringify({ provider: virtualKey.provider }) : null,
         status: 'validating',
         stop: null,
         errors: null,
@@ -111,6 +116,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
         cancelled_at: null,
       };
       await workers().accept({ kind: VALIDATE, tenant: workspaceId, ref: row.id }, async (db) => {
+        await rememberCaller(db, who, createdAt);
         await db.insertInto('batches').values(row).execute();
       });
       return shownBatch(row, { completed: 0, failed: 0 });

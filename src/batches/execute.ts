@@ -125,6 +125,8 @@ function oneLine(text: string): string | null {
   return text.replace(/[\r\n]+/g, ' ').trim();
 }
 
+const decoder = new TextDecoder();
+
 async function textOf(response: Response): Promise<string | null> {
   if (!response.body) return '';
   const pieces: Uint8Array[] = [];
@@ -132,7 +134,7 @@ async function textOf(response: Response): Promise<string | null> {
   const reader = response.body.getReader();
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return Buffer.concat(pieces).toString('utf8');
+    if (done) return decoder.decode(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces));
     size += value.byteLength;
     if (size > LARGEST_ANSWER) {
       await reader.cancel().catch(() => {});

@@ -4,10 +4,10 @@ import { newObjectId } from '../core/object-ids.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
 import type { Kind, Lease } from '../work/work.ts';
-import { type BatchStatus, entered, hasEnded } from './batch.ts';
-import { type BatchDeps, FINISH } from './kinds.ts';
+import { hasEnded } from './batch.ts';
+import { type BatchDeps, end, FINISH, failWith } from './kinds.ts';
 
-const ROWS_AT_ONCE = 200;
+const ROWS_AT_ONCE = 50;
 const FORGOTTEN_AT_ONCE = 250;
 /** The embedded store answers without letting anybody else in between. */
 const BREATH_MS = 5;
@@ -23,15 +23,11 @@ const UNMADE = {
   none: { code: 'server_error', message: 'This request could not be executed: the gateway failed to carry it out.' },
 };
 
-const ENDINGS: Record<'expired' | 'cancelled' | 'none', BatchStatus> = {
-  expired: 'expired',
-  cancelled: 'cancelled',
-  none: 'completed',
-};
+const ENDINGS = { expired: 'expired', cancelled: 'cancelled', none: 'completed' } as const;
 
 /** Writes the files, publishes them together with the last status, and then removes what they were made of. */
 export function finishKind(deps: BatchDeps): Kind {
-  const { store, table, now } = deps;
+  const { store, table } = deps;
   return {
     name: FINISH,
     concurrency: 2,
@@ -50,14 +46,14 @@ export function finishKind(deps: BatchDeps): Kind {
       const batch = await table.lock(db, work.ref);
       if (!batch || hasEnded(batch.status)) return;
       const errors = [{ code: 'server_error', message: 'The output could not be written.', param: null, line: null }];
-      await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(errors) });
+      await failWith(db, batch, errors, deps);
     },
     cancelled: async () => {},
   };
 }
 
 async function publish(batch: BatchRow, lease: Lease, deps: BatchDeps): Promise<void> {
-  const { store, table, files, now } = deps;
+  const { store, table, files } = deps;
   const { completed = 0 } = (await table.countResults(store.db, [batch.id])).get(batch.id) ?? {};
   // Cancelled before its input was found to be good: nothing was made of it.
   const total = batch.total ?? 0;
@@ -79,8 +75,7 @@ async function publish(batch: BatchRow, lease: Lease, deps: BatchDeps): Promise<
           livesSeconds: batch.output_lives_seconds ?? OUTPUT_LIVES_SECONDS,
         })
       ).id;
-    await table.change(db, batch.id, {
-      ...entered(current, ENDINGS[batch.stop ?? 'none'], now()),
+    await end(db, current, ENDINGS[batch.stop ?? 'none'], deps, {
       completed,
       failed,
       output_file_id: await insert('output', output),

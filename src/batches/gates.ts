@@ -1,3 +1,5 @@
+import { Pace } from './pace.ts';
+
 /** How the provider took a request: well, with "too many requests", or with a failure of its own. */
 export type Verdict = 'well' | 'refused' | 'unwell';
 
@@ -10,22 +12,13 @@ export interface Permit {
 export interface GatesOptions {
   /** The most requests at once through one virtual key. */
   readonly most: number;
+  /** How fast they may follow each other; as fast as they can when left out. */
+  readonly pace?: Pace;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
-  /** When somebody outside batches last called a model, by the same clock. */
-  readonly lastInteractiveAt?: () => number;
 }
 
 const FIRST = 8;
-/** After an interactive call, batches give way for so long. */
-const INTERACTIVE_MS = 1_000;
-const SAMPLE_MS = 20;
-/** An event loop that comes so late makes interactive calls wait. */
-const LATE_MS = 4;
-/** What batches keep in any case. */
-const LEAST = 2;
-/** How much more is tried with every sample that was in time. */
-const RISE = 0.25;
 const MOST_IDLE = 1_000;
 
 interface Waiting {
@@ -47,22 +40,16 @@ interface Gate {
 
 /**
  * How many requests of batches are made at once, for each virtual key on this node: more while the provider is well, half
- * as many when it refuses, none while it asked to wait. Batches take turns. When interactive calls come in and this
- * process is late with its work, batches as a whole make room for them.
+ * as many when it refuses, none while it asked to wait. Batches take turns, and all of them keep to the pace.
  */
 export class Gates {
   readonly #options: Required<GatesOptions>;
   readonly #gates = new Map<string, Gate>();
   #inFlight = 0;
-  #ceiling = Number.POSITIVE_INFINITY;
-  #sampler: ReturnType<typeof setInterval> | null = null;
+  readonly #watcher = { isIdle: () => this.#inFlight === 0, serve: () => this.#serveAll() };
 
-  constructor({
-    most,
-    now = () => performance.now(),
-    lastInteractiveAt = () => Number.NEGATIVE_INFINITY,
-  }: GatesOptions) {
-    this.#options = { most, now, lastInteractiveAt };
+  constructor({ most, pace = new Pace(), now = () => performance.now() }: GatesOptions) {
+    this.#options = { most, pace, now };
   }
 
   /** Waits for its turn; null when the signal fired before it came. */
@@ -118,7 +105,7 @@ export class Gates {
     let isOver = false;
     gate.inFlight++;
     this.#inFlight++;
-    this.#sampler ??= this.#sample();
+    this.#options.pace.watch(this.#watcher);
     return {
       release: (verdict, retryAfterMs = 0) => {
         if (isOver) return;
@@ -155,10 +142,10 @@ export class Gates {
   }
 
   #serve(gate: Gate) {
-    while (gate.inFlight < Math.floor(gate.limit) && this.#inFlight < this.#ceiling) {
+    while (gate.inFlight < Math.floor(gate.limit)) {
       if (this.#options.now() < gate.pausedUntil) return;
       const [turn] = gate.queues;
-      if (!turn) return;
+      if (!turn || !this.#options.pace.take()) return;
       const [batch, queue] = turn;
       // To the end of the round.
       gate.queues.delete(batch);
@@ -166,23 +153,5 @@ export class Gates {
       if (queue.length > 0) gate.queues.set(batch, queue);
       next?.start();
     }
-  }
-
-  /** Watches how late this process is, for as long as requests of batches are under way. */
-  #sample(): ReturnType<typeof setInterval> {
-    const { now, lastInteractiveAt } = this.#options;
-    let expected = now() + SAMPLE_MS;
-    return setInterval(() => {
-      const lateMs = now() - expected;
-      expected = now() + SAMPLE_MS;
-      const isAlone = now() - lastInteractiveAt() >= INTERACTIVE_MS;
-      if (isAlone) this.#ceiling = Number.POSITIVE_INFINITY;
-      else if (lateMs > LATE_MS) this.#ceiling = Math.max(LEAST, Math.min(this.#ceiling, this.#inFlight) / 4);
-      else this.#ceiling += RISE;
-      this.#serveAll();
-      if (this.#inFlight > 0 || this.#ceiling < Number.POSITIVE_INFINITY) return;
-      clearInterval(this.#sampler!);
-      this.#sampler = null;
-    }, SAMPLE_MS);
   }
 }

@@ -33,11 +33,18 @@ const endOf = ({ position, bytes }: OpenLine): number => position + bytes;
 async function read(files: Files, batch: BatchRow, start: number, end: number): Promise<Uint8Array | null> {
   try {
     const file = await files.row(batch.workspace_id as WorkspaceId, batch.input_file_id);
-    const bytes = await new Response(await files.open(file, { start, end })).bytes();
+    const bytes = await wholeOf(await files.open(file, { start, end }));
     if (bytes.length !== end - start) throw new Error(`The input of ${batch.id} is shorter than it was.`);
     return bytes;
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'file_not_found') return null;
     throw error;
   }
+}
+
+/** As it came, where it came in one piece. */
+async function wholeOf(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of stream as unknown as AsyncIterable<Uint8Array>) pieces.push(piece);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }

@@ -1,10 +1,12 @@
-import type { Principal } from '../core/principal.ts';
+import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
 import type { Target } from '../relay/target.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
+import type { Notify } from '../webhooks/webhooks.ts';
 import type { Workers } from '../work/workers.ts';
+import { type BatchFault, type BatchStatus, entered } from './batch.ts';
 import type { Gates } from './gates.ts';
 import type { BatchTable } from './table.ts';
 
@@ -13,6 +15,7 @@ export const VALIDATE = 'batch.validate';
 export const LINES = 'batch.lines';
 export const NATIVE = 'batch.native';
 export const FINISH = 'batch.finish';
+export const TIDY = 'batch.tidy';
 
 /** What all of it is done with. */
 export interface BatchDeps {
@@ -21,17 +24,38 @@ export interface BatchDeps {
   readonly files: Files;
   readonly gates: Gates;
   readonly callModel: CallModel;
-  /** The key that made the batch, as it is now; throws when it is gone or expired. */
-  readonly principalOf: (keyId: string) => Principal | Promise<Principal>;
+  /** Who made the batch, as they are now; throws 401 when they are gone or have expired. */
+  readonly principalOf: (caller: WorkCaller) => Principal | Promise<Principal>;
   readonly workers: () => Workers;
   /** Writes down what answers cost that did not come through the relay. */
   readonly account?: (batch: BatchRow, answers: readonly { readonly body: unknown }[], target: Target) => Promise<void>;
+  /** Told in the transaction in which a batch ends. */
+  readonly notify: Notify;
   /** The most requests of one batch at once, on all nodes together. */
   readonly mostInFlight: number;
   readonly now: () => number;
   /** The first wait before a request is made again. */
   readonly firstWaitMs?: number;
 }
+
+/** The last status of a batch, whatever else is known by then, and the news of it: all or nothing. */
+export async function end(
+  db: Db,
+  batch: BatchRow,
+  status: Extract<BatchStatus, 'completed' | 'failed' | 'expired' | 'cancelled'>,
+  { table, notify, now }: Pick<BatchDeps, 'table' | 'notify' | 'now'>,
+  change: Partial<BatchRow> = {},
+): Promise<void> {
+  await table.change(db, batch.id, { ...change, ...entered(batch, status, now()) });
+  await notify(db, { workspaceId: batch.workspace_id, type: `batch.${status}`, id: batch.id });
+}
+
+export const failWith = (
+  db: Db,
+  batch: BatchRow,
+  faults: readonly BatchFault[],
+  deps: Pick<BatchDeps, 'table' | 'notify' | 'now'>,
+): Promise<void> => end(db, batch, 'failed', deps, { errors: JSON.stringify(faults) });
 
 /** Writes the output, unless that is under way. The batch's row is locked. */
 export async function enqueueFinish(db: Db, batch: { id: string; workspace_id: string }, workers: Workers) {

@@ -157,7 +157,7 @@ function endingWith(signal: AbortSignal) {
 /** Who pays for the requests; an error when the key that made the batch is gone: then each request fails with it. */
 async function callerOf(batch: BatchRow, { principalOf }: BatchDeps): Promise<Principal | GatewayError> {
   try {
-    const who = await principalOf(batch.api_key_id);
+    const who = await principalOf(batch);
     return (who.workspaceId as string) === batch.workspace_id ? who : new GatewayError('invalid_api_key', []);
   } catch (error) {
     if (error instanceof GatewayError && error.status === 401) return error;

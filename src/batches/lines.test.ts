@@ -47,12 +47,12 @@ test('the body of a request is taken byte for byte, big numbers included', () =>
     '{ "body" : {"old":1}, "custom_id":"a","method":"POST","url":"/v1/responses", "b\\u006fdy": {"seed":12345678901234567890 , "x":"}"} }',
   );
   expect(Buffer.from(bodyOf(line)).toString()).toBe('{"seed":12345678901234567890 , "x":"}"}');
-  expect(readLine(line, '/v1/responses')).toEqual({ customId: 'a', needsGateway: false });
+  expect(readLine(line, '/v1/responses')).toMatchObject({ customId: 'a' });
 });
 
 test('a path without its version is the same endpoint', () => {
   const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/embeddings', body: { input: 'x' } });
-  expect(readLine(Buffer.from(line), '/v1/embeddings')).toEqual({ customId: 'a', needsGateway: false });
+  expect(readLine(Buffer.from(line), '/v1/embeddings')).toMatchObject({ customId: 'a' });
 });
 
 test('deep nesting and broken text are faults of the line', () => {

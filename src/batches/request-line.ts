@@ -5,8 +5,7 @@ import { type BatchFault, type Endpoint, withVersion } from './batch.ts';
 export const LONGEST_LINE = 16 << 20;
 
 type Fault = Omit<BatchFault, 'line'>;
-/** `needsGateway`: it chooses a provider by itself, so no one provider can carry the whole batch out. */
-export type ReadLine = { readonly customId: string; readonly needsGateway: boolean } | { readonly fault: Fault };
+export type ReadLine = { readonly customId: string; readonly body: Members } | { readonly fault: Fault };
 
 const fault = (code: string, message: string, param: string | null = null): ReadLine => ({
   fault: { code, message, param },
@@ -35,8 +34,7 @@ export function readLine(bytes: Uint8Array | null, endpoint: string): ReadLine {
   if (typeof url !== 'string' || withVersion(url) !== endpoint)
     return fault('url_mismatch', `url: is ${shown(url)}, but the endpoint of this batch is '${endpoint}'.`, 'url');
   if (!isObject(body)) return wrong('body', 'must be an object.');
-  const needsGateway = typeof body.model === 'string' && body.model.startsWith('@');
-  return faultOfBody(body, endpoint as Endpoint) ?? { customId, needsGateway };
+  return faultOfBody(body, endpoint as Endpoint) ?? { customId, body };
 }
 
 /** What no provider could make sense of. The rest is for the provider to say. */

@@ -26,7 +26,11 @@ export class ResultGroups {
     this.#group.push({ ...row, response, error });
     this.#characters += (response?.length ?? 0) + (error?.length ?? 0);
     if (this.#group.length >= MOST_RESULTS || this.#characters >= MOST_CHARACTERS) return this.flush();
-    this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), LONGEST_WAIT_MS);
+    // All lanes at the same moments: the store writes what comes together to disk once.
+    this.#timer ??= setTimeout(
+      () => void this.flush().catch(() => {}),
+      LONGEST_WAIT_MS - (Date.now() % LONGEST_WAIT_MS),
+    );
   }
 
   /** Everything that was added is saved, or was refused. */

@@ -1,13 +1,16 @@
-import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { GatewayError } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { BatchLineRow, BatchRow } from '../storage/schema.ts';
 import type { Kind, Lease } from '../work/work.ts';
 import { type BatchFault, entered } from './batch.ts';
-import { type BatchDeps, enqueueFinish, LINES, NATIVE, VALIDATE } from './kinds.ts';
+import { CustomIds } from './custom-ids.ts';
+import { type BatchDeps, enqueueFinish, failWith, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { lanesFor } from './lane-plan.ts';
 import { linesOf } from './lines.ts';
+import type { Demands, Members } from './native/api.ts';
+import { nativeApi } from './native/apis.ts';
+import { nativeOf } from './native/step.ts';
 import { LONGEST_LINE, readLine } from './request-line.ts';
 
 const MOST_LINES = 50_000;
@@ -41,15 +44,15 @@ export function validateKind(deps: BatchDeps): Kind {
           lease.signal.throwIfAborted();
           return lease.done(db);
         });
-      const { faults, total, needsGateway = false } = await inspect(batch, lease, deps);
+      const { faults, total, fits = true } = await inspect(batch, lease, deps);
       await lease.transaction(async (db) => {
         // Whoever cancels a batch marks its work in the same transaction.
         lease.signal.throwIfAborted();
         if (faults.length > 0) {
-          await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(faults) });
+          await failWith(db, batch, faults, deps);
           return lease.done(db);
         }
-        const mode = needsGateway ? 'managed' : batch.mode;
+        const mode = fits ? batch.mode : 'managed';
         await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total, mode });
         const work = { tenant: batch.workspace_id, ref: batch.id };
         if (mode === 'native') await workers().enqueue(db, { ...work, kind: NATIVE });
@@ -62,7 +65,7 @@ export function validateKind(deps: BatchDeps): Kind {
       const batch = await table.lock(db, work.ref);
       if (batch?.status !== 'validating') return;
       const errors = [{ code: 'server_error', message: 'The input file could not be read.', param: null, line: null }];
-      await table.change(db, batch.id, { ...entered(batch, 'failed', now()), errors: JSON.stringify(errors) });
+      await failWith(db, batch, errors, deps);
     },
     cancelled: async (db, work) => {
       const batch = await table.lock(db, work.ref);
@@ -74,10 +77,10 @@ export function validateKind(deps: BatchDeps): Kind {
 
 async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDeps) {
   const faults: BatchFault[] = [];
-  const seen = new Set<string>();
+  const seen = new CustomIds();
   let group: BatchLineRow[] = [];
   let total = 0;
-  let needsGateway = false;
+  const fitting = new Fitting(nativeApi(nativeOf(batch).provider ?? '')?.demands);
   const flush = async () => {
     lease.signal.throwIfAborted();
     const lines = group;
@@ -91,7 +94,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDep
     if (total === MOST_LINES) return { total, faults: [TOO_MANY] };
     total++;
     const read = readLine(bytes, batch.endpoint);
-    if ('customId' in read && read.needsGateway) needsGateway = true;
+    if ('customId' in read) fitting.add(read.body);
     const fault = 'fault' in read ? read.fault : duplicate(read.customId, seen);
     if (fault) faults.push({ ...fault, line: number });
     else
@@ -106,7 +109,32 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDep
     if (group.length === LINES_AT_ONCE) await flush();
   }
   await flush();
-  return { total, needsGateway, faults: total === 0 ? [EMPTY] : faults };
+  return { total, fits: fitting.isSo(total), faults: total === 0 ? [EMPTY] : faults };
+}
+
+/** Whether one provider could carry the whole batch out. */
+class Fitting {
+  readonly #demands: Demands;
+  #fits = true;
+  #model: unknown;
+
+  constructor(demands: Demands = {}) {
+    this.#demands = demands;
+  }
+
+  add(body: Members) {
+    const { fits, hasOneModel } = this.#demands;
+    const { model } = body;
+    // It chooses a provider by itself.
+    if (typeof model === 'string' && model.startsWith('@')) this.#fits = false;
+    this.#model ??= model;
+    if (hasOneModel && model !== this.#model) this.#fits = false;
+    if (fits && !fits(body)) this.#fits = false;
+  }
+
+  isSo(total: number): boolean {
+    return this.#fits && total >= (this.#demands.leastRequests ?? 0);
+  }
 }
 
 /** A file that was deleted meanwhile has no lines. */
@@ -122,12 +150,8 @@ async function openInput(batch: BatchRow, files: BatchDeps['files']) {
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0x20 || byte === 0x09);
 
-/** Fifty thousand ids of any length would be too much to hold; their digests are not. */
-function duplicate(customId: string, seen: Set<string>) {
-  const digest = createHash('sha256').update(JSON.stringify(customId)).digest('base64').slice(0, 22);
-  const before = seen.size;
-  seen.add(digest);
-  if (seen.size > before) return null;
+function duplicate(customId: string, seen: CustomIds) {
+  if (seen.add(customId)) return null;
   const message = `The custom_id ${JSON.stringify(customId.slice(0, 80))} appears on an earlier line, too.`;
   return { code: 'duplicate_custom_id', message, param: 'custom_id' };
 }

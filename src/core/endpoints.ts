@@ -15,6 +15,7 @@ export type EndpointType =
   | 'countTokens'
   | 'createModelResponse'
   | 'listModels'
+  | 'mcp'
   | 'proxy';
 
 /** The first-class endpoints, by their path after `/v1`. */

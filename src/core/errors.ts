@@ -11,6 +11,8 @@ interface Entry<Facts extends unknown[]> {
   readonly param?: (...facts: Facts) => string | null;
   /** What stands in the body where OpenAI's API says something else than the entry's name and the status's type. */
   readonly answered?: { readonly code?: null; readonly type: string };
+  /** The name under which OAuth's clients know it. */
+  readonly oauth?: string;
 }
 
 const error = <Facts extends unknown[]>(
@@ -29,6 +31,13 @@ const openai = <Facts extends unknown[]>(
   param?: (...facts: Facts) => string | null,
   { code }: { code?: null } = {},
 ): Entry<Facts> => ({ status, message, param, answered: { code, type: 'invalid_request_error' } });
+
+/** In the form that clients of an authorization server read (RFC 6749 section 5.2). */
+const oauth = <Facts extends unknown[]>(
+  status: number,
+  name: string,
+  message: (...facts: Facts) => string,
+): Entry<Facts> => ({ status, message, oauth: name });
 
 const named = (field: string) => field;
 
@@ -51,6 +60,11 @@ export const catalogue = {
       'The gateway key is missing or unknown. Send it as x-gateway-api-key, or as Authorization: Bearer, x-api-key or x-goog-api-key when x-gateway-api-key is absent.',
   ),
   expired_api_key: error(401, (when: string) => `This gateway key expired at ${when}. Ask for a new one or rotate it.`),
+  caller_gone: error(
+    401,
+    () =>
+      'The API key, user or machine that began this was removed, has expired, or no longer belongs to the workspace.',
+  ),
   insufficient_scope: error(
     403,
     (needed: string) => `This key lacks the scope ${needed}. Create a key with that scope, or use another key.`,
@@ -58,6 +72,46 @@ export const catalogue = {
   invalid_user_token: error(
     401,
     (why: string) => `The user's token was refused: ${why}. Get a new one from the identity provider of this server.`,
+  ),
+  invalid_access_token: error(
+    401,
+    () =>
+      'The access token is unknown, expired or revoked, or it was issued for another server. Get a new one; www-authenticate says where.',
+  ),
+  oauth_invalid_request: oauth(400, 'invalid_request', (param: string, why: string) => `${param}: ${why}`),
+  oauth_invalid_client: oauth(401, 'invalid_client', (why: string) => `This client is not accepted: ${why}.`),
+  oauth_invalid_grant: oauth(400, 'invalid_grant', (why: string) => `No token is issued: ${why}.`),
+  oauth_unsupported_grant_type: oauth(
+    400,
+    'unsupported_grant_type',
+    (got: string) => `grant_type: ${got} is not possible here; give authorization_code or refresh_token`,
+  ),
+  oauth_invalid_target: oauth(400, 'invalid_target', (why: string) => `resource: ${why}`),
+  oauth_invalid_redirect_uri: oauth(400, 'invalid_redirect_uri', (why: string) => `redirect_uris: ${why}`),
+  oauth_invalid_client_metadata: oauth(
+    400,
+    'invalid_client_metadata',
+    (param: string, why: string) => `${param}: ${why}`,
+  ),
+  oauth_registration_closed: oauth(
+    403,
+    'access_denied',
+    () =>
+      'Clients cannot register themselves here. Use the address of a client metadata document as client_id; the operator may set GATEWAY_OAUTH_REGISTRATION.',
+  ),
+  oauth_too_many_requests: oauth(
+    429,
+    'temporarily_unavailable',
+    (seconds: number) => `Too many requests from this address. Try again in ${seconds} seconds.`,
+  ),
+  authorization_refused: error(
+    400,
+    (why: string) => `The application's request cannot be answered: ${why}. Nothing was sent to it.`,
+  ),
+  page_expired: error(
+    403,
+    () =>
+      'This page is too old, or it was opened in another browser or for somebody else. Go back to the application and begin again.',
   ),
   identity_provider_unavailable: error(
     503,
@@ -345,6 +399,11 @@ export const catalogue = {
     (slug: string, where: string) =>
       `Guardrail ${slug} cannot be deleted: it is named by ${where}. Take it out there first.`,
   ),
+  webhook_not_found: error(404, (id: string) => `No webhook ${id} in this workspace.`),
+  too_many_webhooks: error(
+    400,
+    (most: number) => `This workspace has ${most} webhooks, and may have no more. Delete one that is not needed.`,
+  ),
   config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
   virtual_key_fixed: error(
@@ -362,6 +421,26 @@ export const catalogue = {
     404,
     () => 'This session is unknown here: it ended, or it belongs to another server or caller. Initialize a new one.',
   ),
+  mcp_access_denied: error(
+    403,
+    (slug: string) => `MCP server ${slug} is not open to this caller. Ask whoever administers it for access.`,
+  ),
+  mcp_message_refused: error(
+    400,
+    (why: string) => `This message was not sent to the MCP server: ${why}.`,
+    () => 'body',
+  ),
+  mcp_header_mismatch: error(
+    400,
+    (header: string, why: string) => `${header} ${why}. Send it as the body says, or leave it out where it may be.`,
+    named,
+  ),
+  mcp_capability_unavailable: error(200, (kind: string, name: string) => `${kind} ${name} is not available here.`),
+  mcp_definition_unapproved: error(
+    200,
+    (tool: string) =>
+      `Tool ${tool} is blocked until an administrator approves its definition, which is new, has changed or holds hidden characters.`,
+  ),
   mcp_identity_too_large: error(
     500,
     (header: string, size: number, most: number) =>
@@ -377,6 +456,39 @@ export const catalogue = {
     (slug: string, status: number) =>
       `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. Whoever registered the server must renew it.`,
   ),
+  mcp_user_required: error(
+    403,
+    (slug: string) =>
+      `MCP server ${slug} is used with each user's own account, and this caller is no user of the gateway. Use a key that belongs to a user, or sign in.`,
+  ),
+  mcp_connection_required: error(
+    403,
+    (slug: string, link: string, why: string) =>
+      `MCP server ${slug} needs your own account there: ${why}. Open ${link} in a browser, connect, and try again.`,
+  ),
+  mcp_servers_unavailable: error(
+    502,
+    (servers: string) => `None of the MCP servers answered: ${servers}. Each has an address of its own that says more.`,
+  ),
+  mcp_version_unsupported: error(
+    400,
+    (version: string, supported: string) =>
+      `Version ${version} of MCP is not spoken at this address, as not every server behind it speaks it. Use ${supported}.`,
+  ),
+  mcp_method_unknown: error(
+    404,
+    (method: string) => `${method} is not possible at the address of all servers. Use the address of one server.`,
+  ),
+  mcp_connection_not_found: error(
+    404,
+    (user: string, slug: string) => `User ${user} has connected no account at MCP server ${slug}.`,
+  ),
+  mcp_upstream_oauth_failed: error(
+    502,
+    (slug: string, why: string) =>
+      `No token for MCP server ${slug} could be got from its authorization server: ${why}.`,
+  ),
+  mcp_connect_refused: error(400, (why: string) => `The account was not connected: ${why}.`),
   policy_not_found: error(404, (id: string) => `No policy ${id} of this kind in this workspace.`),
   policy_entity_not_found: error(
     404,
@@ -464,6 +576,28 @@ export const catalogue = {
     (kind: string, id: string) => `No ${kind} found with id '${id}'.`,
     () => null,
     { code: null },
+  ),
+  vector_store_expired: openai(
+    400,
+    (id: string) => `Vector store '${id}' has expired`,
+    () => null,
+    { code: null },
+  ),
+  vector_store_file_not_found: openai(
+    404,
+    (fileId: string, storeId: string) => `No file found with id '${fileId}' in vector store '${storeId}'.`,
+    () => null,
+    { code: null },
+  ),
+  vector_store_file_unread: openai(
+    400,
+    (fileId: string, status: string) =>
+      `File '${fileId}' is ${status}; its text can be read once it is completed in the vector store.`,
+  ),
+  file_batch_not_cancellable: openai(
+    400,
+    (id: string, status: string) =>
+      `File batch '${id}' is ${status}; only a batch that is still in progress can be cancelled.`,
   ),
   upload_not_found: openai(
     404,
@@ -576,11 +710,23 @@ export class GatewayError extends Error {
     return new GatewayError(this.code, this.#facts, { ...this.headers, ...headers });
   }
 
-  body() {
+  /** What its message was made of. */
+  get facts(): readonly unknown[] {
+    return this.#facts;
+  }
+
+  body(): { readonly error: Readonly<Record<string, unknown>> } {
     const { answered } = catalogue[this.code] as Entry<unknown[]>;
     const type = answered?.type ?? errorType(this.status);
     const code = answered?.code === null ? null : this.code;
     return { error: { message: this.message, type, param: this.param, code } };
+  }
+
+  /** The body for clients of an authorization server; null where the error is none of theirs. */
+  oauthBody() {
+    const { oauth } = catalogue[this.code] as Entry<unknown[]>;
+    // RFC 6749 allows no other characters in a description.
+    return oauth ? { error: oauth, error_description: this.message.replace(/[^\x20-\x7e]|["\\]/g, "'") } : null;
   }
 }
 

@@ -11,6 +11,7 @@ export const HEALTH_PARTS = [
   'work',
   'audit',
   'audit-seal',
+  'search',
 ] as const;
 export type HealthPart = (typeof HEALTH_PARTS)[number];
 

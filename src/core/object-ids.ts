@@ -13,6 +13,7 @@ export const PREFIXES = {
   vectorStoreFileBatch: 'vsfb_',
   batch: 'batch_',
   batchRequest: 'batch_req_',
+  event: 'evt_',
   fineTuningJob: 'ftjob-',
   fineTuningEvent: 'ftevent-',
   fineTuningCheckpoint: 'ftckpt_',
@@ -50,6 +51,10 @@ export function newObjectId<Kind extends ObjectKind>(kind: Kind, at: number = Da
   }
   return `${PREFIXES[kind]}${inBase62(lastMs, TIME_DIGITS)}${inBase62(count, COUNT_DIGITS)}${randomDigits()}`;
 }
+
+/** The id of an object that was made at another time, elsewhere; `number` orders those of one millisecond. */
+export const objectIdAt = <Kind extends ObjectKind>(kind: Kind, at: number, number: number): ObjectId<Kind> =>
+  `${PREFIXES[kind]}${inBase62(at, TIME_DIGITS)}${inBase62(number, COUNT_DIGITS)}${randomDigits()}`;
 
 /** Whether the text could be the id of such an object. */
 export const isObjectId = <Kind extends ObjectKind>(kind: Kind, text: string): text is ObjectId<Kind> =>

@@ -26,6 +26,8 @@ export interface Principal extends Witnessed {
   readonly keyId: ApiKeyId;
   readonly keyName: string;
   readonly userId: UserId | null;
+  /** Known by a token of an issuer that the organisation believes, and not by anything in the store. */
+  readonly isMachine?: boolean;
   /** A person who signed in. */
   readonly session?: { readonly hash: string; readonly expiresAt: number };
   readonly scopes: ReadonlySet<Scope>;
@@ -39,6 +41,13 @@ export interface Principal extends Witnessed {
   };
   /** Those of the key and of its workspace. */
   readonly limits: readonly Limit[];
+}
+
+/** Who began work that goes on without them, as the work's own row remembers it. */
+export interface WorkCaller {
+  /** Of the key; or the id that stands in its place for users and machines. */
+  readonly api_key_id: string;
+  readonly workspace_id: string;
 }
 
 /** Whether this caller may act on every workspace of the organisation, not only on its own. */

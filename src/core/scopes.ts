@@ -35,6 +35,7 @@ export const ADMIN_SCOPES = [
   ...crud('guardrails'),
   ...crud('policies'),
   ...crud('mcp_servers'),
+  ...crud('webhooks'),
   'audit_logs.list',
   'logs.list',
   'logs.read',

@@ -8,9 +8,13 @@ export type Purpose =
   | 'managed'
   | 'mcp-server'
   | 'mcp-session'
+  | 'mcp-user-token'
+  | 'mcp-oauth'
   | 'guardrail'
+  | 'webhook'
   | 'audit'
-  | 'session';
+  | 'session'
+  | 'thought';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

@@ -30,6 +30,8 @@ export interface Dialect {
 }
 
 export interface Inbound {
+  /** Its clients do not send back what providers sign, so somebody else has to keep it. */
+  readonly losesThoughts?: true;
   /**
    * Reads a client's body. A fault is thrown as `invalid_request` and names the path (`messages[2].content[0].type`) and
    * what belongs there. Members it does not know are kept in `ext`.
@@ -43,6 +45,8 @@ export interface Inbound {
 }
 
 export interface Outbound {
+  /** Its models sign thoughts and want them back with the calls that follow them. */
+  readonly signsThoughts?: true;
   /** Never changes `request`: another target may be tried with it. */
   encodeRequest(request: ModelRequest, quirks?: Quirks): Encoded;
   /** Reads a provider's good answer; throws `FramingError` when it is none. */

@@ -17,6 +17,9 @@ export interface NewFile {
   readonly segments: readonly Segment[];
   /** Left out: as long as its purpose lets it. */
   readonly livesSeconds?: number | null;
+  /** Of a file that was made elsewhere: clients know it by that. */
+  readonly id?: string;
+  readonly createdAt?: number;
 }
 
 export interface FileListQuery extends ListQuery {
@@ -26,6 +29,8 @@ export interface FileListQuery extends ListQuery {
 export interface FilesDeps {
   readonly store: Store;
   readonly blobs: Blobs;
+  /** Takes a file out of whatever speaks of it, in the transaction in which it goes. */
+  readonly detach?: (db: Db, id: string) => Promise<void>;
   readonly now?: () => number;
 }
 
@@ -41,7 +46,7 @@ export const BLOB_PREFIX = 'blob_';
  *     const file = await store.transaction((db) =>
  *       files.insert(db, { workspaceId, filename: 'out.jsonl', purpose: 'batch_output', segments: [content] }));
  */
-export function createFiles({ store, blobs, now = Date.now }: FilesDeps) {
+export function createFiles({ store, blobs, detach, now = Date.now }: FilesDeps) {
   const living = (db: Db, workspaceId: WorkspaceId) =>
     db
       .selectFrom('files')
@@ -55,10 +60,10 @@ export function createFiles({ store, blobs, now = Date.now }: FilesDeps) {
     (await living(db, workspaceId).where('id', '=', id).executeTakeFirst()) ?? fail('file_not_found', id);
 
   const insert = async (db: Db, file: NewFile): Promise<FileObject> => {
-    const createdAt = now();
+    const createdAt = file.createdAt ?? now();
     const seconds = livesSeconds(file.purpose, file.livesSeconds);
     const row: FileRow = {
-      id: newObjectId('file', createdAt),
+      id: file.id ?? newObjectId('file', createdAt),
       workspace_id: file.workspaceId,
       filename: file.filename,
       purpose: file.purpose,
@@ -124,14 +129,17 @@ export function createFiles({ store, blobs, now = Date.now }: FilesDeps) {
     /** From here on nobody finds it; its bytes go now, or with the next sweep. */
     async delete(workspaceId: WorkspaceId, id: string): Promise<{ id: FileId; object: 'file'; deleted: true }> {
       const { id: found } = await find(store.db, workspaceId, id);
-      const { numUpdatedRows } = await store.db
-        .updateTable('files')
-        .set({ deleted_at: now() })
-        .where('id', '=', found)
-        .where('deleted_at', 'is', null)
-        .executeTakeFirstOrThrow();
-      // Somebody else did it meanwhile.
-      if (Number(numUpdatedRows) === 0) fail('file_not_found', id);
+      await store.transaction(async (db) => {
+        const { numUpdatedRows } = await db
+          .updateTable('files')
+          .set({ deleted_at: now() })
+          .where('id', '=', found)
+          .where('deleted_at', 'is', null)
+          .executeTakeFirstOrThrow();
+        // Somebody else did it meanwhile.
+        if (Number(numUpdatedRows) === 0) fail('file_not_found', id);
+        await detach?.(db, found);
+      });
       await deleteSegments(store.db, blobs, await segmentsOf(store.db, id)).catch(() => {});
       return { id: id as FileId, object: 'file', deleted: true };
     },

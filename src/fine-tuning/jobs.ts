@@ -133,7 +133,7 @@ export function createJobs(deps: JobsDeps) {
       // The provider may have it by now; if not, the worker sees to it that it ends there as well.
       job = await change(id, async (fresh, db) => {
         refuseFinished(fresh, 'cancelled');
-        return fresh.remote.job === null ? (await finish(db, id, { status: 'cancelled' }, now()))! : fresh;
+        return fresh.remote.job === null ? (await finish(db, id, { status: 'cancelled' }, deps))! : fresh;
       });
       if (isFinished(job.state)) return shownJob(job);
     }

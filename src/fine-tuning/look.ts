@@ -2,6 +2,7 @@ import type { Segment } from '../files/content.ts';
 import type { Files } from '../files/files.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Db, Store } from '../storage/store.ts';
+import type { Notify } from '../webhooks/webhooks.ts';
 import { type AskDeps, ask, ProviderAway, ProviderRefused, send, understood } from './ask.ts';
 import type { Ask, RemoteCheckpoint, RemoteEvent, RemotePage } from './backends/backend.ts';
 import { enteredEvents, inOurWords, retold } from './events.ts';
@@ -12,6 +13,8 @@ import { keepCheckpoints, keepEvents, knownCheckpoints, knownEvents, saveJob } f
 export interface LookDeps extends AskDeps {
   readonly store: Store;
   readonly files: Files;
+  /** Told in the transaction in which a job ends. */
+  readonly notify: Notify;
 }
 
 /** All that the provider says of a job at one moment. */
@@ -134,5 +137,11 @@ export async function apply(db: Db, job: Job, seen: Seen, behind: Behind, deps: 
   await keepEvents(db, job.id, told, now);
   await keepCheckpoints(db, job.id, [...seen.checkpoints].reverse(), now);
   await saveJob(db, next);
+  await tellEnd(db, next, deps);
   return next;
+}
+
+/** To be called when a job was changed that had not ended before. */
+export async function tellEnd(db: Db, { id, workspaceId, state }: Job, { notify }: Pick<LookDeps, 'notify'>) {
+  if (isFinished(state)) await notify(db, { workspaceId, type: `fine_tuning.job.${state.status}`, id });
 }

@@ -34,7 +34,7 @@ function recording(answer: unknown) {
       const text = await new Response(body as RequestInit['body']).text().catch(() => {
         throw new UpstreamFailure({ host: 'h', phase: 'first byte', kind: 'broken', sent: 'maybe', why: 'it broke' });
       });
-      sent.push({ method, url, headers, text });
+      sent.push({ method, url, headers: new Headers(headers.toJSON()), text });
       return incoming(answer);
     },
   };

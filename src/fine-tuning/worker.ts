@@ -7,7 +7,7 @@ import { backendOf } from './backends/index.ts';
 import { begin, findJob, newJobOf } from './begin.ts';
 import { awayEvent, enteredEvents, inOurWords } from './events.ts';
 import { advance, isFinished, type Job, type JobError, type Observed } from './job.ts';
-import { apply, type LookDeps, look } from './look.ts';
+import { apply, type LookDeps, look, tellEnd } from './look.ts';
 import { type Behind, behindJob } from './provider.ts';
 import { keepEvents, loadJob, saveJob } from './table.ts';
 import { JobFault } from './upload.ts';
@@ -124,7 +124,7 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
         db,
         job.id,
         { status: 'failed', error: { ...error, message: inOurWords(error.message, job) } },
-        now(),
+        deps,
       );
       await lease.done(db);
     });
@@ -134,19 +134,26 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
     concurrency: CONCURRENCY,
     maxAttempts: MOST_ATTEMPTS,
     run,
-    failed: async (db: Db, work: Work) => void (await finish(db, work.ref, { status: 'failed', error: gaveUp }, now())),
-    cancelled: async (db: Db, work: Work) => void (await finish(db, work.ref, { status: 'cancelled' }, now())),
+    failed: async (db: Db, work: Work) => void (await finish(db, work.ref, { status: 'failed', error: gaveUp }, deps)),
+    cancelled: async (db: Db, work: Work) => void (await finish(db, work.ref, { status: 'cancelled' }, deps)),
   };
 }
 
 /** Ends a job for a reason of ours. The transaction holds the job's work. */
-export async function finish(db: Db, id: string, why: Observed, now: number): Promise<Job | null> {
+export async function finish(
+  db: Db,
+  id: string,
+  why: Observed,
+  deps: Pick<LookDeps, 'notify' | 'now'>,
+): Promise<Job | null> {
+  const now = deps.now();
   const job = await loadJob(db, id);
   if (!job || isFinished(job.state)) return job;
   const { state, entered } = advance(job, why, now);
   const next = { ...job, state };
   await keepEvents(db, id, enteredEvents(state, entered, now), now);
   await saveJob(db, next);
+  await tellEnd(db, next, deps);
   return next;
 }
 

@@ -176,7 +176,23 @@ const TOOL_CALLS = new Set(['tool_calls', 'function_call', 'functionCall', 'tool
 const TOOL_RESULTS = new Set(['functionResponse', 'toolResult', 'tool_results']);
 const THOUGHTS = new Set(['reasoning_content', 'reasoning', 'thinking', 'reasoningContent']);
 /** Where a tool's values stand within a call or a result of it. */
-const GIVEN = new Set(['input', 'args', 'arguments', 'response', 'json', 'parameters', 'action']);
+const GIVEN = new Set(['input', 'args', 'arguments', 'response', 'json', 'parameters', 'action', 'structuredContent']);
+
+/** Members of MCP messages that programs read, apart from those of its `_meta` that the protocol itself defines. */
+const MCP_CODES = new Set([
+  'jsonrpc',
+  'method',
+  'name',
+  'cursor',
+  'nextCursor',
+  'blob',
+  'requestState',
+  'resultType',
+  'cacheScope',
+  'protocolVersion',
+  'progressToken',
+]);
+const isMcpCode = (key: string) => MCP_CODES.has(key) || key.startsWith('io.modelcontextprotocol/');
 
 const CALL_TYPE =
   /(?:tool_use|_call|function_call_arguments\.\w+|tool_call_input\.\w+|_call\.\w+|input_json_delta|-call)$/;
@@ -225,6 +241,11 @@ export function contextInside(object: Json, outer: Context): Context {
 /** For a member of an object that is not at the top; null where no text stands. */
 export function contextOfMember(key: string, value: unknown, object: Json, inner: Context, side: Side): Context | null {
   if (inner.isGiven) return inner;
+  if (side.endpoint === 'mcp') {
+    if (isMcpCode(key)) return null;
+    // An address that a server is asked for is chosen by whoever asks.
+    if (key === 'uri' && side.on === 'input') return inner;
+  }
   if (side.on === 'output') {
     if (APART.has(key) || (object.object === 'response' && REPEATED.has(key))) return null;
     if (key === 'name') return null;

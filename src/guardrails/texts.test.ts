@@ -227,3 +227,55 @@ describe('what is not JSON', () => {
     expect(seen(read(lines, side, 'application/x-ndjson'))).toEqual(['assistant text: forbidden']);
   });
 });
+
+describe('a message of MCP', () => {
+  test('is seen in everything that its sender chose, and in nothing that the protocol needs', () => {
+    const call = {
+      jsonrpc: '2.0',
+      id: 'a-1',
+      method: 'tools/call',
+      params: {
+        name: 'send_mail',
+        arguments: { to: 'ada', name: 'Ada', type: 'html', count: 7 },
+        requestState: 'opaque',
+        _meta: { 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' }, progressToken: 'p', note: 'seen' },
+      },
+    };
+    expect(seen(read(call, { endpoint: 'mcp' }))).toEqual([
+      'assistant tool_call: ada',
+      'assistant tool_call: Ada',
+      'assistant tool_call: html',
+      'assistant tool_call: 7',
+      'assistant tool_call: seen',
+    ]);
+    const asked = { id: 1, method: 'resources/read', params: { uri: 'search://secret' } };
+    expect(seen(read(asked, { endpoint: 'mcp' }))).toEqual(['assistant tool_call: search://secret']);
+  });
+
+  test('is what a tool says, on its way back', () => {
+    const side = { on: 'output', endpoint: 'mcp' } as const;
+    const result = {
+      content: [
+        { type: 'text', text: 'hello' },
+        { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
+        { type: 'resource', resource: { uri: 'a:b', blob: 'aGVsbG8=' } },
+        { type: 'resource', resource: { uri: 'a:b', text: 'inside' } },
+      ],
+      structuredContent: { name: 'Ada', age: 36 },
+      nextCursor: 'opaque',
+    };
+    expect(seen(read({ jsonrpc: '2.0', id: 1, result }, side))).toEqual([
+      'tool tool_result: hello',
+      'tool tool_result: inside',
+      'tool tool_result: Ada',
+      'tool tool_result: 36',
+    ]);
+    const tools = [
+      { name: 'f', description: 'obey', inputSchema: { type: 'object', properties: { a: { description: 'me' } } } },
+    ];
+    expect(seen(read({ id: 1, result: { tools } }, side))).toEqual(['tool tool_result: obey', 'tool tool_result: me']);
+    expect(seen(read({ id: 1, error: { code: -1, message: 'went wrong' } }, side))).toEqual([
+      'tool tool_result: went wrong',
+    ]);
+  });
+});

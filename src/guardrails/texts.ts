@@ -147,7 +147,12 @@ class Walk {
   }
 
   #outermost(): Context {
-    const isInput = this.#side.on === 'input';
+    const { on, endpoint } = this.#side;
+    const isInput = on === 'input';
+    if (endpoint === 'mcp')
+      return isInput
+        ? { role: 'assistant', kind: 'tool_call', turn: 1, isGiven: false }
+        : { role: 'tool', kind: 'tool_result', turn: 0, isGiven: false };
     return { role: isInput ? 'user' : 'assistant', kind: 'text', turn: isInput ? 1 : 0, isGiven: false };
   }
 

@@ -4,7 +4,7 @@ import type { ModelCall } from '../relay/relay.ts';
 
 const VERSION = '/v1';
 
-const SUMMARIES: Readonly<Record<Exclude<EndpointType, 'proxy' | 'listModels'>, string>> = {
+const SUMMARIES: Readonly<Record<Exclude<EndpointType, 'proxy' | 'listModels' | 'mcp'>, string>> = {
   chatComplete: "Chat, in OpenAI's format, on any provider",
   complete: "Text completion, in OpenAI's format",
   embed: "Embeddings, in OpenAI's format",

@@ -7,11 +7,14 @@ import {
   METADATA,
   type PlainFact,
   type RateDefinition,
+  type Target,
   type UsageDefinition,
 } from './policies-schema.ts';
 
 /** What policies may ask about a call. Null: the call has no such thing. */
 export interface Facts {
+  /** Left out: a model is called. */
+  readonly target?: Target;
   readonly organisationId: string;
   readonly workspaceId: string;
   readonly apiKeyId: string;
@@ -21,6 +24,8 @@ export interface Facts {
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly config: string | null;
   readonly endpointType: string | null;
+  readonly mcpServer?: string | null;
+  readonly mcpTool?: string | null;
 }
 
 type Ask = (facts: Facts) => string | null;
@@ -36,6 +41,8 @@ const ASKS: Record<PlainFact, Ask> = {
   prompt: () => null,
   model: (facts) => facts.model,
   endpoint_type: (facts) => facts.endpointType,
+  mcp_server: (facts) => facts.mcpServer ?? null,
+  mcp_tool: (facts) => facts.mcpTool ?? null,
 };
 
 function askFor(key: string): Ask {
@@ -103,6 +110,10 @@ const written = (value: string): string =>
 const valueKeyOf = (group: readonly GroupedFact[], facts: Facts): string =>
   group.map(({ key, ask }) => `${key}:${written(shortened(ask(facts) ?? ''))}`).join(',');
 
+/** Budgets are for models. */
+const targetIn = (row: PolicyRow): Target =>
+  row.kind === 'rate' ? (JSON.parse(row.definition) as RateDefinition).target : 'llm';
+
 export const definitionIn = <Kind extends keyof Definitions>(row: PolicyRow & { kind: Kind }): Definitions[Kind] =>
   JSON.parse(row.definition);
 
@@ -125,6 +136,7 @@ export const limitOfGroup = (limit: Limit, valueKey: string): Limit => ({
 const MOST_GROUPS = 10_000;
 
 interface CompiledPolicy {
+  readonly target: Target;
   readonly workspaceId: string | null;
   /** Null when the policy does not concern the call. */
   limitFor(facts: Facts): Limit | null;
@@ -140,6 +152,7 @@ function compile(row: PolicyRow, slugs: ReadonlyMap<string, string>, onGroup: On
   const limit = limitIn(row);
   const groups = new Map<string, Limit>();
   return {
+    target: targetIn(row),
     workspaceId: row.workspace_id,
     limitFor: (facts) => {
       for (const test of tests) if (!test(facts)) return null;
@@ -183,8 +196,10 @@ export function compilePolicies(
     matching: (facts) => {
       const asked = byWorkspace.get(facts.workspaceId) ?? everywhere;
       if (asked.length === 0) return NONE;
+      const { target = 'llm' } = facts;
       const found: Limit[] = [];
       for (const policy of asked) {
+        if (policy.target !== target) continue;
         const limit = policy.limitFor(facts);
         if (limit) found.push(limit);
       }

@@ -3,17 +3,15 @@ import { type Budget, budgetMembers, isPast, type RateLimit, rateLimit } from '.
 
 /** What policies are, as people write them. */
 
-const FACTS = [
-  'api_key',
-  'workspace_id',
-  'virtual_key',
-  'provider',
-  'config',
-  'prompt',
-  'model',
-  'endpoint_type',
-] as const;
+const SHARED = ['api_key', 'workspace_id'] as const;
+const OF_MODELS = ['virtual_key', 'provider', 'config', 'prompt', 'model', 'endpoint_type'] as const;
+const OF_TOOLS = ['mcp_server', 'mcp_tool'] as const;
+const FACTS = [...SHARED, ...OF_MODELS, ...OF_TOOLS] as const;
 export type PlainFact = (typeof FACTS)[number];
+
+/** What is limited: calls of models, or of tools of MCP servers. */
+const TARGETS = ['llm', 'mcp_tools'] as const;
+export type Target = (typeof TARGETS)[number];
 export const METADATA = 'metadata.';
 
 const isFact = (name: string): boolean =>
@@ -44,9 +42,29 @@ const condition = z
 export type Condition = z.infer<typeof condition>;
 
 const target = z
-  .enum(['llm'], { error: 'give "llm"; this version has no limits on MCP tools' })
+  .enum(TARGETS, { error: 'give "llm" or "mcp_tools"' })
   .optional()
-  .describe('What is limited: model calls.');
+  .describe('What is limited: calls of models, or of tools of MCP servers. It cannot be changed.');
+
+/** What a policy asks about that calls of its target do not have: the member, and why not. */
+export function targetFaults({ target = 'llm', type, conditions, group_by }: Targeted): [string, string][] {
+  const foreign: readonly string[] = target === 'llm' ? OF_TOOLS : OF_MODELS;
+  const why = target === 'llm' ? 'is for the target "mcp_tools"' : 'is for the target "llm"';
+  const faults: [string, string][] = [];
+  for (const [member, list] of Object.entries({ conditions, group_by })) {
+    for (const [index, { key }] of list.entries())
+      if (foreign.includes(key)) faults.push([`${member}[${index}].key`, why]);
+  }
+  if (target === 'mcp_tools' && type !== 'requests') faults.push(['type', 'give "requests"; tools take no tokens']);
+  return faults;
+}
+
+interface Targeted {
+  readonly target?: Target;
+  readonly type: string;
+  readonly conditions: readonly { readonly key: string }[];
+  readonly group_by: readonly { readonly key: string }[];
+}
 
 const head = {
   name: z.string().trim().min(1, 'give at least one character').max(255, 'give at most 255 characters').nullable(),
@@ -101,7 +119,7 @@ interface Whom {
   readonly group_by: readonly { readonly key: string }[];
 }
 export interface RateDefinition extends Whom, RateLimit {
-  readonly target: 'llm';
+  readonly target: Target;
 }
 export interface UsageDefinition extends Whom, Budget {}
 
@@ -119,7 +137,7 @@ interface Named {
 export type PolicyInput<Kind extends PolicyKind> = Named & {
   readonly workspace_id?: string;
   readonly organisation_id?: string;
-} & Omit<Definitions[Kind], 'target'> & { readonly target?: 'llm' };
+} & Omit<Definitions[Kind], 'target'> & { readonly target?: Target };
 export type PolicyChange<Kind extends PolicyKind> = Named & Partial<Definitions[Kind]>;
 
 const shown = {
@@ -134,7 +152,7 @@ const shown = {
   last_updated_at: z.string(),
 };
 export const ratePolicy = z
-  .object({ ...shown, object: z.literal('policy_rate_limits'), ...rateLimit.shape, target: z.literal('llm') })
+  .object({ ...shown, object: z.literal('policy_rate_limits'), ...rateLimit.shape, target: z.enum(TARGETS) })
   .meta({ id: 'RateLimitsPolicy' });
 export const usagePolicy = z
   .object({

@@ -10,14 +10,15 @@ import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { createPolicyEntities } from './policies-entities.ts';
 import { compilePolicies, type Facts, limitIn, limitOfGroup, type PolicySet } from './policies-match.ts';
-import type {
-  Condition,
-  Definitions,
-  PolicyChange,
-  PolicyEntity,
-  PolicyInput,
-  PolicyKind,
-  UsageDefinition,
+import {
+  type Condition,
+  type Definitions,
+  type PolicyChange,
+  type PolicyEntity,
+  type PolicyInput,
+  type PolicyKind,
+  targetFaults,
+  type UsageDefinition,
 } from './policies-schema.ts';
 
 export type { Facts };
@@ -74,7 +75,11 @@ const MEMBERS: Record<PolicyKind, readonly string[]> = {
 function definitionAfter<Kind extends PolicyKind>(kind: Kind, input: object, old: object = EMPTY[kind]) {
   const given = Object.entries(input).filter(([name, value]) => value !== undefined && MEMBERS[kind].includes(name));
   const definition = { ...old, ...Object.fromEntries(given) } as Definitions[Kind];
-  const [fault] = kind === 'usage' ? budgetFaults(definition as UsageDefinition) : [];
+  const isOther = 'target' in old && 'target' in definition && old.target !== definition.target;
+  if (isOther && old !== EMPTY[kind]) fail('invalid_request', 'target', 'cannot be changed; make another policy');
+  const budgets = kind === 'usage' ? budgetFaults(definition as UsageDefinition) : [];
+  const faults: [string, string][] = [...budgets, ...targetFaults(definition)];
+  const [fault] = faults;
   if (fault) fail('invalid_request', ...fault);
   return definition;
 }

@@ -42,6 +42,7 @@ const OWNERS: Record<LimitOwner['kind'], string> = {
   'virtual-key': 'virtual key',
   workspace: 'workspace',
   policy: 'policy',
+  'mcp-server': 'MCP server',
 };
 const ownerText = ({ kind, name }: LimitOwner) => `${OWNERS[kind]} "${name}"`;
 

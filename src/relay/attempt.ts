@@ -11,19 +11,15 @@ import { keepWhole } from './body.ts';
 import { lookUp, replay } from './cached.ts';
 import type { Guard } from './guard.ts';
 import { finish, letThrough, openGuard, settleDenied } from './guarded-call.ts';
-import { keptAfterVerdict } from './guarded-kept.ts';
-import type { Guarding } from './guarding.ts';
-import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { admit, type LimitDeps } from './limits.ts';
-import { type Prepared, passesAsIs, prepare, refuseUnsupported, withParams } from './prepare.ts';
+import { passesAsIs, refuseUnsupported, withParams } from './prepare.ts';
+import { type ReadyDeps, ready } from './ready.ts';
 import type { OpenCall } from './relay.ts';
-import { fetchMedia, MediaWanted } from './remote-media.ts';
 import { askForUsage } from './stream-usage.ts';
 import type { Target } from './target.ts';
 
-export interface AttemptDeps extends LimitDeps, AskDeps {
+export interface AttemptDeps extends LimitDeps, AskDeps, ReadyDeps {
   readonly cache: AnswerCache;
-  readonly responses?: ResponseKeeper;
   readonly guard: Guard;
 }
 
@@ -72,7 +68,9 @@ export async function attempt(
   try {
     const passed = guarding ? await letThrough(call, guarding) : call;
     const made = passed === call ? asIs : await ready(passed, { target, settings, isRead, guarding }, deps);
-    const prepared = countsUsage ? askForUsage(passed, target, made.prepared) : made.prepared;
+    // Not before the limits and the guardrails have let it through: files are fetched in the gateway's name.
+    const supplied = made.supply ? await made.supply() : made.prepared;
+    const prepared = countsUsage ? askForUsage(passed, target, supplied) : supplied;
     const cached = settings.cache ? await lookUp(passed, { target, settings, prepared }, deps.cache) : null;
     turn = cached?.turn ?? null;
     Object.assign(notes, {
@@ -101,62 +99,6 @@ export async function attempt(
     settleDenied(error, call, { target, admission, prices: deps.prices });
     throw error instanceof GuardrailDenied ? error.with(notes) : error;
   }
-}
-
-interface Ready {
-  readonly prepared: Prepared;
-  /** Called with the answer that has passed the guardrails. */
-  readonly onPassed?: (bytes: Uint8Array, type: string) => Promise<void>;
-}
-
-interface Readying {
-  readonly target: Target;
-  readonly settings: TargetSettings;
-  /** Whether the body is read for this target. */
-  readonly isRead: boolean;
-  readonly guarding: Guarding | null;
-}
-
-function ready(call: OpenCall, readying: Readying, deps: AttemptDeps): Ready | Promise<Ready> {
-  const { target, settings, isRead, guarding } = readying;
-  if (call.endpoint === 'createModelResponse' && isRead) return readyToKeep(call, target, settings, guarding, deps);
-  const preparing = prepareWithMedia(call, target, settings, deps);
-  return preparing instanceof Promise ? preparing.then((prepared) => ({ prepared })) : { prepared: preparing };
-}
-
-async function readyToKeep(
-  given: OpenCall,
-  target: Target,
-  settings: TargetSettings,
-  guarding: Guarding | null,
-  deps: AttemptDeps,
-): Promise<Ready> {
-  const call = await withKeptResponse(given, deps);
-  const later = call.kept && guarding?.judgesAnswers ? keptAfterVerdict(call.kept) : null;
-  const prepared = await prepareWithMedia(later ? { ...call, kept: later.kept } : call, target, settings, deps);
-  return later ? { prepared, onPassed: later.passed } : { prepared };
-}
-
-/** At once, unless the provider wants files of which the client gave the addresses. */
-function prepareWithMedia(
-  call: OpenCall,
-  target: Target,
-  settings: TargetSettings,
-  { upstream, now }: AttemptDeps,
-): Prepared | Promise<Prepared> {
-  try {
-    return prepare(call, target, settings, now);
-  } catch (error) {
-    if (!(error instanceof MediaWanted)) throw error;
-    const fetching = fetchMedia(error.wanted, { upstream, signal: call.request.signal });
-    return fetching.then((files) => prepare({ ...call, files }, target, settings, now));
-  }
-}
-
-/** Providers without the Responses API keep no conversation; the gateway does it for them. */
-async function withKeptResponse(call: OpenCall, { responses }: AttemptDeps): Promise<OpenCall> {
-  if (!call.isJson || !call.body || !responses) return call;
-  return { ...call, kept: await openKeptResponse(call.principal, call.body.head, responses) };
 }
 
 const reportTo = (log: OpenCall['log']) => (usage: Usage) => {

@@ -4,6 +4,7 @@ import { fail, GatewayError } from '../core/errors.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checked } from '../http/input.ts';
 import { readOptions, upstreamUrl } from '../providers/address.ts';
+import { batchStorage } from '../providers/batch-storage.ts';
 import { fineTuningOptions } from '../providers/fine-tuning-options.ts';
 import { findProvider, providers } from '../providers/registry.ts';
 
@@ -13,8 +14,11 @@ const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 const RESERVED_HEADER =
   /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|keep-alive|proxy-.*|x-gateway-.*)$/i;
 
+const OF_EVERY_PROVIDER = ['custom_headers', 'prices', 'batches', 'batch_storage', 'fine_tuning', 'assistants'];
+
 /** With its place in the body, so that faults name it. */
 const fineTuning = z.object({ configurations: z.object({ fine_tuning: fineTuningOptions }) });
+const storage = z.object({ configurations: z.object({ batch_storage: batchStorage }) });
 
 /** Refuses a virtual key that could not be used, when it is saved and not when it is first called. */
 export const checkVirtualKey =
@@ -28,14 +32,17 @@ export const checkVirtualKey =
         `there is no provider "${name.slice(0, 80)}"; known are ${providers.map((each) => each.name).join(', ')}`,
       );
     }
-    const known = new Set([...(provider.options ?? []), 'custom_headers', 'prices', 'batches', 'fine_tuning']);
+    const known = new Set([...(provider.options ?? []), ...OF_EVERY_PROVIDER]);
     for (const option of Object.keys(configurations)) {
       if (!known.has(option)) {
         fail('invalid_request', `configurations.${option}`, `provider ${name} knows ${[...known].join(', ')}`);
       }
     }
     checkHeaders(configurations.custom_headers);
-    checkBatches(configurations.batches);
+    checkMode('batches', configurations.batches, BATCH_MODES);
+    checkMode('assistants', configurations.assistants, ASSISTANT_MODES);
+    if (configurations.batch_storage !== undefined)
+      checked(storage, { configurations: { batch_storage: configurations.batch_storage } }, 'body');
     if (configurations.fine_tuning !== undefined)
       checked(fineTuning, { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
     const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
@@ -49,10 +56,11 @@ export const checkVirtualKey =
   };
 
 const BATCH_MODES = ['managed', 'native', 'auto'];
+const ASSISTANT_MODES = ['managed', 'native'];
 
-function checkBatches(mode: unknown) {
-  if (mode !== undefined && !BATCH_MODES.includes(mode as string))
-    fail('invalid_request', 'configurations.batches', `must be one of ${BATCH_MODES.join(', ')}`);
+function checkMode(name: string, mode: unknown, modes: readonly string[]) {
+  if (mode !== undefined && !modes.includes(mode as string))
+    fail('invalid_request', `configurations.${name}`, `must be one of ${modes.join(', ')}`);
 }
 
 function checkHeaders(headers: unknown) {

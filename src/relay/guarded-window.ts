@@ -118,7 +118,7 @@ class WindowReader {
 }
 
 /** What many looks at one stream came to: the first failure of each guardrail stands. */
-const joined = (earlier: readonly HookResult[], now: readonly HookResult[]): HookResult[] =>
+export const joined = (earlier: readonly HookResult[], now: readonly HookResult[]): HookResult[] =>
   now.map((result, index) => {
     const before = earlier[index];
     if (!before || before.verdict === null) return result;

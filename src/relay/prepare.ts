@@ -5,6 +5,7 @@ import type { Usage } from '../core/usage.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
+import type { CallName } from '../dialects/lost-thoughts.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { chatEndpoint } from '../providers/chat.ts';
@@ -13,6 +14,7 @@ import { applyParams, compileParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { type Opening, stringMember } from './body.ts';
 import { framings } from './framing.ts';
+import type { ThoughtKeeper } from './kept-thoughts.ts';
 import { prepareListing } from './model-list.ts';
 import { recode } from './recode.ts';
 import type { OpenCall } from './relay.ts';
@@ -29,6 +31,13 @@ export interface Prepared {
   readonly grownBy: number;
   /** Null: the bytes go both ways as they are. */
   readonly translation: Translation | null;
+  /** Calls of tools that came without the thoughts which the provider may want back. */
+  readonly bareCalls?: readonly CallName[];
+}
+
+export interface PrepareDeps {
+  readonly now: () => number;
+  readonly thoughts?: ThoughtKeeper;
 }
 
 export interface Translation {
@@ -52,15 +61,10 @@ const NAMES: Partial<Record<EndpointType, string>> = {
 };
 
 /** Decides how a call reaches a target. Nothing is parsed where the target speaks the client's dialect. */
-export function prepare(call: OpenCall, target: Target, settings: TargetSettings, now: () => number): Prepared {
+export function prepare(call: OpenCall, target: Target, settings: TargetSettings, deps: PrepareDeps): Prepared {
   const { provider } = target;
-  const asIs: Prepared = {
-    path: call.path,
-    search: call.search,
-    body: call.body,
-    grownBy: call.grownBy,
-    translation: null,
-  };
+  const { now } = deps;
+  const asIs = asGiven(call);
   if (call.endpoint === 'listModels') return prepareListing(call, provider, asIs);
   if (passesAsIs(provider, call.endpoint)) return asIs;
   refuseUnsupported(provider, call.endpoint);
@@ -80,8 +84,17 @@ export function prepare(call: OpenCall, target: Target, settings: TargetSettings
   if (!endpoint) return fail('unsupported_by_provider', provider.name, 'chat');
   return endpoint.dialect === from.name && from !== PROMPTS
     ? moved(call, body, endpoint)
-    : translated(call, body, endpoint, { from, provider, settings, now });
+    : translated(call, body, endpoint, { from, provider, settings, deps });
 }
+
+/** The call as it came. */
+export const asGiven = ({ path, search, body, grownBy }: OpenCall): Prepared => ({
+  path,
+  search,
+  body,
+  grownBy,
+  translation: null,
+});
 
 /** Text completions on models that only chat. */
 const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
@@ -113,8 +126,14 @@ function translated(
   call: OpenCall,
   body: Uint8Array,
   endpoint: ChatEndpoint,
-  { from, provider, settings, now }: { from: Dialect; provider: Provider; settings: TargetSettings; now: () => number },
+  {
+    from,
+    provider,
+    settings,
+    deps,
+  }: { from: Dialect; provider: Provider; settings: TargetSettings; deps: PrepareDeps },
 ): Prepared {
+  const { now, thoughts } = deps;
   const strict = headerOf(call.headers, 'x-gateway-strict-open-ai-compliance');
   const made = translate(body, {
     from,
@@ -126,9 +145,12 @@ function translated(
     isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
     kept: call.kept,
     files: call.files,
+    thoughts: call.thoughts,
+    ...(thoughts && { keepThoughts: (made) => thoughts.keep(call.principal, made) }),
     provider: provider.name,
   });
-  return rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
+  const prepared = rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
+  return made.bareCalls.length > 0 ? { ...prepared, bareCalls: made.bareCalls } : prepared;
 }
 
 /** A call whose body and answer are both the provider's. */

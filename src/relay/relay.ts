@@ -3,6 +3,7 @@ import type { CallLog } from '../core/call-log.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
+import type { CallThoughts } from '../dialects/lost-thoughts.ts';
 import type { FetchedFile } from '../dialects/remote-media.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
@@ -50,6 +51,8 @@ export interface OpenCall extends ModelCall {
   readonly config: string | null;
   /** Files that were fetched for a provider that does not fetch. */
   readonly files?: ReadonlyMap<string, FetchedFile>;
+  /** Thoughts that were kept for a client that does not send them back, by the ids of the calls they belong to. */
+  readonly thoughts?: ReadonlyMap<string, CallThoughts>;
   /** For a response that the gateway keeps because the provider does not. */
   readonly kept?: KeptResponse | null;
   /** Counters that this call has been counted in, whichever target it goes to. */

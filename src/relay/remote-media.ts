@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import type { CallName } from '../dialects/lost-thoughts.ts';
 import type { FetchedFile, NeedsFetch } from '../dialects/remote-media.ts';
 import { receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import { KEPT_BELOW } from './body.ts';
@@ -6,11 +7,14 @@ import { KEPT_BELOW } from './body.ts';
 /** Thrown by a translation that needs files which the provider will not fetch itself. */
 export class MediaWanted extends Error {
   readonly wanted: readonly NeedsFetch[];
+  /** What else the translation lacks: thoughts before these calls. */
+  readonly bareCalls: readonly CallName[];
 
-  constructor(wanted: readonly NeedsFetch[]) {
+  constructor(wanted: readonly NeedsFetch[], bareCalls: readonly CallName[]) {
     super('files have to be fetched first');
     this.name = 'MediaWanted';
     this.wanted = wanted;
+    this.bareCalls = bareCalls;
   }
 }
 
@@ -20,10 +24,14 @@ const LARGEST_IN_ALL = KEPT_BELOW;
 const MOST_FILES = 20;
 const TIMEOUTS: Timeouts = { connectMs: 5_000, firstByteMs: 10_000, idleMs: 10_000, totalMs: 30_000 };
 
+export interface FetchDeps {
+  readonly upstream: Upstream;
+}
+
 /** The files behind the addresses, under the egress policy. Without one of them the call cannot be made. */
 export async function fetchMedia(
   wanted: readonly NeedsFetch[],
-  { upstream, signal }: { upstream: Upstream; signal: AbortSignal },
+  { upstream, signal }: FetchDeps & { signal: AbortSignal },
 ): Promise<ReadonlyMap<string, FetchedFile>> {
   const byUrl = new Map(wanted.map((each) => [each.url, each]));
   if (byUrl.size > MOST_FILES)

@@ -3,6 +3,14 @@ import type { Usage } from '../core/usage.ts';
 import type { Dialect, Inbound, Outbound } from '../dialects/dialect.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import type { ModelRequest } from '../dialects/ir.ts';
+import {
+  type CallName,
+  type CallThoughts,
+  callsWithoutThoughts,
+  ThoughtWatch,
+  thoughtsIn,
+  withThoughts,
+} from '../dialects/lost-thoughts.ts';
 import { type FetchedFile, needsFetch, withFetched } from '../dialects/remote-media.ts';
 import { finalResponse } from '../dialects/responses/kept.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
@@ -28,6 +36,8 @@ export interface Translated {
   /** What the client must hear about: what was left out or said in another way. */
   readonly notes: Readonly<Record<string, string>>;
   readonly isStream: boolean;
+  /** Calls of tools whose thoughts the client did not send back, and which the provider may want. */
+  readonly bareCalls: readonly CallName[];
   /** The provider's answer as the client understands it. */
   answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
 }
@@ -42,6 +52,10 @@ export interface TranslateOptions {
   readonly provider: string;
   /** Files by their addresses, where the provider takes only the files. */
   readonly files?: ReadonlyMap<string, FetchedFile>;
+  /** Thoughts that the client did not send back, by the ids of the calls that they belong to. */
+  readonly thoughts?: ReadonlyMap<string, CallThoughts>;
+  /** Keeps what the client will not send back. */
+  readonly keepThoughts?: (thoughts: readonly CallThoughts[]) => Promise<void>;
   /** A response whose conversation the gateway keeps. */
   readonly kept?: KeptResponse | null;
   /** Turns the provider's stream into events. Default: server-sent events. */
@@ -57,10 +71,12 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const request = inbound.decodeRequest(kept ? kept.body : parsedRequest(body));
   const whole = kept ? kept.asked(request) : request;
   // Usage is wanted for every stream, whether or not the client asked for it.
-  const asked = request.stream ? { ...whole, includeUsage: true } : whole;
+  const counted = request.stream ? { ...whole, includeUsage: true } : whole;
+  const bareCalls = isForgetful(options) && !options.thoughts ? callsWithoutThoughts(request) : [];
+  const asked = options.thoughts ? withThoughts(counted, options.thoughts, to.name) : counted;
   const encoded = outbound.encodeRequest(options.files ? withFetched(asked, options.files) : asked, quirks);
   const wanted = options.files ? [] : needsFetch(encoded);
-  if (wanted.length > 0) throw new MediaWanted(wanted);
+  if (wanted.length > 0) throw new MediaWanted(wanted, bareCalls);
   const refused = encoded.dropped.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, provider, refused.why);
   return {
@@ -68,9 +84,14 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
     headers: encoded.headers ?? {},
     notes: notesOf(encoded),
     isStream: request.stream === true,
+    bareCalls,
     answer: (incoming, report) => answer(incoming, report, { request, inbound, outbound, options }),
   };
 }
+
+/** Whether the provider signs thoughts and the client does not send them back. */
+const isForgetful = ({ from, to }: TranslateOptions): boolean =>
+  from.inbound?.losesThoughts === true && to.outbound?.signsThoughts === true;
 
 interface Sides {
   readonly request: ModelRequest;
@@ -113,6 +134,8 @@ async function whole(incoming: Incoming, report: (usage: Usage) => void, sides: 
   const { provider } = sides.options;
   const reply = read(sides, parsedReply(await wholeAnswer(incoming, provider), provider));
   if (reply.usage) report(reply.usage);
+  if (isForgetful(sides.options))
+    await sides.options.keepThoughts?.(reply.choices.flatMap(({ parts }) => thoughtsIn(parts)));
   const { body } = sides.inbound.encodeReply(reply, contextOf(sides));
   const { kept } = sides.options;
   if (kept) await kept.keep(sides.request, { ...body, id: kept.id });
@@ -136,6 +159,7 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
   let usage: Usage = {};
   const { kept } = sides.options;
   let finished: ReturnType<typeof finalResponse> = null;
+  const watch = isForgetful(sides.options) && sides.options.keepThoughts ? new ThoughtWatch() : null;
   let isOver = false;
   let size = 0;
   const translated = (events: readonly ServerSentEvent[], isEnd: boolean): string => {
@@ -149,6 +173,7 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
     const pass = (replyEvents: ReturnType<typeof decoder.push>) => {
       for (const event of replyEvents) {
         if (event.type === 'usage') usage = { ...usage, ...event.usage };
+        watch?.push(event);
         send(encoder.push(event));
       }
     };
@@ -179,6 +204,8 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
           await kept!.keep(sides.request, finished);
           finished = null;
         }
+        const thoughts = watch?.take() ?? [];
+        if (thoughts.length > 0) await sides.options.keepThoughts!(thoughts);
         if (text !== '') return Buffer.from(text);
       }
       return null;

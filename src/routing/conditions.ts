@@ -1,5 +1,6 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
 import { fail } from '../core/errors.ts';
+import { compilePattern } from '../core/patterns.ts';
 
 /** What a condition may look at. */
 export interface Facts {
@@ -139,9 +140,9 @@ function matches(operand: unknown, path: string): Test {
   if (typeof operand !== 'string') fail('invalid_config', path, 'give a pattern as a string');
   let pattern: RE2JS;
   try {
-    pattern = RE2JS.compile(operand);
+    pattern = compilePattern(operand);
   } catch (error) {
-    fail('invalid_config', path, `is not a pattern of the RE2 kind: ${(error as Error).message}`);
+    fail('invalid_config', path, (error as Error).message);
   }
   const size = pattern.programSize();
   if (size > LARGEST_PATTERN)

@@ -1,7 +1,7 @@
 import type { Db, Store } from '../storage/store.ts';
 import type { WorkTable } from './table.ts';
 import type { Moment } from './time.ts';
-import { type Lease, LeaseLost, ShuttingDown, type Work, WorkCancelled } from './work.ts';
+import { type FlushOption, type Lease, LeaseLost, ShuttingDown, type Work, WorkCancelled } from './work.ts';
 
 /** How the work was ended by its handler. */
 export type Ending = 'done' | 'rescheduled' | 'released';
@@ -64,7 +64,7 @@ export class HeldLease implements Lease {
     this.#abort.abort(new ShuttingDown());
   }
 
-  async transaction<Result>(step: (db: Db) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(step: (db: Db) => Promise<Result>, { flush }: FlushOption = {}): Promise<Result> {
     const { store, table } = this.#options;
     if (this.isLost) throw this.signal.reason;
     if (this.ending) throw new Error(`${this.work.kind} ${this.work.id} is ${this.ending} already.`);
@@ -73,13 +73,16 @@ export class HeldLease implements Lease {
     this.transactions++;
     this.#underWay++;
     try {
-      const result = await store.transaction(async (db) => {
-        const row = await table.hold(db, this.work);
-        if (!row) throw new LeaseLost(this.work);
-        if (row.isCancelled) this.cancel();
-        this.#changes.set(db, change);
-        return step(db);
-      });
+      const result = await store.transaction(
+        async (db) => {
+          const row = await table.hold(db, this.work);
+          if (!row) throw new LeaseLost(this.work);
+          if (row.isCancelled) this.cancel();
+          this.#changes.set(db, change);
+          return step(db);
+        },
+        { flush },
+      );
       this.renewed(sentAt);
       this.work = change.work;
       this.ending = change.ending;

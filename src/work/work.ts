@@ -1,4 +1,4 @@
-import type { Db } from '../storage/store.ts';
+import type { Db, TransactionOptions } from '../storage/store.ts';
 import type { Moment } from './time.ts';
 
 /** Something that must be done though processes die: one row of `work`, as its handler sees it. */
@@ -77,6 +77,9 @@ export interface Backoff {
   readonly mostMs: number;
 }
 
+/** Whether a transaction waits for the disk; `later` is for steps that are merely done again when they are lost. */
+export type FlushOption = Pick<TransactionOptions, 'flush'>;
+
 /** The right to do one piece of work, until somebody else has it. */
 export interface Lease {
   readonly work: Work;
@@ -86,7 +89,7 @@ export interface Lease {
    * A transaction that begins with proof that the lease is still held; else it throws LeaseLost and writes nothing.
    * Inside, only the given handle may be awaited. Whoever also locks rows elsewhere locks the work's row first.
    */
-  transaction<Result>(step: (db: Db) => Promise<Result>): Promise<Result>;
+  transaction<Result>(step: (db: Db) => Promise<Result>, options?: FlushOption): Promise<Result>;
   /** Nothing is left to do: the row goes with this transaction. */
   done(db: Db): Promise<void>;
   /** Again at that moment, by whoever is free then; no lease is held until then. Counts as getting on. */

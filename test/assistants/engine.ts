@@ -1,5 +1,6 @@
 import { type AssistantsApi, createAssistantsApi } from '../../src/assistants/api.ts';
 import type { BuiltInTools } from '../../src/assistants/runs/built-in.ts';
+import { estimateTokens } from '../../src/assistants/tokens.ts';
 import type { OrganisationId, WorkspaceId } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/principal.ts';
 import type { Files } from '../../src/files/files.ts';
@@ -61,6 +62,7 @@ export function createEngine(options: EngineOptions): Engine {
         repeated = read;
       },
     },
+    tokens: { count: async (_model, texts) => texts.map(estimateTokens), close: () => {} },
     runSeconds: 600,
     builtIns,
     now: Date.now,

@@ -53,9 +53,20 @@ export const thread = z.strictObject({
   metadata,
 });
 
+const passage = { text: z.string().min(1), start_index: z.int().min(0), end_index: z.int().min(1) };
+const fileReference = z.strictObject({ file_id: id('file-') });
+const citation = z.strictObject({ type: z.literal('file_citation'), ...passage, file_citation: fileReference });
+const filePath = z.strictObject({ type: z.literal('file_path'), ...passage, file_path: fileReference });
+
 const textBlock = z.strictObject({
   type: z.literal('text'),
-  text: z.strictObject({ value: z.string(), annotations: z.array(z.unknown()) }),
+  text: z
+    .strictObject({ value: z.string(), annotations: z.array(z.union([citation, filePath])) })
+    .refine(
+      ({ value, annotations }) =>
+        annotations.every(({ text, start_index, end_index }) => value.slice(start_index, end_index) === text),
+      'annotations stand where they say',
+    ),
 });
 const detail = z.enum(['auto', 'low', 'high']);
 const contentBlock = z.union([
@@ -159,11 +170,38 @@ export const run = z
   .refine(({ status, cancelled_at: at }) => (status === 'cancelled') === (at !== null), 'cancelled_at')
   .refine(({ status, failed_at: at }) => (status === 'failed') === (at !== null), 'failed_at');
 
-const toolCall = z.strictObject({
+const functionCall = z.strictObject({
   id: z.string().min(1),
   type: z.literal('function'),
   function: z.strictObject({ name: z.string(), arguments: z.string(), output: z.string().nullable() }),
 });
+const fileSearchCall = z.strictObject({
+  id: z.string().min(1),
+  type: z.literal('file_search'),
+  file_search: z.strictObject({
+    ranking_options: z
+      .strictObject({ ranker: z.enum(['auto', 'default_2024_08_21']), score_threshold: z.number().min(0).max(1) })
+      .optional(),
+    results: z
+      .array(
+        z.strictObject({
+          file_id: id('file-'),
+          file_name: z.string(),
+          score: z.number().min(0).max(1),
+          content: z.array(z.strictObject({ type: z.literal('text'), text: z.string() })).optional(),
+        }),
+      )
+      .optional(),
+  }),
+});
+const logs = z.strictObject({ type: z.literal('logs'), logs: z.string() });
+const image = z.strictObject({ type: z.literal('image'), image: fileReference });
+const codeInterpreterCall = z.strictObject({
+  id: z.string().min(1),
+  type: z.literal('code_interpreter'),
+  code_interpreter: z.strictObject({ input: z.string(), outputs: z.array(z.union([logs, image])) }),
+});
+const toolCall = z.union([functionCall, fileSearchCall, codeInterpreterCall]);
 
 export const step = z
   .strictObject({
@@ -210,7 +248,10 @@ const messageDelta = z.strictObject({
           z.strictObject({
             index,
             type: z.literal('text'),
-            text: z.strictObject({ value: z.string(), annotations: z.array(z.unknown()).optional() }),
+            text: z.strictObject({
+              value: z.string(),
+              annotations: z.array(z.union([citation.extend({ index }), filePath.extend({ index })])).optional(),
+            }),
           }),
           z.strictObject({ index, type: z.literal('refusal'), refusal: z.string() }),
         ]),
@@ -238,6 +279,30 @@ const stepDelta = z.strictObject({
               index,
               type: z.literal('function'),
               function: z.strictObject({ arguments: z.string().min(1) }),
+            }),
+            z.strictObject({
+              index,
+              id: z.string().min(1),
+              type: z.literal('file_search'),
+              file_search: z.strictObject({}),
+            }),
+            z.strictObject({
+              index,
+              id: z.string().min(1),
+              type: z.literal('code_interpreter'),
+              code_interpreter: z.strictObject({ input: z.string(), outputs: z.array(z.never()) }),
+            }),
+            z.strictObject({
+              index,
+              type: z.literal('code_interpreter'),
+              code_interpreter: z.strictObject({ input: z.string().min(1) }),
+            }),
+            z.strictObject({
+              index,
+              type: z.literal('code_interpreter'),
+              code_interpreter: z.strictObject({
+                outputs: z.array(z.union([logs.extend({ index }), image.extend({ index })])).min(1),
+              }),
             }),
           ]),
         )

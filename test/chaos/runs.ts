@@ -120,7 +120,7 @@ async function endure(options: RunChaosOptions, { store, front, crew, random, ru
     if (open.length === 0) return;
     if (performance.now() > deadline)
       throw new Error(`${open.length} of ${runs} runs have not ended: ${open.map(({ status }) => status)}`);
-    for (const run of open) if (run.status === 'requires_action') await answer(front, run);
+    for (const run of open) if (run.status === 'requires_action' && !(await answer(front, run))) break;
     await Bun.sleep(LOOK_MS);
     if (performance.now() < nextAt || kills + freezes === 0 || crew.awake.length < Math.min(2, processes)) continue;
     if (await isRepeating(store)) continue;
@@ -145,13 +145,20 @@ async function isRepeating({ db }: Store): Promise<boolean> {
   return (await persistently(() => calls.executeTakeFirst())) !== undefined;
 }
 
-async function answer({ runs }: Engine, run: RunRow): Promise<void> {
+/**
+ * False: a frozen process holds the only write lock of the embedded store. Waiting for it holds up this whole process, the
+ * clock that thaws the other one included, so nothing else is tried before the next look.
+ */
+async function answer({ runs }: Engine, run: RunRow): Promise<boolean> {
   const { tool_calls } = JSON.parse(run.required_action!).submit_tool_outputs as { tool_calls: { id: string }[] };
   const outputs = tool_calls.map(({ id }) => ({ tool_call_id: id, output: `noon for ${id}` }));
-  await runs.submit(workspaceId, run.thread_id, run.id, outputs).catch((error: unknown) => {
-    // A frozen process may hold the only write lock of the embedded store; the next look tries again.
+  try {
+    await runs.submit(workspaceId, run.thread_id, run.id, outputs);
+    return true;
+  } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== 'store_unavailable') throw error;
-  });
+    return false;
+  }
 }
 
 async function persistently<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -118,22 +118,44 @@ test('exactly the pages for strangers and orchestrators are public', () => {
   expect(routes.filter(isPublic).map(titleOf).sort()).toEqual([
     'GET /',
     'GET /.well-known/jwks.json',
+    'GET /.well-known/oauth-authorization-server',
+    'GET /.well-known/oauth-client',
     'GET /.well-known/oauth-protected-resource',
     'GET /.well-known/oauth-protected-resource/:server/mcp',
+    'GET /.well-known/oauth-protected-resource/mcp',
+    'GET /.well-known/openid-configuration',
+    'GET /connect/:server',
     'GET /docs',
     'GET /health',
+    'GET /oauth/authorize',
+    'GET /oauth/sign-in/provider',
+    'GET /oauth/upstream-callback',
     'GET /openapi.json',
     'GET /ready',
     'GET /v1/sessions/oidc',
     'GET /v1/sessions/oidc/callback',
+    'OPTIONS /.well-known/oauth-authorization-server',
+    'OPTIONS /.well-known/openid-configuration',
     'OPTIONS /:server/mcp',
+    'OPTIONS /mcp',
+    'OPTIONS /oauth/register',
+    'OPTIONS /oauth/revoke',
+    'OPTIONS /oauth/token',
+    'POST /connect/:server',
+    'POST /connect/:server/disconnect',
+    'POST /connect/:server/sign-in',
+    'POST /oauth/consent',
+    'POST /oauth/register',
+    'POST /oauth/revoke',
+    'POST /oauth/sign-in',
+    'POST /oauth/token',
     'POST /v1/sessions',
     'POST /v1/sessions/invites/accept',
   ]);
 });
 
-/** Whoever signs in has no key yet, and brings something else. */
-const isSignIn = ({ path }: Route) => path.startsWith('/v1/sessions');
+/** Whoever signs in, or asks for a token, has no key yet, and brings something else. */
+const isSignIn = ({ path }: Route) => ['/v1/sessions', '/oauth/', '/connect/'].some((start) => path.startsWith(start));
 
 for (const route of routes.filter((route) => isPublic(route) && !isSignIn(route))) {
   test(`${titleOf(route)} answers without a key`, async () => {

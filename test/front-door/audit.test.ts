@@ -62,13 +62,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     test('each change has one record that says who did what to which resource', async () => {
       for (const [title, prepare] of Object.entries(adminCalls(gateway))) {
-        const { path, body, as } = await prepare();
+        const { path, body, form, as, status = 200 } = await prepare();
         const method = title.split(' ')[0]!;
         const { audit } = gateway.routes.find((route) => titleOf(route) === title)!;
 
-        const reply = await gateway.api.call(method, path, { body, ...as });
+        const reply = await gateway.api.call(method, path, { body: form ?? body, ...as });
 
-        expect(`${title} ${reply.status}`).toBe(`${title} 200`);
+        expect(`${title} ${reply.status}`).toBe(`${title} ${status}`);
         const records = await recordsOf(reply);
         expect(records).toHaveLength(1);
         expect(records[0]).toMatchObject({
@@ -309,11 +309,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         process.stderr.write = tellOperator;
       });
       process.stderr.write = () => true;
-      for (const { title, path, body, as, changesNothing } of calls) {
+      for (const { title, path, body, form, as, changesNothing } of calls) {
         if (changesNothing) continue;
         const before = await managedState(gateway);
 
-        const reply = await gateway.api.call(title.split(' ')[0]!, path, { body, ...as });
+        const reply = await gateway.api.call(title.split(' ')[0]!, path, { body: form ?? body, ...as });
 
         expect(`${title} ${reply.status}`).toBe(`${title} 500`);
         expect(`${title}\n${await managedState(gateway)}`).toBe(`${title}\n${before}`);

@@ -129,7 +129,7 @@ test('a batch whose window is over keeps what it has, and says so of the rest', 
   });
 });
 
-test('requests of a batch whose key was deleted fail as the key would', async () => {
+test('requests of a batch whose key was deleted fail and say so', async () => {
   const { key, id: keyId } = await gateway.given.apiKey({ defaults: { virtual_key: 'sim' } });
   const client = openaiClient(gateway.url, key);
   const lines = Array.from({ length: 900 }, (_, index) => chatLine(`r${index}`, '[[simulate: delay=1000]] Hello'));
@@ -143,7 +143,7 @@ test('requests of a batch whose key was deleted fail as the key would', async ()
   const batch = await ended(openai, id);
   const errors = await linesIn(openai, batch.error_file_id);
   expect(errors.length).toBeGreaterThan(0);
-  expect(errors.at(-1)!.response).toMatchObject({ status_code: 401, body: { error: { code: 'invalid_api_key' } } });
+  expect(errors.at(-1)!.response).toMatchObject({ status_code: 401, body: { error: { code: 'caller_gone' } } });
 });
 
 test('each fault of a new batch is a 400 that names it', async () => {

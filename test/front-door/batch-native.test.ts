@@ -134,6 +134,9 @@ test('a provider with a batch API carries the batch out, and the client sees onl
   // Two answers of a million tokens each, at half of the list price.
   const { json } = await gateway.api.get('/v1/virtual-keys/native');
   expect(json.usage).toMatchObject([{ type: 'cost', current_usage: 0.15 }]);
+  const removed = () => provider.seen.filter((call) => call.startsWith('DELETE'));
+  await eventually('nothing is left at the provider', () => removed().length === 3);
+  expect(removed()).toEqual(['file-in', 'file-out', 'file-err'].map((file) => `DELETE /v1/files/${file}`));
   provider.stop();
 });
 
@@ -164,8 +167,13 @@ test('cancelling asks the provider to, and keeps what it has answered', async ()
 
 test("chat completions become Anthropic's message batches, and their results chat completions", async () => {
   let requests: Line[] = [];
+  const removed: string[] = [];
   const provider = serve(async (request) => {
     const { pathname } = new URL(request.url);
+    if (request.method === 'DELETE') {
+      removed.push(pathname);
+      return Response.json({ id: 'msgbatch_1', type: 'message_batch_deleted' });
+    }
     if (request.method === 'POST') {
       ({ requests } = (await request.json()) as { requests: Line[] });
       return Response.json({ id: 'msgbatch_1', type: 'message_batch', processing_status: 'in_progress' });
@@ -220,6 +228,7 @@ test("chat completions become Anthropic's message batches, and their results cha
     ['c', 'batch_expired'],
   ]);
   expect(errors[0]!.response!.body.error.message).toContain('Overloaded');
+  await eventually('nothing is left at the provider', () => removed.includes('/v1/messages/batches/msgbatch_1'));
   provider.stop();
 });
 
@@ -255,7 +264,7 @@ test('a virtual key says who carries batches out, and what cannot be is refused'
   const body = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' };
   const refused = await gateway.api.post('/v1/batches', body, { headers: { 'x-gateway-virtual-key': 'none' } });
   expect([refused.status, refused.json.error.code]).toEqual([400, 'native_batches_unsupported']);
-  expect(refused.json.error.message).toContain('openai, azure-openai, anthropic, mistral-ai, groq');
+  expect(refused.json.error.message).toContain('openai, azure-openai, anthropic, mistral-ai, groq, vertex-ai, bedrock');
 });
 
 test('guardrails see every request: a batch they hold for goes to no provider in one file', async () => {

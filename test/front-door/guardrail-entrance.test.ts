@@ -20,7 +20,7 @@ const WITHOUT: readonly [pattern: RegExp, why: string][] = [
   [/^\/v1\/vector_stores\b/, 'stored; a run sends what is found to a model'],
   [/^\/v1\/(models|providers)/, 'names of models and providers'],
   [/^\/v1\/(feedback|logs|analytics)\b/, 'for those who operate this'],
-  [/^\/:server\/mcp$/, 'tools of MCP servers have no guardrails yet'],
+  [/^\/mcp$/, 'what it sends to a server goes the way of a call of that server'],
 ];
 
 /** The simulated provider is one of OpenAI's kind, which has neither of these. */
@@ -36,6 +36,7 @@ beforeAll(async () => {
   const { api, given, provider } = gateway;
   await given.virtualKey({ name: 'ranker', slug: 'ranker', provider: 'modal', custom_host: provider.url });
   await given.virtualKey({ name: 'claude', slug: 'claude', provider: 'anthropic', custom_host: provider.url });
+  await api.post('/v1/mcp-servers', { name: 'x', slug: 'x', url: `${provider.origin}/mcp` });
   const organisation = (await api.get('/v1/admin/organisation')).json.id;
   // Nobody has such a token, so whatever stands before the guard is denied.
   const checks = [

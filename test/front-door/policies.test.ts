@@ -185,7 +185,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['an unknown unit', RATES, { ...rate, unit: 'tpm' }, 'unit'],
         ['an unknown type', RATES, { ...rate, type: 'cost' }, 'type'],
         ['a rate of 0', RATES, { ...rate, value: 0 }, 'value'],
-        ['MCP tools as its target', RATES, { ...rate, target: 'mcp_tools' }, 'target'],
+        ['an unknown target', RATES, { ...rate, target: 'tools' }, 'target'],
         ['an unknown type', USAGE, { ...usage, type: 'words' }, 'type'],
         ['half a request', USAGE, { ...usage, type: 'requests', credit_limit: 1.5 }, 'credit_limit'],
         ['a budget of 0', USAGE, { ...usage, credit_limit: 0 }, 'credit_limit'],

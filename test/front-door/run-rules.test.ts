@@ -18,7 +18,7 @@ let gateway: TestGateway;
 let openai: OpenAI;
 
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ environment: { GATEWAY_INTERPRETER: 'false' } });
   ({ openai } = await clientFor(gateway));
 });
 afterAll(() => gateway.stop());
@@ -150,13 +150,12 @@ describe('what is refused', () => {
   });
 
   test('are assistants with tools that this gateway does not have', async () => {
-    for (const type of ['file_search', 'code_interpreter'])
-      expect(await faultOf('/assistants', { model: 'm', tools: [{ type }] })).toEqual([
-        400,
-        'unsupported_value',
-        'tools',
-        `Invalid 'tools': this gateway has no '${type}'. Use functions instead.`,
-      ]);
+    expect(await faultOf('/assistants', { model: 'm', tools: [{ type: 'code_interpreter' }] })).toEqual([
+      400,
+      'unsupported_value',
+      'tools',
+      "Invalid 'tools': this gateway has no 'code_interpreter'. Use functions instead.",
+    ]);
   });
 
   test('are runs without a virtual key, on unknown threads, and of other workspaces', async () => {
@@ -350,7 +349,7 @@ describe('what the model is asked', () => {
   });
 
   test('is cut to the last messages, or in the middle when the prompt must be short', async () => {
-    const said = Array.from({ length: 9 }, (_, number) => `${number} ${'x'.repeat(300)}`);
+    const said = Array.from({ length: 9 }, (_, number) => `${number} ${'word '.repeat(80)}`);
     const few = await played(
       { parts: [{ text: 'Ok.' }] },
       { said, truncation_strategy: { type: 'last_messages', last_messages: 2 } },
@@ -363,8 +362,30 @@ describe('what the model is asked', () => {
     expect(kept.length).toBeLessThan(9);
     expect([kept[0], kept.at(-1)]).toEqual(['0', '8']);
 
-    const { run } = await played({ parts: [{ text: 'Ok.' }] }, { said: 'x'.repeat(9_000), max_prompt_tokens: 500 });
+    const { run } = await played({ parts: [{ text: 'Ok.' }] }, { said: 'word '.repeat(2_000), max_prompt_tokens: 500 });
     expect([run.status, run.incomplete_details]).toEqual(['incomplete', { reason: 'max_prompt_tokens' }]);
+  });
+
+  test('is cut in the middle when the model takes no more', async () => {
+    const said = Array.from({ length: 12 }, (_, number) => `${number} ${'word '.repeat(1_000)}`);
+    const { request } = await played({ parts: [{ text: 'Ok.' }] }, { said, assistant: { model: 'gpt-4-0613' } });
+    const kept = request.messages.map(({ content }: { content: string }) => content.split(' ')[0]);
+    expect(kept).toEqual(['0', '1', '10', '11']);
+
+    const { run } = await played(
+      { parts: [{ text: 'Ok.' }] },
+      { said: 'word '.repeat(9_000), assistant: { model: 'gpt-4-0613' } },
+    );
+    expect([run.status, run.last_error?.code]).toEqual(['failed', 'invalid_prompt']);
+    expect(run.last_error?.message).toContain('gpt-4-0613 takes 4096 tokens beside its answer');
+  });
+
+  test('is counted here where the provider does not say what it took', async () => {
+    const { run } = await played({ parts: [{ text: 'Hello world' }], usage: null }, { said: 'word '.repeat(50) });
+    // 51 for what was said, 4 around it and 8 for what surrounds it all.
+    expect(run.usage!.prompt_tokens).toBeGreaterThan(50);
+    expect(run.usage!.prompt_tokens).toBeLessThan(75);
+    expect(run.usage!.completion_tokens).toBe(2);
   });
 
   test('may take what is left of the token budgets of the whole run', async () => {
@@ -464,7 +485,7 @@ test('a run whose key was deleted meanwhile fails', async () => {
 
   expect([done.status, done.last_error]).toEqual([
     'failed',
-    { code: 'server_error', message: 'The API key that began this run was deleted or has expired.' },
+    { code: 'server_error', message: 'The API key, user or machine that began this run was removed or has expired.' },
   ]);
 });
 

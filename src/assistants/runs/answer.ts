@@ -1,14 +1,18 @@
 import { newObjectId } from '../../core/object-ids.ts';
+import { codeIn, GrowingCode } from '../interpreter/code-argument.ts';
 import type { ContentBlock } from '../messages.ts';
+import { AnnotatedText, type Annotation, type Mark, type Said } from './annotations.ts';
 import { begunCall } from './built-in.ts';
 import { blockOf } from './ending.ts';
 import type { Piece } from './model-answer.ts';
-import type { Exchange } from './step.ts';
+import type { Exchange, ToolCall } from './step.ts';
 
 interface Called {
   id: string;
   name: string;
   arguments: string;
+  /** The code in them, as far as it has come. */
+  readonly code: GrowingCode;
   type: Exchange['type'];
   /** Which of the calls it is to those who are told; null: they are not, because nobody knows yet what is called. */
   position: number | null;
@@ -19,6 +23,13 @@ export interface AnswerOptions {
   readonly typeOf: (name: string) => Exchange['type'];
   /** A provider that calls several tools although it was asked not to is taken at its first. */
   readonly isParallel: boolean;
+  /** What in its text becomes an annotation. */
+  readonly marks?: readonly Mark[];
+}
+
+interface Block {
+  readonly type: 'text' | 'refusal';
+  readonly said: AnnotatedText;
 }
 
 /** What a model says in one call, as it grows; and each growth as a delta for those who watch. */
@@ -26,7 +37,7 @@ export class Answer {
   finish: string | null = null;
   usage: { prompt: number; completion: number } | null = null;
   readonly #options: AnswerOptions;
-  readonly #blocks: { type: 'text' | 'refusal'; text: string }[] = [];
+  readonly #blocks: Block[] = [];
   readonly #calls = new Map<number, Called>();
   readonly #ids = new Set<string>();
 
@@ -35,13 +46,21 @@ export class Answer {
   }
 
   get hasText(): boolean {
-    return this.#blocks.length > 0;
+    return this.#told.length > 0;
+  }
+
+  get content(): ContentBlock[] {
+    return this.#shown.map(({ type, said }) => blockOf(type, said.value, said.annotations));
+  }
+
+  /** Blocks of which something can be told, in the order in which that was first so. */
+  get #told(): Block[] {
+    return this.#blocks.filter(({ said }) => said.value !== '');
   }
 
   /** A message has at least one block, though nothing may stand in it. */
-  get content(): ContentBlock[] {
-    const blocks = this.hasText ? this.#blocks : [{ type: 'text' as const, text: '' }];
-    return blocks.map(({ type, text }) => blockOf(type, text));
+  get #shown(): Block[] {
+    return this.hasText ? this.#told : [{ type: 'text', said: new AnnotatedText([]) }];
   }
 
   get exchanges(): Exchange[] {
@@ -53,20 +72,39 @@ export class Answer {
 
   /** Everything that was said, for counting it where the provider does not. */
   get said(): string {
-    return JSON.stringify([this.#blocks, [...this.#calls.values()]]);
+    const calls = [...this.#calls.values()].map((call) => `${call.name} ${call.arguments}`);
+    return [...this.#blocks.map(({ said }) => said.value), ...calls].join('\n');
   }
 
   get isEmpty(): boolean {
     return !this.hasText && this.#calls.size === 0;
   }
 
-  /** Answers the delta of the message's content. */
-  say({ type, text }: Extract<Piece, { text: string }>): object {
-    let index = this.#blocks.findIndex((block) => block.type === type);
-    const isNew = index < 0;
-    if (isNew) index = this.#blocks.push({ type, text: '' }) - 1;
-    this.#blocks[index]!.text += text;
-    return contentDelta(index, { type, text }, isNew);
+  /** Answers the delta of the message's content; null while nothing can be told. */
+  say({ type, text }: Extract<Piece, { text: string }>): object | null {
+    let block = this.#blocks.find((each) => each.type === type);
+    if (!block) {
+      block = { type, said: new AnnotatedText(type === 'text' ? (this.#options.marks ?? []) : []) };
+      this.#blocks.push(block);
+    }
+    const { said } = block;
+    return this.#delta(block, () => said.push(text));
+  }
+
+  /** Nothing is said any more: the delta of what was held back until then. */
+  endText(): object | null {
+    const block = this.#blocks.find(({ type }) => type === 'text');
+    return block ? this.#delta(block, () => block.said.end()) : null;
+  }
+
+  #delta(block: Block, grow: () => Said): object | null {
+    const isNew = block.said.value === '';
+    const count = block.said.annotations.length;
+    const grown = grow();
+    if (grown.text === '') return null;
+    // Indexes are those of the message: blocks stand in it in the order in which they were first told.
+    if (isNew) this.#blocks.push(...this.#blocks.splice(this.#blocks.indexOf(block), 1));
+    return contentDelta(this.#told.indexOf(block), block.type, grown, { isNew, count });
   }
 
   /** Answers the delta of the step's tool calls; null while there is nothing to tell. */
@@ -74,23 +112,38 @@ export class Answer {
     let called = this.#calls.get(index);
     if (!called) {
       if (!this.#options.isParallel && this.#calls.size > 0) return null;
-      called = { id: this.#freshId(id), name: '', arguments: '', type: 'function', position: null };
+      const code = new GrowingCode();
+      called = { id: this.#freshId(id), name: '', arguments: '', code, type: 'function', position: null };
       this.#calls.set(index, called);
     }
     called.arguments += text;
-    if (called.position !== null)
-      return called.type === 'function' && text !== '' ? argumentsDelta(called.position, text) : null;
+    const code = called.code.push(text);
+    if (called.position !== null) return grownDelta(called.position, called.type, { text, code });
     if (!name) return null;
     called.name = name;
     called.type = this.#options.typeOf(name);
     called.position = [...this.#calls.values()].filter(({ position }) => position !== null).length;
-    return { index: called.position, ...begunCall(called.type, called) };
+    return { index: called.position, ...begunCall(called.type, called, called.code.code) };
   }
 
   /** All at once, for those who were not told while they came. */
   get wholeContent(): object[] {
-    const blocks = this.hasText ? this.#blocks : [{ type: 'text' as const, text: '' }];
-    return blocks.map((block, index) => contentDelta(index, block, true));
+    return this.#shown.map(({ type, said: { value, annotations } }, index) =>
+      contentDelta(index, type, { text: value, annotations }, { isNew: true, count: 0 }),
+    );
+  }
+
+  /** What could not be told of code while it came, because its arguments were not as they should be. */
+  get restOfCalls(): object[] {
+    const calls = [...this.#calls.values()].filter(
+      ({ type, position }) => type === 'code_interpreter' && position !== null,
+    );
+    return calls.flatMap(({ position, code: { code }, arguments: text }) => {
+      const whole = codeIn(text) ?? text;
+      return whole.length > code.length && whole.startsWith(code)
+        ? [codeDelta(position!, whole.slice(code.length))]
+        : [];
+    });
   }
 
   get wholeCalls(): object[] {
@@ -106,12 +159,30 @@ export class Answer {
 }
 
 /** Only the first delta of a block may say what is said once: clients put the texts of all of them together. */
-const contentDelta = (index: number, { type, text }: { type: 'text' | 'refusal'; text: string }, isNew: boolean) =>
-  type === 'refusal'
-    ? { index, type, refusal: text }
-    : { index, type, text: { value: text, ...(isNew && { annotations: [] }) } };
+function contentDelta(
+  index: number,
+  type: Block['type'],
+  { text, annotations }: Said,
+  { isNew, count }: { isNew: boolean; count: number },
+) {
+  if (type === 'refusal') return { index, type, refusal: text };
+  const added = annotations.map((annotation: Annotation, more) => ({ index: count + more, ...annotation }));
+  return { index, type, text: { value: text, ...((isNew || added.length > 0) && { annotations: added }) } };
+}
 
-const argumentsDelta = (index: number, text: string) => ({ index, type: 'function', function: { arguments: text } });
+function grownDelta(index: number, type: Exchange['type'], { text, code }: { text: string; code: string }) {
+  if (type === 'function' && text !== '') return { index, type, function: { arguments: text } };
+  return type === 'code_interpreter' && code !== '' ? codeDelta(index, code) : null;
+}
+
+const codeDelta = (index: number, input: string) => ({ index, type: 'code_interpreter', code_interpreter: { input } });
+
+/** What code has brought about; null when there is nothing to tell. */
+export function outputsDelta(index: number, call: ToolCall): object | null {
+  if (call.type !== 'code_interpreter' || call.code_interpreter.outputs.length === 0) return null;
+  const outputs = call.code_interpreter.outputs.map((output, number) => ({ index: number, ...output }));
+  return { index, type: call.type, code_interpreter: { outputs } };
+}
 
 export const messageDelta = (id: string, content: readonly object[]) => ({
   id,

@@ -1,5 +1,9 @@
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { RunRow } from '../../storage/schema.ts';
+import { codeIn } from '../interpreter/code-argument.ts';
 import type { Tool } from '../tools.ts';
+import type { Mark } from './annotations.ts';
+import type { Citable } from './citations.ts';
 import type { RunBody } from './run.ts';
 import type { ToolCall } from './step.ts';
 
@@ -12,7 +16,9 @@ export type BuiltInTools = Readonly<Partial<Record<BuiltInType, BuiltIn>>>;
 
 export interface BuiltIn {
   /** What the model is told about it. */
-  offer(tool: Tool, run: RunBody): BuiltInOffer;
+  offer(tool: Tool, run: RunBody, thread: ThreadPlace): BuiltInOffer | Promise<BuiltInOffer>;
+  /** What in the model's text means something it has made. */
+  marks?(thread: ThreadPlace): Promise<readonly Mark[]>;
   /**
    * Does what the model asked for. May be called again for the same call, when a process died meanwhile. A request that
    * cannot be served is an output that says so; whatever is thrown fails the run.
@@ -20,18 +26,28 @@ export interface BuiltIn {
   carryOut(call: BuiltInCall): Promise<BuiltInResult>;
 }
 
+export interface ThreadPlace {
+  readonly workspaceId: WorkspaceId;
+  readonly threadId: string;
+}
+
+export const placeOf = (run: Pick<RunRow, 'workspace_id' | 'thread_id'>): ThreadPlace => ({
+  workspaceId: run.workspace_id as WorkspaceId,
+  threadId: run.thread_id,
+});
+
 export interface BuiltInOffer {
   readonly description: string;
   /** JSON Schema of its arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-export interface BuiltInCall {
+export interface BuiltInCall extends ThreadPlace {
   readonly id: string;
+  /** Which of the run's calls of tools it is, from 0. */
+  readonly ordinal: number;
   /** As the model wrote them: not necessarily JSON. */
   readonly arguments: string;
-  readonly workspaceId: WorkspaceId;
-  readonly threadId: string;
   readonly runId: string;
   readonly run: RunBody;
   /** Aborted when the run is cancelled, expires, or goes on elsewhere. */
@@ -43,14 +59,20 @@ export interface BuiltInResult {
   readonly shown: ToolCall;
   /** What the model gets to read. */
   readonly output: string;
+  /** What of it the model may cite. */
+  readonly citables?: readonly Citable[];
 }
 
 export const isBuiltIn = (type: Tool['type']): type is BuiltInType => type !== 'function';
 
-/** A call as it is shown before anything has come of it. */
-export function begunCall(type: ToolCall['type'], call: { id: string; name: string; arguments: string }): ToolCall {
+/** A call as it is shown before anything has come of it; the code of one whose arguments still come in is given. */
+export function begunCall(
+  type: ToolCall['type'],
+  call: { id: string; name: string; arguments: string },
+  code = codeIn(call.arguments) ?? call.arguments,
+): ToolCall {
   const { id } = call;
   if (type === 'file_search') return { id, type, file_search: {} };
-  if (type === 'code_interpreter') return { id, type, code_interpreter: { input: '', outputs: [] } };
+  if (type === 'code_interpreter') return { id, type, code_interpreter: { input: code, outputs: [] } };
   return { id, type, function: { name: call.name, arguments: call.arguments, output: null } };
 }

@@ -64,8 +64,13 @@ const setCall = (db: Db, { run_id, number, attempt }: RunCallRow, change: Partia
     .where('attempt', '=', attempt)
     .execute();
 
+/** What a call took; `isEstimated` when the provider did not say. */
+export interface CallUsage extends RunUsage {
+  readonly isEstimated: boolean;
+}
+
 /** It is over, and this is what it took: the run's sums and the call's record grow together. */
-export async function endCall(db: Db, run: RunRow, call: RunCallRow, usage: RunUsage): Promise<RunRow> {
+export async function endCall(db: Db, run: RunRow, call: RunCallRow, usage: CallUsage): Promise<RunRow> {
   await setCall(db, call, { state: 'done', usage: JSON.stringify(usage) });
   return changeRun(db, run, {
     prompt_tokens: run.prompt_tokens + usage.prompt_tokens,
@@ -82,7 +87,9 @@ export async function usageOfStep(db: Db, { run_id, call }: RunStepRow): Promise
     .where('number', '=', call)
     .where('state', '=', 'done')
     .executeTakeFirst();
-  return row?.usage ? (JSON.parse(row.usage) as RunUsage) : usageOf(0, 0);
+  if (!row?.usage) return usageOf(0, 0);
+  const { prompt_tokens, completion_tokens } = JSON.parse(row.usage) as CallUsage;
+  return usageOf(prompt_tokens, completion_tokens);
 }
 
 /** What those who watch were told has begun and has not ended. */

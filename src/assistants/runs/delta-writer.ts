@@ -53,12 +53,15 @@ export class DeltaWriter {
     this.#waiting = new Map();
     const all = [...waiting].map(([runId, { call, events }]) => rowOf(runId, events, call));
     try {
-      await store.transaction(async (db) => {
-        const rows = await stillOurs(db, all);
-        for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
-          await insertEvents(db, rows.slice(at, at + ROWS_AT_ONCE));
-        if (bus.hasOtherNodes) await bus.announce(db, [...waiting.keys()]);
-      });
+      await store.transaction(
+        async (db) => {
+          const rows = await stillOurs(db, all);
+          for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+            await insertEvents(db, rows.slice(at, at + ROWS_AT_ONCE));
+          if (bus.hasOtherNodes) await bus.announce(db, [...waiting.keys()]);
+        },
+        { flush: 'later' },
+      );
     } catch {
       // The store is away: whoever watches here has them, and the whole comes with the end of the call.
     }

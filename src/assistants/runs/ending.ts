@@ -1,6 +1,7 @@
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
 import { type ContentBlock, shownMessage } from '../messages.ts';
+import type { Annotation } from './annotations.ts';
 import { piecesOf, type Tell } from './events.ts';
 import { changeRun, messageById, openStepOf, putMessage, putStep, removeMessage, removeStep } from './rows.ts';
 import { type RunError, type RunStatus, shownRun } from './run.ts';
@@ -103,23 +104,30 @@ async function closeMessage(
 interface ContentPiece {
   readonly index: number;
   readonly type: 'text' | 'refusal';
-  readonly text?: { readonly value?: string };
+  readonly text?: { readonly value?: string; readonly annotations?: readonly (Annotation & { index: number })[] };
   readonly refusal?: string;
 }
 
 /** What the pieces of a message add up to. */
 function contentOf(pieces: readonly string[]): ContentBlock[] {
-  const texts = new Map<number, { type: ContentPiece['type']; text: string }>();
+  const texts = new Map<number, { type: ContentPiece['type']; text: string; annotations: Annotation[] }>();
   for (const piece of pieces) {
     const { delta } = JSON.parse(piece) as { delta: { content?: ContentPiece[] } };
     for (const { index, type, text, refusal } of delta.content ?? []) {
-      const block = texts.get(index) ?? { type, text: '' };
+      const block = texts.get(index) ?? { type, text: '', annotations: [] };
       block.text += (type === 'text' ? text?.value : refusal) ?? '';
+      block.annotations.push(
+        ...(text?.annotations ?? []).map(({ index: _, ...annotation }) => annotation as Annotation),
+      );
       texts.set(index, block);
     }
   }
-  return [...texts.values()].map(({ type, text }) => blockOf(type, text));
+  return [...texts.values()].map(({ type, text, annotations }) => blockOf(type, text, annotations));
 }
 
-export const blockOf = (type: 'text' | 'refusal', text: string): ContentBlock =>
-  type === 'text' ? { type, text: { value: text, annotations: [] } } : { type, refusal: text };
+export const blockOf = (
+  type: 'text' | 'refusal',
+  text: string,
+  annotations: readonly Annotation[] = [],
+): ContentBlock =>
+  type === 'text' ? { type, text: { value: text, annotations: [...annotations] } } : { type, refusal: text };

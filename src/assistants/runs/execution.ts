@@ -1,14 +1,15 @@
 import { GatewayError } from '../../core/errors.ts';
-import type { WorkspaceId } from '../../core/ids.ts';
-import type { Principal } from '../../core/principal.ts';
+import type { Principal, WorkCaller } from '../../core/principal.ts';
 import type { CallModel } from '../../relay/internal.ts';
 import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
 import { type Lease, LeaseLost, ShuttingDown, WorkCancelled } from '../../work/work.ts';
-import { Answer, messageDelta, stepDelta } from './answer.ts';
-import { isBuiltIn } from './built-in.ts';
+import type { Mark } from './annotations.ts';
+import { Answer, messageDelta, outputsDelta, stepDelta } from './answer.ts';
+import { isBuiltIn, placeOf } from './built-in.ts';
 import type { RunBus } from './bus.ts';
-import { endCall, lastCallOf, openedBy, repeatCall, startCall, usageOfStep } from './calls.ts';
+import { type CallUsage, endCall, lastCallOf, openedBy, repeatCall, startCall, usageOfStep } from './calls.ts';
+import { citablesIn, citationMark } from './citations.ts';
 import type { DeltaWriter } from './delta-writer.ts';
 import { type Ending, endRun, failure } from './ending.ts';
 import { forgetPieces, type Tell } from './events.ts';
@@ -17,8 +18,8 @@ import { Journal } from './journal.ts';
 import { type Piece, readAnswer } from './model-answer.ts';
 import { openMessage, openToolStep, type Parts } from './parts.ts';
 import { buildPrompt, type Prompt, type PromptDeps } from './prompt.ts';
-import { changeRun, openStepOf, putStep, runById } from './rows.ts';
-import { bodyOf, isActive, type RequiredAction, type RunUsage, shownRun, usageOf } from './run.ts';
+import { changeRun, openStepOf, putStep, runById, stepsOf } from './rows.ts';
+import { bodyOf, isActive, type RequiredAction, shownRun, usageOf } from './run.ts';
 import { settleAnswer } from './settling.ts';
 import { detailsOf, type Exchange, exchangesOf, shownStep, type ToolCall } from './step.ts';
 
@@ -26,8 +27,8 @@ export interface ExecutionDeps extends PromptDeps {
   readonly bus: RunBus;
   readonly deltas: DeltaWriter;
   readonly callModel: CallModel;
-  /** Throws as a call with that key would when it is gone or has expired. */
-  readonly principalOf: (keyId: string) => Promise<Principal>;
+  /** Throws 401 when whoever began the run is gone or has expired. */
+  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   readonly now: () => number;
   /** A call was made that may have been made before. */
   readonly onRepeated: () => void;
@@ -40,6 +41,9 @@ const MOST_ATTEMPTS = 2;
 const ROUTE = '/v1/threads/:thread_id/runs';
 /** When something else than its time woke a run that waits, as clocks that differ do. */
 const LOOK_AGAIN_MS = 250;
+
+/** Steps on the way to an answer: a power cut may take them back with the answer, and then they are taken again. */
+const AGAIN_IF_LOST = { flush: 'later' } as const;
 
 /** What is to be done next: ask the model, or use the tools that it has called. */
 type Turn = { readonly type: 'ask'; readonly call: RunCallRow } | { readonly type: 'use'; readonly step: RunStepRow };
@@ -68,7 +72,7 @@ export class Execution {
   async carryOut(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
-      let turn = await this.#journal.commit((db, tell) => this.#begin(db, tell));
+      let turn = await this.#journal.commit((db, tell) => this.#begin(db, tell), AGAIN_IF_LOST);
       if (turn) timer = setTimeout(() => this.#expired.abort(), Math.max(0, this.#run.expires_at - this.#deps.now()));
       while (turn) turn = turn.type === 'ask' ? await this.#ask(turn.call) : await this.#useTools(turn.step);
     } catch (error) {
@@ -135,8 +139,9 @@ export class Execution {
     this.#answer = new Answer({
       typeOf: (name) => (builtIn.has(name) ? (name as ToolCall['type']) : 'function'),
       isParallel: body.parallel_tool_calls,
+      marks: await this.#marks(builtIn),
     });
-    const who = await principalOf(run.api_key_id).catch(explainMissingKey);
+    const who = await principalOf(run).catch(explainMissing);
     this.#prompt = await buildPrompt(run, call, this.#deps);
     const { 'x-gateway-trace-id': traceId = run.id, ...headers } = JSON.parse(run.headers) as Record<string, string>;
     const response = await callModel({
@@ -150,10 +155,23 @@ export class Execution {
     });
     this.#signal.throwIfAborted();
     for await (const piece of readAnswer(response)) await this.#hear(piece, call, this.#answer);
-    const turn = await this.#journal.commit((db, tell) => this.#settle(db, tell));
+    await this.#tellText(this.#answer.endText(), call);
+    const usage = await this.#usage();
+    const turn = await this.#journal.commit((db, tell) => this.#settle(db, tell, usage));
     this.#opened = null;
     this.#call = null;
     return turn;
+  }
+
+  /** What in the text of the model refers to what it was shown, and to what it has made. */
+  async #marks(builtIn: ReadonlySet<string>): Promise<Mark[]> {
+    const { store, builtIns } = this.#deps;
+    const run = this.#run;
+    const marks: Mark[] = [];
+    if (builtIn.has('file_search')) marks.push(citationMark(citablesIn(await stepsOf(store.db, run.id))));
+    if (builtIn.has('code_interpreter'))
+      marks.push(...((await builtIns.code_interpreter?.marks?.(placeOf(run))) ?? []));
+    return marks;
   }
 
   async #hear(piece: Piece, call: RunCallRow, answer: Answer): Promise<void> {
@@ -172,19 +190,21 @@ export class Execution {
         return this.#journal.piece(call.number, 'thread.run.step.delta', stepDelta(call.tool_step_id, [delta]));
       }
       case 'text':
-      case 'refusal': {
-        const delta = answer.say(piece);
-        if (this.#opened === 'tools') return;
-        if (!this.#opened) await this.#open('message', openMessage);
-        return this.#journal.piece(call.number, 'thread.message.delta', messageDelta(call.message_id, [delta]));
-      }
+      case 'refusal':
+        return this.#tellText(answer.say(piece), call);
       default:
         piece satisfies never;
     }
   }
 
+  async #tellText(delta: object | null, call: RunCallRow): Promise<void> {
+    if (!delta || this.#opened === 'tools') return;
+    if (!this.#opened) await this.#open('message', openMessage);
+    this.#journal.piece(call.number, 'thread.message.delta', messageDelta(call.message_id, [delta]));
+  }
+
   async #open(what: 'message' | 'tools', open: (parts: Parts) => Promise<void>): Promise<void> {
-    await this.#journal.commit((db, tell) => open(this.#parts(db, tell)));
+    await this.#journal.commit((db, tell) => open(this.#parts(db, tell)), AGAIN_IF_LOST);
     this.#opened = what;
   }
 
@@ -193,11 +213,11 @@ export class Execution {
   }
 
   /** The whole answer is there: what it means for the run, in one transaction. */
-  async #settle(db: Db, tell: Tell): Promise<Turn | null> {
+  async #settle(db: Db, tell: Tell, taken: CallUsage): Promise<Turn | null> {
     await this.#look(db);
     if (this.#run.expires_at <= this.#deps.now()) throw new RunEnds({ status: 'expired' });
-    const usage = this.#usage() ?? usageOf(0, 0);
-    this.#run = await endCall(db, this.#run, this.#call!, usage);
+    this.#run = await endCall(db, this.#run, this.#call!, taken);
+    const usage = usageOf(taken.prompt_tokens, taken.completion_tokens);
     const settled = { answer: this.#answer!, usage, opened: this.#opened };
     const consequence = await settleAnswer(this.#parts(db, tell), settled);
     if (consequence.type === 'end') return this.#end(db, tell, consequence.ending);
@@ -219,27 +239,30 @@ export class Execution {
 
   /** Carries out what the gateway does itself; what is the client's to do comes after it. */
   async #useTools(step: RunStepRow): Promise<Turn | null> {
-    const { builtIns } = this.#deps;
+    const { store, builtIns } = this.#deps;
     const run = this.#run;
     const exchanges = exchangesOf(step);
     const details = detailsOf(step);
     const shown = details.type === 'tool_calls' ? [...details.tool_calls] : [];
+    const before = (await stepsOf(store.db, run.id)).filter(({ id }) => id < step.id).flatMap(exchangesOf).length;
     for (const [index, exchange] of exchanges.entries()) {
       if (!isBuiltIn(exchange.type) || exchange.output !== null) continue;
       const builtIn =
         builtIns[exchange.type] ?? failRun('server_error', `This gateway has no ${exchange.type} any more.`);
       const result = await builtIn.carryOut({
         id: exchange.id,
+        ordinal: before + index,
         arguments: exchange.arguments,
-        workspaceId: run.workspace_id as WorkspaceId,
-        threadId: run.thread_id,
+        ...placeOf(run),
         runId: run.id,
         run: bodyOf(run),
         signal: this.#signal,
       });
       this.#signal.throwIfAborted();
       shown[index] = result.shown;
-      exchanges[index] = { ...exchange, output: result.output };
+      const delta = outputsDelta(index, result.shown);
+      if (delta) this.#journal.piece(step.call, 'thread.run.step.delta', stepDelta(step.id, [delta]));
+      exchanges[index] = { ...exchange, output: result.output, citables: result.citables };
     }
     return this.#journal.commit((db, tell) => this.#settleTools(db, tell, { step, shown, exchanges }));
   }
@@ -266,12 +289,14 @@ export class Execution {
     return this.#nextTurn(db, tell);
   }
 
-  /** The numbers of the provider; without them, what was sent and said is counted by its length. */
-  #usage(): RunUsage | null {
+  /** The numbers of the provider; without them, what was sent and said is counted here. Nothing for a call never made. */
+  async #usage(): Promise<CallUsage> {
     const answer = this.#answer;
-    if (answer?.usage) return usageOf(answer.usage.prompt, answer.usage.completion);
-    if (!this.#prompt || !answer || (answer.isEmpty && answer.finish === null)) return null;
-    return usageOf(this.#prompt.tokens, this.#deps.countTokens(bodyOf(this.#run).model, answer.said));
+    if (answer?.usage) return { ...usageOf(answer.usage.prompt, answer.usage.completion), isEstimated: false };
+    if (!this.#prompt || !answer || (answer.isEmpty && answer.finish === null))
+      return { ...usageOf(0, 0), isEstimated: false };
+    const [said] = await this.#deps.tokens.count(bodyOf(this.#run).model, [answer.said]);
+    return { ...usageOf(await this.#prompt.tokens(), said!), isEstimated: true };
   }
 
   /** What went wrong, or was asked for, decides how the run ends; what only this node suffers is left to the next one. */
@@ -283,11 +308,12 @@ export class Execution {
     if (this.#expired.signal.aborted) ending = { status: 'expired' };
     if (isCancelled) ending = { status: 'cancelled' };
     if (!ending) throw error;
+    const usage = await this.#usage();
     await this.#journal.commit(
       async (db, tell) => {
         if (!(await this.#look(db))) return this.#leave(db);
         const isLate = this.#run.status === 'cancelling' && ending.status !== 'expired';
-        if (this.#call) this.#run = await endCall(db, this.#run, this.#call, this.#usage() ?? usageOf(0, 0));
+        if (this.#call) this.#run = await endCall(db, this.#run, this.#call, usage);
         return this.#end(db, tell, isLate ? { status: 'cancelled' } : ending);
       },
       { evenWhenCancelled: true },
@@ -311,12 +337,12 @@ const asked = ({ id, name, arguments: text }: Exchange) => ({
   function: { name, arguments: text },
 });
 
-function explainMissingKey(error: unknown): never {
+function explainMissing(error: unknown): never {
   const isGone = error instanceof GatewayError && error.status === 401;
-  if (isGone) failRun('server_error', KEY_IS_GONE);
+  if (isGone) failRun('server_error', CALLER_IS_GONE);
   throw error;
 }
 
 const LOST_TWICE = 'The gateway was interrupted twice while it called the model.';
 const TOO_MANY_CALLS = `The model called tools ${MOST_CALLS} times without coming to an end.`;
-const KEY_IS_GONE = 'The API key that began this run was deleted or has expired.';
+const CALLER_IS_GONE = 'The API key, user or machine that began this run was removed or has expired.';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Files } from '../../files/files.ts';
 import { failRun } from './failures.ts';
-import type { PromptDeps } from './prompt.ts';
+import type { ReadImage } from './history.ts';
 
 /** What providers take of one image. */
 const MOST_BYTES = 20 << 20;
@@ -15,7 +15,7 @@ const SIGNATURES: readonly (readonly [type: string, at: number, bytes: string])[
 
 /** Images that messages refer to by file: providers get them inside the request. */
 export const imageReader =
-  (files: Pick<Files, 'row' | 'open'>): PromptDeps['readImage'] =>
+  (files: Pick<Files, 'row' | 'open'>): ReadImage =>
   async (workspaceId, fileId) => {
     const row = await files.row(workspaceId, fileId).catch((error: unknown) => {
       if (!(error instanceof GatewayError) || error.code !== 'file_not_found') throw error;

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Db } from '../../storage/store.ts';
-import { type Lease, WorkCancelled } from '../../work/work.ts';
+import { type FlushOption, type Lease, WorkCancelled } from '../../work/work.ts';
 import type { RunBus } from './bus.ts';
 import type { DeltaWriter, Pieces } from './delta-writer.ts';
 import { insertEvents, type PlacedEvent, rowOf, type Tell } from './events.ts';
@@ -39,7 +39,7 @@ export class Journal {
   /** One fenced transaction, with what it lets be known; that is sent when it is committed. */
   async commit<Result>(
     step: (db: Db, tell: Tell) => Promise<Result>,
-    { evenWhenCancelled = false }: { evenWhenCancelled?: boolean } = {},
+    { evenWhenCancelled = false, flush }: FlushOption & { evenWhenCancelled?: boolean } = {},
   ): Promise<Result> {
     const { lease, bus, deltas } = this.#options;
     const fresh = await deltas.take(this.#runId);
@@ -50,17 +50,20 @@ export class Journal {
       const told: PlacedEvent[] = [];
       let epoch = this.#epoch;
       try {
-        const result = await lease.transaction(async (db) => {
-          if (lease.signal.reason instanceof WorkCancelled && !evenWhenCancelled) throw lease.signal.reason;
-          epoch ||= await nextEpoch(db, this.#runId);
-          if (pieces) await insertEvents(db, [rowOf(this.#runId, pieces.events, pieces.call)]);
-          const tell: Tell = (name, data) =>
-            told.push({ name, data: JSON.stringify(data), epoch, seq: this.#seq + told.length + 1 });
-          const outcome = await step(db, tell);
-          if (told.length > 0) await insertEvents(db, [rowOf(this.#runId, told, null)]);
-          if (bus.hasOtherNodes && (told.length > 0 || pieces)) await bus.announce(db, [this.#runId]);
-          return outcome;
-        });
+        const result = await lease.transaction(
+          async (db) => {
+            if (lease.signal.reason instanceof WorkCancelled && !evenWhenCancelled) throw lease.signal.reason;
+            epoch ||= await nextEpoch(db, this.#runId);
+            if (pieces) await insertEvents(db, [rowOf(this.#runId, pieces.events, pieces.call)]);
+            const tell: Tell = (name, data) =>
+              told.push({ name, data: JSON.stringify(data), epoch, seq: this.#seq + told.length + 1 });
+            const outcome = await step(db, tell);
+            if (told.length > 0) await insertEvents(db, [rowOf(this.#runId, told, null)]);
+            if (bus.hasOtherNodes && (told.length > 0 || pieces)) await bus.announce(db, [this.#runId]);
+            return outcome;
+          },
+          { flush },
+        );
         this.#epoch = epoch;
         this.#seq += told.length;
         this.#unwritten = null;

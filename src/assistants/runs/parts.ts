@@ -121,7 +121,8 @@ export async function storeToolStep(parts: Parts, answer: Answer, isOpen: boolea
   if (!isOpen) {
     await openToolStep(parts);
     tell('thread.run.step.delta', stepDelta(call.tool_step_id, answer.wholeCalls));
-  }
+  } else if (answer.restOfCalls.length > 0)
+    tell('thread.run.step.delta', stepDelta(call.tool_step_id, answer.restOfCalls));
   const { exchanges } = answer;
   return putStep(db, {
     ...newStep(parts, call.tool_step_id, detailsFor(exchanges)),

@@ -1,51 +1,41 @@
-import type { WorkspaceId } from '../../core/ids.ts';
-import type { MessageRow, RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
+import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Store } from '../../storage/store.ts';
-import type { ContentBlock } from '../messages.ts';
+import type { Tokens } from '../tokens.ts';
 import type { Tool } from '../tools.ts';
-import { type BuiltInTools, isBuiltIn } from './built-in.ts';
+import { type BuiltInTools, isBuiltIn, placeOf, type ThreadPlace } from './built-in.ts';
 import { failRun, RunEnds } from './failures.ts';
+import { type ChatMessage, chatMessageOf, historyOf, type ReadImage, textOf } from './history.ts';
+import { charactersFor, fit, roomFor } from './room.ts';
 import { messageById, stepsOf } from './rows.ts';
 import { bodyOf, type RunBody } from './run.ts';
 import { detailsOf, type Exchange, exchangesOf } from './step.ts';
-import { type CountTokens, trimmed, type Unit } from './truncation.ts';
 
 export interface PromptDeps {
   readonly store: Store;
-  /** An image of a message, as a data URL. Throws what ends the run when there is none. */
-  readonly readImage: (workspaceId: WorkspaceId, fileId: string) => Promise<string>;
-  readonly countTokens: CountTokens;
+  readonly readImage: ReadImage;
+  readonly tokens: Tokens;
   readonly builtIns: BuiltInTools;
 }
 
-/** The body of a chat call, and what it probably takes. */
+/** The body of a chat call, and how many tokens it has, counted when somebody wants to know. */
 export interface Prompt {
   readonly body: string;
-  readonly tokens: number;
+  readonly tokens: () => Promise<number>;
 }
-
-type ChatMessage = Readonly<Record<string, unknown>> & { readonly role: string };
-interface Said extends Unit {
-  readonly message: ChatMessage;
-}
-
-/** About what providers charge for a large picture. */
-const IMAGE_TOKENS = 1_500;
 
 /** What the model is asked in this call of the run: instructions, the thread, and what the run has done so far. */
 export async function buildPrompt(run: RunRow, call: RunCallRow, deps: PromptDeps): Promise<Prompt> {
   const body = bodyOf(run);
-  const count = (value: unknown) => deps.countTokens(body.model, JSON.stringify(value));
+  const room = roomFor(run);
   const system: ChatMessage[] = body.instructions ? [{ role: 'system', content: body.instructions }] : [];
   const own = await ownExchanges(run, deps);
-  const tools = offeredTools(body, deps.builtIns);
-  const history = await threadHistory(run, body, deps);
-  const fixed = count(system) + count(own) + count(tools ?? []);
-  const budget =
-    body.max_prompt_tokens === null ? Number.POSITIVE_INFINITY : body.max_prompt_tokens - run.prompt_tokens;
-  const kept = trimmed(history, budget - fixed);
-  if (!kept || fixed > budget) throw new RunEnds({ status: 'incomplete', reason: 'max_prompt_tokens' });
-  const messages = [...system, ...kept.map(({ message }) => message), ...own];
+  const tools = await offeredTools(run, body, deps.builtIns);
+  const history = await historyOf(deps.store.db, run, charactersFor(room));
+  const fixed = [body.instructions, ...own.map((message) => JSON.stringify(message)), JSON.stringify(tools ?? '')];
+  const { kept, tokens } = await fit({ fixed, history, body }, room, deps.tokens);
+  const messages = [...system];
+  for (const saying of kept) messages.push(await chatMessageOf(saying, run, deps.readImage));
+  messages.push(...own);
   if (messages.length === system.length && system.length === 0)
     failRun('invalid_prompt', 'There is nothing to answer: the thread has no messages and the run no instructions.');
   return {
@@ -57,7 +47,7 @@ export async function buildPrompt(run: RunRow, call: RunCallRow, deps: PromptDep
       ...settings(body, run, tools !== null),
       ...(tools && { tools, ...choiceOf(body, call) }),
     }),
-    tokens: fixed + kept.reduce((sum, { tokens }) => sum + tokens, 0),
+    tokens,
   };
 }
 
@@ -76,12 +66,15 @@ function settings(body: RunBody, run: RunRow, hasTools: boolean): Record<string,
   };
 }
 
-function offeredTools(body: RunBody, builtIns: BuiltInTools): object[] | null {
+async function offeredTools(run: RunRow, body: RunBody, builtIns: BuiltInTools): Promise<object[] | null> {
   if (body.tools.length === 0 || body.tool_choice === 'none') return null;
-  return body.tools.map((tool) => ({ type: 'function', function: offered(tool, body, builtIns) }));
+  const offers: object[] = [];
+  for (const tool of body.tools)
+    offers.push({ type: 'function', function: await offered(tool, body, placeOf(run), builtIns) });
+  return offers;
 }
 
-function offered(tool: Tool, body: RunBody, builtIns: BuiltInTools): object {
+async function offered(tool: Tool, body: RunBody, place: ThreadPlace, builtIns: BuiltInTools): Promise<object> {
   if (!isBuiltIn(tool.type)) {
     const { name, description, parameters, strict } = (tool as Extract<Tool, { type: 'function' }>).function;
     return {
@@ -93,7 +86,7 @@ function offered(tool: Tool, body: RunBody, builtIns: BuiltInTools): object {
   }
   const builtIn = builtIns[tool.type];
   if (!builtIn) return failRun('server_error', `This gateway has no ${tool.type} any more.`);
-  return { name: tool.type, ...builtIn.offer(tool, body) };
+  return { name: tool.type, ...(await builtIn.offer(tool, body, place)) };
 }
 
 /** A forced choice holds for the first call only: held to it for ever, the model could never answer. */
@@ -103,62 +96,6 @@ function choiceOf({ tool_choice: choice }: RunBody, { number }: RunCallRow): { t
   const name = choice.type === 'function' ? choice.function.name : choice.type;
   return { tool_choice: { type: 'function', function: { name } } };
 }
-
-async function threadHistory(run: RunRow, body: RunBody, deps: PromptDeps): Promise<Said[]> {
-  const { type, last_messages: last } = body.truncation_strategy;
-  const newestFirst = deps.store.db
-    .selectFrom('messages')
-    .selectAll()
-    .where('thread_id', '=', run.thread_id)
-    .where('deleted_at', 'is', null)
-    .where((where) => where.or([where('run_id', 'is', null), where('run_id', '!=', run.id)]))
-    .orderBy('id', 'desc');
-  const rows = await (type === 'last_messages' && last !== null ? newestFirst.limit(last) : newestFirst).execute();
-  const said: Said[] = [];
-  for (const row of rows.reverse()) {
-    const one = await sayingOf(row, run, deps);
-    if (one) said.push(one);
-  }
-  return said;
-}
-
-/** Null for a message of which nothing was ever said. */
-async function sayingOf(row: MessageRow, run: RunRow, deps: PromptDeps): Promise<Said | null> {
-  const blocks = JSON.parse(row.content) as ContentBlock[];
-  const count = (value: unknown) => deps.countTokens(bodyOf(run).model, JSON.stringify(value));
-  if (row.role === 'assistant') {
-    const content = textOf(blocks);
-    const message = { role: 'assistant', content };
-    return content === '' ? null : { role: 'assistant', message, tokens: count(message) };
-  }
-  if (blocks.length === 0) return null;
-  if (blocks.every(({ type }) => type === 'text')) {
-    const texts = blocks.map((block) => ({ type: 'text', text: textOf([block]) }));
-    const message = { role: 'user', content: texts.length === 1 ? texts[0]!.text : texts };
-    return { role: 'user', message, tokens: count(message) };
-  }
-  let tokens = 0;
-  const parts: object[] = [];
-  for (const block of blocks) {
-    const part = await partOf(block, run.workspace_id as WorkspaceId, deps);
-    tokens += block.type === 'text' ? count(part) : IMAGE_TOKENS;
-    parts.push(part);
-  }
-  return { role: 'user', message: { role: 'user', content: parts }, tokens };
-}
-
-async function partOf(block: ContentBlock, workspaceId: WorkspaceId, { readImage }: PromptDeps): Promise<object> {
-  if (block.type === 'image_url') return { type: 'image_url', image_url: block.image_url };
-  if (block.type !== 'image_file') return { type: 'text', text: textOf([block]) };
-  const { file_id, detail } = block.image_file;
-  return { type: 'image_url', image_url: { url: await readImage(workspaceId, file_id), detail } };
-}
-
-const textOf = (blocks: readonly ContentBlock[]): string =>
-  blocks
-    .map((block) => (block.type === 'text' ? block.text.value : block.type === 'refusal' ? block.refusal : ''))
-    .filter(Boolean)
-    .join('\n');
 
 /** What this run has said, called and been told, call by call. Never trimmed: a call without its result is refused. */
 async function ownExchanges(run: RunRow, { store }: PromptDeps): Promise<ChatMessage[]> {

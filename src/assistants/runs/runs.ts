@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { rememberCaller } from '../../auth/work-callers.ts';
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import { type List, type ListQuery, listPage } from '../../core/list.ts';
@@ -87,9 +88,14 @@ export function createRuns(deps: RunsDeps) {
   };
 
   /** Run and work in one transaction, so that there is never the one without the other. */
-  const accepted = async (run: RunRow, place: (db: Db, tell: Tell) => Promise<string>): Promise<Watchable> => {
+  const accepted = async (
+    who: Principal,
+    run: RunRow,
+    place: (db: Db, tell: Tell) => Promise<string>,
+  ): Promise<Watchable> => {
     const item = { kind: RUN, tenant: run.workspace_id, ref: run.id };
     const { result } = await workers().accept(item, async (db) => {
+      await rememberCaller(db, who, now());
       const before: [string, object][] = [];
       const threadId = await place(db, (name, data) => before.push([name, data]));
       const row = { ...run, thread_id: threadId };
@@ -116,7 +122,7 @@ export function createRuns(deps: RunsDeps) {
     async create(caller: RunCaller, threadId: string, input: RunInput): Promise<Watchable> {
       const { workspaceId } = caller.principal;
       const body = await settled(workspaceId, input, () => findThread(store.db, workspaceId, threadId));
-      return accepted(newRun(caller, input, body), async (db) => {
+      return accepted(caller.principal, newRun(caller, input, body), async (db) => {
         await lockThread(store, db, workspaceId, threadId);
         await refuseSecondRun(db, threadId);
         await messages.insert(db, workspaceId, threadId, input.additional_messages ?? []);
@@ -128,7 +134,7 @@ export function createRuns(deps: RunsDeps) {
       const { workspaceId } = caller.principal;
       const thread = input.thread ?? { metadata: {} };
       const body = await settled(workspaceId, input, () => check(store.db, workspaceId, thread));
-      return accepted(newRun(caller, input, body), async (db, tell) => {
+      return accepted(caller.principal, newRun(caller, input, body), async (db, tell) => {
         const row = await threads.insert(db, workspaceId, thread);
         tell('thread.created', shownThread(row));
         return row.id;
@@ -235,7 +241,8 @@ export function createRuns(deps: RunsDeps) {
     await checkFirst();
     const assistant = await assistants.find(store.db, workspaceId, input.assistant_id);
     const body = settledBody(input, assistant);
-    await check(store.db, workspaceId, body);
+    // What the assistant brings was checked when it was given to it, and may be gone since.
+    await check(store.db, workspaceId, { tools: body.tools, tool_resources: input.tool_resources });
     return body;
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import { seconds } from '../assistants.ts';
+import type { Citable } from './citations.ts';
 import { runError, usageObject } from './run.ts';
 
 const functionCall = z.object({
@@ -82,6 +83,8 @@ export interface Exchange {
   readonly type: ToolCall['type'];
   /** Null until there is one. */
   readonly output: string | null;
+  /** What of the output the model may cite. */
+  readonly citables?: readonly Citable[];
 }
 
 export const detailsOf = (row: Pick<RunStepRow, 'details'>): StepDetails => JSON.parse(row.details) as StepDetails;

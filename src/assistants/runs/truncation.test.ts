@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { estimateTokens, trimmed, type Unit } from './truncation.ts';
+import { trimmed, type Unit } from './truncation.ts';
 
 /** `u1 a2 u3`: who speaks, and how many tokens it takes. */
 const history = (text: string): (Unit & { name: string })[] =>
@@ -29,8 +29,4 @@ test('the first of the user goes last, and only when the newest leaves no place 
 
 test('a newest message that does not fit leaves nothing to ask', () => {
   expect(kept('u1 u9', 8)).toBeNull();
-});
-
-test('about four bytes are a token', () => {
-  expect(estimateTokens('m', 'twelve bytes')).toBe(3);
 });

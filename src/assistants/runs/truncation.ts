@@ -26,9 +26,3 @@ export function trimmed<Part extends Unit>(history: readonly Part[], budget: num
   }
   return total <= budget ? history.filter((_, index) => !dropped.has(index)) : null;
 }
-
-/** How many tokens a text is to a model. */
-export type CountTokens = (model: string, text: string) => number;
-
-/** English prose and JSON take about 4 bytes per token. */
-export const estimateTokens: CountTokens = (_model, text) => Math.ceil(Buffer.byteLength(text) / 4);

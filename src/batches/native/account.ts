@@ -21,7 +21,7 @@ export interface AccountDeps {
 export const accountFor =
   ({ limiter, prices, principalOf }: AccountDeps): NonNullable<BatchDeps['account']> =>
   async (batch, answers, target) => {
-    const who = await principalOf(batch.api_key_id);
+    const who = await principalOf(batch);
     const budgets = [...who.limits, ...target.limits].filter(({ kind }) => kind === 'budget');
     for (const { body } of answers) {
       const usage = usageIn(body);

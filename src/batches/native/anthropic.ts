@@ -1,7 +1,17 @@
-import { GatewayError } from '../../core/errors.ts';
-import { dialects } from '../../dialects/index.ts';
-import type { Endpoint } from '../batch.ts';
-import { members, type NativeApi, type NativeJob, type NativeResult, segment, text } from './api.ts';
+import {
+  answered,
+  members,
+  type NativeApi,
+  type NativeJob,
+  type NativeResult,
+  type ResultContext,
+  segment,
+  text,
+  unanswered,
+} from './api.ts';
+import { retold, retoldError, speaks, translated } from './translation.ts';
+
+const DIALECT = 'anthropic';
 
 const STATUS_OF: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
@@ -30,61 +40,43 @@ function readJob(answer: unknown): NativeJob {
   };
 }
 
-/** Chat completions are said as messages; messages stay as they are. */
-function encoded(body: Uint8Array, endpoint: Endpoint): string {
-  if (endpoint === '/v1/messages') return Buffer.from(body).toString();
-  const request = dialects['openai-chat'].inbound!.decodeRequest(JSON.parse(Buffer.from(body).toString()));
-  const { body: params, dropped } = dialects.anthropic.outbound!.encodeRequest(request);
-  const refused = dropped.find(({ matters }) => matters);
-  if (refused) throw new GatewayError('not_expressible', [refused.path, 'anthropic', refused.why]);
-  return JSON.stringify(params);
-}
-
-function readResult(value: unknown, endpoint: Endpoint, now: number): NativeResult | null {
+function readResult(value: unknown, context: ResultContext): NativeResult | null {
   const line = members(value);
   const name = text(line.custom_id);
   if (name === null) return null;
   const { type, message, error } = members(line.result);
-  const answered = (status: number, body: unknown) => ({
-    name,
-    body,
-    result: {
-      isError: status >= 300,
-      response: JSON.stringify({ status_code: status, request_id: text(members(error).request_id) ?? '', body }),
-      error: null,
-    },
-  });
-  const unanswered = (code: string, why: string) => ({
-    name,
-    body: null,
-    result: { isError: true, response: null, error: JSON.stringify({ code, message: why }) },
-  });
-  if (type === 'succeeded') return answered(200, endpoint === '/v1/messages' ? message : asCompletion(message, now));
-  if (type === 'errored') {
-    const status = STATUS_OF[String(members(members(error).error).type)] ?? 500;
-    return answered(status, endpoint === '/v1/messages' ? error : asError(status, error));
+  switch (type) {
+    case 'succeeded':
+      return retold(name, message, DIALECT, context);
+    case 'errored': {
+      const status = STATUS_OF[String(members(members(error).error).type)] ?? 500;
+      if (!speaks(context.endpoint, DIALECT)) return retoldError(name, { status, error }, DIALECT, context.endpoint);
+      return answered(name, status, error, text(members(error).request_id) ?? '');
+    }
+    case 'expired':
+      return unanswered(
+        name,
+        'batch_expired',
+        'This request could not be executed before the completion window expired.',
+      );
+    case 'canceled':
+      return unanswered(name, 'batch_cancelled', 'This request was not executed because the batch was cancelled.');
+    default:
+      return unanswered(name, 'invalid_response', 'The provider gave a result that is not understood.');
   }
-  if (type === 'expired')
-    return unanswered('batch_expired', 'This request could not be executed before the completion window expired.');
-  if (type === 'canceled')
-    return unanswered('batch_cancelled', 'This request was not executed because the batch was cancelled.');
-  return unanswered('invalid_response', 'The provider gave a result that is not understood.');
 }
-
-function asCompletion(message: unknown, now: number): unknown {
-  const reply = dialects.anthropic.outbound!.decodeReply(message);
-  const model = text(members(message).model) ?? '';
-  return dialects['openai-chat'].inbound!.encodeReply(reply, { request: { model }, id: '', now, isStrict: true }).body;
-}
-
-const asError = (status: number, error: unknown): unknown =>
-  dialects['openai-chat'].inbound!.encodeError(dialects.anthropic.outbound!.decodeError(status, error)).body;
 
 /** Message batches: requests stand in the call itself, and nothing of ours can be kept with the job. */
 export const anthropic: NativeApi = {
   endpoints: ['/v1/messages', '/v1/chat/completions'],
   takes: 'inline',
-  encodeLine: (name, body, endpoint) => `{"custom_id":${JSON.stringify(name)},"params":${encoded(body, endpoint)}}`,
+  encodeLine: (name, body, endpoint) => {
+    // Messages stay as they are.
+    const params = speaks(endpoint, DIALECT)
+      ? Buffer.from(body).toString()
+      : JSON.stringify(translated(body, endpoint, DIALECT, 'anthropic'));
+    return `{"custom_id":${JSON.stringify(name)},"params":${params}}`;
+  },
   create: () => ({ method: 'POST', path: '/messages/batches' }),
   list: null,
   found: () => null,
@@ -92,4 +84,5 @@ export const anthropic: NativeApi = {
   readJob,
   cancel: (id) => ({ method: 'POST', path: `/messages/batches/${segment(id)}/cancel` }),
   readResult,
+  leftovers: ({ job }) => (job ? [`/messages/batches/${segment(job.id)}`] : []),
 };

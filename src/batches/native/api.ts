@@ -1,3 +1,5 @@
+import type { BatchStorage } from '../../providers/batch-storage.ts';
+import type { ProviderOptions } from '../../providers/provider.ts';
 import type { BatchFault, Endpoint } from '../batch.ts';
 import type { Result } from '../execute.ts';
 
@@ -14,9 +16,16 @@ export interface NativeJob {
   readonly id: string;
   /** `ended`: it has done what it could; what it did not is missing from its results. */
   readonly state: 'running' | 'ended' | 'failed' | 'expired' | 'cancelled';
-  /** Paths below the provider's base where the results lie, line by line. */
+  /** Where the results lie, line by line: paths below the provider's base, or folders of a bucket. */
   readonly results: readonly string[];
   readonly faults: readonly BatchFault[];
+}
+
+/** In whose account a job runs. */
+export interface Place {
+  readonly options: ProviderOptions;
+  /** The bucket that the virtual key names. */
+  readonly storage: BatchStorage | null;
 }
 
 export interface NewJob {
@@ -26,6 +35,7 @@ export interface NewJob {
   readonly model: string | null;
   /** What the provider calls the uploaded requests; null where they are in the call itself. */
   readonly file: string | null;
+  readonly place: Place;
 }
 
 /** One answer, and which request it is to. */
@@ -36,26 +46,52 @@ export interface NativeResult {
   readonly body: unknown;
 }
 
+export interface ResultContext {
+  readonly endpoint: Endpoint;
+  /** Of the first request, where all of them have the same. */
+  readonly model: string | null;
+  readonly now: number;
+}
+
+/** What a provider asks of a batch as a whole. One that does not fit goes through the gateway. */
+export interface Demands {
+  readonly leastRequests?: number;
+  readonly hasOneModel?: boolean;
+  /** Whether it can do this request at all. */
+  fits?(body: Members): boolean;
+}
+
 /**
  * A provider's own batch API, as pure functions: requests and results line by line, questions and answers about jobs.
  * Requests go under names of ours: the clients' own may be longer, or written otherwise, than the provider allows.
  */
 export interface NativeApi {
   readonly endpoints: readonly Endpoint[];
-  /** Whether requests are uploaded as a file, or stand inside the call that creates the job. */
-  readonly takes: 'file' | 'inline';
+  /** Where requests go: into a file at the provider, into the call that creates the job, or into a bucket. */
+  readonly takes: 'file' | 'inline' | 'gs' | 's3';
+  readonly demands?: Demands;
+  /** Refuses a configuration that lacks something, before the batch is made. */
+  check?(place: Place): void;
   /** A request as the provider wants it. Throws when it cannot be said there: it then fails alone. */
   encodeLine(name: string, body: Uint8Array, endpoint: Endpoint): string;
   /** Creates the job; for `inline`, what comes before and after the requests. */
   create(job: NewJob): Question;
   /** Lists jobs in which `found` looks for ours; null: the provider keeps no mark of ours. */
-  readonly list: Question | null;
+  readonly list: ((job: NewJob) => Question) | null;
   found(answer: unknown, batchId: string): NativeJob | null;
   read(id: string): Question;
   readJob(answer: unknown): NativeJob;
   cancel(id: string): Question;
   /** Null: a line that says nothing about any request. */
-  readResult(line: unknown, endpoint: Endpoint, now: number): NativeResult | null;
+  readResult(line: unknown, context: ResultContext): NativeResult | null;
+  /** What is to be deleted there when the batch is over: paths below the provider's base, or folders of a bucket. */
+  leftovers(what: Left): readonly string[];
+}
+
+/** What a batch leaves at the provider, as far as it got. */
+export interface Left {
+  readonly file: string | null;
+  readonly job: NativeJob | null;
 }
 
 export type Members = Readonly<Record<string, unknown>>;
@@ -69,3 +105,26 @@ export const text = (value: unknown): string | null => (typeof value === 'string
 export const segment = (id: string): string => encodeURIComponent(id);
 
 export const isGood = (status: unknown): boolean => typeof status === 'number' && status >= 200 && status < 300;
+
+/** An answer with its status, as a line of the output or the error file has it. */
+export const answered = (name: string, status: number, body: unknown, requestId = ''): NativeResult => ({
+  name,
+  body,
+  result: {
+    isError: !isGood(status),
+    response: JSON.stringify({ status_code: status, request_id: requestId, body }),
+    error: null,
+  },
+});
+
+export const unanswered = (name: string, code: string, message: string): NativeResult => ({
+  name,
+  body: null,
+  result: { isError: true, response: null, error: JSON.stringify({ code, message }) },
+});
+
+/** The files of a job that was uploaded to the provider and answered in others. */
+export const filesOf = ({ file, job }: Left): string[] => [
+  ...(file === null ? [] : [`/files/${segment(file)}`]),
+  ...(job?.results ?? []).map((path) => path.replace(/\/content$/, '')),
+];

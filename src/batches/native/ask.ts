@@ -2,10 +2,11 @@ import type { VirtualKeys } from '../../auth/virtual-keys.ts';
 import type { Principal } from '../../core/principal.ts';
 import { type Incoming, type Timeouts, type Upstream, UpstreamFailure } from '../../http/upstream.ts';
 import { upstreamUrl } from '../../providers/address.ts';
-import type { TokenSource } from '../../providers/provider.ts';
+import type { Authorize, TokenSource } from '../../providers/provider.ts';
 import { askInProcess } from '../../relay/in-process.ts';
 import { findTarget, type Target } from '../../relay/target.ts';
-import type { Question } from './api.ts';
+import type { Place, Question } from './api.ts';
+import { placeOf } from './apis.ts';
 
 export interface AskDeps {
   readonly virtualKeys: VirtualKeys;
@@ -33,15 +34,21 @@ export class Away extends Error {
 
 export interface Sending {
   readonly method: string;
-  readonly path: string;
+  /** Below the provider's base. */
+  readonly path?: string;
   readonly search?: string;
+  /** In place of a path: at the host of the provider's buckets. */
+  readonly url?: string;
   readonly type?: string;
   readonly body: Uint8Array | ReadableStream<Uint8Array> | null;
+  /** Where that host wants another signature. */
+  readonly authorize?: Authorize;
 }
 
 /** One provider, as whoever asks it about batches sees it. */
 export interface Provider {
   readonly target: Target;
+  readonly place: Place;
   ask(question: Question): Promise<unknown>;
   /** An answer that is a good one, its body unread. */
   send(sending: Sending): Promise<Incoming>;
@@ -59,16 +66,18 @@ export async function providerBehind(
 ): Promise<Provider> {
   const selection = { by: 'virtual-key', slug: virtualKey } as const;
   const target = await findTarget(selection, who, { headers: {}, providerKey: null }, deps.virtualKeys);
-  const send = async ({ method, path, search = '', type, body }: Sending): Promise<Incoming> => {
+  const place = placeOf(await deps.virtualKeys.resolve(who, virtualKey), target.options);
+  const send = async ({ method, path = '', search = '', type, body, ...other }: Sending): Promise<Incoming> => {
     const { provider, options, credential, customHost } = target;
-    const url = upstreamUrl(provider, options, customHost, path, search);
+    const url = other.url ?? upstreamUrl(provider, options, customHost, path, search);
     const headers = new Headers({ accept: 'application/json', 'accept-encoding': 'identity', ...provider.headers });
-    for (const [name, value] of Object.entries(target.headers ?? {})) headers.set(name, value);
+    // Of the virtual key, for the provider itself.
+    for (const [name, value] of Object.entries((!other.url && target.headers) || {})) headers.set(name, value);
     if (type) headers.set('content-type', type);
     const call = { method, url, headers, body, signal };
     const whole = body instanceof Uint8Array ? body : null;
     const { tokens, now } = deps;
-    await provider.authorize({
+    await (other.authorize ?? provider.authorize)({
       ...call,
       body: whole,
       provider: provider.name,
@@ -77,7 +86,7 @@ export async function providerBehind(
       tokens,
       now: now(),
     });
-    const incoming = await (provider.inProcess
+    const incoming = await (provider.inProcess && !other.url
       ? askInProcess(deps.simulate, call)
       : deps.upstream.send({ ...call, timeouts: TIMEOUTS })
     ).catch(asAway);
@@ -88,15 +97,12 @@ export async function providerBehind(
   };
   return {
     target,
+    place,
     send,
     ask: async ({ body, ...question }) => {
       const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
       const text = await textOf(await send({ ...question, type: 'application/json', body: bytes }));
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        throw new Away('its answer is not JSON');
-      }
+      return parsed(text);
     },
   };
 }
@@ -120,6 +126,14 @@ export async function textOf(incoming: Incoming): Promise<string> {
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');
+}
+
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Away('its answer is not JSON');
+  }
 }
 
 function reasonIn(text: string): string {

@@ -1,4 +1,4 @@
-import { list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
+import { filesOf, list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
 import { MARK, readResult } from './openai.ts';
 
 const STATES: Readonly<Record<string, NativeJob['state']>> = {
@@ -34,13 +34,14 @@ function readJob(answer: unknown): NativeJob {
 export const mistral: NativeApi = {
   endpoints: ['/v1/chat/completions', '/v1/embeddings'],
   takes: 'file',
+  demands: { hasOneModel: true },
   encodeLine: (name, body) => `{"custom_id":${JSON.stringify(name)},"body":${Buffer.from(body).toString()}}`,
   create: ({ batchId, endpoint, model, file }) => ({
     method: 'POST',
     path: '/batch/jobs',
     body: { input_files: [file], endpoint, model, timeout_hours: 24, metadata: { [MARK]: batchId } },
   }),
-  list: { method: 'GET', path: '/batch/jobs', search: '?page_size=100' },
+  list: () => ({ method: 'GET', path: '/batch/jobs', search: '?page_size=100' }),
   found: (answer, batchId) => {
     const job = list(members(answer).data).find((each) => members(members(each).metadata)[MARK] === batchId);
     return job === undefined ? null : readJob(job);
@@ -49,4 +50,5 @@ export const mistral: NativeApi = {
   readJob,
   cancel: (id) => ({ method: 'POST', path: `/batch/jobs/${segment(id)}/cancel` }),
   readResult,
+  leftovers: filesOf,
 };

@@ -8,6 +8,8 @@ import { mistral } from './mistral.ts';
 import { azureOpenai, groq, openai } from './openai.ts';
 
 const CHAT = '/v1/chat/completions';
+const place = { options: {}, storage: null };
+const about = { endpoint: CHAT, model: null, now: 0 } as const;
 const body = Buffer.from('{"model":"m","messages":[{"role":"user","content":"Hi"}],"seed":12345678901234567890}');
 
 describe('what is sent', () => {
@@ -20,7 +22,7 @@ describe('what is sent', () => {
 
   test('Mistral gets name and body, and the model with the job', () => {
     expect(mistral.encodeLine('r7', body, CHAT)).toBe(`{"custom_id":"r7","body":${body}}`);
-    expect(mistral.create({ batchId: 'batch_1', endpoint: CHAT, model: 'm', file: 'f' })).toEqual({
+    expect(mistral.create({ batchId: 'batch_1', endpoint: CHAT, model: 'm', file: 'f', place })).toEqual({
       method: 'POST',
       path: '/batch/jobs',
       body: {
@@ -34,7 +36,7 @@ describe('what is sent', () => {
   });
 
   test('OpenAI gets the job with our id in it', () => {
-    expect(openai.create({ batchId: 'batch_1', endpoint: CHAT, model: 'm', file: 'f' })).toEqual({
+    expect(openai.create({ batchId: 'batch_1', endpoint: CHAT, model: 'm', file: 'f', place })).toEqual({
       method: 'POST',
       path: '/batches',
       body: {
@@ -139,7 +141,7 @@ describe('what is said about jobs', () => {
 
 describe('what comes back', () => {
   test('answers, refusals and requests that were never made are told apart', () => {
-    const read = (line: unknown) => openai.readResult(line, CHAT, 0);
+    const read = (line: unknown) => openai.readResult(line, about);
     const response = { status_code: 200, request_id: 'req_1', body: { id: 'c' } };
     expect(read({ id: 'x', custom_id: 'r1', response, error: null })).toEqual({
       name: 'r1',
@@ -157,17 +159,14 @@ describe('what comes back', () => {
     });
     expect(read({ nothing: true })).toBeNull();
     // Mistral gives no id of the request.
-    const bare = mistral.readResult(
-      { custom_id: 'r1', response: { status_code: 200, body: {} }, error: null },
-      CHAT,
-      0,
-    );
+    const bare = mistral.readResult({ custom_id: 'r1', response: { status_code: 200, body: {} }, error: null }, about);
     expect(JSON.parse(bare!.result.response!)).toEqual({ status_code: 200, request_id: '', body: {} });
   });
 
   test("Anthropic's messages stay messages when those were asked for", () => {
     const message = { id: 'msg_1', type: 'message', content: [], usage: { input_tokens: 1, output_tokens: 1 } };
-    const read = (result: unknown) => anthropic.readResult({ custom_id: 'r1', result }, '/v1/messages', 0)!.result;
+    const read = (result: unknown) =>
+      anthropic.readResult({ custom_id: 'r1', result }, { ...about, endpoint: '/v1/messages' })!.result;
     expect(JSON.parse(read({ type: 'succeeded', message }).response!)).toMatchObject({
       status_code: 200,
       body: message,
@@ -204,7 +203,8 @@ test('the provider carries a batch out only when it can, has a day, and is the p
     configurations: batches ? { batches } : {},
   });
   const day = { endpoint: CHAT, completion_window: '24h' } as const;
-  for (const provider of nativeProviders) {
+  for (const provider of ['openai', 'azure-openai', 'anthropic', 'mistral-ai', 'groq']) {
+    expect(nativeProviders).toContain(provider);
     expect(modeOf(day, key(provider, null))).toBe('native');
     expect(modeOf(day, key(provider, 'https://proxy.example'))).toBe('managed');
     expect(modeOf(day, key(provider, 'https://proxy.example', 'native'))).toBe('native');

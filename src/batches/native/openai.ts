@@ -1,5 +1,5 @@
 import type { BatchFault, Endpoint } from '../batch.ts';
-import { isGood, list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
+import { filesOf, isGood, list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
 
 /** How services with OpenAI's batch API differ. */
 interface Variant {
@@ -82,7 +82,7 @@ const api = ({ endpoints, endpointOf = (endpoint) => endpoint }: Variant): Nativ
       metadata: { [MARK]: batchId },
     },
   }),
-  list: { method: 'GET', path: '/batches', search: '?limit=100' },
+  list: () => ({ method: 'GET', path: '/batches', search: '?limit=100' }),
   found: (answer, batchId) => {
     const job = list(members(answer).data).find((each) => members(members(each).metadata)[MARK] === batchId);
     return job === undefined ? null : readJob(job);
@@ -91,6 +91,7 @@ const api = ({ endpoints, endpointOf = (endpoint) => endpoint }: Variant): Nativ
   readJob,
   cancel: (id) => ({ method: 'POST', path: `/batches/${segment(id)}/cancel` }),
   readResult,
+  leftovers: filesOf,
 });
 
 export const openai = api({

@@ -108,7 +108,10 @@ export const asInline = (lines: AsyncIterable<string>) => ({
   body: streamOf(wrapped(lines, '{"requests":[', ',', ']}')),
 });
 
-function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+/** The requests as a file of their own. */
+export const asLines = (lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> => wrapped(lines, '', '\n', '\n');
+
+export function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       async pull(controller) {

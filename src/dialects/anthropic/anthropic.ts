@@ -10,5 +10,11 @@ import { decodeReply, encodeReply } from './reply.ts';
 export const anthropic = {
   name: 'anthropic',
   inbound: { decodeRequest, encodeReply, encodeStream: (context) => new AnthropicStreamEncoder(context), encodeError },
-  outbound: { encodeRequest, decodeReply, decodeStream: () => new AnthropicStreamDecoder(), decodeError },
+  outbound: {
+    signsThoughts: true,
+    encodeRequest,
+    decodeReply,
+    decodeStream: () => new AnthropicStreamDecoder(),
+    decodeError,
+  },
 } as const satisfies Dialect;

@@ -10,5 +10,11 @@ import { decodeReply } from './reply.ts';
  */
 export const converse = {
   name: 'converse',
-  outbound: { encodeRequest, decodeReply, decodeStream: () => new ConverseStreamDecoder(), decodeError },
+  outbound: {
+    signsThoughts: true,
+    encodeRequest,
+    decodeReply,
+    decodeStream: () => new ConverseStreamDecoder(),
+    decodeError,
+  },
 } as const satisfies Dialect;

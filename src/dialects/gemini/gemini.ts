@@ -7,5 +7,11 @@ import { decodeReply } from './reply.ts';
 /** Google's generateContent: the Gemini API, and Gemini on Vertex AI, which differ in address and credential. */
 export const gemini = {
   name: 'gemini',
-  outbound: { encodeRequest, decodeReply, decodeStream: () => new GeminiStreamDecoder(), decodeError },
+  outbound: {
+    signsThoughts: true,
+    encodeRequest,
+    decodeReply,
+    decodeStream: () => new GeminiStreamDecoder(),
+    decodeError,
+  },
 } as const satisfies Dialect;

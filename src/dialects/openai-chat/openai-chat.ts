@@ -9,6 +9,12 @@ import { decodeReply, encodeReply } from './reply.ts';
 /** OpenAI's chat completions, and everyone who copies them. */
 export const openaiChat = {
   name: 'openai-chat',
-  inbound: { decodeRequest, encodeReply, encodeStream: (context) => new ChatStreamEncoder(context), encodeError },
+  inbound: {
+    losesThoughts: true,
+    decodeRequest,
+    encodeReply,
+    encodeStream: (context) => new ChatStreamEncoder(context),
+    encodeError,
+  },
   outbound: { encodeRequest, decodeReply, decodeStream: () => new ChatStreamDecoder(), decodeError },
 } as const satisfies Dialect;

@@ -11,5 +11,11 @@ import { decodeReply, encodeReply } from './reply.ts';
 export const responses = {
   name: 'responses',
   inbound: { decodeRequest, encodeReply, encodeStream: (context) => new ResponsesStreamEncoder(context), encodeError },
-  outbound: { encodeRequest, decodeReply, decodeStream: () => new ResponsesStreamDecoder(), decodeError },
+  outbound: {
+    signsThoughts: true,
+    encodeRequest,
+    decodeReply,
+    decodeStream: () => new ResponsesStreamDecoder(),
+    decodeError,
+  },
 } as const satisfies Dialect;

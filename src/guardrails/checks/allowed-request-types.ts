@@ -19,6 +19,7 @@ const TYPES = [
     'messages',
     'countTokens',
     'createModelResponse',
+    'mcp',
     'proxy',
   ] satisfies EndpointType[]),
   'realtime',

@@ -47,11 +47,25 @@ for (const rule of ['(a+)+$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$', '(.*a){
   });
 }
 
+test('a text that is too long for a large rule is not judged, and so does not pass', async () => {
+  const text = 'a'.repeat(1 << 20);
+  for (const one of [regexMatch, regexReplace]) {
+    const started = performance.now();
+    const result = await judge(one, { rule: '(?:a?b?){400}' }, text);
+    expect(result).toMatchObject({ verdict: false, error: 'a text is too long for this rule' });
+    expect(performance.now() - started).toBeLessThan(1_000);
+  }
+});
+
 test('patterns that cannot be used are refused with their path', () => {
   expect(faultsOf(regexMatch, { rule: '(' })[0]).toStartWith('rule: is not a pattern of the RE2 kind');
   expect(faultsOf(regexMatch, { rule: '(?=a)' })[0]).toStartWith('rule: is not a pattern of the RE2 kind');
   expect(faultsOf(regexMatch, { rule: '(a)\\1' })[0]).toStartWith('rule: is not a pattern of the RE2 kind');
   expect(faultsOf(regexMatch, { rule: '((a{1000}){1000}){1000}' })[0]).toStartWith('rule: ');
+  for (const one of [regexMatch, regexReplace]) {
+    expect(faultsOf(one, { rule: `(?:${'[ab]'.repeat(1_000)}){1000}` })[0]).toStartWith('rule: is too large a pattern');
+    expect(faultsOf(one, { rule: 'a'.repeat(4_097) })).toEqual(['rule: is longer than 4096 characters']);
+  }
   expect(faultsOf(regexMatch, { rule: '' })).toEqual(['rule: give a pattern']);
   expect(faultsOf(regexMatch, {})[0]).toStartWith('rule: ');
   expect(faultsOf(regexMatch, { rule: 'a', nto: true })[0]).toContain('nto');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { check } from '../check.ts';
+import { isWithinReach } from '../../core/patterns.ts';
+import { check, errored } from '../check.ts';
 import { not } from './parameters/operator.ts';
 import { longestMatch, pattern } from './parameters/pattern.ts';
 
@@ -11,6 +12,7 @@ export const regexMatch = check({
   span: ({ rule, not }) => (not ? longestMatch(rule) : 'whole'),
   parameters: z.strictObject({ rule: pattern, not }),
   run: ({ texts }, { rule, not }) => {
+    if (texts.some(({ text }) => !isWithinReach(rule, text))) return errored('a text is too long for this rule');
     const found = texts.find(({ text }) => rule.test(text));
     return { verdict: (found !== undefined) !== not, data: { rule: rule.pattern(), not, where: found?.where ?? null } };
   },

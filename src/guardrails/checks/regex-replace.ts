@@ -1,5 +1,6 @@
 import type { RE2JS } from 're2js';
 import { z } from 'zod';
+import { isWithinReach } from '../../core/patterns.ts';
 import { check, errored } from '../check.ts';
 import { longestMatch, patternWithFlags } from './parameters/pattern.ts';
 
@@ -22,6 +23,7 @@ export const regexReplace = check({
     const deadline = now() + MOST_MS;
     const changed: { part: number; text: string }[] = [];
     for (const [part, { text }] of texts.entries()) {
+      if (!isWithinReach(rule, text)) return errored('a text is too long for this rule');
       if (!rule.test(text)) continue;
       const replaced = replaceHits(rule, text, redactText, () => now() > deadline);
       if (replaced === null) return errored(`the rule took more than ${MOST_MS} ms`);

@@ -128,7 +128,7 @@ for (const [matchType, wanted, value, passes] of [
 
 test('requiredMetadataKeyPairs refuses patterns that cannot be used, and no pairs', () => {
   expect(faultsOf(requiredMetadataKeyPairs, { metadataPairs: { a: '(' }, matchType: 'regex' })[0]).toStartWith(
-    'metadataPairs.a: holds a pattern that is not of the RE2 kind',
+    'metadataPairs.a: holds what is not a pattern of the RE2 kind',
   );
   expect(faultsOf(requiredMetadataKeyPairs, { metadataPairs: {} })).toEqual(['metadataPairs: give at least one pair']);
 });

@@ -1,5 +1,5 @@
 import { dereference, format as formats, type Schema, validate } from '@cfworker/json-schema';
-import { RE2JS } from 're2js';
+import { compilePattern, isWithinReach } from '../../../core/patterns.ts';
 import { keywordFault } from './schema-keywords.ts';
 
 /** Says whether a value fits; throws when `isLate` says that it has taken too long. */
@@ -92,10 +92,13 @@ function takePattern(node: Node, path: string[], tests: Map<string, TextTest>) {
   if (typeof node.pattern !== 'string') return;
   const name = `pattern ${node.pattern}`;
   try {
-    const rule = RE2JS.compile(node.pattern);
-    tests.set(name, (text) => rule.test(text));
+    const rule = compilePattern(node.pattern);
+    tests.set(name, (text) => {
+      if (!isWithinReach(rule, text)) throw new Error('a text is too long for its pattern');
+      return rule.test(text);
+    });
   } catch (error) {
-    throw new SchemaFault([...path, 'pattern'], `is not a pattern of the RE2 kind: ${(error as Error).message}`);
+    throw new SchemaFault([...path, 'pattern'], (error as Error).message);
   }
   delete node.pattern;
   node.allOf = [...(Array.isArray(node.allOf) ? node.allOf : []), { format: name }];

@@ -1,5 +1,5 @@
-import { RE2JS } from 're2js';
 import { z } from 'zod';
+import { compilePattern, isWithinReach } from '../../../core/patterns.ts';
 
 type Scalar = string | number | boolean;
 const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number or a boolean' });
@@ -20,7 +20,7 @@ const isScalar = (value: unknown): value is Scalar =>
 /** A test of one value, or of a list of values. Throws on a pattern that RE2 cannot read. */
 export function valueTest(type: MatchType, values: z.infer<typeof wantedValues>): ValueTest {
   const wanted = [values].flat().map(String);
-  const patterns = type === 'regex' ? wanted.map((rule) => RE2JS.compile(rule)) : [];
+  const patterns = type === 'regex' ? wanted.map((rule) => compilePattern(rule)) : [];
   return (value) => {
     const found = (Array.isArray(value) ? value : [value]).filter(isScalar).map(String);
     if (found.length === 0) return false;
@@ -34,7 +34,12 @@ export function valueTest(type: MatchType, values: z.infer<typeof wantedValues>)
       case 'containsAll':
         return wanted.every(has);
       case 'regex':
-        return patterns.some((rule) => found.some((each) => rule.test(each)));
+        return patterns.some((rule) =>
+          found.some((each) => {
+            if (!isWithinReach(rule, each)) throw new Error('the value is too long for a pattern');
+            return rule.test(each);
+          }),
+        );
       default:
         return type satisfies never;
     }
@@ -51,8 +56,7 @@ export function checkedTest(
   try {
     return valueTest(type, values);
   } catch (error) {
-    const message = `holds a pattern that is not of the RE2 kind: ${(error as Error).message}`;
-    context.addIssue({ code: 'custom', path, message });
+    context.addIssue({ code: 'custom', path, message: `holds what ${(error as Error).message}` });
     return () => false;
   }
 }

@@ -1,0 +1,113 @@
+import { strToU8, type Zippable, zipSync } from 'fflate';
+
+/** Documents for tests: small, but as other programs make them. */
+
+const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>';
+const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+const PACKAGE = 'http://schemas.openxmlformats.org/package/2006';
+
+const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+
+function archive(parts: Readonly<Record<string, string>>): Uint8Array {
+  const files: Zippable = {};
+  for (const [name, text] of Object.entries(parts)) files[name] = strToU8(text);
+  return zipSync(files);
+}
+
+const relations = (targets: readonly (readonly [type: string, target: string])[]) =>
+  `${XML}<Relationships xmlns="${PACKAGE}/relationships">${targets
+    .map(
+      ([type, target], index) => `<Relationship Id="rId${index + 1}" Type="${RELATIONS}/${type}" Target="${target}"/>`,
+    )
+    .join('')}</Relationships>`;
+
+const contentTypes = (main: string, type: string) =>
+  `${XML}<Types xmlns="${PACKAGE}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/${main}" ContentType="application/vnd.openxmlformats-officedocument.${type}.main+xml"/></Types>`;
+
+export const docx = (paragraphs: readonly string[], more: Readonly<Record<string, string>> = {}): Uint8Array =>
+  archive({
+    '[Content_Types].xml': contentTypes('word/document.xml', 'wordprocessingml.document'),
+    '_rels/.rels': relations([['officeDocument', 'word/document.xml']]),
+    'word/document.xml': `${XML}<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${paragraphs
+      .map((text) => `<w:p><w:r><w:t xml:space="preserve">${escaped(text)}</w:t></w:r></w:p>`)
+      .join('')}</w:body></w:document>`,
+    ...more,
+  });
+
+const drawn = (texts: readonly string[]) =>
+  `<p:cSld><p:spTree><p:sp><p:txBody>${texts
+    .map((text) => `<a:p><a:r><a:t>${escaped(text)}</a:t></a:r></a:p>`)
+    .join('')}</p:txBody></p:sp></p:spTree></p:cSld>`;
+const NAMESPACES = `xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:r="${RELATIONS}"`;
+
+/** Slides that are shown in another order than their parts are named in; the first one has notes. */
+export function pptx(slides: readonly (readonly string[])[], notes: string): Uint8Array {
+  const last = slides.length;
+  const parts: Record<string, string> = {
+    '[Content_Types].xml': contentTypes('ppt/presentation.xml', 'presentationml.presentation'),
+    '_rels/.rels': relations([['officeDocument', 'ppt/presentation.xml']]),
+    'ppt/_rels/presentation.xml.rels': relations(
+      slides.map((_, index) => ['slide', `slides/slide${last - index}.xml`]),
+    ),
+    'ppt/presentation.xml': `${XML}<p:presentation ${NAMESPACES}><p:sldIdLst>${slides
+      .map((_, index) => `<p:sldId id="${256 + index}" r:id="rId${index + 1}"/>`)
+      .join('')}</p:sldIdLst></p:presentation>`,
+    [`ppt/slides/_rels/slide${last}.xml.rels`]: relations([['notesSlide', '../notesSlides/notesSlide1.xml']]),
+    'ppt/notesSlides/notesSlide1.xml': `${XML}<p:notes ${NAMESPACES}>${drawn([notes])}</p:notes>`,
+  };
+  for (const [index, texts] of slides.entries())
+    parts[`ppt/slides/slide${last - index}.xml`] = `${XML}<p:sld ${NAMESPACES}>${drawn(texts)}</p:sld>`;
+  return archive(parts);
+}
+
+/** One sheet: texts are shared, numbers stand in their cells, and a Date is a number with a style. */
+export function xlsx(name: string, rows: readonly (readonly (string | number | boolean | Date)[])[]): Uint8Array {
+  const strings: string[] = [];
+  const cell = (value: string | number | boolean | Date) => {
+    if (typeof value === 'string') return `<c t="s"><v>${strings.push(value) - 1}</v></c>`;
+    if (typeof value === 'boolean') return `<c t="b"><v>${Number(value)}</v></c>`;
+    if (value instanceof Date) return `<c s="1"><v>${(value.getTime() - Date.UTC(1899, 11, 30)) / 86_400_000}</v></c>`;
+    return `<c><v>${value}</v></c>`;
+  };
+  const sheet = rows.map((row) => `<row>${row.map(cell).join('')}</row>`).join('');
+  const main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';
+  return archive({
+    '[Content_Types].xml': contentTypes('xl/workbook.xml', 'spreadsheetml.sheet'),
+    '_rels/.rels': relations([['officeDocument', 'xl/workbook.xml']]),
+    'xl/_rels/workbook.xml.rels': relations([['worksheet', 'worksheets/sheet1.xml']]),
+    'xl/workbook.xml': `${XML}<workbook ${main} xmlns:r="${RELATIONS}"><sheets><sheet name="${escaped(name)}" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+    'xl/worksheets/sheet1.xml': `${XML}<worksheet ${main}><sheetData>${sheet}</sheetData></worksheet>`,
+    'xl/styles.xml': `${XML}<styleSheet ${main}><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>`,
+    'xl/sharedStrings.xml': `${XML}<sst ${main}>${strings
+      .map((text) => `<si><t>${escaped(text)}</t><rPh><t>spoken</t></rPh></si>`)
+      .join('')}</sst>`,
+  });
+}
+
+/** A page for each text. */
+export function pdf(pages: readonly string[], trailer = ''): Uint8Array {
+  const objects: string[] = [];
+  const add = (body: string) => objects.push(body);
+  const kids = pages.map((_, index) => `${4 + index * 2} 0 R`).join(' ');
+  add('<< /Type /Catalog /Pages 2 0 R >>');
+  add(`<< /Type /Pages /Kids [${kids}] /Count ${pages.length} >>`);
+  add('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>');
+  for (const [index, text] of pages.entries()) {
+    const content = `BT /F1 24 Tf 72 700 Td (${text.replace(/[\\()]/g, '\\$&')}) Tj ET`;
+    add(
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + index * 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
+    );
+    add(`<< /Length ${content.length} >>\nstream\n${content}\nendstream`);
+  }
+  let text = '%PDF-1.7\n';
+  const offsets = objects.map((body, index) => {
+    const offset = text.length;
+    text += `${index + 1} 0 obj\n${body}\nendobj\n`;
+    return offset;
+  });
+  const table = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
+  const start = text.length;
+  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}`;
+  text += `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R ${trailer}>>\nstartxref\n${start}\n%%EOF\n`;
+  return strToU8(text, true);
+}

@@ -1,0 +1,126 @@
+/** The thread in which Python runs. Whatever is reachable from here is reachable for the code of users. */
+
+const HOME = '/mnt/data';
+const decoder = new TextDecoder();
+
+/** What was printed: its beginning and its end, however much it was. */
+class Log {
+  #most;
+  #head = [];
+  #headBytes = 0;
+  #tail = [];
+  #tailBytes = 0;
+  #leftOut = 0;
+
+  constructor(most) {
+    this.#most = most / 2;
+  }
+
+  add(bytes) {
+    let rest = bytes.slice();
+    if (this.#headBytes < this.#most) {
+      const part = rest.subarray(0, this.#most - this.#headBytes);
+      this.#head.push(part);
+      this.#headBytes += part.byteLength;
+      rest = rest.subarray(part.byteLength);
+    }
+    if (rest.byteLength === 0) return;
+    this.#tail.push(rest);
+    this.#tailBytes += rest.byteLength;
+    if (this.#tailBytes > 2 * this.#most) this.#forget();
+  }
+
+  /** What is added byte by byte is put together before it is cut. */
+  #forget() {
+    const all = joined(this.#tail);
+    const kept = all.slice(Math.max(0, all.byteLength - this.#most));
+    this.#leftOut += all.byteLength - kept.byteLength;
+    this.#tail = [kept];
+    this.#tailBytes = kept.byteLength;
+  }
+
+  take() {
+    this.#forget();
+    const gap = this.#leftOut > 0 ? `\n[… ${this.#leftOut} bytes of output left out …]\n` : '';
+    const text = decoder.decode(joined(this.#head)) + gap + decoder.decode(joined(this.#tail));
+    this.#head = [];
+    this.#tail = [];
+    this.#headBytes = this.#tailBytes = this.#leftOut = 0;
+    return text;
+  }
+}
+
+function joined(parts) {
+  const all = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.byteLength;
+  }
+  return all;
+}
+
+const answer = (header, bodies = []) => self.postMessage({ header, bodies }, bodies.map(({ buffer }) => buffer));
+
+async function load({ pyodide, lock, wheels }, snapshot) {
+  const { loadPyodide } = await import(new URL('pyodide.mjs', pyodide).href);
+  return loadPyodide({
+    indexURL: decodeURIComponent(new URL(pyodide).pathname),
+    lockFileContents: lock,
+    packageBaseUrl: decodeURIComponent(new URL(wheels ?? pyodide).pathname),
+    env: { HOME, LANG: 'en_US.UTF-8', MPLBACKEND: 'agg', PYTHONHASHSEED: '0' },
+    ...snapshot,
+  });
+}
+
+/** The state of Python after it has started takes a tenth of the time to load that it takes to reach. */
+async function makeSnapshot(header) {
+  const python = await load(header, { _makeSnapshot: true });
+  answer({ type: 'snapshot' }, [python.makeMemorySnapshot()]);
+}
+
+async function start({ seed, limits, snapshot, ...header }, [script]) {
+  const python = await load(header, snapshot && { _loadSnapshot: await Deno.readFile(snapshot) });
+  const log = new Log(limits.logBytes);
+  const write = (bytes) => {
+    log.add(bytes);
+    return bytes.byteLength;
+  };
+  python.setStdin({ error: true });
+  python.setStdout({ write });
+  python.setStderr({ write });
+  // What goes to the console would go between the frames.
+  const encoder = new TextEncoder();
+  for (const name of ['log', 'info', 'warn', 'error', 'debug'])
+    console[name] = (...said) => log.add(encoder.encode(`${said.map(String).join(' ')}\n`));
+  python.FS.mkdirTree(HOME);
+  const guest = python.runPython(decoder.decode(script), { globals: python.toPy({}) });
+  guest.begin(seed, python.toPy(limits));
+  self.onmessage = ({ data }) => run(python, guest, log, data);
+  answer({ type: 'ready' });
+}
+
+async function run(python, guest, log, { header, bodies: [code, ...files] }) {
+  for (const [index, name] of header.files.entries())
+    python.FS.writeFile(`${HOME}/${name}`, files[index], { canOwn: true });
+  const text = decoder.decode(code);
+  const complain = (reason) => log.add(new TextEncoder().encode(`[sandbox] ${reason}\n`));
+  // Without a package that cannot be loaded the code runs all the same, and says what it misses.
+  const quiet = { messageCallback: () => {}, errorCallback: complain, checkIntegrity: true };
+  await python.loadPackagesFromImports(text, quiet).catch((error) => complain(error.message));
+  const result = await guest.run(text);
+  const [images, made] = result.toJs({ create_proxies: false });
+  result.destroy();
+  const logs = new TextEncoder().encode(log.take());
+  if (header.isReplay) return answer({ type: 'result', images: 0, paths: [] }, [new Uint8Array(0)]);
+  const bytesOf = ({ 1: bytes }) => bytes.slice();
+  answer(
+    { type: 'result', images: images.length, paths: made.map(([path]) => path) },
+    [logs, ...images.map((bytes) => bytes.slice()), ...made.map(bytesOf)],
+  );
+}
+
+self.onmessage = ({ data: { header, bodies } }) => {
+  const work = header.type === 'make-snapshot' ? makeSnapshot(header) : start(header, bodies);
+  work.catch((error) => answer({ type: 'failed', reason: String(error?.message ?? error).slice(0, 2_000) }));
+};

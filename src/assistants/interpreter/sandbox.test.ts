@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { eventually } from '../../../test/process.ts';
+import { NoPlace } from './places.ts';
+import { NoSandbox } from './sandbox.ts';
+import { cell, openTestSandbox, PREPARED_MS, threadOf, warmUp } from './test-sandbox.ts';
+
+const sandbox = openTestSandbox();
+beforeAll(warmUp, PREPARED_MS);
+afterAll(() => sandbox.stop());
+
+const isThere = (pid: number) => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
+const statusOf = (pid: number) => {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return 'State:\tZ';
+  }
+};
+
+test('answers what was printed, the last value, and tracebacks of the code alone', async () => {
+  const { run } = threadOf(sandbox);
+
+  expect((await run('print("a")\nimport sys\nprint("b", file=sys.stderr)\n[1, "x"]')).logs).toBe("a\nb\n[1, 'x']\n");
+  expect((await run('x = 3')).logs).toBe('');
+  expect((await run('x;')).logs).toBe('');
+  expect((await run('def f():\n  raise KeyError("k")\nf()')).logs).toBe(
+    'Traceback (most recent call last):\n  File "<cell 4>", line 3, in <module>\n    f()\n    ~^^\n' +
+      '  File "<cell 4>", line 2, in f\n    raise KeyError("k")\nKeyError: \'k\'\n',
+  );
+  expect((await run('if True print(1)')).logs).toContain('SyntaxError');
+  expect((await run('import asyncio\nawait asyncio.sleep(0.01)\n"awaited"')).logs).toBe("'awaited'\n");
+  expect((await run('exit()')).logs).toBe('');
+  expect((await run('input()')).logs).toContain('Error');
+  expect((await run('import js\njs.console.log("to the console", 1)')).logs).toBe('to the console 1\n');
+  expect((await run('x')).logs).toBe('3\n');
+});
+
+test('hands out what was written and nothing else', async () => {
+  const { run } = threadOf(sandbox);
+  const first = await run(cell('open("out.bin", "wb").write(bytes(range(256)))', { 'in.txt': 'in' }));
+  expect(Object.keys(first.files)).toEqual(['out.bin']);
+  expect(first.files['out.bin']!.length).toBe(256);
+
+  const second = await run(
+    'import os\nos.makedirs("a/b")\nopen("a/b/c.txt", "w").write("ü")\nos.symlink("/etc/passwd", "link")\nos.rename("out.bin", "moved.bin")',
+  );
+  expect(Object.keys(second.files).sort()).toEqual(['a/b/c.txt', 'moved.bin']);
+
+  expect((await run('open("in.txt", "a").write(" and more")')).files).toEqual({ 'in.txt': 'in and more' });
+  expect((await run('open("/tmp/elsewhere", "w").write("x")\nopen("in.txt").read()')).files).toEqual({});
+});
+
+test('images are what a value is shown as, what is displayed, and where a PNG lies', async () => {
+  const { run } = threadOf(sandbox);
+  const code = `PNG = b'\\x89PNG\\r\\n\\x1a\\n'
+class Plot:
+    def __init__(self, name): self.name = name
+    def _repr_png_(self): return PNG + self.name
+import pathlib
+path = pathlib.Path('a.png')
+path.write_bytes(PNG + b'file')
+display(Plot(b'one'), path)
+Plot(b'last')`;
+
+  const { images, logs, files } = await run(code);
+
+  expect(images.map((image) => image.slice(8))).toEqual(['one', 'file', 'last']);
+  expect([logs, Object.keys(files)]).toEqual(['', ['a.png']]);
+  expect((await run('display("text", 1)\nPlot')).logs).toBe("text\n1\n<class '__main__.Plot'>\n");
+});
+
+test('state is rebuilt elsewhere by repeating the cells, with their files as they came', async () => {
+  const { run, past } = threadOf(sandbox);
+  await run(
+    cell('import random\nn = int(open("n.txt").read())\nfirst = random.random(), {"a", "b", "c"}', { 'n.txt': '1' }),
+  );
+  await run('n += 1\nopen("n.txt", "w").write(str(n))\nraise ValueError()');
+  await run(cell('late = open("late.txt").read()', { 'late.txt': 'later' }));
+  const asked = 'n, open("n.txt").read(), late, first';
+  const before = await run(asked);
+
+  const elsewhere = openTestSandbox();
+  const again = threadOf(elsewhere);
+  again.past.push(...past);
+  const after = await again.run(asked.replace(', first', ''));
+  await elsewhere.stop();
+
+  expect(before.logs).toStartWith("(2, '2', 'later', (");
+  expect([after.logs, after.isStateLost, after.files]).toEqual(["(2, '2', 'later')\n", false, {}]);
+});
+
+test('random numbers and the order of sets are the same when cells are repeated', async () => {
+  const code = 'import random\nrandom.random(), list({"a", "b", "c", "d"})';
+  const thread = crypto.randomUUID();
+  const other = openTestSandbox();
+  const logs = [
+    (await threadOf(sandbox, { thread }).run(code)).logs,
+    (await threadOf(other, { thread }).run(code)).logs,
+    (await threadOf(other).run('import random\nrandom.random()')).logs,
+  ];
+  await other.stop();
+
+  expect(logs[0]).toBe(logs[1]!);
+  expect(logs[2]!.trim()).not.toBe(/\(([\d.]+),/.exec(logs[0]!)![1]!);
+});
+
+test('a sandbox that is not where its thread is, is not used', async () => {
+  const { run, past } = threadOf(sandbox);
+  await run('x = 1');
+  await run('x = 2');
+  past.pop();
+
+  expect((await run('x')).logs).toBe('1\n');
+});
+
+test('code that takes too long is stopped, and what was there before it is there again', async () => {
+  const quick = openTestSandbox({ cellSeconds: 5 });
+  const { run } = threadOf(quick);
+  await run('x = 1');
+
+  const stopped = await run('x = 2\nwhile True: pass');
+  const after = await run('x');
+  await quick.stop();
+
+  expect([stopped.stopped, stopped.logs, after.logs, after.isStateLost]).toEqual(['time', '', '1\n', false]);
+});
+
+test('cells that do not come to an end when they are repeated are given up, and their files are mounted', async () => {
+  const quick = openTestSandbox({ cellSeconds: 5 });
+  const { run, past } = threadOf(quick);
+  past.push(cell('x = 1', { 'a.txt': 'still here' }), cell('while True: pass'));
+
+  const lost = await run('open("a.txt").read(), "x" in globals()');
+  const after = await run('1');
+  await quick.stop();
+
+  expect([lost.logs, lost.isStateLost]).toEqual(["('still here', False)\n", true]);
+  expect([after.logs, after.isStateLost]).toEqual(['1\n', false]);
+});
+
+test('whoever gives up ends the sandbox, at once', async () => {
+  const { run } = threadOf(sandbox);
+  await run('1');
+  const controller = new AbortController();
+  const running = run('while True: pass', controller.signal);
+  const pids = sandbox.pids;
+  controller.abort(new Error('cancelled'));
+
+  await expect(running).rejects.toThrow('cancelled');
+  await eventually('the process is gone', () => pids.some((pid) => !isThere(pid)));
+});
+
+test('threads never share a Python, and more threads than places take turns', async () => {
+  const small = openTestSandbox({ processes: 2 });
+  const threads = Array.from({ length: 5 }, () => threadOf(small));
+  const logs = await Promise.all(threads.map(({ run }, number) => run(`x = ${number}\n"y" in globals()`)));
+  const most = small.pids.length;
+  const after = await Promise.all(threads.map(({ run }) => run('x')));
+  await small.stop();
+
+  expect(logs.map(({ logs }) => logs)).toEqual(Array(5).fill('False\n'));
+  expect(after.map(({ logs }) => logs)).toEqual([0, 1, 2, 3, 4].map((number) => `${number}\n`));
+  expect(most).toBeLessThanOrEqual(2);
+  expect(small.pids.filter(isThere)).toEqual([]);
+});
+
+test('a thread of the same name in another workspace has a Python of its own', async () => {
+  const thread = crypto.randomUUID();
+  const mine = threadOf(sandbox, { thread, workspace: 'mine' });
+  const theirs = threadOf(sandbox, { thread, workspace: 'theirs' });
+  await mine.run('secret = 1');
+  theirs.past.push(...mine.past.map((each) => ({ ...each, code: 'pass' })));
+
+  expect((await theirs.run('"secret" in globals()')).logs).toBe('False\n');
+});
+
+test('when no place becomes free in time, that is said', async () => {
+  const full = openTestSandbox({ processes: 1, queueMs: 300 });
+  const busy = threadOf(full);
+  await busy.run('1');
+  const running = busy.run('import time\ntime.sleep(3)');
+
+  await expect(threadOf(full).run('1')).rejects.toThrow(NoPlace);
+  expect((await running).stopped).toBeNull();
+  await full.stop();
+});
+
+test('a sandbox that nobody needs ends, at once when it does not keep quiet', async () => {
+  const short = openTestSandbox({ idleMs: 300 });
+  await threadOf(short).run('1');
+  const [quiet] = short.pids;
+  await eventually('the idle one ends', () => short.pids.length === 0 && !isThere(quiet!));
+  await short.stop();
+
+  const noisy = openTestSandbox({ idleMs: 60_000 });
+  await threadOf(noisy).run('import js\njs.eval("setTimeout(() => { for (;;); }, 0); 1")');
+  const [busy] = noisy.pids;
+  await eventually('the busy one ends', () => noisy.pids.length === 0 && !isThere(busy!));
+  await noisy.stop();
+});
+
+test('where nothing can be started, that is said with the reason', async () => {
+  const none = openTestSandbox({ deno: '/bin/false' });
+
+  await expect(threadOf(none).run('1')).rejects.toThrow(NoSandbox);
+  await none.stop();
+});

@@ -1,0 +1,226 @@
+import type { WorkspaceId } from '../../core/ids.ts';
+import { BrokenFrame } from './frames.ts';
+import { watchIdle } from './idle.ts';
+import { Places } from './places.ts';
+import { type Base, type Cell, type Keep, Session } from './session.ts';
+import { prepare, type WorkshopOptions } from './workshop.ts';
+
+export interface SandboxOptions extends WorkshopOptions {
+  /** The most sandboxes at once. */
+  readonly processes: number;
+  /** How long one is kept for the next cell of its thread. */
+  readonly idleMs?: number;
+  /** How long a cell waits for a sandbox. */
+  readonly queueMs?: number;
+}
+
+export interface Job {
+  readonly workspaceId: WorkspaceId;
+  readonly threadId: string;
+  /** The cells whose state this one finds, in their order. */
+  readonly past: readonly Cell[];
+  readonly cell: Cell;
+  /** Takes in what the cell makes. */
+  readonly keep: Keep;
+  readonly signal: AbortSignal;
+}
+
+export interface Outcome {
+  /** What it printed. */
+  readonly logs: string;
+  /** Why it was stopped, when it was: nothing of what it did is left then. */
+  readonly stopped: 'time' | 'crash' | null;
+  /** Whether the cells before it could not be repeated: it found their input files, and nothing else. */
+  readonly isStateLost: boolean;
+}
+
+/** Runs code of users where it can do no harm. */
+export interface Sandbox {
+  /** Runs a cell in the state that the cells before it have left. Throws `NoPlace` when its turn does not come in time. */
+  run(job: Job): Promise<Outcome>;
+  /** The processes that are there. */
+  readonly pids: readonly number[];
+  /** Ends them all. */
+  stop(): Promise<void>;
+}
+
+/** No sandbox can be started here: the operator has to know. */
+export class NoSandbox extends Error {
+  override readonly name = 'NoSandbox';
+}
+
+const IDLE_MS = 120_000;
+const QUEUE_MS = 120_000;
+/** All cells of a thread together, when they are repeated. */
+const REPLAY_MS = 300_000;
+
+/** A Python, and the place it has. */
+interface Seated {
+  readonly session: Session;
+  readonly leave: () => void;
+}
+
+export class SandboxPool implements Sandbox {
+  readonly #options: SandboxOptions;
+  readonly #places: Places;
+  #base: Promise<Base> | null = null;
+  /** With what stops watching them; the one that is idle longest comes first. */
+  readonly #idle = new Map<Seated, () => void>();
+  readonly #busy = new Set<Session>();
+  #isStopped = false;
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+    this.#places = new Places(options.processes);
+  }
+
+  get pids(): number[] {
+    const sessions = [...[...this.#idle.keys()].map(({ session }) => session), ...this.#busy];
+    return sessions.map(({ child }) => child.pid);
+  }
+
+  async run(job: Job): Promise<Outcome> {
+    const kept = this.#takeIdle(job);
+    const leave = kept?.leave ?? (await this.#enter(job));
+    let session = kept?.session ?? null;
+    try {
+      session ??= await this.#rebuilt(job);
+      const isStateLost = session === null;
+      session ??= await this.#started(job);
+      const files = isStateLost ? [...job.past.flatMap((cell) => cell.files), ...job.cell.files] : job.cell.files;
+      const { logs, stopped } = await this.#execute(session, { ...job, cell: { ...job.cell, files } });
+      return { logs, stopped, isStateLost };
+    } catch (error) {
+      session?.child.kill();
+      job.signal.throwIfAborted();
+      throw error;
+    } finally {
+      this.#release(session, leave);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const busy = [...this.#busy];
+    const idle = [...this.#idle.keys()];
+    for (const seated of idle) this.#endIdle(seated);
+    for (const { child } of busy) child.kill();
+    await Promise.all([...busy, ...idle.map(({ session }) => session)].map(({ child }) => child.exited));
+  }
+
+  #prepared(): Promise<Base> {
+    // What failed may have been mended meanwhile.
+    this.#base ??= prepare(this.#options).catch((error) => {
+      this.#base = null;
+      throw error;
+    });
+    return this.#base;
+  }
+
+  /** The Python of the thread, when exactly the cells before this one have run in it. */
+  #takeIdle({ threadId, workspaceId, past }: Job): Seated | null {
+    for (const [seated, unwatch] of this.#idle) {
+      const { session } = seated;
+      if (session.threadId !== threadId || session.workspaceId !== workspaceId) continue;
+      const isSame = session.ran.length === past.length && past.every(({ id }, index) => session.ran[index] === id);
+      if (!isSame || !session.child.isAlive) {
+        this.#endIdle(seated);
+        continue;
+      }
+      unwatch();
+      this.#idle.delete(seated);
+      this.#busy.add(session);
+      return seated;
+    }
+    return null;
+  }
+
+  /** A sandbox that is only kept for later makes room. */
+  #enter({ workspaceId, signal }: Job): Promise<() => void> {
+    const [oldest] = this.#idle.keys();
+    if (this.#places.isFull && oldest) this.#endIdle(oldest);
+    return this.#places.take(workspaceId, signal, this.#options.queueMs ?? QUEUE_MS);
+  }
+
+  async #started(job: Job): Promise<Session> {
+    let session: Session | null = null;
+    try {
+      const base = await this.#prepared();
+      job.signal.throwIfAborted();
+      if (this.#isStopped) throw new NoSandbox('this gateway is being stopped');
+      const started = new Session(base, job);
+      session = started;
+      this.#busy.add(started);
+      await this.#guarded(started, job.signal, () => started.start());
+      return started;
+    } catch (error) {
+      if (session) this.#busy.delete(session);
+      job.signal.throwIfAborted();
+      const said = session?.child.complaint ? `: ${session.child.complaint}` : '';
+      throw new NoSandbox(`${error instanceof Error ? error.message : error}${said}`, { cause: error });
+    }
+  }
+
+  /** A Python in which the cells before this one have run; null when they cannot be repeated. */
+  async #rebuilt(job: Job): Promise<Session | null> {
+    const session = await this.#started(job);
+    const deadline = performance.now() + REPLAY_MS;
+    try {
+      for (const cell of job.past) {
+        if (performance.now() > deadline) throw new BrokenFrame('the cells before take too long');
+        await this.#guarded(session, job.signal, () => session.replay(cell));
+      }
+      return session;
+    } catch (error) {
+      session.child.kill();
+      this.#busy.delete(session);
+      if (!(error instanceof BrokenFrame)) throw error;
+      return null;
+    }
+  }
+
+  async #execute(session: Session, { cell, keep, signal }: Job): Promise<Pick<Outcome, 'logs' | 'stopped'>> {
+    try {
+      return { logs: await this.#guarded(session, signal, () => session.run(cell, keep)), stopped: null };
+    } catch (error) {
+      session.child.kill();
+      if (!(error instanceof BrokenFrame)) throw error;
+      return { logs: '', stopped: session.child.isLate ? 'time' : 'crash' };
+    }
+  }
+
+  /** Ends the session as soon as nobody wants its result. */
+  async #guarded<Result>({ child }: Session, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    const abort = () => child.kill();
+    signal.addEventListener('abort', abort);
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } catch (error) {
+      child.kill();
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Keeps what can be used again, unless somebody waits for its place. */
+  #release(session: Session | null, leave: () => void) {
+    if (session) this.#busy.delete(session);
+    if (!session?.child.isAlive || this.#isStopped || this.#places.isWanted) {
+      session?.child.kill();
+      return leave();
+    }
+    const seated = { session, leave };
+    const unwatch = watchIdle(session.child, this.#options.idleMs ?? IDLE_MS, () => this.#endIdle(seated));
+    this.#idle.set(seated, unwatch);
+  }
+
+  #endIdle(seated: Seated) {
+    this.#idle.get(seated)?.();
+    this.#idle.delete(seated);
+    seated.session.child.kill();
+    seated.leave();
+  }
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import type { WorkspaceId } from '../../core/ids.ts';
+import { Child, type ChildOptions, folderUrl, TRANSFER_MS } from './child.ts';
+import { BrokenFrame, wholeOf } from './frames.ts';
+import cells from './guest/cells.py' with { type: 'text' };
+import python from './guest/python.mjs' with { type: 'text' };
+import { LIMITS } from './limits.ts';
+
+/** A file that code finds in its working folder. */
+export interface CellFile {
+  /** A name, not a path. */
+  readonly name: string;
+  readonly bytes: number;
+  /** Null when it is not there any more. */
+  open(): Promise<AsyncIterable<Uint8Array> | null>;
+}
+
+export interface Cell {
+  readonly id: string;
+  readonly code: string;
+  /** What is mounted before it runs. */
+  readonly files: readonly CellFile[];
+}
+
+/** Takes in what a cell has made, one thing after the other. */
+export type Keep = (made: Made, content: AsyncIterable<Uint8Array>) => Promise<void>;
+export type Made = { readonly type: 'image' } | { readonly type: 'file'; readonly path: string };
+
+/** What every sandbox of this gateway starts from. */
+export interface Base extends Omit<ChildOptions, 'cpuSeconds'> {
+  /** Pyodide's list of packages, as text: those that there are wheels of. */
+  readonly lock: string;
+  readonly cellMs: number;
+}
+
+const START_MS = 60_000;
+/** A sandbox works on one cell after the other; this is what all of them may take, with what they begin beside themselves. */
+const CPU_TIMES = 20;
+
+const resultHeader = z.object({
+  type: z.literal('result'),
+  images: z.int().min(0).max(LIMITS.images),
+  paths: z.array(z.string()).max(LIMITS.files),
+  sizes: z.array(z.int().min(0)),
+});
+type ResultHeader = z.infer<typeof resultHeader>;
+
+const encoder = new TextEncoder();
+const sources = { python: encoder.encode(python), cells: encoder.encode(cells) };
+
+export const startHeader = ({ pyodide, wheels, lock }: Pick<Base, 'pyodide' | 'wheels' | 'lock'>) => ({
+  pyodide: folderUrl(pyodide),
+  wheels: wheels && folderUrl(wheels),
+  lock,
+});
+export const pythonThread = sources.python;
+
+/** One Python with what the cells of one thread have left in it. */
+export class Session {
+  readonly threadId: string;
+  readonly workspaceId: WorkspaceId;
+  readonly child: Child;
+  /** The cells that have run in it, in their order. */
+  readonly ran: string[] = [];
+  readonly #base: Base;
+
+  constructor(base: Base, owner: Pick<Session, 'threadId' | 'workspaceId'>) {
+    this.#base = base;
+    this.threadId = owner.threadId;
+    this.workspaceId = owner.workspaceId;
+    const cpuSeconds = Math.ceil((base.cellMs * CPU_TIMES) / 1_000);
+    this.child = new Child({ ...base, cpuSeconds });
+  }
+
+  async start(): Promise<void> {
+    const { snapshot } = this.#base;
+    const header = { type: 'start', ...startHeader(this.#base), seed: this.threadId, limits: LIMITS, snapshot };
+    const answer = await this.child.ask(header, [sources.python, sources.cells], START_MS);
+    if ((answer as { type?: unknown } | null)?.type === 'ready') return;
+    const { reason = 'an answer that is none' } = (answer ?? {}) as { reason?: unknown };
+    throw new BrokenFrame(`Python does not start: ${String(reason).slice(0, 500)}`);
+  }
+
+  /** Brings back what a cell has left in another Python; what it printed and made is known already. */
+  async replay(cell: Cell): Promise<void> {
+    await this.#ask(cell, true);
+    this.ran.push(cell.id);
+  }
+
+  /** Answers what the cell printed. */
+  async run(cell: Cell, keep: Keep): Promise<string> {
+    const header = await this.#ask(cell, false);
+    const logs = await this.child.within(TRANSFER_MS, () => this.#receive(header, keep));
+    this.ran.push(cell.id);
+    return logs;
+  }
+
+  async #ask({ code, files }: Cell, isReplay: boolean): Promise<ResultHeader> {
+    const mounted: { name: string; body: { bytes: number; content: AsyncIterable<Uint8Array> } }[] = [];
+    for (const { name, bytes, open } of files) {
+      const content = await open();
+      if (content) mounted.push({ name, body: { bytes, content } });
+    }
+    const header = { type: 'cell', isReplay, files: mounted.map(({ name }) => name) };
+    const bodies = [encoder.encode(code), ...mounted.map(({ body }) => body)];
+    const answer = await this.child.ask(header, bodies, this.#base.cellMs);
+    return checked(answer);
+  }
+
+  async #receive({ images, paths, sizes: [logSize, ...sizes] }: ResultHeader, keep: Keep): Promise<string> {
+    const logs = new TextDecoder().decode(await wholeOf(this.child.take(logSize!)));
+    for (const [index, size] of sizes.entries()) {
+      const made: Made = index < images ? { type: 'image' } : { type: 'file', path: paths[index - images]! };
+      await keep(made, this.child.take(size));
+    }
+    return logs;
+  }
+}
+
+/** An answer that could be one. */
+function checked(answer: unknown): ResultHeader {
+  const { success, data } = resultHeader.safeParse(answer);
+  if (!success) throw new BrokenFrame('an answer that is none');
+  const [logSize = Number.POSITIVE_INFINITY, ...sizes] = data.sizes;
+  const isAgreed =
+    sizes.length === data.images + data.paths.length &&
+    // The sentence about what was cut comes on top.
+    logSize <= LIMITS.logBytes * 4 &&
+    sizes.reduce((sum, size) => sum + size, 0) <= LIMITS.fileBytes;
+  if (!isAgreed) throw new BrokenFrame('an answer that is too large');
+  return data;
+}

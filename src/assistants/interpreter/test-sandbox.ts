@@ -1,0 +1,72 @@
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { WorkspaceId } from '../../core/ids.ts';
+import { findSandbox } from './find.ts';
+import { wholeOf } from './frames.ts';
+import { type Job, type Outcome, type SandboxOptions, SandboxPool } from './sandbox.ts';
+import type { Cell } from './session.ts';
+
+/** Made once for all tests on this machine: it takes seconds, and is the same each time. */
+const folder = fileURLToPath(new URL('../../../node_modules/.cache/gateway-interpreter', import.meta.url));
+
+/** The first time takes seconds, and many of them on a machine that is busy. */
+export const PREPARED_MS = 180_000;
+export async function warmUp(): Promise<void> {
+  const sandbox = openTestSandbox();
+  await threadOf(sandbox).run('1');
+  await sandbox.stop();
+}
+
+/** A data dir in which what was made lies already. */
+export async function dataDirWithSnapshot(): Promise<string> {
+  await warmUp();
+  const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  mkdirSync(join(dataDir, 'interpreter'), { mode: 0o700 });
+  for (const name of readdirSync(folder).filter((each) => each.endsWith('.snapshot')))
+    copyFileSync(join(folder, name), join(dataDir, 'interpreter', name));
+  return dataDir;
+}
+
+export function openTestSandbox(options: Partial<SandboxOptions> = {}): SandboxPool {
+  const found = findSandbox({ deno: null, pyodide: null, wheels: null });
+  if (!('place' in found)) throw new Error(`There is no sandbox to test: ${found.problem}.`);
+  return new SandboxPool({ ...found.place, folder, memoryMb: 256, cellSeconds: 20, processes: 2, ...options });
+}
+
+export const cell = (code: string, files: Readonly<Record<string, string>> = {}): Cell => ({
+  id: crypto.randomUUID(),
+  code,
+  files: Object.entries(files).map(([name, text]) => ({
+    name,
+    bytes: Buffer.byteLength(text),
+    open: async () => new Blob([text]).stream() as unknown as AsyncIterable<Uint8Array>,
+  })),
+});
+
+export interface Ran extends Outcome {
+  readonly files: Readonly<Record<string, string>>;
+  readonly images: readonly string[];
+}
+
+/** A thread of a workspace: remembers its cells as the gateway does. */
+export function threadOf(sandbox: SandboxPool, { workspace = 'workspace', thread = crypto.randomUUID() } = {}) {
+  const past: Cell[] = [];
+  const run = async (code: string | Cell, signal = new AbortController().signal): Promise<Ran> => {
+    const next = typeof code === 'string' ? cell(code) : code;
+    const files: Record<string, string> = {};
+    const images: string[] = [];
+    const keep: Job['keep'] = async (made, content) => {
+      const text = Buffer.from(await wholeOf(content)).toString('latin1');
+      if (made.type === 'image') images.push(text);
+      else files[made.path] = text;
+    };
+    const job = { workspaceId: workspace as WorkspaceId, threadId: thread, past: [...past], cell: next, keep, signal };
+    const outcome = await sandbox.run(job);
+    if (outcome.isStateLost) past.length = 0;
+    if (outcome.stopped === null) past.push(next);
+    return { ...outcome, files, images };
+  };
+  return { run, past };
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newId } from '../../core/ids.ts';
+import { Child, type Place } from './child.ts';
+import { type Base, pythonThread, Session, startHeader } from './session.ts';
+import { lockOf } from './wheels.ts';
+
+export interface WorkshopOptions extends Omit<Place, 'emptyFolder'> {
+  /** Where snapshots are kept. */
+  readonly folder: string;
+  readonly memoryMb: number;
+  readonly cellSeconds: number;
+}
+
+/** Where it cannot be measured; more than it takes on machines with few cores. */
+const OWN_MEMORY_MB = 2_048;
+/** While nobody's code runs. */
+const UNMEASURED_MB = 16_384;
+const SNAPSHOT_MS = 120_000;
+const SNAPSHOT_CPU_SECONDS = 300;
+const MOST_SNAPSHOT_BYTES = 256 << 20;
+const DAY_MS = 86_400_000;
+
+/**
+ * Makes what every sandbox starts from: a snapshot of Python as it is after its start, once for each version of Pyodide,
+ * and the memory that Deno reserves on this machine, which is not what code may use.
+ */
+export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: WorkshopOptions): Promise<Base> {
+  const emptyFolder = join(folder, 'empty');
+  await mkdir(emptyFolder, { recursive: true, mode: 0o700 });
+  const place: Place = { ...rest, emptyFolder };
+  const lock = await lockOf(place);
+  const snapshot = join(folder, `${await versionOf(place)}.snapshot`);
+  if (!existsSync(snapshot)) {
+    await makeSnapshot(place, lock, snapshot);
+    await sweep(folder, snapshot);
+  }
+  const base = { ...place, lock, snapshot, cellMs: cellSeconds * 1_000 };
+  const ownMb = await ownMemoryOf({ ...base, memoryMb: UNMEASURED_MB });
+  return { ...base, memoryMb: ownMb + memoryMb };
+}
+
+/** A snapshot fits the very files it was made with. */
+async function versionOf({ deno, pyodide }: Place): Promise<string> {
+  const hash = createHash('sha256');
+  for (const name of ['package.json', 'pyodide.mjs', 'pyodide.asm.mjs'])
+    hash.update(await readFile(join(pyodide, name)));
+  hash.update(pythonThread).update(deno);
+  return hash.digest('hex').slice(0, 32);
+}
+
+async function makeSnapshot(place: Place, lock: string, file: string): Promise<void> {
+  const limits = { memoryMb: UNMEASURED_MB, cpuSeconds: SNAPSHOT_CPU_SECONDS };
+  const child = new Child({ ...place, ...limits, snapshot: null });
+  const draft = `${file}-${newId()}`;
+  try {
+    const header = { type: 'make-snapshot', ...startHeader({ ...place, lock }) };
+    const answer = await child.ask(header, [pythonThread], SNAPSHOT_MS).catch((error) => complain(child, error));
+    const { sizes = [], reason = 'no snapshot' } = answer as { sizes?: number[]; reason?: string };
+    const [size] = sizes;
+    if (!size || size > MOST_SNAPSHOT_BYTES) throw new Error(reason);
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      for await (const piece of child.take(size)) await handle.write(piece);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } finally {
+    child.kill();
+    await rm(draft, { force: true });
+  }
+}
+
+/** Removes what other versions and killed processes have left. Young files may be of others that are at it right now. */
+async function sweep(folder: string, current: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name);
+    const isLeft = name.includes('.snapshot') && file !== current && (await stat(file)).mtimeMs < Date.now() - DAY_MS;
+    if (isLeft) await rm(file, { force: true });
+  }
+}
+
+/** The same for as long as this process lives. */
+const measured = new Map<string, number>();
+
+/** Starts one in which no code will run. */
+async function ownMemoryOf(base: Base): Promise<number> {
+  const known = measured.get(base.snapshot!);
+  if (known !== undefined) return known;
+  const session = new Session(base, { threadId: 'none', workspaceId: 'none' as Session['workspaceId'] });
+  try {
+    await session.start().catch((error) => complain(session.child, error));
+    const reserved = /^VmData:\s+(\d+) kB/m.exec(readFileSync(`/proc/${session.child.pid}/status`, 'utf8'))?.[1];
+    const ownMb = reserved ? Math.ceil(Number(reserved) / 1_024) : OWN_MEMORY_MB;
+    measured.set(base.snapshot!, ownMb);
+    return ownMb;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return OWN_MEMORY_MB;
+    throw error;
+  } finally {
+    session.child.kill();
+  }
+}
+
+async function complain(child: Child, error: unknown): Promise<never> {
+  child.kill();
+  await child.exited;
+  throw new Error(`${error instanceof Error ? error.message : error}${child.complaint && `: ${child.complaint}`}`);
+}

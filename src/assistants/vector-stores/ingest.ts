@@ -1,0 +1,145 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { WorkspaceId } from '../../core/ids.ts';
+import type { FileRow } from '../../storage/schema.ts';
+import type { Db, Store } from '../../storage/store.ts';
+import type { Kind, Lease, Work } from '../../work/work.ts';
+import { DocumentFault } from '../documents/document.ts';
+import type { DocumentReader } from '../documents/reader.ts';
+import { ReadingFailed } from '../documents/reading-process.ts';
+import { INGEST, type Ingestion } from './adding.ts';
+import type { ChunkIndex, FencedTransaction } from './chunk-index.ts';
+import type { LastError } from './file.ts';
+import { endBatch, filesOf, lockBatch } from './rows.ts';
+import { EmbeddingsFailed } from './search/embeddings.ts';
+import { changeFile } from './store-files.ts';
+
+export interface IngestDeps {
+  readonly store: Store;
+  /** Content of files; throws `file_not_found` for one that is gone. */
+  readonly files: {
+    row(workspaceId: WorkspaceId, id: string): Promise<FileRow>;
+    open(file: FileRow): Promise<ReadableStream<Uint8Array>>;
+  };
+  readonly index: ChunkIndex;
+  readonly reader: DocumentReader;
+}
+
+/** Reading takes a processor, embedding waits for a provider: more of them than processors, but not many. */
+const CONCURRENCY = 3;
+const MOST_ATTEMPTS = 4;
+/** A file at which the reading process ended twice is what ends it. */
+const MOST_CRASHES = 2;
+
+type Outcome =
+  | { readonly status: 'completed'; readonly usageBytes: number }
+  | { readonly status: 'failed'; readonly error: LastError }
+  | { readonly status: 'cancelled' };
+
+/** The file was taken out, cancelled or added anew: this work is about nothing any more. */
+class Superseded extends Error {
+  override readonly name = 'Superseded';
+}
+
+/**
+ * Takes a file into a store: its text is read, cut and indexed, and then, in one transaction with the end of the work, it
+ * is called completed. Killed before that, it is begun again and leaves the same.
+ */
+export function ingestKind(deps: IngestDeps): Kind {
+  const { store, index } = deps;
+
+  /** The file's row, as long as it is this ingestion's affair; it stays so until the transaction ends. */
+  const current = async (db: Db, { storeId, fileId, position }: Ingestion) => {
+    const query = filesOf(db, storeId)
+      .where('file_id', '=', fileId)
+      .where('position', '=', position)
+      .where('status', '=', 'in_progress')
+      .where('deleted_at', 'is', null);
+    return (store.engine === 'postgres' ? query.forNoKeyUpdate() : query).executeTakeFirst();
+  };
+
+  const settle = async (db: Db, work: Work, outcome: Outcome): Promise<void> => {
+    const ingestion = work.payload as Ingestion;
+    // The batch before the file, like everybody; so the row is looked up, and locked only then.
+    const known = await filesOf(db, ingestion.storeId).where('file_id', '=', ingestion.fileId).executeTakeFirst();
+    const batch = known?.batch_id ? await lockBatch(store, db, known.batch_id) : undefined;
+    const row = await current(db, ingestion);
+    if (!row) return;
+    await changeFile(db, row, {
+      status: outcome.status,
+      usage_bytes: outcome.status === 'completed' ? outcome.usageBytes : 0,
+      last_error: outcome.status === 'failed' ? JSON.stringify(outcome.error) : null,
+    });
+    if (outcome.status !== 'completed') await index.remove(db, row.store_id, row.file_id);
+    if (batch) await endBatch(db, batch);
+  };
+
+  const run = async (lease: Lease): Promise<void> => {
+    const { work } = lease;
+    const ingestion = work.payload as Ingestion;
+    const transaction: FencedTransaction = (step) =>
+      lease.transaction(async (db) => {
+        if (!(await current(db, ingestion))) throw new Superseded();
+        return step(db);
+      });
+    const outcome = await takeIn(lease, transaction, deps);
+    await lease.transaction(async (db) => {
+      if (outcome) await settle(db, work, outcome);
+      await lease.done(db);
+    });
+  };
+
+  return {
+    name: INGEST,
+    concurrency: CONCURRENCY,
+    maxAttempts: MOST_ATTEMPTS,
+    run,
+    failed: (db, work, error) => settle(db, work, { status: 'failed', error: serverError(error) }),
+    cancelled: (db, work) => settle(db, work, { status: 'cancelled' }),
+  };
+}
+
+/** What becomes of the file; null: nobody asks any more. */
+async function takeIn(
+  { work, signal }: Lease,
+  transaction: FencedTransaction,
+  { files, index, reader }: IngestDeps,
+): Promise<Outcome | null> {
+  const { storeId, fileId } = work.payload as Ingestion;
+  const workspaceId = work.tenant as WorkspaceId;
+  try {
+    const row = await transaction((db) => filesOf(db, storeId).where('file_id', '=', fileId).executeTakeFirstOrThrow());
+    const file = await files.row(workspaceId, fileId);
+    const chunks = reader.chunks(
+      {
+        filename: file.filename,
+        bytes: file.bytes,
+        tenant: workspaceId,
+        chunkTokens: row.chunk_tokens,
+        overlapTokens: row.overlap_tokens,
+        open: () => files.open(file),
+      },
+      signal,
+    );
+    const { usageBytes } = await index.put({ storeId, fileId, workspaceId }, chunks, { signal, transaction });
+    return { status: 'completed', usageBytes };
+  } catch (error) {
+    if (error instanceof Superseded) return null;
+    if (error instanceof DocumentFault) return failed(error.code, error.message);
+    if (error instanceof GatewayError && error.code === 'file_not_found')
+      return failed('invalid_file', 'The file was deleted before it could be read.');
+    if (error instanceof ReadingFailed && work.attempts >= MOST_CRASHES)
+      return failed('invalid_file', 'The file cannot be read with the memory and time that a file may take.');
+    throw error;
+  }
+}
+
+const failed = (code: LastError['code'], message: string): Outcome => ({ status: 'failed', error: { code, message } });
+
+/** What the gateway says itself may be shown; what others throw may say too much. */
+const serverError = (error: unknown): LastError => ({
+  code: 'server_error',
+  message:
+    error instanceof GatewayError || error instanceof EmbeddingsFailed
+      ? error.message
+      : 'The file could not be taken in, though it was tried several times. Add it again to try once more.',
+});

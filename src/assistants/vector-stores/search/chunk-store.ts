@@ -1,0 +1,24 @@
+import type { Scope } from './scope.ts';
+import type { ChunkGroup, Place } from './thread/requests.ts';
+
+export interface ChunkText extends Place {
+  readonly text: string;
+}
+
+/** Where chunks lie and are found: the one place that knows how each database does it. */
+export interface ChunkStore {
+  /** Where the vectors of files go that are taken in now. */
+  newVectors(): Promise<'scanned' | 'pgvector'>;
+  add(group: ChunkGroup): Promise<void>;
+  /** Removes up to so many chunks of a source; answers whether there may be more. */
+  remove(source: string, most: number): Promise<boolean>;
+  /** All chunks of a source, in their order. */
+  texts(source: string): Promise<string[]>;
+  /** The chunks that the words of a query speak for, best first. */
+  byWords(scope: Scope, query: string, most: number): Promise<readonly Place[]>;
+  /** The chunks whose vectors are nearest, nearest first. Null: there are more than can be looked at. */
+  byVector(scope: Scope, vector: Float32Array, most: number): Promise<readonly Place[] | null>;
+  /** The texts of some chunks, in any order. Those that are gone meanwhile are missing. */
+  read(places: readonly Place[]): Promise<ChunkText[]>;
+  close(): void;
+}

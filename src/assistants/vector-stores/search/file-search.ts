@@ -1,0 +1,35 @@
+import type { Health } from '../../../core/health.ts';
+import type { WorkspaceId } from '../../../core/ids.ts';
+import type { Principal } from '../../../core/principal.ts';
+import type { CallModel } from '../../../relay/internal.ts';
+import type { Store } from '../../../storage/store.ts';
+import type { ChunkIndex } from '../chunk-index.ts';
+import type { ChunkStore } from './chunk-store.ts';
+import { createEmbeddings, type EmbeddingSettings, patient } from './embeddings.ts';
+import { createChunkIndex } from './indexing.ts';
+import { createSearch, type Search } from './search.ts';
+
+export interface FileSearchParts {
+  readonly index: ChunkIndex;
+  readonly search: Search;
+}
+
+export interface FileSearchPartsDeps {
+  readonly store: Store;
+  readonly chunks: ChunkStore;
+  readonly embeddings: EmbeddingSettings | null;
+  readonly callModel: CallModel;
+  readonly workspaceAsCaller: (workspaceId: WorkspaceId) => Promise<Principal>;
+  readonly resolveKey: (who: Principal, slug: string) => Promise<unknown>;
+  readonly health: Pick<Health, 'degraded' | 'well'>;
+  readonly now: () => number;
+}
+
+/** What takes files in and what finds them, put together. */
+export function createFileSearchParts({ embeddings: settings, ...deps }: FileSearchPartsDeps): FileSearchParts {
+  const embeddings = createEmbeddings({ settings, ...deps });
+  return {
+    index: createChunkIndex({ ...deps, embeddings: patient(embeddings) }),
+    search: createSearch({ ...deps, embeddings }),
+  };
+}

@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import type { Store } from '../../../storage/store.ts';
+import type { ChunkStore } from './chunk-store.ts';
+import { createEmbeddedChunks } from './embedded-chunks.ts';
+import { createPostgresChunks } from './postgres-chunks.ts';
+import { searchThread } from './thread/client.ts';
+
+export interface OpenChunksOptions {
+  readonly store: Store;
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  readonly workerUrl: string | URL;
+  readonly now?: () => number;
+}
+
+/** Where the chunks of vector stores are: in PostgreSQL, or in a file beside the embedded store. */
+export function openChunks({ store, databaseUrl, dataDir, workerUrl, now = Date.now }: OpenChunksOptions): ChunkStore {
+  if (databaseUrl) {
+    const thread = searchThread({ place: { engine: 'postgres', url: databaseUrl }, workerUrl });
+    return createPostgresChunks({ store, thread, now });
+  }
+  const place = { engine: 'sqlite', file: join(dataDir, 'search.db'), stateFile: join(dataDir, 'state.db') } as const;
+  return createEmbeddedChunks({
+    store,
+    reader: searchThread({ place, workerUrl }),
+    writer: searchThread({ place, workerUrl }),
+  });
+}

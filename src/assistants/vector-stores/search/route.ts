@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { json } from '../../../http/reply.ts';
+import { post, type Route } from '../../../http/route.ts';
+import type { Store } from '../../../storage/store.ts';
+import { workspaceOf, writes } from '../../shared-route.ts';
+import { usableStore } from '../rows.ts';
+import { readFilter } from './filter.ts';
+import type { Search, SearchResult } from './search.ts';
+
+const LONGEST_QUERY = 16_384;
+const MOST_QUERIES = 16;
+const query = z.string().min(1).max(LONGEST_QUERY);
+
+export const searchInput = z.strictObject({
+  query: z.union([query, z.array(query).min(1).max(MOST_QUERIES)]),
+  rewrite_query: z.boolean().default(false),
+  max_num_results: z.int().min(1).max(50).default(10),
+  filters: z.unknown().optional().describe('A comparison with an attribute, or several joined by `and` and `or`.'),
+  ranking_options: z
+    .strictObject({
+      ranker: z.enum(['none', 'auto', 'default-2024-11-15']).default('auto'),
+      score_threshold: z.number().min(0).max(1).default(0),
+    })
+    .prefault({}),
+});
+
+export const searchPage = z
+  .object({
+    object: z.literal('vector_store.search_results.page'),
+    search_query: z.array(z.string()),
+    data: z.array(
+      z.object({
+        file_id: z.string(),
+        filename: z.string(),
+        score: z.number().min(0).max(1),
+        attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
+        content: z.array(z.object({ type: z.literal('text'), text: z.string() })),
+      }),
+    ),
+    has_more: z.boolean(),
+    next_page: z.string().nullable(),
+  })
+  .meta({ id: 'VectorStoreSearchResults' });
+
+export interface SearchRouteParts {
+  readonly store: Store;
+  readonly search: Search;
+  /** Notes that a store was in use: from then on its time to live counts. */
+  readonly used: (storeIds: readonly string[]) => Promise<void>;
+}
+
+/** Searching a vector store. What was looked at is said in a header: words and meaning, or words alone. */
+export const searchRoute = ({ store, search, used }: SearchRouteParts): Route =>
+  post(
+    '/v1/vector_stores/:vector_store_id/search',
+    {
+      ...writes,
+      scopes: ['assistants.read'],
+      summary: 'Search a vector store',
+      body: searchInput,
+      response: searchPage,
+    },
+    async (call) => {
+      const { body, params, request } = call;
+      const workspaceId = workspaceOf(call);
+      const filter = body.filters === undefined || body.filters === null ? null : readFilter(body.filters);
+      const { id } = await usableStore(store.db, workspaceId, params.vector_store_id!, call.now);
+      const queries = typeof body.query === 'string' ? [body.query] : body.query;
+      await used([id]);
+      const { mode, results } = await search({
+        workspaceId,
+        storeIds: [id],
+        queries,
+        most: body.max_num_results,
+        scoreThreshold: body.ranking_options.score_threshold,
+        filter,
+        signal: request.signal,
+      });
+      const page: z.infer<typeof searchPage> = {
+        object: 'vector_store.search_results.page',
+        search_query: [...queries],
+        data: results.map(shown),
+        has_more: false,
+        next_page: null,
+      };
+      const response = json(page);
+      response.headers.set('x-gateway-search', mode);
+      return response;
+    },
+  );
+
+const shown = ({ fileId, filename, score, attributes, text }: SearchResult) => ({
+  file_id: fileId,
+  filename,
+  score,
+  attributes: { ...attributes },
+  content: [{ type: 'text' as const, text }],
+});

@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { sql } from 'kysely';
+import { createPostgresChunks } from './postgres-chunks.ts';
+import { sweepChunks } from './sweep.ts';
+import { matches, randomAttributes, randomFilter } from './test-filters.ts';
+import { chunksOf, openLab, type SearchLab, stores, vectorFor } from './test-stores.ts';
+import { openPostgresChunks } from './thread/postgres.ts';
+
+const HOUR_MS = 3_600_000;
+const ROUNDS = 60;
+const signal = new AbortController().signal;
+
+for (const [name, open] of Object.entries(stores)) {
+  describe(name, () => {
+    let lab: SearchLab;
+    beforeAll(async () => {
+      lab = await openLab(open);
+    }, 60_000);
+    afterAll(() => lab.close());
+
+    test('a chunk is found by a word that is in it, however that is written', async () => {
+      const storeId = await lab.newStore();
+      await lab.newFile(storeId, [
+        'Das Café liegt am Fluß.',
+        'function parseHttpHeader(text) {}',
+        '東京都の天気は晴れです。',
+      ]);
+      lab.embeddings.model = null;
+      expect(await lab.find('CAFE', { storeIds: [storeId] })).toEqual({
+        mode: 'full-text',
+        texts: ['Das Café liegt am Fluß.'],
+      });
+      expect((await lab.find('how is a header read?', { storeIds: [storeId] })).texts[0]).toContain('parseHttpHeader');
+      expect((await lab.find('天気', { storeIds: [storeId] })).texts).toEqual(['東京都の天気は晴れです。']);
+      expect((await lab.find('†††', { storeIds: [storeId] })).texts).toEqual([]);
+      lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
+    });
+
+    test('a chunk is found by its meaning though none of the words is in it', async () => {
+      const storeId = await lab.newStore();
+      await lab.newFile(storeId, ['an automobile', 'a loaf', 'some cash']);
+      const { mode, texts } = await lab.find('vehicle', { storeIds: [storeId], most: 1 });
+      expect(mode).toBe('hybrid');
+      expect(texts).toEqual(['an automobile']);
+    });
+
+    test('what has both the words and the meaning comes before what has one of them, with scores from 0 to 1', async () => {
+      const storeId = await lab.newStore();
+      await lab.newFile(storeId, ['nothing at all', 'a car and much else that is long to say', 'car', 'an automobile']);
+      const { results } = await lab.search({
+        ...{ workspaceId: lab.workspaceId, storeIds: [storeId], queries: ['car'], filter: null, signal },
+        ...{ most: 10, scoreThreshold: 0 },
+      });
+      expect(results[0]).toMatchObject({ text: 'car', score: 1 });
+      for (const { score } of results) expect(score).toBeWithin(0, 1.000001);
+      const scores = results.map(({ score }) => score);
+      expect(scores).toEqual([...scores].sort((one, other) => other - one));
+      const high = await lab.find('car', { storeIds: [storeId], scoreThreshold: 0.99 });
+      expect(high.texts).toEqual(['car']);
+    });
+
+    test('several wordings find what one of them finds', async () => {
+      const storeId = await lab.newStore();
+      await lab.newFile(storeId, ['the physician is in', 'the bakery is open', 'nothing here']);
+      const { texts } = await lab.find('', { storeIds: [storeId], queries: ['doctor', 'loaf'], most: 2 });
+      expect(texts.sort()).toEqual(['the bakery is open', 'the physician is in']);
+    });
+
+    test('only files of the stores that are asked, and only completed ones, are found', async () => {
+      const [one, other] = [await lab.newStore(), await lab.newStore()];
+      await lab.newFile(one, ['zebra in one']);
+      const fileId = await lab.newFile(other, ['zebra in the other']);
+      expect((await lab.find('zebra', { storeIds: [one] })).texts).toEqual(['zebra in one']);
+      expect((await lab.find('zebra', { storeIds: [one, other] })).texts).toHaveLength(2);
+      await lab.store.db
+        .updateTable('vector_store_files')
+        .set({ status: 'in_progress' })
+        .where('file_id', '=', fileId)
+        .execute();
+      expect((await lab.find('zebra', { storeIds: [one, other] })).texts).toEqual(['zebra in one']);
+    });
+
+    test('a file that is taken in again is found as it is now, and its text is that of its chunks', async () => {
+      const storeId = await lab.newStore();
+      const fileId = await lab.newFile(storeId, ['old giraffe', 'second']);
+      expect(await lab.index.content(storeId, fileId)).toEqual(['old giraffe', 'second']);
+      const file = { storeId, fileId, workspaceId: lab.workspaceId };
+      const put = () => lab.index.put(file, chunksOf(['new giraffe\0']), { signal, transaction: lab.fenced });
+      const { usageBytes } = await put();
+      expect(usageBytes).toBe(Buffer.byteLength('new giraffe\uFFFD') + 64);
+      expect((await lab.find('giraffe', { storeIds: [storeId] })).texts).toEqual(['new giraffe\uFFFD']);
+      await put();
+      expect((await lab.find('giraffe', { storeIds: [storeId] })).texts).toEqual(['new giraffe\uFFFD']);
+      expect(await lab.index.content(storeId, fileId)).toEqual(['new giraffe\uFFFD']);
+    });
+
+    test('an attempt that dies leaves what was there, and the next one is whole', async () => {
+      const storeId = await lab.newStore();
+      const fileId = await lab.newFile(storeId, ['first walrus']);
+      const file = { storeId, fileId, workspaceId: lab.workspaceId };
+      async function* dying() {
+        for (let number = 0; number < 100; number++) yield { text: `second walrus ${number}`, start: 0, end: 1 };
+        throw new Error('killed');
+      }
+      const attempt = lab.index.put(file, dying(), { signal, transaction: lab.fenced });
+      expect(await attempt.catch((error: Error) => error.message)).toBe('killed');
+      expect((await lab.find('walrus', { storeIds: [storeId] })).texts).toEqual(['first walrus']);
+      await lab.index.put(file, chunksOf(['third walrus']), { signal, transaction: lab.fenced });
+      expect((await lab.find('walrus', { storeIds: [storeId] })).texts).toEqual(['third walrus']);
+    });
+
+    test('what nobody can find is swept away, and nothing else', async () => {
+      const storeId = await lab.newStore();
+      const kept = await lab.newFile(storeId, ['a kept ibex']);
+      const removed = await lab.newFile(
+        storeId,
+        Array.from({ length: 450 }, (_, number) => `ibex ${number}`),
+      );
+      await lab.store.transaction((db) => lab.index.remove(db, storeId, removed));
+      expect((await lab.find('ibex', { storeIds: [storeId] })).texts).toEqual(['a kept ibex']);
+      const lost = await lab.newFile(storeId, ['a lost ibex']);
+      await lab.store.db.deleteFrom('vector_store_files').where('file_id', '=', lost).execute();
+      const sources = await lab.store.db
+        .selectFrom('indexed_files')
+        .select('id')
+        .where('file_id', 'in', [removed, lost])
+        .execute();
+
+      const later = () => Date.now() + 2 * HOUR_MS;
+      await sweepChunks({ store: lab.store, chunks: lab.chunks, now: later });
+
+      expect((await lab.find('ibex', { storeIds: [storeId] })).texts).toEqual(['a kept ibex']);
+      for (const { id } of sources) expect(await lab.chunks.texts(id)).toEqual([]);
+      const rows = await lab.store.db
+        .selectFrom('indexed_files')
+        .select('file_id')
+        .where('store_id', '=', storeId)
+        .execute();
+      expect(rows).toEqual([{ file_id: kept }]);
+    });
+
+    test('a store stays with the model of its first file, and vectors of two models are never compared', async () => {
+      const [old, young] = [await lab.newStore(), await lab.newStore()];
+      await lab.newFile(old, ['an automobile of the old store']);
+      lab.embeddings.model = { name: 'newer-embedding', dimensions: 32 };
+      await lab.newFile(old, ['another automobile of the old store']);
+      await lab.newFile(young, ['an automobile of the young store']);
+      lab.embeddings.asked.length = 0;
+
+      const { texts } = await lab.find('vehicle', { storeIds: [old, young] });
+
+      expect(texts).toHaveLength(3);
+      expect(lab.embeddings.asked.map(({ model }) => model).sort()).toEqual(['newer-embedding', 'test-embedding']);
+      lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
+    });
+
+    test('when the embedding model fails, search goes on by words and says so', async () => {
+      const storeId = await lab.newStore();
+      await lab.newFile(storeId, ['a car', 'an automobile']);
+      lab.embeddings.failures.push(503);
+      expect(await lab.find('car', { storeIds: [storeId] })).toEqual({ mode: 'full-text', texts: ['a car'] });
+      expect(lab.health.snapshot().map(({ part }) => part)).toEqual(['search']);
+      expect((await lab.find('car', { storeIds: [storeId] })).mode).toBe('hybrid');
+      expect(lab.health.snapshot()).toEqual([]);
+    });
+
+    test('taking in a file survives a model that is busy for a moment, and fails with one that refuses', async () => {
+      const storeId = await lab.newStore();
+      lab.embeddings.failures.push(429, 503);
+      await lab.newFile(storeId, ['an automobile']);
+      expect((await lab.find('vehicle', { storeIds: [storeId] })).texts).toEqual(['an automobile']);
+      lab.embeddings.failures.push(400);
+      expect(await lab.newFile(storeId, ['a car']).catch((error: Error) => error.message)).toContain('it is down');
+      lab.embeddings.failures.push(500, 500, 500);
+      expect(await lab.newFile(storeId, ['a car']).catch((error: Error) => error.message)).toContain('it is down');
+      expect((await lab.find('car', { storeIds: [storeId] })).texts).toEqual(['an automobile']);
+    });
+
+    test('filters let through what a plain reading of them lets through', async () => {
+      const storeId = await lab.newStore();
+      lab.embeddings.model = null;
+      const files = new Map<string, ReturnType<typeof randomAttributes>>();
+      for (let number = 0; number < 40; number++) {
+        const attributes = randomAttributes();
+        files.set(await lab.newFile(storeId, [`okapi ${number}`], attributes), attributes);
+      }
+      let between = 0;
+      for (let round = 0; round < ROUNDS; round++) {
+        const filter = randomFilter();
+        const { results } = await lab.search({
+          ...{ workspaceId: lab.workspaceId, storeIds: [storeId], queries: ['okapi'], filter, signal },
+          ...{ most: 50, scoreThreshold: 0 },
+        });
+        const expected = [...files].filter(([, attributes]) => matches(filter, attributes)).map(([id]) => id);
+        expect({ filter, found: results.map(({ fileId }) => fileId).sort() }).toEqual({
+          filter,
+          found: expected.sort(),
+        });
+        if (expected.length > 0 && expected.length < files.size) between++;
+      }
+      // Filters that let everything or nothing through prove little.
+      expect(between).toBeGreaterThan(ROUNDS / 3);
+      lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
+    }, 60_000);
+  });
+}
+
+test('vectors made before pgvector was there are found together with those made after', async () => {
+  const lab = await openLab(stores['PostgreSQL with pgvector']!);
+  const storeId = await lab.newStore();
+  await lab.newFile(storeId, ['an automobile with the extension']);
+  const now = await lab.chunks.newVectors();
+  expect(now).toBe('pgvector');
+  const before = await lab.newFile(storeId, ['an automobile without the extension']);
+  // As if it had been written without: in a block instead of the column.
+  const { id } = await lab.store.db
+    .selectFrom('indexed_files')
+    .select('id')
+    .where('file_id', '=', before)
+    .executeTakeFirstOrThrow();
+  await sql`update chunks set embedding = null where source = ${id}`.execute(lab.store.db);
+  await lab.store.db.updateTable('indexed_files').set({ vectors: 'scanned' }).where('id', '=', id).execute();
+  await lab.chunks.add({
+    ...{ source: id, storeId, first: 0, dimensions: 64, vectors: 'scanned' },
+    chunks: [{ text: 'x', begins: 0, ends: 1, vector: vectorFor('an automobile without the extension', 64) }],
+  });
+  expect((await lab.find('vehicle', { storeIds: [storeId] })).texts.sort()).toEqual([
+    'an automobile with the extension',
+    'an automobile without the extension',
+  ]);
+  await lab.close();
+}, 60_000);
+
+test('where there are too many vectors to scan, search goes on by words and says so', async () => {
+  const lab = await openLab(async () => {
+    const opened = await stores.PostgreSQL!();
+    const thread = openPostgresChunks(opened.store.db, { mostScannedBytes: 127 });
+    return { ...opened, chunks: createPostgresChunks({ store: opened.store, thread, now: Date.now }) };
+  });
+  const storeId = await lab.newStore();
+  await lab.newFile(storeId, ['a car']);
+  expect((await lab.find('car', { storeIds: [storeId] })).mode).toBe('hybrid');
+  await lab.newFile(storeId, ['an automobile']);
+  expect(await lab.find('car', { storeIds: [storeId] })).toEqual({ mode: 'full-text', texts: ['a car'] });
+  expect(lab.health.snapshot()[0]!.effect).toContain('more vectors than can be scanned');
+  await lab.close();
+});

@@ -1,0 +1,115 @@
+import { CompiledQuery, sql } from 'kysely';
+import type { Db } from '../../../../storage/store.ts';
+import { quantised } from '../quantised.ts';
+import { wordsOf } from '../words.ts';
+import { BlockScan, blocksIn, rowOf, type SearchedFile } from './blocks.ts';
+import type { ChunkGroup, SearchThread } from './requests.ts';
+
+/** Of vectors kept in memory while they are in use, and the most that one search without pgvector looks at. */
+export const MOST_SCANNED_BYTES = 256 << 20;
+
+export interface PostgresChunksOptions {
+  readonly mostScannedBytes?: number;
+  readonly close?: () => void;
+}
+
+/** The chunks in PostgreSQL: what takes computing is done here, in a thread; what the database finds, it is asked directly. */
+export function openPostgresChunks(
+  db: Db,
+  { mostScannedBytes = MOST_SCANNED_BYTES, close = () => {} }: PostgresChunksOptions = {},
+): SearchThread {
+  const scan = new BlockScan({
+    load: async (sources) =>
+      blocksIn(
+        await db
+          .selectFrom('chunk_vectors')
+          .selectAll()
+          .where('source', 'in', [...sources])
+          .orderBy('source')
+          .orderBy('first')
+          .execute(),
+      ),
+    keptBytes: MOST_SCANNED_BYTES,
+    mostBytes: mostScannedBytes,
+  });
+  return {
+    add: (group) => db.transaction().execute((transaction) => addGroup(transaction, group)),
+    remove: (source, most) => db.transaction().execute((transaction) => removeSome(transaction, source, most)),
+    nearest: async ({ files, vector, most }) => {
+      const query = CompiledQuery.raw(files.sql, [...files.parameters]) as CompiledQuery<SearchedFile>;
+      const { rows } = await db.executeQuery(query);
+      return scan.nearest(rows, vector, most);
+    },
+    all: () => Promise.reject(new Error('PostgreSQL is asked directly.')),
+    close,
+  };
+}
+
+async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup): Promise<void> {
+  const rows = chunks.map(({ text, begins, ends, vector }, index) => {
+    const hasVector = vectors === 'pgvector' && vector !== null;
+    return {
+      source,
+      number: first + index,
+      text,
+      begins,
+      ends,
+      words: sql<string>`${tsvectorOf(storeId, wordsOf(text))}::tsvector`,
+      embedding: hasVector ? sql<string>`${`{${vector.join(',')}}`}::real[]` : null,
+    };
+  });
+  await db
+    .insertInto('chunks')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  if (vectors !== 'scanned' || dimensions === null) return;
+  const block = quantised(
+    chunks.map(({ vector }) => vector),
+    dimensions,
+    first,
+  );
+  await db
+    .insertInto('chunk_vectors')
+    .values(rowOf(source, block))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function removeSome(db: Db, source: string, most: number): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('chunks')
+    .where('source', '=', source)
+    .where('number', 'in', (select) =>
+      select.selectFrom('chunks').select('number').where('source', '=', source).limit(most),
+    )
+    .executeTakeFirst();
+  if (Number(numDeletedRows) === most) return true;
+  await db.deleteFrom('chunk_vectors').where('source', '=', source).execute();
+  return false;
+}
+
+/** What PostgreSQL keeps of a word's places. */
+const MOST_PLACES = 255;
+const LAST_PLACE = 16_383;
+
+const quoted = (word: string): string => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+
+/** Written out, because PostgreSQL's own parser takes addresses, paths and hyphened words for single words. */
+function tsvectorOf(storeId: string, words: readonly string[]): string {
+  const places = new Map<string, number[]>();
+  for (const [index, word] of words.entries()) {
+    const known = places.get(word);
+    const place = Math.min(index + 1, LAST_PLACE);
+    if (!known) places.set(word, [place]);
+    else if (known.length < MOST_PLACES && known.at(-1) !== place) known.push(place);
+  }
+  const entries = [...places].map(([word, at]) => `${quoted(word)}:${at.join(',')}`);
+  return [quoted(storeId), ...entries].join(' ');
+}
+
+/** Chunks of one of these stores that hold one of these words. */
+export const tsqueryOf = (storeIds: readonly string[], words: readonly string[]): string =>
+  `(${storeIds.map(quoted).join(' | ')}) & (${words.map(quoted).join(' | ')})`;
+
+export const wordQuery = (word: string): string => quoted(word);

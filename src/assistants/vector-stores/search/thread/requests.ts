@@ -1,0 +1,74 @@
+/** What the threads of file search are asked to do. */
+
+/** Where the chunks are. */
+export type ChunkPlace =
+  | { readonly engine: 'sqlite'; readonly file: string; readonly stateFile: string }
+  | { readonly engine: 'postgres'; readonly url: string };
+
+/** A question in SQL, as a query builder compiles it. */
+export interface Statement {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+}
+
+export interface ChunkToAdd {
+  readonly text: string;
+  readonly begins: number;
+  readonly ends: number;
+  /** Of length one; null: it has none. */
+  readonly vector: Float32Array | null;
+}
+
+/** Some chunks of one file that follow each other. */
+export interface ChunkGroup {
+  readonly source: string;
+  readonly storeId: string;
+  /** The number of the first of them. */
+  readonly first: number;
+  readonly dimensions: number | null;
+  readonly vectors: 'none' | 'scanned' | 'pgvector';
+  readonly chunks: readonly ChunkToAdd[];
+}
+
+export interface Nearest {
+  /** Which files are searched: rows of `id`, `chunks` and `dimensions`. */
+  readonly files: Statement;
+  readonly vector: Float32Array;
+  readonly most: number;
+}
+
+/** Which chunk. */
+export interface Place {
+  readonly source: string;
+  readonly number: number;
+}
+
+export interface NearPlace extends Place {
+  readonly similarity: number;
+}
+
+/** What a thread does. Whoever holds the other end of it calls it like this, too. */
+export interface SearchThread {
+  /** Adds chunks; those that are there stay as they are. */
+  add(group: ChunkGroup): Promise<void>;
+  /** Removes up to so many chunks of a source; answers whether there may be more. */
+  remove(source: string, most: number): Promise<boolean>;
+  /** The chunks whose vectors are nearest, nearest first. Null: there are more than are looked at. */
+  nearest(question: Nearest): Promise<readonly NearPlace[] | null>;
+  /** Rows of the embedded store. */
+  all(statement: Statement): Promise<unknown[]>;
+  close(): void;
+}
+
+export type Operation = 'add' | 'remove' | 'nearest' | 'all';
+
+export interface ThreadRequest {
+  readonly id: number;
+  readonly place: ChunkPlace;
+  readonly operation: Operation;
+  readonly given: readonly unknown[];
+}
+
+export type ThreadReply =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly fault: string; readonly code: string };

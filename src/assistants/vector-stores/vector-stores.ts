@@ -1,0 +1,41 @@
+import type { Files } from '../../files/files.ts';
+import type { Store } from '../../storage/store.ts';
+import type { Kind } from '../../work/work.ts';
+import type { Workers } from '../../work/workers.ts';
+import type { DocumentReader } from '../documents/reader.ts';
+import type { ChunkIndex } from './chunk-index.ts';
+import { clearKind } from './clearing.ts';
+import { createFileBatches, type FileBatches } from './file-batches.ts';
+import { ingestKind } from './ingest.ts';
+import type { Search } from './search/search.ts';
+import { createStoreFiles, type StoreFiles } from './store-files.ts';
+import { createStores, type Stores } from './stores.ts';
+
+export interface VectorStoresDeps {
+  readonly store: Store;
+  readonly files: Files;
+  readonly index: ChunkIndex;
+  readonly search: Search;
+  readonly reader: DocumentReader;
+  /** They need the kinds, so they come after them. */
+  readonly workers: () => Workers;
+  readonly now: () => number;
+}
+
+export interface VectorStores {
+  readonly stores: Stores;
+  readonly files: StoreFiles;
+  readonly batches: FileBatches;
+  readonly search: Search;
+  /** What is done for them beside answering. */
+  readonly kinds: readonly Kind[];
+}
+
+/** Vector stores, put together. */
+export const createVectorStores = (deps: VectorStoresDeps): VectorStores => ({
+  stores: createStores(deps),
+  files: createStoreFiles(deps),
+  batches: createFileBatches(deps),
+  search: deps.search,
+  kinds: [ingestKind(deps), clearKind(deps)],
+});

@@ -1,0 +1,38 @@
+import type { BatchRow } from '../../storage/schema.ts';
+import type { NativeApi } from './api.ts';
+import type { Provider } from './ask.ts';
+import type { NativeDeps } from './deps.ts';
+
+/** How far a batch is at the provider. */
+export type Step =
+  | { readonly step: 'upload' }
+  | CreateStep
+  | { readonly step: 'poll'; readonly job: string; readonly polls: number; readonly isCancelled: boolean };
+
+export interface CreateStep {
+  readonly step: 'create';
+  readonly file: string | null;
+  readonly model: string | null;
+  /** The job may exist, though its answer never came. */
+  readonly isAsked: boolean;
+}
+
+export type PollStep = Extract<Step, { step: 'poll' }>;
+
+/** What is known of a batch that the provider carries out. */
+export interface Native {
+  readonly provider: string;
+  readonly file?: string | null;
+  readonly job?: string;
+  /** Of the first request. */
+  readonly model?: string | null;
+}
+
+export const nativeOf = ({ native }: Pick<BatchRow, 'native'>): Partial<Native> =>
+  native === null ? {} : JSON.parse(native);
+
+export interface Context {
+  readonly api: NativeApi;
+  readonly provider: Provider;
+  readonly deps: NativeDeps;
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { WebhookRow } from '../storage/schema.ts';
+
+/** What a workspace may be told of, by the names that OpenAI's SDKs know. */
+export const EVENTS = [
+  'batch.completed',
+  'batch.failed',
+  'batch.expired',
+  'batch.cancelled',
+  'fine_tuning.job.succeeded',
+  'fine_tuning.job.failed',
+  'fine_tuning.job.cancelled',
+] as const;
+export type EventType = (typeof EVENTS)[number];
+
+/** What is sent: which object it is about, and nothing of what is in it. */
+export interface WebhookEvent {
+  readonly id: string;
+  readonly object: 'event';
+  /** Seconds. */
+  readonly created_at: number;
+  readonly type: EventType;
+  readonly data: { readonly id: string };
+}
+
+/** How the last attempt went. */
+export interface Delivery {
+  readonly event_id: string;
+  /** `failed`: it is not tried again. */
+  readonly status: 'delivered' | 'retrying' | 'failed';
+  readonly at: string;
+  readonly attempts: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+}
+
+export const webhookObject = z
+  .object({
+    id: z.uuid(),
+    object: z.literal('webhook'),
+    name: z.string(),
+    url: z.string(),
+    events: z.array(z.enum(EVENTS)),
+    is_enabled: z.boolean(),
+    workspace_id: z.string(),
+    last_delivery: z
+      .object({
+        event_id: z.string(),
+        status: z.enum(['delivered', 'retrying', 'failed']),
+        at: z.string(),
+        attempts: z.number().int(),
+        response_status: z.number().int().nullable(),
+        error: z.string().nullable(),
+      })
+      .nullable(),
+    created_at: z.string(),
+    last_updated_at: z.string(),
+  })
+  .meta({ id: 'Webhook' });
+export type Webhook = z.infer<typeof webhookObject>;
+
+export const shownWebhook = (row: WebhookRow): Webhook => ({
+  id: row.id,
+  object: 'webhook',
+  name: row.name,
+  url: row.url,
+  events: JSON.parse(row.events),
+  is_enabled: row.is_enabled === 1,
+  workspace_id: row.workspace_id,
+  last_delivery: row.last_delivery === null ? null : JSON.parse(row.last_delivery),
+  created_at: new Date(row.created_at).toISOString(),
+  last_updated_at: new Date(row.updated_at).toISOString(),
+});

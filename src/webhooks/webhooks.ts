@@ -1,0 +1,201 @@
+import { fail, GatewayError } from '../core/errors.ts';
+import { newId } from '../core/ids.ts';
+import { newObjectId } from '../core/object-ids.ts';
+import { type Page, type PageQuery, page } from '../core/paging.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { Sealer } from '../crypto/seal.ts';
+import type { EgressPolicy } from '../http/egress.ts';
+import type { WebhookRow } from '../storage/schema.ts';
+import { workspaceFor } from '../storage/scoped.ts';
+import type { Db, Store } from '../storage/store.ts';
+import type { Workers } from '../work/workers.ts';
+import { newSecrets, replaced, type Secrets } from './signature.ts';
+import { type EventType, shownWebhook, type Webhook, type WebhookEvent } from './webhook.ts';
+
+/** The work of telling one receiver of one event. */
+export const DELIVER = 'webhook.deliver';
+
+export interface DeliveryPayload {
+  readonly event: WebhookEvent;
+  /** How often it was tried. */
+  readonly tries: number;
+}
+
+/** Something that has ended. */
+export interface Ended {
+  readonly workspaceId: string;
+  readonly type: EventType;
+  /** Of the object. */
+  readonly id: string;
+}
+
+/** Tells whoever wants to know, once the transaction in which it happened is committed. */
+export type Notify = (db: Db, ended: Ended) => Promise<void>;
+
+export interface WebhookInput {
+  readonly name: string;
+  readonly url: string;
+  readonly events: readonly EventType[];
+  readonly is_enabled?: boolean;
+  readonly workspace_id?: string;
+}
+
+export interface WebhooksDeps {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly egress: EgressPolicy;
+  readonly workers: () => Workers;
+  readonly now: () => number;
+}
+
+const MOST = 20;
+
+export const sealSecrets = (sealer: Sealer, id: string, secrets: Secrets): string =>
+  sealer.seal('webhook', id, JSON.stringify(secrets));
+export const openSecrets = (sealer: Sealer, { id, sealed }: Pick<WebhookRow, 'id' | 'sealed'>): Secrets =>
+  JSON.parse(sealer.open('webhook', id, sealed));
+
+/** Receivers of news, by workspace. */
+export function createWebhooks({ store, sealer, egress, workers, now }: WebhooksDeps) {
+  /** A name that does not resolve at this moment may do so tomorrow; an address that is forbidden stays so. */
+  const checkAddress = async (url: string): Promise<void> => {
+    try {
+      await egress.admit(url);
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
+    }
+  };
+
+  const visible = (db: Db, who: Principal) => {
+    const query = db.selectFrom('webhooks').where('organisation_id', '=', who.organisationId);
+    return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
+  };
+  const find = async (db: Db, who: Principal, id: string): Promise<WebhookRow> =>
+    (await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst()) ??
+    fail('webhook_not_found', id.slice(0, 80));
+  const save = (db: Db, row: WebhookRow) =>
+    // How the last delivery went is not the administrator's to write, and may change meanwhile.
+    db
+      .updateTable('webhooks')
+      .set({ ...row, last_delivery: undefined })
+      .where('id', '=', row.id)
+      .execute();
+
+  const notify: Notify = async (db, { workspaceId, type, id }) => {
+    const receivers = await db
+      .selectFrom('webhooks')
+      .select(['id', 'events'])
+      .where('workspace_id', '=', workspaceId)
+      .where('is_enabled', '=', 1)
+      .orderBy('id')
+      .execute();
+    const told = receivers.filter(({ events }) => (JSON.parse(events) as EventType[]).includes(type));
+    if (told.length === 0) return;
+    const at = now();
+    const event: WebhookEvent = {
+      id: newObjectId('event', at),
+      object: 'event',
+      created_at: Math.floor(at / 1_000),
+      type,
+      data: { id },
+    };
+    const payload: DeliveryPayload = { event, tries: 0 };
+    for (const receiver of told)
+      await workers().enqueue(db, { kind: DELIVER, tenant: workspaceId, ref: receiver.id, payload });
+  };
+
+  return {
+    notify,
+
+    /** The secret is in the answer, and in no later one. */
+    async create(who: Principal, input: WebhookInput): Promise<Webhook & { secret: string }> {
+      const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
+      await checkAddress(input.url);
+      const id = newId<string>();
+      const secrets = newSecrets();
+      const row: WebhookRow = {
+        id,
+        organisation_id: who.organisationId,
+        workspace_id: workspaceId,
+        name: input.name,
+        url: input.url,
+        events: JSON.stringify(input.events),
+        is_enabled: input.is_enabled === false ? 0 : 1,
+        sealed: sealSecrets(sealer, id, secrets),
+        last_delivery: null,
+        created_at: now(),
+        updated_at: now(),
+      };
+      await store.transaction(async (db) => {
+        const { total } = await db
+          .selectFrom('webhooks')
+          .select(({ fn }) => fn.countAll<number>().as('total'))
+          .where('workspace_id', '=', workspaceId)
+          .executeTakeFirstOrThrow();
+        if (Number(total) >= MOST) fail('too_many_webhooks', MOST);
+        await db.insertInto('webhooks').values(row).execute();
+      }, who);
+      return { ...shownWebhook(row), secret: secrets.current };
+    },
+
+    async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<Webhook>> {
+      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
+      const matching = () => {
+        const all = visible(store.db, who);
+        return workspace === null ? all : all.where('workspace_id', '=', workspace);
+      };
+      const { total } = await matching()
+        .select(({ fn }) => fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const offset = query.current_page * query.page_size;
+      const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
+      return page(rows.map(shownWebhook), Number(total), query);
+    },
+
+    async read(who: Principal, id: string): Promise<Webhook> {
+      return shownWebhook(await find(store.db, who, id));
+    },
+
+    async update(who: Principal, id: string, input: Partial<Omit<WebhookInput, 'workspace_id'>>): Promise<Webhook> {
+      if (input.url !== undefined) await checkAddress(input.url);
+      const row = await store.transaction(async (db) => {
+        const current = await find(db, who, id);
+        const next: WebhookRow = {
+          ...current,
+          name: input.name ?? current.name,
+          url: input.url ?? current.url,
+          events: input.events ? JSON.stringify(input.events) : current.events,
+          is_enabled: input.is_enabled === undefined ? current.is_enabled : input.is_enabled ? 1 : 0,
+          updated_at: now(),
+        };
+        await save(db, next);
+        return next;
+      }, who);
+      return shownWebhook(row);
+    },
+
+    /** A new secret; messages carry signatures by both for a day. */
+    async rotate(who: Principal, id: string): Promise<Webhook & { secret: string }> {
+      const { row, secret } = await store.transaction(async (db) => {
+        const current = await find(db, who, id);
+        const secrets = replaced(openSecrets(sealer, current), now());
+        const next = { ...current, sealed: sealSecrets(sealer, current.id, secrets), updated_at: now() };
+        await save(db, next);
+        return { row: next, secret: secrets.current };
+      }, who);
+      return { ...shownWebhook(row), secret };
+    },
+
+    /** What was not delivered yet never will be. Answers the id of what is gone. */
+    delete(who: Principal, id: string): Promise<string> {
+      return store.transaction(async (db) => {
+        const found = await find(db, who, id);
+        await workers().discard(db, { kind: DELIVER, ref: found.id });
+        await db.deleteFrom('webhooks').where('id', '=', found.id).execute();
+        return found.id;
+      }, who);
+    },
+  };
+}
+
+export type Webhooks = ReturnType<typeof createWebhooks>;

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+import type OpenAI from 'openai';
+import { toFile } from 'openai';
+import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
+import { checkMessage, checkRun, checkStep, scripted } from '../assistants/client.ts';
+import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
+import type { ScriptedAnswer } from '../assistants/scripted-provider.ts';
+import { startGateway, type TestGateway } from '../gateway.ts';
+
+let gateway: TestGateway;
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await dataDirWithSnapshot();
+  gateway = await startGateway({ environment: { GATEWAY_DATA_DIR: dataDir, GATEWAY_INTERPRETER_SECONDS: '20' } });
+}, PREPARED_MS);
+afterAll(async () => {
+  await gateway.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const tools = [{ type: 'code_interpreter' as const }];
+const says = (text: string): ScriptedAnswer => ({ parts: [{ text }] });
+const runs = (...codes: string[]): ScriptedAnswer => ({
+  parts: codes.map((code) => ({ call: 'code_interpreter', arguments: JSON.stringify({ code }) })),
+});
+
+/** An assistant with the interpreter, on a model that gives these answers one after the other. */
+async function given(...answers: ScriptedAnswer[]) {
+  const { openai, provider, key } = await scripted(gateway, (_, number) => answers[number - 1] ?? says('Done.'));
+  const { id: assistant_id } = await openai.beta.assistants.create({ model: 'gpt-5', tools });
+  return { openai, provider, key, assistant_id };
+}
+
+const upload = async (openai: OpenAI, name: string, text: string) =>
+  openai.files.create({ purpose: 'assistants', file: await toFile(Buffer.from(text), name) });
+
+/** What the client was refused with. */
+const faultOf = async (asked: PromiseLike<unknown>): Promise<Error> => {
+  try {
+    await asked;
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('nothing was refused');
+};
+
+/** What the calls of code in a run's steps show, oldest first. */
+async function shownCalls(openai: OpenAI, threadId: string, runId: string) {
+  const calls: { input: string; outputs: { type: string; logs?: string; image?: { file_id?: string } }[] }[] = [];
+  for await (const step of openai.beta.threads.runs.steps.list(runId, { thread_id: threadId, order: 'asc' })) {
+    checkStep(step);
+    if (step.step_details.type !== 'tool_calls') continue;
+    for (const call of step.step_details.tool_calls)
+      if (call.type === 'code_interpreter') calls.push(call.code_interpreter);
+  }
+  return calls;
+}
+
+const SUM = `import csv
+rows = list(csv.DictReader(open('/mnt/data/sales.csv')))
+total = sum(int(row['amount']) for row in rows)
+with open('/mnt/data/totals.csv', 'w') as file:
+    file.write(f'total\\n{total}\\n')
+total`;
+const LINKS = 'Grüße 🎉: [totals](sandbox:/mnt/data/totals.csv), not sandbox:/mnt/data/totals.csv.gz.';
+
+describe('the code interpreter', () => {
+  test('takes a CSV, computes a file from it, and the answer links to it', async () => {
+    const { openai, provider, assistant_id } = await given(runs(SUM), says(LINKS));
+    const sales = await upload(openai, 'sales.csv', 'amount\n40\n2\n');
+    const attachments = [{ file_id: sales.id, tools }];
+    const thread = await openai.beta.threads.create({
+      messages: [{ role: 'user', content: 'Add it up.', attachments }],
+    });
+
+    const run = checkRun(await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id }));
+
+    expect([run.status, run.last_error]).toEqual(['completed', null]);
+    expect((await openai.beta.threads.retrieve(thread.id)).tool_resources).toEqual({
+      code_interpreter: { file_ids: [sales.id] },
+    });
+    expect(provider.requests[0]!.tools[0].function).toMatchObject({
+      name: 'code_interpreter',
+      parameters: { properties: { code: { type: 'string' } }, required: ['code'] },
+    });
+    expect(provider.requests[0]!.tools[0].function.description).toContain('/mnt/data/sales.csv (12 bytes)');
+    expect(await shownCalls(openai, thread.id, run.id)).toEqual([
+      { input: SUM, outputs: [{ type: 'logs', logs: '42' }] },
+    ]);
+    expect(provider.requests[1]!.messages.at(-1).content).toBe('42\n[file written: sandbox:/mnt/data/totals.csv]');
+
+    const [message] = (await openai.beta.threads.messages.list(thread.id)).data;
+    checkMessage(message!);
+    const [block] = message!.content;
+    if (block?.type !== 'text') throw new Error('no text');
+    const [annotation] = block.text.annotations;
+    if (annotation?.type !== 'file_path') throw new Error('no file path');
+    expect(block.text.value).toBe(LINKS);
+    expect(block.text.annotations).toHaveLength(1);
+    expect(annotation.text).toBe('sandbox:/mnt/data/totals.csv');
+    expect(LINKS.slice(annotation.start_index, annotation.end_index)).toBe(annotation.text);
+
+    const made = await openai.files.retrieve(annotation.file_path.file_id);
+    expect(made).toMatchObject({ filename: 'totals.csv', purpose: 'assistants_output', bytes: 9 });
+    expect(await (await openai.files.content(made.id)).text()).toBe('total\n42\n');
+  });
+
+  test('streams the code, what it printed and the links, in the order of the grammar', async () => {
+    const code = 'open("a.txt", "w").write("ü")\nprint("\\u00e4\\n1")\nraise ValueError("no")';
+    const { openai, key, assistant_id } = await given(runs(code), says('See sandbox:/mnt/data/a.txt'));
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
+
+    const response = await fetch(`${gateway.url}/v1/threads/${thread.id}/runs`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ assistant_id, stream: true }),
+    });
+    const events = eventsIn(await response.text());
+
+    checkGrammar(events, 'create');
+    const deltas = events.filter(({ event }) => event === 'thread.run.step.delta').map(({ data }) => data.delta);
+    const told = deltas.flatMap(({ step_details }) => step_details.tool_calls.map((call: object) => call));
+    expect(told[0]).toMatchObject({ index: 0, type: 'code_interpreter', code_interpreter: { input: '', outputs: [] } });
+    expect(told.map(({ code_interpreter }) => code_interpreter.input ?? '').join('')).toBe(code);
+    expect(told.length).toBeGreaterThan(4);
+    expect(told.at(-1).code_interpreter.outputs).toEqual([
+      { index: 0, type: 'logs', logs: expect.stringMatching(/^ä\n1\nTraceback .*line 3.*ValueError: no$/s) },
+    ]);
+    const whole = events.findLast(({ event }) => event === 'thread.message.completed')!.data.content[0].text;
+    const pieces = events
+      .filter(({ event }) => event === 'thread.message.delta')
+      .map(({ data }) => data.delta.content[0]);
+    expect(pieces.map(({ text }) => text.value ?? '').join('')).toBe(whole.value);
+    expect(pieces.flatMap(({ text }) => text.annotations ?? [])).toEqual([{ index: 0, ...whole.annotations[0] }]);
+    expect(whole.annotations[0]).toMatchObject({ type: 'file_path', start_index: 4, end_index: 27 });
+  });
+
+  test("is followed by the vendor's stream helper", async () => {
+    const { openai, assistant_id } = await given(runs('1 + 1'), says('Two.'));
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
+    const seen: string[] = [];
+    const stream = openai.beta.threads.runs
+      .stream(thread.id, { assistant_id })
+      .on('toolCallDone', (call) => {
+        if (call.type === 'code_interpreter') seen.push(JSON.stringify(call.code_interpreter));
+      })
+      .on('textDone', ({ value }) => seen.push(value));
+
+    expect((await stream.finalRun()).status).toBe('completed');
+    expect(seen).toEqual(['{"input":"1 + 1","outputs":[{"index":0,"type":"logs","logs":"2"}]}', 'Two.']);
+  });
+
+  test('keeps variables and files from cell to cell and from run to run', async () => {
+    const { openai, assistant_id } = await given(
+      runs('x = 20\nopen("n.txt", "w").write("1")', 'x += 1\nx'),
+      says('So far.'),
+      runs('x * int(open("n.txt").read()) * 2'),
+    );
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
+    const first = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+    const second = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+
+    const logs = async (id: string) => (await shownCalls(openai, thread.id, id)).map(({ outputs }) => outputs[0]?.logs);
+    expect([await logs(first.id), await logs(second.id)]).toEqual([['1', '21'], ['42']]);
+  });
+
+  test('shows images as files', async () => {
+    const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    const { openai, assistant_id } = await given(
+      runs(`import base64, pathlib
+path = pathlib.Path('dot.png')
+path.write_bytes(base64.b64decode('${picture}'))
+path`),
+    );
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Draw.' }] });
+    const run = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+
+    const [{ outputs }] = (await shownCalls(openai, thread.id, run.id)) as unknown as [
+      { outputs: { image: { file_id: string } }[] },
+    ];
+    expect(outputs).toEqual([{ type: 'image', image: { file_id: expect.stringMatching(/^file-/) } }] as never);
+    const { file_id } = outputs[0]!.image;
+    expect(await openai.files.retrieve(file_id)).toMatchObject({
+      purpose: 'assistants_output',
+      filename: 'image-1.png',
+    });
+    expect(Buffer.from(await (await openai.files.content(file_id)).arrayBuffer()).toString('base64')).toBe(picture);
+  });
+
+  test('tells the model what is wrong with a call, and goes on', async () => {
+    const wrong = { parts: [{ call: 'code_interpreter', arguments: 'print(1)' }] };
+    const { openai, provider, assistant_id } = await given(wrong, runs('import numpy'), says('Sorry.'));
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
+    const run = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+
+    expect(run.status).toBe('completed');
+    expect(provider.requests[1]!.messages.at(-1).content).toBe(
+      'The code was not run: give a JSON object with the code as text, {"code": "…"}.',
+    );
+    expect(provider.requests[2]!.messages.at(-1).content).toEndWith("ModuleNotFoundError: No module named 'numpy'");
+    expect((await shownCalls(openai, thread.id, run.id)).map(({ input }) => input)).toEqual([
+      'print(1)',
+      'import numpy',
+    ]);
+  });
+
+  test('takes files of assistants and threads, whatever they are called', async () => {
+    const { openai, assistant_id } = await given(
+      runs('import os\nsorted((name, open(name).read()) for name in os.listdir("/mnt/data"))'),
+    );
+    const files = [
+      await upload(openai, 'a.txt', '1'),
+      await upload(openai, 'a.txt', '2'),
+      await upload(openai, '.hidden', '3'),
+    ];
+    const [one, two, three] = files.map(({ id }) => id);
+    const resources = (...file_ids: string[]) => ({ tool_resources: { code_interpreter: { file_ids } } });
+    await openai.beta.assistants.update(assistant_id, resources(one!));
+    const thread = await openai.beta.threads.create({
+      ...resources(two!, three!),
+      messages: [{ role: 'user', content: 'x' }],
+    });
+    const run = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+
+    const [{ outputs }] = (await shownCalls(openai, thread.id, run.id)) as unknown as [{ outputs: { logs: string }[] }];
+    expect(outputs[0]!.logs).toBe(`[('a.txt', '1'), ('${two}-a.txt', '2'), ('hidden', '3')]`);
+  });
+
+  test('refuses a twenty-first file of a thread', async () => {
+    const { openai } = await given();
+    const { id } = await upload(openai, 'a.txt', '1');
+    const more = await upload(openai, 'b.txt', '1');
+    const many = [];
+    for (let count = 0; count < 19; count++) many.push((await upload(openai, `${count}.txt`, '1')).id);
+    const thread = await openai.beta.threads.create({
+      tool_resources: { code_interpreter: { file_ids: [id, ...many] } },
+    });
+    const attachments = [{ file_id: more.id, tools }];
+    const refusal = await faultOf(
+      openai.beta.threads.messages.create(thread.id, { role: 'user', content: 'x', attachments }),
+    );
+
+    expect(refusal).toMatchObject({ status: 400, param: 'attachments', code: 'invalid_value' });
+    expect(refusal.message).toContain('at most 20');
+    expect((await openai.beta.threads.messages.list(thread.id)).data).toEqual([]);
+  });
+});
+
+test('a gateway without an interpreter refuses tools, resources and attachments that ask for it', async () => {
+  const without = await startGateway({ environment: { GATEWAY_INTERPRETER: 'false' } });
+  const { openai } = await scripted(without, () => says('x'));
+  const { id } = await upload(openai, 'a.txt', '1');
+  const thread = await openai.beta.threads.create();
+  const attachments = [{ file_id: id, tools }];
+  const refusals = {
+    tools: await faultOf(openai.beta.assistants.create({ model: 'gpt-5', tools })),
+    tool_resources: await faultOf(
+      openai.beta.threads.create({ tool_resources: { code_interpreter: { file_ids: [id] } } }),
+    ),
+    attachments: await faultOf(
+      openai.beta.threads.messages.create(thread.id, { role: 'user', content: 'x', attachments }),
+    ),
+  };
+  for (const [param, refusal] of Object.entries(refusals)) {
+    expect(refusal).toMatchObject({ status: 400, param, code: 'unsupported_value' });
+    expect(refusal.message).toContain("this gateway has no 'code_interpreter'");
+  }
+  await without.stop();
+});

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type OpenAI from 'openai';
+import { toFile } from 'openai';
+import { checkMessage, checkRun, checkStep, clientFor, conversation, scripted } from '../assistants/client.ts';
+import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
+import type { ChatRequest, ScriptedAnswer } from '../assistants/scripted-provider.ts';
+import { startGateway, type TestGateway } from '../gateway.ts';
+
+let gateway: TestGateway;
+let plain: OpenAI;
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    environment: {
+      GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'sim',
+      GATEWAY_EMBEDDINGS_MODEL: 'text-embedding-3-small',
+      GATEWAY_EMBEDDINGS_DIMENSIONS: '64',
+    },
+  });
+  ({ openai: plain } = await clientFor(gateway));
+});
+afterAll(() => gateway.stop());
+
+const ATLAS = 'Atlantis is a city in the sea. The capital of Atlantis is Poseidonis, and its harbour is deep.';
+const COOKING = 'A loaf of bread needs flour, water, salt and time. Knead the dough and let it rest.';
+
+async function storeWith(openai: OpenAI, files: Record<string, string>) {
+  const store = await openai.vectorStores.create({ name: 'knowledge' });
+  const ids: Record<string, string> = {};
+  for (const [name, text] of Object.entries(files)) {
+    const file = await openai.vectorStores.files.uploadAndPoll(store.id, await toFile(Buffer.from(text), name));
+    expect(file).toMatchObject({ status: 'completed', last_error: null });
+    ids[name] = file.id;
+  }
+  return { store, ids };
+}
+
+/** A model that searches once and then answers with what `answer` makes of what it was shown. */
+const searching =
+  (answer: (markers: readonly string[]) => NonNullable<ScriptedAnswer['parts']>) =>
+  ({ messages }: ChatRequest): ScriptedAnswer => {
+    const output = messages.findLast(({ role }) => role === 'tool')?.content;
+    if (output === undefined)
+      return { parts: [{ call: 'file_search', arguments: '{"queries":["capital of Atlantis"]}' }] };
+    return { parts: answer(output.match(/【\d+:\d+†source】/g) ?? []) };
+  };
+
+describe('searching a vector store', () => {
+  test('finds passages by their words and by their meaning, with scores and attributes', async () => {
+    const { store, ids } = await storeWith(plain, { 'atlas.txt': ATLAS, 'cooking.md': COOKING });
+    await plain.vectorStores.files.update(ids['atlas.txt']!, {
+      vector_store_id: store.id,
+      attributes: { kind: 'geography', year: 2026 },
+    });
+
+    const { data: page, response } = await plain.vectorStores
+      .search(store.id, { query: 'capital of Atlantis', ranking_options: { score_threshold: 0.5 } })
+      .withResponse();
+
+    expect(response.headers.get('x-gateway-search')).toBe('hybrid');
+    expect(page.data[0]).toMatchObject({
+      file_id: ids['atlas.txt'],
+      filename: 'atlas.txt',
+      attributes: { kind: 'geography', year: 2026 },
+      content: [{ type: 'text', text: ATLAS }],
+    });
+    expect(page.data[0]!.score).toBeWithin(0.5, 1.000001);
+    const raw = await gateway.api.post(`/v1/vector_stores/${store.id}/search`, { query: ['bread', 'Atlantis'] });
+    expect(raw.json).toMatchObject({
+      object: 'vector_store.search_results.page',
+      search_query: ['bread', 'Atlantis'],
+      has_more: false,
+      next_page: null,
+    });
+    expect(raw.json.data).toHaveLength(2);
+    const filters = { type: 'eq' as const, key: 'kind', value: 'geography' };
+    const filtered = await plain.vectorStores.search(store.id, { query: 'bread and Atlantis', filters });
+    expect(filtered.data.map(({ filename }) => filename)).toEqual(['atlas.txt']);
+  });
+
+  test('says which part of a request is wrong', async () => {
+    const { id } = await plain.vectorStores.create({});
+    const search = (body: object) => gateway.api.post(`/v1/vector_stores/${id}/search`, body);
+    const faults: [object, string, string][] = [
+      [{}, 'missing_required_parameter', 'query'],
+      [{ query: '' }, 'string_below_min_length', 'query'],
+      [{ query: [] }, 'array_below_min_length', 'query'],
+      [{ query: 'a', max_num_results: 51 }, 'integer_above_max_value', 'max_num_results'],
+      [{ query: 'a', ranking_options: { ranker: 'best' } }, 'invalid_value', 'ranking_options.ranker'],
+      [
+        { query: 'a', ranking_options: { score_threshold: 2 } },
+        'decimal_above_max_value',
+        'ranking_options.score_threshold',
+      ],
+      [
+        { query: 'a', filters: { type: 'and', filters: [{ type: 'eq', key: 'a' }] } },
+        'missing_required_parameter',
+        'filters.filters[0].value',
+      ],
+      [{ query: 'a', limit: 3 }, 'unknown_parameter', 'limit'],
+    ];
+    for (const [body, code, param] of faults) {
+      const reply = await search(body);
+      expect({ body, status: reply.status, ...reply.json.error }).toMatchObject({ body, status: 400, code, param });
+    }
+    const missing = await gateway.api.post('/v1/vector_stores/vs_none/search', { query: 'a' });
+    expect(missing.status).toBe(404);
+    expect(missing.json.error.message).toBe("No vector store found with id 'vs_none'.");
+    expect((await search({ query: 'anything' })).json.data).toEqual([]);
+  });
+
+  test('attributes may be any text, and so may filters', async () => {
+    const { store, ids } = await storeWith(plain, { 'odd.txt': 'An odd file.' });
+    const key = 'it\'s "$.odd"';
+    await gateway.api.post(`/v1/vector_stores/${store.id}/files/${ids['odd.txt']}`, {
+      attributes: { [key]: 'half a \ud83d pair' },
+    });
+    const filters = { type: 'ne', key, value: 'x' };
+    const reply = await gateway.api.post(`/v1/vector_stores/${store.id}/search`, { query: 'odd', filters });
+    expect(reply.status).toBe(200);
+    expect(reply.json.data).toHaveLength(1);
+  });
+
+  test('without an embedding model of its own, a workspace is searched by words alone, and told so', async () => {
+    const { id: workspace_id } = await gateway.given.workspace();
+    const { key } = await gateway.given.apiKey({ workspace_id });
+    const api = { headers: { 'x-gateway-api-key': key as string }, key: null };
+    const made = await gateway.api.post('/v1/vector_stores', {}, api);
+    const reply = await gateway.api.post(`/v1/vector_stores/${made.json.id}/search`, { query: 'a' }, api);
+    expect(reply.text).toContain('search_results');
+    expect(reply.headers.get('x-gateway-search')).toBe('full-text');
+  });
+});
+
+describe('file search in runs', () => {
+  test('cites the files it has its answer from, and shows what it found', async () => {
+    const { openai, provider } = await scripted(
+      gateway,
+      searching(([first]) => [{ text: `😀 It is Poseidonis${first}. 【9:9†source】Ask me more.` }]),
+    );
+    const { store, ids } = await storeWith(openai, { 'atlas.txt': ATLAS, 'cooking.md': COOKING });
+    const ranking_options = { ranker: 'default_2024_08_21' as const, score_threshold: 0.2 };
+    const { assistant_id, thread_id } = await conversation(openai, {
+      said: 'What is the capital of Atlantis?',
+      assistant: {
+        tools: [{ type: 'file_search', file_search: { ranking_options } }],
+        tool_resources: { file_search: { vector_store_ids: [store.id] } },
+      },
+    });
+
+    const run = checkRun(await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id }));
+
+    expect(run).toMatchObject({ status: 'completed', last_error: null });
+    const [offer] = provider.requests[0]!.tools;
+    expect(offer).toMatchObject({ type: 'function', function: { name: 'file_search' } });
+    const [message] = (await openai.beta.threads.messages.list(thread_id, { run_id: run.id })).data;
+    const [block] = checkMessage(message!).content as [OpenAI.Beta.Threads.TextContentBlock];
+    const { value, annotations } = block.text;
+    expect(value).toBe('😀 It is Poseidonis【0:0†source】. Ask me more.');
+    expect(annotations).toEqual([
+      {
+        type: 'file_citation',
+        text: '【0:0†source】',
+        start_index: 19,
+        end_index: 31,
+        file_citation: { file_id: ids['atlas.txt'] },
+      },
+    ] as never);
+    expect(value.slice(19, 31)).toBe('【0:0†source】');
+
+    const steps = await openai.beta.threads.runs.steps.list(run.id, { thread_id, order: 'asc' });
+    const found = fileSearchIn(checkStep(steps.data[0]!));
+    expect(found.ranking_options).toEqual(ranking_options);
+    expect(found.results![0]).toMatchObject({ file_id: ids['atlas.txt'], file_name: 'atlas.txt' });
+    expect(found.results![0]!.content).toBeUndefined();
+    const include = ['step_details.tool_calls[*].file_search.results[*].content' as const];
+    const whole = await openai.beta.threads.runs.steps.retrieve(steps.data[0]!.id, {
+      thread_id,
+      run_id: run.id,
+      include,
+    });
+    expect(fileSearchIn(checkStep(whole)).results![0]!.content).toEqual([{ type: 'text', text: ATLAS }]);
+    provider.stop();
+  });
+
+  test('streams citations whole, though the model writes them in pieces', async () => {
+    const { openai, key, provider } = await scripted(
+      gateway,
+      searching(() => [
+        { text: 'Poseidonis【0' },
+        { text: ':0†so' },
+        { text: 'urce】 it' },
+        { text: ' is.【0:0†sour' },
+      ]),
+    );
+    const { store, ids } = await storeWith(openai, { 'atlas.txt': ATLAS });
+    const { assistant_id, thread_id } = await conversation(openai, {
+      assistant: {
+        tools: [{ type: 'file_search' }],
+        tool_resources: { file_search: { vector_store_ids: [store.id] } },
+      },
+    });
+    const response = await fetch(`${gateway.url}/v1/threads/${thread_id}/runs`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ assistant_id, stream: true }),
+    });
+    const events = eventsIn(await response.text());
+    checkGrammar(events, 'create');
+    const deltas = events
+      .filter(({ event }) => event === 'thread.message.delta')
+      .map(
+        ({ data }) =>
+          (data as { delta: { content: { text: { value: string; annotations?: object[] } }[] } }).delta.content[0]!
+            .text,
+      );
+    expect(deltas.map(({ value }) => value).join('')).toBe('Poseidonis【0:0†source】 it is.');
+    for (const { value } of deltas) expect(value.includes('【')).toBe(value.includes('†source】'));
+    expect(deltas.flatMap(({ annotations = [] }) => annotations)).toEqual([
+      {
+        index: 0,
+        type: 'file_citation',
+        text: '【0:0†source】',
+        start_index: 10,
+        end_index: 22,
+        file_citation: { file_id: ids['atlas.txt'] },
+      },
+    ]);
+
+    const second = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Again' }] });
+    const stream = openai.beta.threads.runs.stream(second.id, { assistant_id });
+    const [message] = await stream.finalMessages();
+    const [block] = message!.content as [OpenAI.Beta.Threads.TextContentBlock];
+    expect(block.text.value).toBe('Poseidonis【0:0†source】 it is.');
+    expect(block.text.annotations).toHaveLength(1);
+    provider.stop();
+  });
+
+  test('searches what was attached to the thread, too, and does not show old marks to the next run', async () => {
+    let outputs: string[] = [];
+    const { openai, provider } = await scripted(gateway, (request) => {
+      outputs = request.messages.filter(({ role }) => role === 'tool').map(({ content }) => content as string);
+      return searching(([first]) => [{ text: `Yes.${first}` }])(request);
+    });
+    const file = await openai.files.create({
+      file: await toFile(Buffer.from(ATLAS), 'notes.txt'),
+      purpose: 'assistants',
+    });
+    const { id: assistant_id } = await openai.beta.assistants.create({
+      model: 'gpt-5',
+      tools: [{ type: 'file_search' }],
+    });
+    const thread = await openai.beta.threads.create({
+      messages: [
+        { role: 'user', content: 'Read this.', attachments: [{ file_id: file.id, tools: [{ type: 'file_search' }] }] },
+      ],
+    });
+
+    for (let round = 0; round < 2; round++) {
+      const run = await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+      expect(run).toMatchObject({ status: 'completed', last_error: null });
+      expect(outputs[0]).toContain(ATLAS);
+    }
+
+    const said = provider.requests.at(-2)!.messages.filter(({ role }) => role === 'assistant');
+    expect(said.map(({ content }) => content)).toEqual(['Yes.']);
+    provider.stop();
+  });
+
+  test('a model that asks in another form is told the right one, and the run goes on', async () => {
+    const { openai, provider } = await scripted(gateway, ({ messages }) =>
+      messages.at(-1).role === 'tool'
+        ? { parts: [{ text: messages.at(-1).content }] }
+        : { parts: [{ call: 'file_search', arguments: '{"q": 3' }] },
+    );
+    const { assistant_id, thread_id } = await conversation(openai, { assistant: { tools: [{ type: 'file_search' }] } });
+    const run = await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id });
+    expect(run.status).toBe('completed');
+    const [message] = (await openai.beta.threads.messages.list(thread_id)).data;
+    expect(JSON.stringify(message!.content)).toContain('give arguments of the form');
+    provider.stop();
+  });
+});
+
+function fileSearchIn({ step_details }: { step_details: unknown }) {
+  const { tool_calls } = step_details as OpenAI.Beta.Threads.Runs.ToolCallsStepDetails;
+  return (tool_calls[0] as OpenAI.Beta.Threads.Runs.FileSearchToolCall).file_search;
+}
