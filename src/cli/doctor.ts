@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { findSandbox } from '../assistants/interpreter/find.ts';
 import { createSealer } from '../crypto/seal.ts';
 import { createEgressPolicy } from '../http/egress.ts';
 import type { Settings } from '../settings.ts';
@@ -30,6 +31,7 @@ export async function doctor(settings: Settings): Promise<void> {
     await checkPort(settings),
     await checkStore(settings),
     checkAdminKey(settings),
+    checkInterpreter(settings),
   ];
   const marks = { ok: '  ok  ', warn: ' warn ', fault: 'FAULT ' } as const;
   for (const { what, state, says } of findings) console.log(`${marks[state]} ${what.padEnd(14)} ${says}`);
@@ -135,4 +137,18 @@ function checkAdminKey({ adminKey, dataDir }: Settings): Finding {
     'admin key',
     existsSync(file) ? `kept in ${file}` : 'will be generated at the first start and printed once',
   );
+}
+
+/** Without it the gateway starts, and refuses tools that need it. */
+function checkInterpreter({ interpreter }: Settings): Finding {
+  if (!interpreter.isOn) return ok('interpreter', 'code of models is not run: GATEWAY_INTERPRETER is false');
+  const found = findSandbox(interpreter);
+  if (!('place' in found)) return warn('interpreter', `code of models cannot be run: ${found.problem}`);
+  const { deno } = found.place;
+  try {
+    const { stdout } = Bun.spawnSync([deno, '--version'], { env: { DENO_DIR: '/dev/null/none' } });
+    const version = /^deno ([\d.]+)/m.exec(stdout.toString())?.[1];
+    if (version) return ok('interpreter', `code of models runs in Deno ${version}`);
+  } catch {}
+  return warn('interpreter', `code of models cannot be run: ${deno} is no Deno for this machine`);
 }

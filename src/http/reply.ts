@@ -17,6 +17,13 @@ export function asGatewayError(error: unknown, requestId: string): GatewayError 
 export function replyWithError(error: GatewayError): Response {
   return new Response(JSON.stringify(error.oauthBody() ?? error.body()), {
     status: error.status,
-    headers: { ...JSON_HEADERS, 'x-gateway-error-origin': 'gateway', ...error.headers },
+    headers: { ...JSON_HEADERS, 'x-gateway-error-origin': 'gateway', ...sendable(error.headers) },
   });
+}
+
+/** Names that people gave may stand in a header of an error; a character it cannot have must not cost the whole answer. */
+function sendable(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const sent: Record<string, string> = {};
+  for (const name in headers) sent[name] = headers[name]!.replace(/[^\t\x20-\x7e\x80-\xff]/g, '?');
+  return sent;
 }

@@ -40,58 +40,83 @@ export interface Export {
 
 /** Reads a folder; whatever is wrong with it becomes a fault with its line. */
 export async function readExport(folder: string, findings: Findings): Promise<Export> {
+  if (!Object.values(FILES).some((name) => existsSync(join(folder, name))))
+    findings.fault({ file: folder, line: 1 }, `none of ${Object.values(FILES).join(', ')} is in this folder`);
+  const files = await readFiles(folder, findings);
+  const references: Reference[] = [];
+  const refer: Refer = (place, ids = []) => {
+    for (const fileId of ids) if (!files.has(fileId)) references.push({ ...place, fileId });
+  };
+  const assistants = await readAssistants(folder, findings, refer);
+  const threads = await readThreads(folder, findings, refer);
+  const messages = await readMessages(folder, findings, { threads, refer });
+  return { folder, assistants, threads, files, messages, references };
+}
+
+type Refer = (place: Place, fileIds: readonly string[] | undefined) => void;
+
+async function readFiles(folder: string, findings: Findings): Promise<Map<string, FoundFile>> {
   const files = new Map<string, FoundFile>();
   await eachLine(folder, 'files', fileForm, findings, (file, line) => {
     const path = join(folder, 'files', file.id);
     const place = { file: FILES.files, line: line.number };
     if (!takeOnce(files, file.id, { ...file, line: line.number, path }, place, findings)) return;
-    if (!existsSync(path) || !statSync(path).isFile())
-      findings.fault(place, `id: there is no files/${file.id} with its content`);
-    else if (file.bytes !== undefined && statSync(path).size !== file.bytes)
-      findings.fault(place, `bytes: files/${file.id} has ${statSync(path).size} bytes, not ${file.bytes}`);
+    const content = existsSync(path) ? statSync(path) : null;
+    if (!content?.isFile()) findings.fault(place, `id: there is no files/${file.id} with its content`);
+    else if (file.bytes !== undefined && content.size !== file.bytes)
+      findings.fault(place, `bytes: files/${file.id} has ${content.size} bytes, not ${file.bytes}`);
   });
+  return files;
+}
 
-  const references: Reference[] = [];
-  const refer = (place: Place, ids: readonly string[]) => {
-    for (const fileId of ids) if (!files.has(fileId)) references.push({ ...place, fileId });
-  };
-
+async function readAssistants(folder: string, findings: Findings, refer: Refer): Promise<Map<string, FoundAssistant>> {
   const assistants = new Map<string, FoundAssistant>();
   await eachLine(folder, 'assistants', assistantForm, findings, (assistant, { number }) => {
     const place = { file: FILES.assistants, line: number };
     takeOnce(assistants, assistant.id, { ...assistant, line: number }, place, findings);
-    refer(place, assistant.tool_resources?.code_interpreter?.file_ids ?? []);
+    refer(place, assistant.tool_resources?.code_interpreter?.file_ids);
     sayStores(place, assistant.tool_resources?.file_search?.vector_store_ids, findings);
   });
+  return assistants;
+}
 
+async function readThreads(folder: string, findings: Findings, refer: Refer): Promise<Map<string, FoundThread>> {
   const threads = new Map<string, FoundThread>();
   await eachLine(folder, 'threads', threadForm, findings, (thread, { number }) => {
     const place = { file: FILES.threads, line: number };
     takeOnce(threads, thread.id, { ...thread, line: number, messages: [] }, place, findings);
-    refer(place, thread.tool_resources?.code_interpreter?.file_ids ?? []);
+    refer(place, thread.tool_resources?.code_interpreter?.file_ids);
     sayStores(place, thread.tool_resources?.file_search?.vector_store_ids, findings);
   });
+  return threads;
+}
 
+/** Puts each message to its thread, by the place where it stands. Answers how many there are. */
+async function readMessages(
+  folder: string,
+  findings: Findings,
+  { threads, refer }: { threads: ReadonlyMap<string, FoundThread>; refer: Refer },
+): Promise<number> {
   const seen = new Set<string>();
-  await eachLine(folder, 'messages', messageForm, findings, (message, line) => {
-    const place = { file: FILES.messages, line: line.number };
+  await eachLine(folder, 'messages', messageForm, findings, (message, { number, start, length }) => {
+    const place = { file: FILES.messages, line: number };
     const thread = threads.get(message.thread_id);
     if (!thread) return findings.fault(place, `thread_id: ${message.thread_id} is in no line of ${FILES.threads}`);
     const name = `${message.thread_id} ${message.id}`;
     if (seen.has(name)) return findings.fault(place, `id: ${message.id} is there twice`);
     seen.add(name);
-    const { number, start, length } = line;
     thread.messages.push({ number, start, length, createdAt: message.created_at });
-    refer(place, [
-      ...message.content.flatMap((block) => (block.type === 'image_file' ? block.image_file.file_id : [])),
-      ...(message.attachments ?? []).map(({ file_id }) => file_id),
-    ]);
+    refer(
+      place,
+      message.content.flatMap((block) => (block.type === 'image_file' ? block.image_file.file_id : [])),
+    );
+    refer(
+      place,
+      message.attachments?.map(({ file_id }) => file_id),
+    );
   });
   for (const thread of threads.values()) inOrder(thread.messages);
-
-  if (!Object.values(FILES).some((name) => existsSync(join(folder, name))))
-    findings.fault({ file: folder, line: 1 }, `none of ${Object.values(FILES).join(', ')} is in this folder`);
-  return { folder, assistants, threads, files, messages: seen.size, references };
+  return seen.size;
 }
 
 async function eachLine<Form extends z.ZodType>(

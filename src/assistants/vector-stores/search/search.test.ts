@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
+import { matches, randomAttributes, randomFilter } from '../../../../test/search/filters.ts';
+import { chunksOf, openLab, type SearchLab, stores, vectorFor } from '../../../../test/search/stores.ts';
 import { createPostgresChunks } from './postgres-chunks.ts';
 import { sweepChunks } from './sweep.ts';
-import { matches, randomAttributes, randomFilter } from './test-filters.ts';
-import { chunksOf, openLab, type SearchLab, stores, vectorFor } from './test-stores.ts';
 import { openPostgresChunks } from './thread/postgres.ts';
 
 const HOUR_MS = 3_600_000;
