@@ -208,6 +208,9 @@ function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Healt
 /** Null when it is switched off, or when there is nothing to run code with. */
 function openSandbox({ interpreter, dataDir }: Settings): SandboxPool | null {
   const found = interpreter.isOn ? findSandbox(interpreter) : null;
+  // Whoever names a place for it wants to have it.
+  if (found && 'problem' in found && (interpreter.deno ?? interpreter.pyodide ?? interpreter.wheels) !== null)
+    process.stderr.write(`Warning: code of models cannot be run: ${found.problem}.\n`);
   if (!found || !('place' in found)) return null;
   return new SandboxPool({ ...interpreter, ...found.place, folder: join(dataDir, 'interpreter') });
 }

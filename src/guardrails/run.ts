@@ -8,6 +8,8 @@ import { type CheckOutcome, type HookResult, resultOf } from './verdict.ts';
 /** What is judged, apart from the body. */
 export type Surroundings = Omit<Facts, 'texts' | 'json' | 'on' | 'request' | 'model'> & {
   readonly model: string | null;
+  /** The model that the address names, whatever the body says. */
+  readonly addressed?: string | null;
 };
 
 export interface Judging {
@@ -86,7 +88,7 @@ class Subject {
         return reading.json;
       },
       request: asked,
-      model: asked.model ?? surroundings.model,
+      model: surroundings.addressed ?? asked.model ?? surroundings.model,
       status: isInput ? null : surroundings.status,
     };
   }

@@ -59,7 +59,14 @@ function capOf(model: string | null): number {
   return OUTPUT_CAPS.find(([pattern]) => pattern.test(name))?.[1] ?? DEFAULT_OUTPUT;
 }
 
+/** What the names of all members that bound an answer begin with, and those that ask for several answers. */
+const BOUNDS = Buffer.from('"max');
+const SEVERAL = [Buffer.from('"n"'), Buffer.from('"candidateCount"')];
+
 function outputIn(body: Buffer, model: string | null): number {
+  // Most requests say neither, and three searches are less than seven.
+  const isBounded = body.includes(BOUNDS);
+  if (!isBounded && !SEVERAL.some((name) => body.includes(name))) return capOf(model);
   const google = nested(body, 'generationConfig');
   const amazon = nested(body, 'inferenceConfig');
   const asked = [

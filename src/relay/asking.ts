@@ -49,6 +49,7 @@ export async function askAgain(
   const closed = closeBody(prepared.body, {
     maxBytes: deps.maxBodyBytes,
     whole: target.provider.signsBody === true,
+    namesModel: call.isJson,
     tap: (piece) => capture?.add(piece),
   });
   const body = closed instanceof Promise ? await closed : closed;

@@ -48,7 +48,10 @@ export async function attempt(
 ): Promise<Attempted> {
   refuseUnsupported(target.provider, given.endpoint);
   const isRead = settings.params !== null || !passesAsIs(target.provider, given.endpoint);
-  const whole = given.body?.rest && isRead ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes) } : given;
+  const whole =
+    given.body?.rest && isRead
+      ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes, given.isJson) }
+      : given;
   const edited = settings.params ? withParams(whole, settings.params) : whole;
   const { log } = edited;
   log.provider = target.provider.name;
@@ -58,7 +61,7 @@ export async function attempt(
   const opening = openGuard(edited, target, settings, deps.guard);
   const guarding = opening instanceof Promise ? await opening : opening;
   const isHeld = edited.body?.rest && guarding?.readsRequest;
-  const call = isHeld ? { ...edited, body: await keepWhole(edited.body!, deps.maxBodyBytes) } : edited;
+  const call = isHeld ? { ...edited, body: await keepWhole(edited.body!, deps.maxBodyBytes, edited.isJson) } : edited;
   const preparing = ready(call, { target, settings, isRead, guarding }, deps);
   const asIs = preparing instanceof Promise ? await preparing : preparing;
   const admitting = admit(call, target, asIs.prepared, deps);

@@ -1,5 +1,6 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, splice } from '../core/json-bytes.ts';
+import { MemberWatch } from '../core/json-watch.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
 import { boundaryOf } from './multipart-model.ts';
@@ -11,6 +12,8 @@ export interface BodyOptions {
   readonly maxBytes: number;
   /** The body must be in memory before it is sent: a signature covers it. */
   readonly whole: boolean;
+  /** Whether a model may be named in it, which must not stand behind what was read. */
+  readonly namesModel?: boolean;
   /** Called with every piece that passes. */
   readonly tap: (piece: Uint8Array) => void;
 }
@@ -150,29 +153,46 @@ function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: numbe
 /** The body as it will be sent; at once, unless a large one must be read whole first. */
 export function closeBody(
   opening: Opening | null,
-  { maxBytes, whole: needsWhole, tap }: BodyOptions,
+  { maxBytes, whole: needsWhole, namesModel = false, tap }: BodyOptions,
 ): Body | Promise<Body> {
   if (!opening) return null;
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);
   if (!rest) return head;
-  if (needsWhole) return collect(head, rest, Math.min(maxBytes, KEPT_BELOW), tap);
-  return tapped(head, rest, maxBytes, tap);
+  const watch = namesModel ? watchFrom(head) : null;
+  if (needsWhole) return collect(head, rest, { limit: Math.min(maxBytes, KEPT_BELOW), watch, tap });
+  return tapped(head, rest, { limit: maxBytes, watch, tap });
 }
 
 /** The whole of a body that must be kept. */
-export async function keepWhole(opening: Opening, maxBytes: number): Promise<Opening> {
+export async function keepWhole(opening: Opening, maxBytes: number, namesModel: boolean): Promise<Opening> {
   const { head, rest } = opening;
   if (!rest) return opening;
-  return { head: await collect(head, rest, Math.min(maxBytes, KEPT_BELOW), () => {}), rest: null };
+  const watch = namesModel ? watchFrom(head) : null;
+  const limit = Math.min(maxBytes, KEPT_BELOW);
+  return { head: await collect(head, rest, { limit, watch, tap: () => {} }), rest: null };
 }
 
-async function collect(
-  head: Uint8Array,
-  rest: ReadableStream<Uint8Array>,
-  limit: number,
-  tap: (piece: Uint8Array) => void,
-) {
+/** Looks out for a model behind what was read: limits and prices are those of the model that was seen. */
+function watchFrom(head: Uint8Array): MemberWatch {
+  const watch = new MemberWatch('model');
+  watch.push(head);
+  return watch;
+}
+
+const lateModel = () =>
+  new GatewayError('invalid_request', [
+    'model',
+    `must be given once, and within the first ${PEEK_BELOW >> 20} MiB of the body`,
+  ]);
+
+interface Reading {
+  readonly limit: number;
+  readonly watch: MemberWatch | null;
+  readonly tap: (piece: Uint8Array) => void;
+}
+
+async function collect(head: Uint8Array, rest: ReadableStream<Uint8Array>, { limit, watch, tap }: Reading) {
   const pieces = [head];
   let size = head.byteLength;
   const reader = rest.getReader();
@@ -181,6 +201,7 @@ async function collect(
     if (!value) break;
     size += value.byteLength;
     if (size > limit) fail('body_too_large', limit);
+    if (watch && watch.push(value) > 0) throw lateModel();
     tap(value);
     pieces.push(value);
   }
@@ -188,12 +209,7 @@ async function collect(
 }
 
 /** Pulls from the client only as fast as the provider takes. A body that ends early or grows too large cuts the provider's connection. */
-function tapped(
-  head: Uint8Array,
-  rest: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  tap: (piece: Uint8Array) => void,
-) {
+function tapped(head: Uint8Array, rest: ReadableStream<Uint8Array>, { limit, watch, tap }: Reading) {
   const reader = rest.getReader();
   let size = head.byteLength;
   let isHeadSent = head.byteLength === 0;
@@ -208,9 +224,15 @@ function tapped(
           const { value } = await reader.read();
           if (!value) return controller.close();
           size += value.byteLength;
-          if (size > maxBytes) {
+          const fault =
+            size > limit
+              ? new GatewayError('body_too_large', [limit])
+              : watch && watch.push(value) > 0
+                ? lateModel()
+                : null;
+          if (fault) {
             void reader.cancel().catch(() => {});
-            return controller.error(new GatewayError('body_too_large', [maxBytes]));
+            return controller.error(fault);
           }
           tap(value);
           controller.enqueue(value);

@@ -33,6 +33,8 @@ export interface GuardedCall {
   /** The query with its question mark, where it says something to whoever gets it. */
   readonly search?: string;
   readonly model: string | null;
+  /** The model that the address names, whatever the body says. */
+  readonly addressed?: string | null;
   readonly provider: string | null;
   readonly isStream: boolean;
   /** Answers keep to the vendor's own form unless something failed. */

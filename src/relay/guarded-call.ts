@@ -15,8 +15,6 @@ import { isStream } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 
-/** Gemini and Bedrock have the model in the address. */
-const NAMED_IN_PATH = /\/models?\/([^/:]+)[/:]/;
 const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;
 
 /** The guardrails of a call to one target; null where none holds. */
@@ -37,7 +35,8 @@ export function openGuard(
     endpoint: call.endpoint,
     headers,
     search: call.search,
-    model: log.model ?? NAMED_IN_PATH.exec(path)?.[1] ?? null,
+    model: log.model,
+    addressed: call.addressed,
     provider: target.provider.name,
     isStream: (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
     isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
@@ -57,7 +56,7 @@ export async function letThrough(call: OpenCall, guarding: Guarding): Promise<Op
   const changed =
     Object.keys(passed.headers).length > 0 ? { ...call, headers: withHeaders(call, passed.headers) } : call;
   if (!passed.body || !body) return changed;
-  if (call.isJson) call.log.model = modelMember(passed.body);
+  if (call.isJson) call.log.model = call.addressed ?? modelMember(passed.body);
   const grownBy = call.grownBy + passed.body.byteLength - body.head.byteLength;
   return { ...changed, body: { head: passed.body, rest: null }, grownBy };
 }

@@ -116,6 +116,7 @@ export class Guarding {
       surroundings: {
         status,
         model: call.model,
+        addressed: call.addressed ?? null,
         endpointType: call.endpoint,
         metadata: call.log.metadata ?? {},
         headers: call.headers,

@@ -29,8 +29,7 @@ export function readFormModel(
   const [first, ...others] = modelFields(head, boundary);
   if (!first) return { name: null, slug: null, head };
   const parts = splitModel(first.value);
-  if (others.length > 0)
-    fail('invalid_request', MODEL, 'is given twice; which one counts would be up to the provider');
+  if (others.length > 0) fail('invalid_request', MODEL, 'is given twice; which one counts would be up to the provider');
   if (!parts) return { name: first.value, slug: null, head };
   const spliced = Buffer.concat([head.subarray(0, first.start), Buffer.from(parts.name), head.subarray(first.end)]);
   return { name: parts.name, slug: parts.slug, head: spliced };

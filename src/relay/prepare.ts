@@ -194,7 +194,7 @@ export function withParams(call: OpenCall, params: NonNullable<TargetSettings['p
   if (!body) return call;
   if (!isJson) fail('invalid_config', 'config.override_params', 'parameters can be set in JSON bodies only');
   const edited = { head: applyParams(body.head, params), rest: body.rest };
-  call.log.model = stringMember(edited.head, 'model');
+  call.log.model = call.addressed ?? stringMember(edited.head, 'model');
   return { ...call, body: edited, grownBy: grown(call, edited) };
 }
 

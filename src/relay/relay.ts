@@ -12,6 +12,7 @@ import type { Configs } from '../routing/configs.ts';
 import { NO_SETTINGS, type Plan, type TargetStep } from '../routing/plan.ts';
 import { selectProvider, selectRoute } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
+import { modelInPath } from './addressed-model.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
 import { isJson, keepWhole, modelMember, type Opening, openBody, takeModelSlug } from './body.ts';
 import type { KeptResponse } from './kept-response.ts';
@@ -49,6 +50,8 @@ export interface OpenCall extends ModelCall {
   readonly grownBy: number;
   /** The config that was asked for, where one was. */
   readonly config: string | null;
+  /** The model that the address names, whatever the body says. */
+  readonly addressed: string | null;
   /** Files that were fetched for a provider that does not fetch. */
   readonly files?: ReadonlyMap<string, FetchedFile>;
   /** Thoughts that were kept for a client that does not send them back, by the ids of the calls they belong to. */
@@ -76,14 +79,17 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const readable = received && isJson(headers) ? received : null;
   const named = received && call.readsModel ? namedIn(received.head, headers) : null;
   const body = received && named ? { ...received, head: named.head } : received;
+  const addressed = call.endpoint === 'proxy' && call.request.method === 'POST' ? modelInPath(call.path) : null;
   if (readable) log.model = modelMember(body!.head);
   else if (named) log.model = named.name;
+  log.model = addressed ?? log.model;
   const open: OpenCall = {
     ...call,
     body,
     isJson: readable !== null,
     grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
     config: null,
+    addressed,
     counted: new Set(),
   };
   const slug = named?.slug ?? null;
@@ -106,7 +112,8 @@ function namedIn(head: Uint8Array, headers: SentHeaders) {
 async function relayByPlan(call: OpenCall, reference: string, slug: string | null, deps: RelayDeps): Promise<Response> {
   const { principal } = call;
   const plan = await deps.configs.resolve(principal, reference);
-  const kept = call.body?.rest && plan.needsWholeBody ? await keepWhole(call.body, deps.maxBodyBytes) : call.body;
+  const kept =
+    call.body?.rest && plan.needsWholeBody ? await keepWhole(call.body, deps.maxBodyBytes, call.isJson) : call.body;
   const config = reference.trimStart().startsWith('{') ? null : reference.trim();
   const whole = { ...call, body: kept, config };
   const attempted =

@@ -184,7 +184,7 @@ export class LogEntry implements CallLog {
   }
 
   #finish(reading: Reading) {
-    const { status, failedBy = null, errorCode = null } = this.#outcome;
+    const { status, failedBy = null, errorCode = null } = this.#hasFailedInside() ? STREAM_FAILED : this.#outcome;
     const durationMs = this.#durationMs;
     const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
     const usage = this.usage ?? reading.usage ?? null;

@@ -66,12 +66,12 @@ export async function openVectorStoreLab(engine: Engine) {
   const nodes: Workers[] = [];
   const errors: string[] = [];
 
-  const startNode = async (reader = wordReader()) => {
+  const startNode = async (reader = wordReader(), { concurrency = 3 } = {}) => {
     const vectorStores = createVectorStores({ store, files, index, reader, search, workers: () => workers, now });
     const workers: Workers = createWorkers({
       store,
       node: `node${nodes.length}`,
-      kinds: vectorStores.kinds.map((kind) => ({ ...kind, backoff: { firstMs: 10, mostMs: 10 } })),
+      kinds: vectorStores.kinds.map((kind) => ({ ...kind, concurrency, backoff: { firstMs: 10, mostMs: 10 } })),
       timing,
       onError: (what, error) => errors.push(`${what}: ${error}`),
     });

@@ -7,6 +7,7 @@ import { checkMessage, checkRun, checkStep, scripted } from '../assistants/clien
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
 import type { ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
+import { forTests, runGateway } from '../process.ts';
 
 let gateway: TestGateway;
 let dataDir: string;
@@ -247,24 +248,43 @@ path`),
   });
 });
 
-test('a gateway without an interpreter refuses tools, resources and attachments that ask for it', async () => {
-  const without = await startGateway({ environment: { GATEWAY_INTERPRETER: 'false' } });
-  const { openai } = await scripted(without, () => says('x'));
-  const { id } = await upload(openai, 'a.txt', '1');
-  const thread = await openai.beta.threads.create();
-  const attachments = [{ file_id: id, tools }];
-  const refusals = {
-    tools: await faultOf(openai.beta.assistants.create({ model: 'gpt-5', tools })),
-    tool_resources: await faultOf(
-      openai.beta.threads.create({ tool_resources: { code_interpreter: { file_ids: [id] } } }),
-    ),
-    attachments: await faultOf(
-      openai.beta.threads.messages.create(thread.id, { role: 'user', content: 'x', attachments }),
-    ),
-  };
-  for (const [param, refusal] of Object.entries(refusals)) {
-    expect(refusal).toMatchObject({ status: 400, param, code: 'unsupported_value' });
-    expect(refusal.message).toContain("this gateway has no 'code_interpreter'");
-  }
-  await without.stop();
+const withoutInterpreter = {
+  'whose interpreter is switched off': { GATEWAY_INTERPRETER: 'false' },
+  'that has nothing to run code with': { GATEWAY_INTERPRETER_DENO: '/nowhere/deno' },
+};
+for (const [name, environment] of Object.entries(withoutInterpreter))
+  test(`a gateway ${name} refuses tools, resources and attachments that ask for it`, async () => {
+    const without = await startGateway({ environment });
+    const { openai } = await scripted(without, () => says('x'));
+    const { id } = await upload(openai, 'a.txt', '1');
+    const thread = await openai.beta.threads.create();
+    const attachments = [{ file_id: id, tools }];
+    const refusals = {
+      tools: await faultOf(openai.beta.assistants.create({ model: 'gpt-5', tools })),
+      tool_resources: await faultOf(
+        openai.beta.threads.create({ tool_resources: { code_interpreter: { file_ids: [id] } } }),
+      ),
+      attachments: await faultOf(
+        openai.beta.threads.messages.create(thread.id, { role: 'user', content: 'x', attachments }),
+      ),
+    };
+    await without.stop();
+
+    for (const [param, refusal] of Object.entries(refusals)) {
+      expect(refusal).toMatchObject({ status: 400, param, code: 'unsupported_value' });
+      expect(refusal.message).toContain("this gateway has no 'code_interpreter'");
+    }
+  });
+
+test('doctor says whether code of models can be run, and why not', async () => {
+  const said = async (environment: Record<string, string>) =>
+    (await runGateway({ arguments: ['doctor'], environment: { ...forTests, ...environment } })).output;
+
+  expect(await said({})).toMatch(/ok +interpreter +code of models runs in Deno \d/);
+  expect(await said(withoutInterpreter['whose interpreter is switched off'])).toMatch(
+    /ok +interpreter .*GATEWAY_INTERPRETER is/,
+  );
+  expect(await said(withoutInterpreter['that has nothing to run code with'])).toMatch(
+    /warn +interpreter .*\/nowhere\/deno/,
+  );
 });
