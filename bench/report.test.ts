@@ -104,6 +104,7 @@ test('a streamed translation is compared with a streamed identity, everything el
     translated: 201,
     cached: 100,
     fallback: 250,
+    guarded: 161,
     tls: 130,
     streamed: 1_000,
     translatedStream: 1_900,
@@ -114,6 +115,7 @@ test('a streamed translation is compared with a streamed identity, everything el
     ['1.00 × (100 / 100 µs)', true],
     ['2.50 × (250 / 100 µs)', null],
     ['1.30 × (130 / 100 µs)', null],
+    ['61.0 µs', false],
   ]);
 });
 

@@ -12,6 +12,7 @@ export const pathNames = [
   'translated',
   'cached',
   'fallback',
+  'guarded',
   'tls',
   'streamed',
   'translatedStream',
@@ -23,6 +24,7 @@ export const pathLabels: Readonly<Record<PathName, string>> = {
   translated: 'translated (chat to Anthropic)',
   cached: 'cache hit',
   fallback: 'fallback after a 503',
+  guarded: 'identity, with a guardrail of three checks',
   tls: 'identity, upstream over TLS',
   streamed: 'identity, streamed',
   translatedStream: 'translated, streamed',
@@ -40,6 +42,12 @@ interface Arm extends Subject {
 
 /** Chunks of each measured stream, 8 ms apart. */
 export const STREAM_CHUNKS = 50;
+/** None of them fires; each has to read the whole prompt to know. */
+const CHECKS = [
+  { id: 'default.regexMatch', parameters: { rule: 'BEGIN (RSA|EC) PRIVATE KEY', not: true } },
+  { id: 'default.contains', parameters: { words: ['confidential', 'forbidden'], operator: 'none' } },
+  { id: 'default.wordCount', parameters: { minWords: 1, maxWords: 100_000 } },
+];
 const CLAUDE = { model: 'claude-sonnet-4-5' };
 
 export async function measurePaths(lab: Lab): Promise<PathSample[]> {
@@ -73,6 +81,8 @@ async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
   const store = (slug: string, config: object) => create(origin, '/v1/configs', { name: slug, slug, config });
   await store('cached', { virtual_key: 'plain', cache: { mode: 'simple' } });
   await store('fallback', { strategy: { mode: 'fallback' }, targets });
+  const { slug: guardrail } = await create(origin, '/v1/guardrails', { name: 'three checks', checks: CHECKS });
+  await store('guarded', { virtual_key: 'plain', input_guardrails: [guardrail] });
 
   const arm = (path: PathName, by: Record<string, string>, body: string, isThisWay: Arm['isThisWay']): Arm => {
     const headers = { ...adminHeaders, ...by };
@@ -81,6 +91,13 @@ async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
   const key = (slug: string) => ({ 'x-gateway-virtual-key': slug });
   const config = (slug: string) => ({ 'x-gateway-config': slug });
   const chat = chatRequest(300);
+  const forbidden = await fetch(`${origin}${CHAT}`, {
+    method: 'POST',
+    headers: { ...adminHeaders, ...config('guarded') },
+    body: JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'forbidden' }] }),
+  });
+  // Failed, and not denied.
+  if (forbidden.status !== 246) throw new Error(`the guardrail did not look: ${forbidden.status}`);
   const id = (start: string) => (_: Headers, text: string) => text.includes(`"id":"${start}`);
   const says = (name: string, value: string) => (headers: Headers) => headers.get(`x-gateway-${name}`) === value;
   return [
@@ -88,6 +105,7 @@ async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
     arm('translated', key('claude'), chatRequest(300, CLAUDE), id('msg_01Bench')),
     arm('cached', config('cached'), chat, says('cache-status', 'HIT')),
     arm('fallback', config('fallback'), chat, says('last-used-option-index', 'config.targets[1]')),
+    arm('guarded', config('guarded'), chat, says('last-used-option-index', 'config')),
     arm('tls', key('secure'), chat, id('chatcmpl-bench')),
     arm('streamed', key('plain'), streamRequest(STREAM_CHUNKS), id('chatcmpl-bench')),
     arm('translatedStream', key('claude'), streamRequest(STREAM_CHUNKS, undefined, CLAUDE), id('msg_01Bench')),

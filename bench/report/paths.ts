@@ -18,14 +18,20 @@ const comparisons: readonly Comparison[] = [
   { path: 'tls', against: 'identity', most: null },
 ];
 
+/** What three checks may add to a call, in microseconds. */
+const MOST_FOR_GUARDRAIL = 60;
+
 export function pathVerdicts(samples: readonly PathSample[]): Verdict[] {
   if (samples.length === 0) return [];
-  return comparisons.map(({ path, against, most }) => {
+  const guarded = costOf(samples, 'guarded') - costOf(samples, 'identity');
+  const added = { what: 'CPU that a guardrail of three checks adds to a call', unit: 'µs', value: guarded };
+  const compared = comparisons.map(({ path, against, most }) => {
     const [one, other] = [costOf(samples, path), costOf(samples, against)];
     const what = `CPU per call, ${pathLabels[path]}, against ${against === 'identity' ? 'identity' : pathLabels[against]}`;
     const measured = { what, unit: '×', value: one / other, detail: ` (${short(one)} / ${short(other)} µs)` };
     return most === null ? shown(measured) : atMost(most, measured);
   });
+  return [...compared, atMost(MOST_FOR_GUARDRAIL, added)];
 }
 
 export function pathDetails(samples: readonly PathSample[]): string[] {
