@@ -2,6 +2,7 @@ import { headerOf, sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { type AnswerCache, type CachedAnswer, type CacheStatus, cacheKey, type Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
+import { endsInFailure } from '../telemetry/stream-failure.ts';
 import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
@@ -99,7 +100,10 @@ export function keeping(incoming: Incoming, turn: Lead | null, now: () => number
   const end = () => {
     if (size > LARGEST) return;
     const { 'set-cookie': _cookie, ...headers } = sentHeaders(incoming.headers);
-    turn.store({ status: incoming.status, headers, body: Buffer.concat(pieces), storedAt: now() });
+    const body = Buffer.concat(pieces);
+    // A provider that fails in the middle says so inside its stream.
+    if (endsInFailure(headers['content-type'] ?? '', body)) return turn.giveUp();
+    turn.store({ status: incoming.status, headers, body, storedAt: now() });
   };
   const guarded = async <Value>(work: Promise<Value>): Promise<Value> => {
     try {

@@ -8,6 +8,7 @@ import type { Metrics } from './metrics.ts';
 import { packHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { redactHeaders, redactPath } from './redact.ts';
+import { endsInFailure } from './stream-failure.ts';
 import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from './usage.ts';
 
 /** Short, so that the writer works in short bursts: on a busy core a long one would make calls wait. */
@@ -184,7 +185,7 @@ export class LogEntry implements CallLog {
   }
 
   #finish(reading: Reading) {
-    const { status, failedBy = null, errorCode = null } = this.#hasFailedInside() ? STREAM_FAILED : this.#outcome;
+    const { status, failedBy = null, errorCode = null } = this.#judged();
     const durationMs = this.#durationMs;
     const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
     const usage = this.usage ?? reading.usage ?? null;
@@ -241,6 +242,16 @@ export class LogEntry implements CallLog {
     this.#response = null;
     this.requestHeaders = null;
     this.responseHeaders = null;
+  }
+
+  /** A provider that fails when its answer has begun says so inside its stream. */
+  #judged(): Outcome {
+    const outcome = this.#outcome;
+    const { 'content-type': type = '', 'content-encoding': coding } = this.responseHeaders ?? {};
+    if (!this.isStream || outcome.failedBy || isEncoded(coding)) return outcome;
+    const tail = this.#response?.tail(0);
+    if (!tail || !endsInFailure(type, tail)) return outcome;
+    return { ...outcome, failedBy: 'provider', errorCode: 'stream_failed' };
   }
 
   /** What a check says for the log alone may quote the bodies. */

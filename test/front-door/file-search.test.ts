@@ -5,6 +5,7 @@ import { checkMessage, checkRun, checkStep, clientFor, conversation, scripted } 
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
 import type { ChatRequest, ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 
 let gateway: TestGateway;
 let plain: OpenAI;
@@ -131,6 +132,43 @@ describe('searching a vector store', () => {
     expect(reply.headers.get('x-gateway-search')).toBe('full-text');
   });
 });
+
+test('vectors are made by calls like any others: the log has them, on the account of the workspace', async () => {
+  const before = Date.now();
+  const { store } = await storeWith(plain, { 'atlas.txt': ATLAS });
+  await plain.vectorStores.search(store.id, { query: 'What is the harbour of Atlantis like?' });
+  const calls = async () => {
+    const { data } = (await gateway.api.get('/v1/logs?limit=50')).json as { data: Record<string, unknown>[] };
+    return data.filter(({ path, created_at }) => path === '/v1/embeddings' && Number(created_at) >= before);
+  };
+  await eventually('both calls are in the log', async () => (await calls()).length === 2);
+  for (const call of await calls())
+    expect(call).toMatchObject({ virtual_key: 'sim', status: 200, model: 'text-embedding-3-small' });
+});
+
+test('PostgreSQL finds and cites the same', async () => {
+  const node = await startGateway({
+    engine: 'postgres',
+    environment: { GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'sim', GATEWAY_EMBEDDINGS_MODEL: 'text-embedding-3-small' },
+  });
+  const { openai, provider } = await scripted(
+    node,
+    searching(([first]) => [{ text: `Poseidonis${first}` }]),
+  );
+  const { store, ids } = await storeWith(openai, { 'atlas.txt': ATLAS, 'cooking.md': COOKING });
+  const { assistant_id, thread_id } = await conversation(openai, {
+    assistant: { tools: [{ type: 'file_search' }], tool_resources: { file_search: { vector_store_ids: [store.id] } } },
+  });
+  await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id });
+  const [message] = (await openai.beta.threads.messages.list(thread_id)).data;
+  const [block] = checkMessage(message!).content as [OpenAI.Beta.Threads.TextContentBlock];
+  expect(block.text.annotations).toMatchObject([{ file_citation: { file_id: ids['atlas.txt'] }, start_index: 10 }]);
+  const filters = { type: 'ne' as const, key: 'kind', value: 'odd' };
+  const page = await openai.vectorStores.search(store.id, { query: 'bread', filters, max_num_results: 1 });
+  expect(page.data.map(({ filename }) => filename)).toEqual(['cooking.md']);
+  provider.stop();
+  await node.stop();
+}, 30_000);
 
 describe('file search in runs', () => {
   test('cites the files it has its answer from, and shows what it found', async () => {

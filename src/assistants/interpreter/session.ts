@@ -30,6 +30,8 @@ export type Made = { readonly type: 'image' } | { readonly type: 'file'; readonl
 export interface Base extends Omit<ChildOptions, 'cpuSeconds'> {
   /** Pyodide's list of packages, as text: those that there are wheels of. */
   readonly lock: string;
+  /** What code may have of the memory. */
+  readonly codeMb: number;
   readonly cellMs: number;
 }
 
@@ -73,8 +75,9 @@ export class Session {
   }
 
   async start(): Promise<void> {
-    const { snapshot } = this.#base;
-    const header = { type: 'start', ...startHeader(this.#base), seed: this.threadId, limits: LIMITS, snapshot };
+    const { snapshot, codeMb } = this.#base;
+    const limits = { ...LIMITS, memoryBytes: codeMb * 1_048_576 };
+    const header = { type: 'start', ...startHeader(this.#base), seed: this.threadId, limits, snapshot };
     const answer = await this.child.ask(header, [sources.python, sources.cells], START_MS);
     if ((answer as { type?: unknown } | null)?.type === 'ready') return;
     const { reason = 'an answer that is none' } = (answer ?? {}) as { reason?: unknown };

@@ -16,6 +16,8 @@ export interface WorkshopOptions extends Omit<Place, 'emptyFolder'> {
 
 /** Where it cannot be measured; more than it takes on machines with few cores. */
 const OWN_MEMORY_MB = 2_048;
+/** So much more than code gets the engine below it, which would not survive without. */
+const SPARE_MB = 128;
 /** While nobody's code runs. */
 const UNMEASURED_MB = 16_384;
 const SNAPSHOT_MS = 120_000;
@@ -37,9 +39,9 @@ export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: Worksh
     await makeSnapshot(place, lock, snapshot);
     await sweep(folder, snapshot);
   }
-  const base = { ...place, lock, snapshot, cellMs: cellSeconds * 1_000 };
+  const base = { ...place, lock, snapshot, codeMb: memoryMb, cellMs: cellSeconds * 1_000 };
   const ownMb = await ownMemoryOf({ ...base, memoryMb: UNMEASURED_MB });
-  return { ...base, memoryMb: ownMb + memoryMb };
+  return { ...base, memoryMb: ownMb + memoryMb + SPARE_MB };
 }
 
 /** A snapshot fits the very files it was made with. */

@@ -60,6 +60,18 @@ function joined(parts) {
   return all;
 }
 
+/**
+ * Python notices by itself when there is no more memory. The engine below it would not survive that, so Python comes to
+ * its end before the process does.
+ */
+function limitMemory(most) {
+  const { grow } = WebAssembly.Memory.prototype;
+  WebAssembly.Memory.prototype.grow = function (pages) {
+    if (this.buffer.byteLength + pages * 65_536 > most) throw new RangeError('no more memory');
+    return grow.call(this, pages);
+  };
+}
+
 const answer = (header, bodies = []) => self.postMessage({ header, bodies }, bodies.map(({ buffer }) => buffer));
 
 async function load({ pyodide, lock, wheels }, snapshot) {
@@ -94,6 +106,7 @@ async function start({ seed, limits, snapshot, ...header }, [script]) {
   for (const name of ['log', 'info', 'warn', 'error', 'debug'])
     console[name] = (...said) => log.add(encoder.encode(`${said.map(String).join(' ')}\n`));
   python.FS.mkdirTree(HOME);
+  limitMemory(python._module.HEAPU8.byteLength + limits.memoryBytes);
   const guest = python.runPython(decoder.decode(script), { globals: python.toPy({}) });
   guest.begin(seed, python.toPy(limits));
   self.onmessage = ({ data }) => run(python, guest, log, data);
