@@ -43,10 +43,12 @@ const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
 const table = (head: string[], rows: string[][]) =>
   [row(...head), `|${head.map(() => '---').join('|')}|`, ...rows.map((cells) => row(...cells))].join('\n');
 
+/** Has every part, and every part of those: the handlers are never called, so nothing has to stand behind them. */
+const anything: unknown = new Proxy(() => anything, { get: () => anything });
+
 function routesTable(): string {
-  // The handlers are never called, so nothing has to stand behind them.
   const groups = new Map<string, { route: Route; methods: string[] }>();
-  for (const route of allRoutes({} as Parts)) {
+  for (const route of allRoutes(anything as Parts)) {
     const key = [route.path, route.summary, String(route.scopes)].join('\n');
     const group = groups.get(key) ?? { route, methods: [] };
     group.methods.push(route.method);
