@@ -9,6 +9,7 @@ import { measureChunks } from './measure/chunks.ts';
 import { measureCpu } from './measure/cpu.ts';
 import { measureLatency } from './measure/latency.ts';
 import { measureLimits } from './measure/limits.ts';
+import { measureMcp } from './measure/mcp.ts';
 import { type MemorySample, measureMemory } from './measure/memory.ts';
 import { measurePaths } from './measure/paths.ts';
 import { measureProcesses } from './measure/processes.ts';
@@ -32,6 +33,7 @@ const sections = [
   'paths',
   'runs',
   'search',
+  'mcp',
 ] as const;
 type Section = (typeof sections)[number];
 
@@ -95,6 +97,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     paths: wants('paths') ? await measurePaths(lab) : [],
     runs: wants('runs') ? await measureRuns(lab) : [],
     search: wants('search') ? await measureSearch(lab) : [],
+    mcp: wants('mcp') ? await measureMcp(lab) : [],
   };
 }
 

@@ -153,3 +153,13 @@ test('a number without a target is shown without a verdict', () => {
   const lines = verdictTable({ limits: limits('postgres', [200, 300]) }).split('\n');
   expect(lines.at(-1)).toMatch(/\| none {3}\| 100 µs \(300 \/ 200 µs\) \| {5}\|$/);
 });
+
+test('what a search holds up is the difference to another call in quiet', () => {
+  const sample = (p50: number, busyP50: number) => ({ p50, p99: 90, cpu: 30, quietP50: 0.5, busyP50, busyP99: 8 });
+  const rows = verdicts({ search: [sample(20, 1), sample(80, 30), sample(22, 1.5)] });
+  expect(rows.map(({ value, isMet }) => [value, isMet])).toEqual([
+    ['22.0 ms', true],
+    ['1.00 ms', true],
+  ]);
+  expect(details({ search: [sample(20, 1)] })).toContain('CPU of the gateway per search');
+});

@@ -2,6 +2,7 @@ import type { ChunkSample } from './measure/chunks.ts';
 import type { CpuSample } from './measure/cpu.ts';
 import type { LatencySample } from './measure/latency.ts';
 import type { LimitsSample } from './measure/limits.ts';
+import type { McpSample } from './measure/mcp.ts';
 import type { MemorySample } from './measure/memory.ts';
 import type { PathSample } from './measure/paths.ts';
 import type { ProcessesSample } from './measure/processes.ts';
@@ -10,6 +11,7 @@ import type { SearchSample } from './measure/search.ts';
 import type { StartSample } from './measure/start.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
+import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
 import { pathDetails, pathVerdicts } from './report/paths.ts';
 import { processDetails, processVerdicts } from './report/processes.ts';
 import { runDetails, runVerdicts } from './report/runs.ts';
@@ -37,6 +39,7 @@ export interface Findings {
   readonly paths?: readonly PathSample[];
   readonly runs?: readonly RunsSample[];
   readonly search?: readonly SearchSample[];
+  readonly mcp?: readonly McpSample[];
 }
 
 /** The numbers we hold ourselves to, one row each. */
@@ -52,6 +55,7 @@ export function verdicts(findings: Findings): Verdict[] {
     paths = [],
     runs = [],
     search = [],
+    mcp = [],
   } = findings;
   return [
     ...cpuVerdicts(cpu),
@@ -64,6 +68,7 @@ export function verdicts(findings: Findings): Verdict[] {
     ...pathVerdicts(paths),
     ...runVerdicts(runs),
     ...searchVerdicts(search),
+    ...mcpVerdicts(mcp),
   ];
 }
 
@@ -88,6 +93,7 @@ export function details(findings: Findings): string {
     paths = [],
     runs = [],
     search = [],
+    mcp = [],
   } = findings;
   return [
     ...cpuDetails(cpu),
@@ -100,5 +106,6 @@ export function details(findings: Findings): string {
     ...pathDetails(paths),
     ...runDetails(runs),
     ...searchDetails(search),
+    ...mcpDetails(mcp),
   ].join('\n\n');
 }

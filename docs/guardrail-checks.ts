@@ -6,7 +6,7 @@ export const checkRows = (): string[][] =>
   allChecks.map(({ id, aliases = [], on, parameters, passes }) => [
     [id, ...aliases].map(code).join(', '),
     on.join(', '),
-    parametersOf(parameters),
+    parametersOf(parameters()),
     passes,
   ]);
 

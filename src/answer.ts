@@ -95,9 +95,9 @@ export function createAnswer(deps: AnswerDeps) {
         path,
         search,
         params,
-        query: route.query ? readQuery(search, route.query, route.wording) : undefined,
+        query: route.query ? readQuery(search, route.query(), route.wording) : undefined,
         body: route.body
-          ? await readJson(request, route.body, route.wording, pending?.read, route.largestBody)
+          ? await readJson(request, route.body(), route.wording, pending?.read, route.largestBody)
           : undefined,
         principal: principal ? witnessed(principal, pending) : (principal as unknown as Principal),
         identify,

@@ -31,7 +31,6 @@ import type { Blobs } from './files/blobs.ts';
 import { createFiles, type Files } from './files/files.ts';
 import { createUploads, type Uploads } from './files/uploads.ts';
 import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts';
-import { recordFlagged } from './flagged-definitions.ts';
 import type { GuardrailDefaultsStore } from './guardrails/defaults.ts';
 import type { Guardrails } from './guardrails/guardrails.ts';
 import { createGuards } from './guards.ts';
@@ -46,6 +45,7 @@ import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
 import { createMcpLimits } from './mcp/limits.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
+import { recordConnected, recordFlagged } from './mcp-events.ts';
 import { createPeople, type People } from './people.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
@@ -241,6 +241,7 @@ export function createApp(deps: AppDeps): App {
     guard,
     resolveGuardrail: guardrails.resolve,
     flagged: recordFlagged(audit.trail),
+    connected: recordConnected(audit.trail),
     version,
     now,
   });
@@ -272,6 +273,8 @@ export function createApp(deps: AppDeps): App {
   const kinds: Kind[] = [];
   const webhooks = createWebhooks({ store, sealer, egress, workers: () => workers, now });
   kinds.push(deliveryKind({ store, sealer, upstream, random: Math.random, now }));
+  const workspaceCaller = createWorkspaceCaller({ store, now });
+  changes.subscribe('keys', () => workspaceCaller.forget());
   let lastInteractiveAt = Number.NEGATIVE_INFINITY;
   const batches = createBatches({
     store,
@@ -284,7 +287,8 @@ export function createApp(deps: AppDeps): App {
     principalOf: people.workCallers.principalOf,
     workers: () => workers,
     mostInFlight: settings.batchRequests,
-    account: accountFor({ limiter, prices, principalOf: people.workCallers.principalOf }),
+    workspaceAsCaller: workspaceCaller.find,
+    account: accountFor({ limiter, prices }),
     native: { virtualKeys, upstream, simulate, tokens, now },
     notify: webhooks.notify,
     isGuarded: async (who) => {
@@ -296,8 +300,6 @@ export function createApp(deps: AppDeps): App {
   kinds.push(...batches.kinds);
   // Runs write often and little, and many of them at once.
   const grouped = groupedStore(store);
-  const workspaceCaller = createWorkspaceCaller({ store, now });
-  changes.subscribe('keys', () => workspaceCaller.forget());
   const fileSearch = createFileSearchParts({
     ...{ store: grouped, chunks, callModel, health, now },
     embeddings: settings.embeddings,
@@ -352,7 +354,7 @@ export function createApp(deps: AppDeps): App {
     upstream,
     simulate,
     tokens,
-    timeouts,
+    workspaceAsCaller: workspaceCaller.find,
     workers: () => workers,
     notify: webhooks.notify,
     random: Math.random,
@@ -425,6 +427,7 @@ export function createApp(deps: AppDeps): App {
         routes,
         organisationId,
         countryHeader: settings.countryHeader,
+        hasCountryTable: settings.hasCountryTable,
         now,
       }),
       organisationId,

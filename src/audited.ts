@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { countryOf } from './audit/country.ts';
 import { createSubjects, type Subject } from './audit/subject.ts';
 import type { AuditedCaller, AuditTrail, Pending } from './audit/trail.ts';
 import type { Principal } from './core/principal.ts';
@@ -22,6 +23,8 @@ export interface AuditingDeps {
   readonly organisationId: string;
   /** The header in which a trusted proxy says where the client is. */
   readonly countryHeader: string | null;
+  /** Whether the client's address says it where no header does. */
+  readonly hasCountryTable: boolean;
   readonly now: () => number;
 }
 
@@ -29,11 +32,13 @@ const LONGEST_COUNTRY = 64;
 const FAILED_SIGN_IN: Subject = { resource: 'authentication', action: 'authenticate' };
 
 /** Which calls are recorded, and under what. */
-export function createAuditing({ trail, routes, organisationId, countryHeader, now }: AuditingDeps) {
+export function createAuditing(deps: AuditingDeps) {
+  const { trail, routes, organisationId, countryHeader, hasCountryTable, now } = deps;
   const subjectOf = createSubjects(routes);
   const open = (asked: Asked, subject: Subject): Pending => {
-    const country = (countryHeader && headerOf(asked.headers, countryHeader)) || '';
-    return trail.open({ ...asked, subject, organisationId, country: country.slice(0, LONGEST_COUNTRY), at: now() });
+    const told = (countryHeader && headerOf(asked.headers, countryHeader)) || '';
+    const country = told.slice(0, LONGEST_COUNTRY) || (hasCountryTable ? countryOf(asked.clientAddress) : '');
+    return trail.open({ ...asked, subject, organisationId, country, at: now() });
   };
   return {
     /** The record of a call, when it is one to be recorded. */

@@ -45,6 +45,8 @@ export interface Settings {
   /** In which headers a trusted proxy says where a client is; lower case. Null: nowhere. */
   readonly clientAddressHeader: string | null;
   readonly countryHeader: string | null;
+  /** Whether the country of a client is looked up by its address where no header tells it. */
+  readonly hasCountryTable: boolean;
   /** Where people sign in. Null: only with passwords. */
   readonly oidc: OidcProvider | null;
   /** The authorization server for MCP clients. */
@@ -112,6 +114,7 @@ export const variables = {
   GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
   GATEWAY_CLIENT_IP_HEADER: 'header in which a trusted proxy gives the address of the client',
   GATEWAY_COUNTRY_HEADER: 'header in which a trusted proxy gives the country of the client',
+  GATEWAY_COUNTRY_TABLE: 'whether the country of a client is looked up by its address',
   GATEWAY_OIDC_ISSUER: 'identity provider that people sign in with',
   GATEWAY_OIDC_CLIENT_ID: 'what it calls the gateway',
   GATEWAY_OIDC_CLIENT_SECRET: 'by which it knows the gateway',
@@ -208,6 +211,7 @@ export function readSettings(env: Environment): Settings {
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
     clientAddressHeader: headerNameOf('GATEWAY_CLIENT_IP_HEADER', get('GATEWAY_CLIENT_IP_HEADER')),
     countryHeader: headerNameOf('GATEWAY_COUNTRY_HEADER', get('GATEWAY_COUNTRY_HEADER')),
+    hasCountryTable: flag('GATEWAY_COUNTRY_TABLE', false),
     oidc: oidcOf(get),
     oauth: {
       registration: flag('GATEWAY_OAUTH_REGISTRATION', false),

@@ -236,5 +236,5 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
   };
 }
 
-/** Routes that change counters and nothing of the store: there is no transaction for their record to be in. */
+/** Routes that need a call of a model to be counted first; they have tests of their own. */
 export const COUNTING = ['PUT /v1/policies/usage-limits/:id/entities/:entity/reset'];

@@ -60,6 +60,21 @@ export interface HoldingResult {
   readonly failed: number;
 }
 
+export interface BurstJob {
+  readonly url: string;
+  readonly body: string;
+  /** The headers of each. */
+  readonly callers: readonly Readonly<Record<string, string>>[];
+  /** Of quiet before each time. */
+  readonly pauseMs: number;
+}
+
+/** When all have begun, and when the last one has its answer. */
+export interface BurstResult {
+  readonly isBegun: boolean;
+  readonly ms: number;
+}
+
 export async function readJob<T>(): Promise<{ job: T; inputClosed: Promise<void> }> {
   const lines = console[Symbol.asyncIterator]();
   const first = await lines.next();

@@ -7,14 +7,18 @@ import { openSqlite } from '../../src/storage/store.ts';
 import { adminHeaders, create, createVirtualKey, type GatewayProcess, spawnGateway } from '../gateway.ts';
 import type { Lab } from '../lab.ts';
 import { percentile, short } from '../numbers.ts';
+import { cpuMsOf } from '../proc.ts';
 import { DIMENSIONS, direction } from '../upstream/embeddings.ts';
 
 export interface SearchSample {
   /** Milliseconds of a search, as the client sees it. */
   readonly p50: number;
   readonly p99: number;
+  /** Milliseconds of the gateway's CPU, all its threads together, per search. */
+  readonly cpu: number;
   /** Milliseconds of another call, in quiet and during the searches. */
-  readonly quietP99: number;
+  readonly quietP50: number;
+  readonly busyP50: number;
   readonly busyP99: number;
 }
 
@@ -42,19 +46,23 @@ export async function measureSearch(lab: Lab): Promise<SearchSample[]> {
   for (let round = 0; round < lab.lengths.rounds; round++) {
     const quiet = await asking(gateway, () => Bun.sleep(1_000));
     let took: number[] = [];
+    const before = cpuMsOf(gateway.running.pid);
     const busy = await asking(gateway, async () => {
       took = await searches(gateway, storeId, SEARCHES, round + 1);
     });
     const sample: SearchSample = {
       p50: percentile(took, 0.5),
       p99: percentile(took, 0.99),
-      quietP99: percentile(quiet, 0.99),
+      cpu: (cpuMsOf(gateway.running.pid) - before) / SEARCHES,
+      quietP50: percentile(quiet, 0.5),
+      busyP50: percentile(busy, 0.5),
       busyP99: percentile(busy, 0.99),
     };
     samples.push(sample);
     lab.say(
-      `search round ${round + 1}/${lab.lengths.rounds}: ${short(sample.p50)} ms, p99 ${short(sample.p99)} ms; ` +
-        `/health p99 ${short(sample.busyP99)} ms, in quiet ${short(sample.quietP99)} ms`,
+      `search round ${round + 1}/${lab.lengths.rounds}: ${short(sample.p50)} ms, p99 ${short(sample.p99)} ms, ` +
+        `CPU ${short(sample.cpu)} ms; ` +
+        `/health ${short(sample.busyP50)} ms, in quiet ${short(sample.quietP50)} ms`,
     );
   }
   await gateway.running.end();

@@ -15,6 +15,17 @@ const overloaded = Buffer.from(
   JSON.stringify({ error: { message: 'The model is overloaded.', type: 'server_error', param: null, code: null } }),
 );
 
+const toolResult = Buffer.from(
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    result: {
+      resultType: 'complete',
+      content: [{ type: 'text', text: 'Sunny, 21 degrees, little wind. '.repeat(16) }],
+    },
+  }),
+);
+
 function stream(canned: Canned, request: Request, body: Buffer): Response {
   const asked = JSON.parse(body.toString()) as Asked;
   const { max_tokens: count, seed: everyMs = DEFAULT_PACE_MS } = asked;
@@ -46,6 +57,12 @@ async function refuse(request: Request): Promise<Response> {
   return new Response(overloaded, { status: 503, headers: json });
 }
 
+/** A tool's answer, whichever was called. */
+async function answerMcp(request: Request): Promise<Response> {
+  await request.arrayBuffer();
+  return new Response(toolResult, { headers: json });
+}
+
 const [port, securePort, certificateFile] = process.argv.slice(2);
 const service = {
   idleTimeout: 0,
@@ -54,6 +71,7 @@ const service = {
     '/v1/messages': (request: Request) => answer(anthropic, request),
     '/v1/embeddings': answerEmbeddings,
     '/overloaded/*': refuse,
+    '/mcp': answerMcp,
   },
   fetch: (request: Request) => answer(openai, request),
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ApiKeys } from '../auth/api-keys.ts';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { SCOPES } from '../core/scopes.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
@@ -20,60 +21,70 @@ import {
 
 const MINUTE = 60_000;
 
-const defaults = z.strictObject({
-  virtual_key: slug.optional(),
-  config: slug.optional(),
-  metadata: callMetadata.optional(),
-  ...guardrailDefaults,
-});
+const defaults = lazily(() =>
+  z.strictObject({
+    virtual_key: slug().optional(),
+    config: slug().optional(),
+    metadata: callMetadata().optional(),
+    ...guardrailDefaults(),
+  }),
+);
 
-export const create = z.strictObject({
-  name,
-  description: note.optional(),
-  scopes: scopes.optional(),
-  workspace_id: z.string().min(1).optional(),
-  user_id: z.uuid({ error: 'give the id of a user' }).nullable().optional(),
-  defaults: defaults.optional(),
-  expires_at: expiry.optional(),
-  ...limits,
-});
-const update = create.omit({ workspace_id: true, user_id: true }).partial().extend(resetUsage);
-const rotate = z.strictObject({
-  key_transition_period_ms: z
-    .number()
-    .int()
-    .min(0)
-    .max(30 * 24 * 60 * MINUTE)
-    .optional()
-    .describe('How long the old secret stays valid. Default 30 minutes; 0 ends it at once.'),
-});
+export const create = lazily(() =>
+  z.strictObject({
+    name: name(),
+    description: note().optional(),
+    scopes: scopes().optional(),
+    workspace_id: z.string().min(1).optional(),
+    user_id: z.uuid({ error: 'give the id of a user' }).nullable().optional(),
+    defaults: defaults().optional(),
+    expires_at: expiry().optional(),
+    ...limits(),
+  }),
+);
+const update = lazily(() => create().omit({ workspace_id: true, user_id: true }).partial().extend(resetUsage()));
+const rotate = lazily(() =>
+  z.strictObject({
+    key_transition_period_ms: z
+      .number()
+      .int()
+      .min(0)
+      .max(30 * 24 * 60 * MINUTE)
+      .optional()
+      .describe('How long the old secret stays valid. Default 30 minutes; 0 ends it at once.'),
+  }),
+);
 
-const apiKey = z
-  .object({
+const apiKey = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('api-key'),
+      name: z.string(),
+      description: z.string().nullable(),
+      masked_key: z.string(),
+      workspace_id: z.string(),
+      user_id: z.string().nullable(),
+      scopes: z.array(z.enum(SCOPES)),
+      defaults: z.record(z.string(), z.unknown()),
+      expires_at: z.string().nullable(),
+      ...shownLimits(),
+      status: z.enum(['active', 'exhausted', 'expired']),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'ApiKey' }),
+);
+const created = lazily(() => apiKey().extend({ key: z.string().describe('The secret, shown this once.') }));
+const rotated = lazily(() =>
+  z.object({
     id: z.uuid(),
+    key: z.string(),
     object: z.literal('api-key'),
-    name: z.string(),
-    description: z.string().nullable(),
-    masked_key: z.string(),
-    workspace_id: z.string(),
-    user_id: z.string().nullable(),
-    scopes: z.array(z.enum(SCOPES)),
-    defaults: z.record(z.string(), z.unknown()),
-    expires_at: z.string().nullable(),
-    ...shownLimits,
-    status: z.enum(['active', 'exhausted', 'expired']),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'ApiKey' });
-const created = apiKey.extend({ key: z.string().describe('The secret, shown this once.') });
-const rotated = z.object({
-  id: z.uuid(),
-  key: z.string(),
-  object: z.literal('api-key'),
-  key_transition_expires_at: z.string(),
-});
-const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+    key_transition_expires_at: z.string(),
+  }),
+);
+const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
 
 export interface ApiKeyParts {
   readonly apiKeys: ApiKeys;
@@ -97,7 +108,12 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
   ),
   get(
     '/v1/api-keys',
-    { scopes: ['api_keys.list'], summary: 'API keys the caller may see', query: listQuery, response: pageOf(apiKey) },
+    {
+      scopes: ['api_keys.list'],
+      summary: 'API keys the caller may see',
+      query: listQuery,
+      response: () => pageOf(apiKey()),
+    },
     (call) => apiKeys.list(call.principal, call.query, call.now),
   ),
   get('/v1/api-keys/:id', { scopes: ['api_keys.read'], summary: 'One API key', response: apiKey }, (call) =>
@@ -127,7 +143,7 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
       scopes: ['api_keys.delete'],
       audit: { resource: 'api_keys' },
       summary: 'Revoke an API key at once',
-      response: deleted('api-key'),
+      response: () => deleted('api-key'),
     },
     async (call) => {
       await apiKeys.delete(call.principal, call.params.id!);

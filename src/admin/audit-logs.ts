@@ -3,64 +3,75 @@ import type { AuditFilter, AuditReading } from '../audit/reading.ts';
 import type { AuditRecord } from '../audit/record.ts';
 import { momentOf } from '../audit/times.ts';
 import { fail } from '../core/errors.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { get, type Route } from '../http/route.ts';
 
 const MOMENT = 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00';
-const moment = z
-  .string({ error: MOMENT })
-  .refine((text) => !Number.isNaN(momentOf(text)), MOMENT)
-  .describe('ISO 8601; UTC when it names no zone.');
-const method = z.enum(['POST', 'PUT', 'DELETE']);
-const userType = z.enum(['user', 'api_key']);
+const moment = lazily(() =>
+  z
+    .string({ error: MOMENT })
+    .refine((text) => !Number.isNaN(momentOf(text)), MOMENT)
+    .describe('ISO 8601; UTC when it names no zone.'),
+);
+const method = lazily(() => z.enum(['POST', 'PUT', 'DELETE']));
+const userType = lazily(() => z.enum(['user', 'api_key']));
 
-const filter = z.strictObject({
-  start_time: moment,
-  end_time: moment,
-  organisation_id: z.string({ error: 'give the id of your organisation' }).min(1, 'give the id of your organisation'),
-  method: method.optional(),
-  uri: z.string().optional().describe('The whole path, such as /v1/api-keys.'),
-  request_id: z.string().optional(),
-  user_id: z.string().optional().describe('The id of a user or of an API key.'),
-  user_type: userType.optional(),
-  workspace_id: z.string().optional(),
-  response_status_code: integerInQuery(100, 599).optional(),
-  resource_type: z.string().optional().describe('Such as api_keys, virtual_keys, configs, workspaces, users.'),
-  action: z.string().optional().describe('Such as create, update, delete, rotate.'),
-  client_ip: z.string().optional(),
-  country: z.string().optional(),
-});
-const listQuery = filter.extend({
-  current_page: integerInQuery(0, 1_000_000).default(0).meta({ default: 0 }).describe('Page number, from 0.'),
-  page_size: integerInQuery(0, 100).default(50).meta({ default: 50 }).describe('0 asks for the total alone.'),
-});
+const filter = lazily(() =>
+  z.strictObject({
+    start_time: moment(),
+    end_time: moment(),
+    organisation_id: z.string({ error: 'give the id of your organisation' }).min(1, 'give the id of your organisation'),
+    method: method().optional(),
+    uri: z.string().optional().describe('The whole path, such as /v1/api-keys.'),
+    request_id: z.string().optional(),
+    user_id: z.string().optional().describe('The id of a user or of an API key.'),
+    user_type: userType().optional(),
+    workspace_id: z.string().optional(),
+    response_status_code: integerInQuery(100, 599).optional(),
+    resource_type: z.string().optional().describe('Such as api_keys, virtual_keys, configs, workspaces, users.'),
+    action: z.string().optional().describe('Such as create, update, delete, rotate.'),
+    client_ip: z.string().optional(),
+    country: z.string().optional(),
+  }),
+);
+const listQuery = lazily(() =>
+  filter().extend({
+    current_page: integerInQuery(0, 1_000_000).default(0).meta({ default: 0 }).describe('Page number, from 0.'),
+    page_size: integerInQuery(0, 100).default(50).meta({ default: 50 }).describe('0 asks for the total alone.'),
+  }),
+);
 
-const record = z
-  .object({
-    timestamp: z.iso.datetime(),
-    method,
-    uri: z.string(),
-    request_id: z.string(),
-    request_body: z.string().describe('JSON, secrets masked.'),
-    query_params: z.string().describe('JSON, secrets masked.'),
-    request_headers: z.string().describe('JSON, secrets masked.'),
-    user_id: z.uuid(),
-    user_type: userType,
-    organisation_id: z.uuid(),
-    workspace_id: z.string(),
-    response_status_code: z.number().int(),
-    resource_type: z.string(),
-    action: z.string(),
-    client_ip: z.string(),
-    country: z.string(),
-  })
-  .meta({ id: 'AuditRecord' });
-const answer = z.object({
-  records: z.array(record).describe('Newest first.'),
-  total: z.number().int().describe('How many records match.'),
-  object: z.literal('analytics-graph'),
-});
+const record = lazily(() =>
+  z
+    .object({
+      timestamp: z.iso.datetime(),
+      method: method(),
+      uri: z.string(),
+      request_id: z.string(),
+      request_body: z.string().describe('JSON, secrets masked.'),
+      query_params: z.string().describe('JSON, secrets masked.'),
+      request_headers: z.string().describe('JSON, secrets masked.'),
+      user_id: z.uuid(),
+      user_type: userType(),
+      organisation_id: z.uuid(),
+      workspace_id: z.string(),
+      response_status_code: z.number().int(),
+      resource_type: z.string(),
+      action: z.string(),
+      client_ip: z.string(),
+      country: z.string(),
+    })
+    .meta({ id: 'AuditRecord' }),
+);
+const answer = lazily(() =>
+  z.object({
+    records: z.array(record()).describe('Newest first.'),
+    total: z.number().int().describe('How many records match.'),
+    object: z.literal('analytics-graph'),
+  }),
+);
 
 export const auditLogRoutes = (log: AuditReading): Route[] => [
   get(
@@ -86,7 +97,7 @@ export const auditLogRoutes = (log: AuditReading): Route[] => [
   ),
 ];
 
-function filterOf(who: Principal, query: z.infer<typeof filter>): AuditFilter {
+function filterOf(who: Principal, query: Checked<typeof filter>): AuditFilter {
   const [from, to] = [momentOf(query.start_time), momentOf(query.end_time)];
   if (from > to) fail('invalid_request', 'end_time', 'lies before start_time');
   if (query.organisation_id !== who.organisationId)

@@ -1,49 +1,62 @@
 import { z } from 'zod';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { type Call, del, get, post, put, type Route } from '../http/route.ts';
 import type { Configs } from '../routing/configs.ts';
 import { deleted, name, slug } from './schemas.ts';
 
-const configObject = z
-  .record(z.string(), z.unknown(), { error: 'give a config object' })
-  .describe('Targets, strategy, retry, cache and parameters; see docs/routing.md.');
+const configObject = lazily(() =>
+  z
+    .record(z.string(), z.unknown(), { error: 'give a config object' })
+    .describe('Targets, strategy, retry, cache and parameters; see docs/routing.md.'),
+);
 
-const create = z.strictObject({
-  name,
-  slug: slug.optional(),
-  config: configObject,
-  workspace_id: z.string().min(1).optional(),
-});
-const update = z.strictObject({ name, config: configObject, status: z.enum(['active', 'archived']) }).partial();
+const create = lazily(() =>
+  z.strictObject({
+    name: name(),
+    slug: slug().optional(),
+    config: configObject(),
+    workspace_id: z.string().min(1).optional(),
+  }),
+);
+const update = lazily(() =>
+  z.strictObject({ name: name(), config: configObject(), status: z.enum(['active', 'archived']) }).partial(),
+);
 
-const config = z
-  .object({
+const config = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('config'),
+      slug: z.string(),
+      name: z.string(),
+      organisation_id: z.string(),
+      workspace_id: z.string(),
+      status: z.enum(['active', 'archived']),
+      version_id: z.uuid(),
+      owner_id: z.string(),
+      updated_by: z.string(),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'Config' }),
+);
+const whole = lazily(() =>
+  config().extend({ config: z.record(z.string(), z.unknown()).describe('Secrets are masked.') }),
+);
+const version = lazily(() =>
+  z.object({
     id: z.uuid(),
-    object: z.literal('config'),
-    slug: z.string(),
-    name: z.string(),
-    organisation_id: z.string(),
-    workspace_id: z.string(),
-    status: z.enum(['active', 'archived']),
+    object: z.literal('config-version'),
     version_id: z.uuid(),
-    owner_id: z.string(),
-    updated_by: z.string(),
+    config: z.record(z.string(), z.unknown()),
+    created_by: z.string(),
     created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'Config' });
-const whole = config.extend({ config: z.record(z.string(), z.unknown()).describe('Secrets are masked.') });
-const version = z.object({
-  id: z.uuid(),
-  object: z.literal('config-version'),
-  version_id: z.uuid(),
-  config: z.record(z.string(), z.unknown()),
-  created_by: z.string(),
-  created_at: z.string(),
-});
+  }),
+);
 
-const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
-const oneQuery = z.strictObject({ workspace_id: z.string().optional() });
+const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
+const oneQuery = lazily(() => z.strictObject({ workspace_id: z.string().optional() }));
 
 const nameOf = (call: Call<{ workspace_id?: string }>) => ({
   slug: call.params.slug!,
@@ -64,7 +77,12 @@ export const configRoutes = (configs: Configs): Route[] => [
   ),
   get(
     '/v1/configs',
-    { scopes: ['configs.list'], summary: 'Configs the caller may see', query: listQuery, response: pageOf(config) },
+    {
+      scopes: ['configs.list'],
+      summary: 'Configs the caller may see',
+      query: listQuery,
+      response: () => pageOf(config()),
+    },
     (call) => configs.list(call.principal, call.query),
   ),
   get(
@@ -91,7 +109,7 @@ export const configRoutes = (configs: Configs): Route[] => [
       audit: { resource: 'configs' },
       summary: 'Delete a config and its versions',
       query: oneQuery,
-      response: deleted('config'),
+      response: () => deleted('config'),
     },
     async (call) => ({ id: await configs.delete(call.principal, nameOf(call)), object: 'config', deleted: true }),
   ),
@@ -101,7 +119,7 @@ export const configRoutes = (configs: Configs): Route[] => [
       scopes: ['configs.read'],
       summary: 'The versions of a config, newest first',
       query: listQuery,
-      response: pageOf(version),
+      response: () => pageOf(version()),
     },
     (call) => configs.versions(call.principal, nameOf(call), call.query),
   ),

@@ -1,70 +1,81 @@
 import { z } from 'zod';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { actionsSchema, checksSchema } from '../guardrails/guardrail.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import { deleted, name, slug } from './schemas.ts';
 
-const create = z.strictObject({
-  name,
-  slug: slug.optional(),
-  checks: checksSchema,
-  actions: actionsSchema.default(actionsSchema.parse({})),
-  workspace_id: z.string().min(1).optional(),
-  organisation_id: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Without workspace_id: for all workspaces of the organisation.'),
-});
-const update = z.strictObject({
-  name: name.optional(),
-  checks: checksSchema.optional(),
-  actions: actionsSchema.optional(),
-});
+const create = lazily(() =>
+  z.strictObject({
+    name: name(),
+    slug: slug().optional(),
+    checks: checksSchema(),
+    actions: actionsSchema().default(actionsSchema().parse({})),
+    workspace_id: z.string().min(1).optional(),
+    organisation_id: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Without workspace_id: for all workspaces of the organisation.'),
+  }),
+);
+const update = lazily(() =>
+  z.strictObject({
+    name: name().optional(),
+    checks: checksSchema().optional(),
+    actions: actionsSchema().optional(),
+  }),
+);
 
-const summary = z
-  .object({
-    id: z.uuid(),
-    object: z.literal('guardrail'),
-    slug: z.string(),
-    name: z.string(),
-    organisation_id: z.string(),
-    workspace_id: z.string().nullable().describe('null: it belongs to the organisation.'),
-    status: z.literal('active'),
-    version_id: z.uuid(),
-    owner_id: z.string(),
-    updated_by: z.string().nullable(),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'Guardrail' });
-const definition = {
+const summary = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('guardrail'),
+      slug: z.string(),
+      name: z.string(),
+      organisation_id: z.string(),
+      workspace_id: z.string().nullable().describe('null: it belongs to the organisation.'),
+      status: z.literal('active'),
+      version_id: z.uuid(),
+      owner_id: z.string(),
+      updated_by: z.string().nullable(),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'Guardrail' }),
+);
+const definition = lazily(() => ({
   checks: z.array(z.record(z.string(), z.unknown())).describe('Secrets among the parameters are masked.'),
   actions: z.record(z.string(), z.unknown()),
-};
-const whole = summary.extend(definition);
-const updated = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
-const version = z.object({
-  id: z.uuid(),
-  object: z.literal('guardrail-version'),
-  version_id: z.uuid(),
-  name: z.string(),
-  ...definition,
-  created_by: z.string(),
-  created_at: z.string(),
-});
+}));
+const whole = lazily(() => summary().extend(definition()));
+const updated = lazily(() => z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() }));
+const version = lazily(() =>
+  z.object({
+    id: z.uuid(),
+    object: z.literal('guardrail-version'),
+    version_id: z.uuid(),
+    name: z.string(),
+    ...definition(),
+    created_by: z.string(),
+    created_at: z.string(),
+  }),
+);
 
 const MOST_IDS = 1_000;
-const listQuery = pageQuery.extend({
-  workspace_id: z.string().min(1).optional(),
-  organisation_id: z.string().min(1).optional(),
-  ids: z
-    .string()
-    .transform((text) => text.split(',').map((id) => id.trim()))
-    .refine((ids) => ids.length <= MOST_IDS && ids.every(Boolean), 'give ids or slugs with commas between them')
-    .optional(),
-});
+const listQuery = lazily(() =>
+  pageQuery().extend({
+    workspace_id: z.string().min(1).optional(),
+    organisation_id: z.string().min(1).optional(),
+    ids: z
+      .string()
+      .transform((text) => text.split(',').map((id) => id.trim()))
+      .refine((ids) => ids.length <= MOST_IDS && ids.every(Boolean), 'give ids or slugs with commas between them')
+      .optional(),
+  }),
+);
 
 export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
   post(
@@ -84,7 +95,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       scopes: ['guardrails.list'],
       summary: 'Guardrails of the workspace and of the organisation',
       query: listQuery,
-      response: pageOf(summary),
+      response: () => pageOf(summary()),
     },
     (call) => guardrails.list(call.principal, call.query),
   ),
@@ -110,7 +121,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       scopes: ['guardrails.delete'],
       audit: { resource: 'guardrails' },
       summary: 'Delete a guardrail and its versions',
-      response: deleted('guardrail'),
+      response: () => deleted('guardrail'),
     },
     async (call) => ({
       id: await guardrails.delete(call.principal, call.params.guardrail!),
@@ -124,7 +135,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       scopes: ['guardrails.read'],
       summary: 'The versions of a guardrail, newest first',
       query: pageQuery,
-      response: pageOf(version),
+      response: () => pageOf(version()),
     },
     (call) => guardrails.versions(call.principal, call.params.guardrail!, call.query),
   ),

@@ -1,33 +1,40 @@
 import { z } from 'zod';
 import type { Invites } from '../auth/users-invites.ts';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, type Route } from '../http/route.ts';
 import { deleted } from './schemas.ts';
 import { email, memberships, password, personName, role, user } from './users.ts';
 
-const create = z.strictObject({ email, role, workspaces: memberships.optional() });
-const accept = z.strictObject({
-  token: z.string().min(1).max(200).describe('What stands behind #invite= in the link.'),
-  password,
-  username: personName.optional(),
-  first_name: personName.optional(),
-  last_name: personName.optional(),
-});
+const create = lazily(() => z.strictObject({ email: email(), role: role(), workspaces: memberships().optional() }));
+const accept = lazily(() =>
+  z.strictObject({
+    token: z.string().min(1).max(200).describe('What stands behind #invite= in the link.'),
+    password: password(),
+    username: personName().optional(),
+    first_name: personName().optional(),
+    last_name: personName().optional(),
+  }),
+);
 
-const invite = z
-  .object({
-    id: z.uuid(),
-    object: z.literal('invite'),
-    email: z.string(),
-    role,
-    workspaces: memberships,
-    status: z.enum(['pending', 'accepted', 'cancelled', 'expired']),
-    created_at: z.string(),
-    expires_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'Invite' });
-const sent = invite.extend({ invite_link: z.string().describe('For the invited person; shown this once.') });
+const invite = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('invite'),
+      email: z.string(),
+      role: role(),
+      workspaces: memberships(),
+      status: z.enum(['pending', 'accepted', 'cancelled', 'expired']),
+      created_at: z.string(),
+      expires_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'Invite' }),
+);
+const sent = lazily(() =>
+  invite().extend({ invite_link: z.string().describe('For the invited person; shown this once.') }),
+);
 
 const INVITES = '/v1/admin/users/invites';
 
@@ -43,8 +50,10 @@ export const inviteRoutes = (invites: Invites): Route[] => [
     },
     (call) => invites.create(call.principal, call.body),
   ),
-  get(INVITES, { scopes: ['users.list'], summary: 'Invites', query: pageQuery, response: pageOf(invite) }, (call) =>
-    invites.list(call.principal, call.query),
+  get(
+    INVITES,
+    { scopes: ['users.list'], summary: 'Invites', query: pageQuery, response: () => pageOf(invite()) },
+    (call) => invites.list(call.principal, call.query),
   ),
   get(`${INVITES}/:id`, { scopes: ['users.read'], summary: 'One invite', response: invite }, (call) =>
     invites.read(call.principal, call.params.id!),
@@ -55,7 +64,7 @@ export const inviteRoutes = (invites: Invites): Route[] => [
       scopes: ['users.delete'],
       audit: { resource: 'invites', action: 'cancel' },
       summary: 'Cancel an invite',
-      response: deleted('invite'),
+      response: () => deleted('invite'),
     },
     async (call) => {
       await invites.cancel(call.principal, call.params.id!);

@@ -1,35 +1,42 @@
 import { z } from 'zod';
 import type { MachineTokens } from '../auth/machine-tokens.ts';
 import { fail } from '../core/errors.ts';
+import { lazily } from '../core/lazily.ts';
 import { del, get, put, type Route } from '../http/route.ts';
 import { deleted } from './schemas.ts';
 
-const jwk = z
-  .looseObject({
-    kty: z.literal('RSA', { error: 'only RSA keys are taken' }),
-    kid: z.string().min(1),
-    n: z.string(),
-    e: z.string(),
-  })
-  .refine((key) => !('d' in key), 'is a private key; give its public half');
+const jwk = lazily(() =>
+  z
+    .looseObject({
+      kty: z.literal('RSA', { error: 'only RSA keys are taken' }),
+      kid: z.string().min(1),
+      n: z.string(),
+      e: z.string(),
+    })
+    .refine((key) => !('d' in key), 'is a private key; give its public half'),
+);
 
-const rules = z
-  .strictObject({
-    jwks_uri: z
-      .url({ protocol: /^https?$/, error: 'give the http(s) address of a key set' })
-      .max(2_048)
-      .optional()
-      .describe('Where the public keys are. Give this or jwks.'),
-    jwks: z.strictObject({ keys: z.array(jwk).min(1).max(100) }).optional(),
-    issuer: z.string().min(1).max(2_048).optional(),
-    audience: z.string().min(1).max(2_048).optional(),
-    clock_tolerance: z.number().int().min(0).max(300).optional().describe('Seconds; 5 unless given.'),
-  })
-  .refine(({ jwks_uri, jwks }) => (jwks_uri === undefined) !== (jwks === undefined), {
-    error: 'give one of jwks_uri and jwks',
-    path: ['jwks_uri'],
-  });
-const shown = z.object({ object: z.literal('machine-tokens'), ...rules.shape }).meta({ id: 'MachineTokens' });
+const rules = lazily(() =>
+  z
+    .strictObject({
+      jwks_uri: z
+        .url({ protocol: /^https?$/, error: 'give the http(s) address of a key set' })
+        .max(2_048)
+        .optional()
+        .describe('Where the public keys are. Give this or jwks.'),
+      jwks: z.strictObject({ keys: z.array(jwk()).min(1).max(100) }).optional(),
+      issuer: z.string().min(1).max(2_048).optional(),
+      audience: z.string().min(1).max(2_048).optional(),
+      clock_tolerance: z.number().int().min(0).max(300).optional().describe('Seconds; 5 unless given.'),
+    })
+    .refine(({ jwks_uri, jwks }) => (jwks_uri === undefined) !== (jwks === undefined), {
+      error: 'give one of jwks_uri and jwks',
+      path: ['jwks_uri'],
+    }),
+);
+const shown = lazily(() =>
+  z.object({ object: z.literal('machine-tokens'), ...rules().shape }).meta({ id: 'MachineTokens' }),
+);
 
 const PATH = '/v1/admin/organisation/machine-tokens';
 
@@ -66,7 +73,7 @@ export const machineTokenRoutes = ({ machineTokens: tokens, checkAddress }: Mach
       scopes: ['organisation.manage', 'owners.manage'],
       audit: { resource: 'organisation' },
       summary: 'Let no machine in by a token any more',
-      response: deleted('machine-tokens'),
+      response: () => deleted('machine-tokens'),
     },
     async ({ principal }) => {
       await tokens.set(principal, null);

@@ -1,86 +1,103 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
 import { get, post, put, type Route } from '../http/route.ts';
 
 const TYPES = ['tool', 'prompt', 'resource', 'resource_template'] as const;
-const type = z.enum(TYPES, { error: `give ${TYPES.map((each) => `"${each}"`).join(', ')}` });
-const capabilityName = z.string().min(1).max(2_048).describe('The URI of a resource, the template of a template.');
+const type = lazily(() => z.enum(TYPES, { error: `give ${TYPES.map((each) => `"${each}"`).join(', ')}` }));
+const capabilityName = lazily(() =>
+  z.string().min(1).max(2_048).describe('The URI of a resource, the template of a template.'),
+);
 const MOST_AT_ONCE = 500;
 const some = <Item extends z.ZodType>(item: Item) =>
   z.array(item, { error: 'give a list' }).min(1, 'give at least one').max(MOST_AT_ONCE);
 
-const count = z.object({ total: z.number().int(), enabled: z.number().int() });
-const counts = z.object({ tool: count, prompt: count, resource: count, resource_template: count });
-const capability = z
-  .object({
-    object: z.literal('mcp-capability'),
-    type,
-    name: z.string(),
-    enabled: z.boolean(),
-    is_offered: z.boolean().describe('Whether the server had it when it was last asked for everything.'),
-    hash: z.string().nullable().describe('SHA-256 of its definition as it was seen last; null: never seen.'),
-    approved_hash: z.string().nullable(),
-    status: z.enum(['approved', 'changed', 'pending']).nullable(),
-    flags: z.array(z.string()).describe('hidden_unicode, overlong'),
-    definition: z.string().nullable().describe('What was hashed, as JSON; cut where it is long.'),
-    first_seen_at: z.string(),
-    changed_at: z.string(),
-  })
-  .meta({ id: 'McpCapability' });
-const metadata = z.object({
-  server_name: z.string().nullable(),
-  server_version: z.string().nullable(),
-  protocol_version: z.string().nullable(),
-  capability_flags: z.array(z.string()),
-  sync_status: z.enum(['never', 'success', 'failed']),
-  last_synced_at: z.string().nullable(),
-  sync_error: z.string().nullable(),
-});
-const switches = z.strictObject({
-  capabilities: some(
-    z.strictObject({ name: capabilityName, type, enabled: z.boolean({ error: 'give true or false' }) }),
-  ),
-});
-const approvals = z.strictObject({
-  capabilities: some(
-    z.strictObject({
-      name: capabilityName,
-      type: type.optional().describe('"tool" when nothing is said.'),
-      hash: z.string().regex(/^[0-9a-f]{64}$/, 'give the hash of the definition that you approve'),
-    }),
-  ),
-});
-const access = pageOf(z.object({ user_id: z.string(), enabled: z.boolean(), has_override: z.boolean() })).extend({
-  default_user_access: z.enum(['allow', 'deny']),
-});
-const accessChange = z
-  .strictObject({
-    default_user_access: z.enum(['allow', 'deny'], { error: 'give "allow" or "deny"' }).optional(),
-    users: some(
+const count = lazily(() => z.object({ total: z.number().int(), enabled: z.number().int() }));
+const counts = lazily(() =>
+  z.object({ tool: count(), prompt: count(), resource: count(), resource_template: count() }),
+);
+const capability = lazily(() =>
+  z
+    .object({
+      object: z.literal('mcp-capability'),
+      type: type(),
+      name: z.string(),
+      enabled: z.boolean(),
+      is_offered: z.boolean().describe('Whether the server had it when it was last asked for everything.'),
+      hash: z.string().nullable().describe('SHA-256 of its definition as it was seen last; null: never seen.'),
+      approved_hash: z.string().nullable(),
+      status: z.enum(['approved', 'changed', 'pending']).nullable(),
+      flags: z.array(z.string()).describe('hidden_unicode, overlong'),
+      definition: z.string().nullable().describe('What was hashed, as JSON; cut where it is long.'),
+      first_seen_at: z.string(),
+      changed_at: z.string(),
+    })
+    .meta({ id: 'McpCapability' }),
+);
+const metadata = lazily(() =>
+  z.object({
+    server_name: z.string().nullable(),
+    server_version: z.string().nullable(),
+    protocol_version: z.string().nullable(),
+    capability_flags: z.array(z.string()),
+    sync_status: z.enum(['never', 'success', 'failed']),
+    last_synced_at: z.string().nullable(),
+    sync_error: z.string().nullable(),
+  }),
+);
+const switches = lazily(() =>
+  z.strictObject({
+    capabilities: some(
+      z.strictObject({ name: capabilityName(), type: type(), enabled: z.boolean({ error: 'give true or false' }) }),
+    ),
+  }),
+);
+const approvals = lazily(() =>
+  z.strictObject({
+    capabilities: some(
       z.strictObject({
-        user_id: z.uuid('give the id of a user'),
-        enabled: z.boolean({ error: 'give true, false or null' }).nullable().describe('Null: as the default says.'),
+        name: capabilityName(),
+        type: type().optional().describe('"tool" when nothing is said.'),
+        hash: z.string().regex(/^[0-9a-f]{64}$/, 'give the hash of the definition that you approve'),
       }),
-    ).optional(),
-  })
-  .refine(
-    ({ default_user_access, users }) => default_user_access !== undefined || users !== undefined,
-    'says nothing; give default_user_access or users',
-  );
+    ),
+  }),
+);
+const access = lazily(() =>
+  pageOf(z.object({ user_id: z.string(), enabled: z.boolean(), has_override: z.boolean() })).extend({
+    default_user_access: z.enum(['allow', 'deny']),
+  }),
+);
+const accessChange = lazily(() =>
+  z
+    .strictObject({
+      default_user_access: z.enum(['allow', 'deny'], { error: 'give "allow" or "deny"' }).optional(),
+      users: some(
+        z.strictObject({
+          user_id: z.uuid('give the id of a user'),
+          enabled: z.boolean({ error: 'give true, false or null' }).nullable().describe('Null: as the default says.'),
+        }),
+      ).optional(),
+    })
+    .refine(
+      ({ default_user_access, users }) => default_user_access !== undefined || users !== undefined,
+      'says nothing; give default_user_access or users',
+    ),
+);
 
-const capabilityQuery = pageQuery.extend({ type: type.optional() });
+const capabilityQuery = lazily(() => pageQuery().extend({ type: type().optional() }));
 
 /** What stands behind these routes: the policy in `mcp`. */
 export interface McpCapabilityAdmin {
-  list(who: Principal, server: string, query: z.infer<typeof capabilityQuery>): Promise<object>;
-  switch(who: Principal, server: string, list: z.infer<typeof switches>['capabilities']): Promise<object>;
-  approve(who: Principal, server: string, list: z.infer<typeof approvals>['capabilities']): Promise<object>;
+  list(who: Principal, server: string, query: Checked<typeof capabilityQuery>): Promise<object>;
+  switch(who: Principal, server: string, list: Checked<typeof switches>['capabilities']): Promise<object>;
+  approve(who: Principal, server: string, list: Checked<typeof approvals>['capabilities']): Promise<object>;
   metadata(who: Principal, server: string): Promise<object>;
   sync(who: Principal, server: string): Promise<object>;
   userAccess: {
-    read(who: Principal, server: string, query: z.infer<typeof pageQuery>): Promise<object>;
-    change(who: Principal, server: string, change: z.infer<typeof accessChange>): Promise<object>;
+    read(who: Principal, server: string, query: Checked<typeof pageQuery>): Promise<object>;
+    change(who: Principal, server: string, change: Checked<typeof accessChange>): Promise<object>;
   };
 }
 
@@ -95,7 +112,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       scopes: ['mcp_servers.read'],
       summary: 'What an MCP server offers, and whether it may be used',
       query: capabilityQuery,
-      response: pageOf(capability).extend({ counts }),
+      response: () => pageOf(capability()).extend({ counts: counts() }),
     },
     (call) => admin.list(call.principal, call.params.slug!, call.query),
   ),
@@ -105,7 +122,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       ...change,
       summary: 'Switch tools, prompts and resources of an MCP server on or off',
       body: switches,
-      response: z.object({ object: z.literal('list'), counts }),
+      response: () => z.object({ object: z.literal('list'), counts: counts() }),
     },
     (call) => admin.switch(call.principal, call.params.slug!, call.body.capabilities),
   ),
@@ -116,7 +133,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       audit: { resource: 'mcp_servers', action: 'approve' },
       summary: 'Approve definitions of tools as they were seen',
       body: approvals,
-      response: z.object({ object: z.literal('list'), approved: z.number().int() }),
+      response: () => z.object({ object: z.literal('list'), approved: z.number().int() }),
     },
     (call) => admin.approve(call.principal, call.params.slug!, call.body.capabilities),
   ),
@@ -126,7 +143,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       ...change,
       audit: { resource: 'mcp_servers', action: 'sync' },
       summary: 'Ask an MCP server for everything it offers',
-      response: metadata.extend({ counts }),
+      response: () => metadata().extend({ counts: counts() }),
     },
     (call) => admin.sync(call.principal, call.params.slug!),
   ),

@@ -1,23 +1,26 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type Page, type PageQuery, pageOf, pageQuery } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
 import { del, get, type Route } from '../http/route.ts';
 import { deleted } from './schemas.ts';
 
-const connection = z.object({
-  user_id: z.string(),
-  email: z.string(),
-  issuer: z.string().nullable(),
-  scope: z.string().nullable(),
-  renews_itself: z.boolean().describe('Whether the gateway can renew it without the user.'),
-  expires_at: z.string().nullable(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
-});
+const connection = lazily(() =>
+  z.object({
+    user_id: z.string(),
+    email: z.string(),
+    issuer: z.string().nullable(),
+    scope: z.string().nullable(),
+    renews_itself: z.boolean().describe('Whether the gateway can renew it without the user.'),
+    expires_at: z.string().nullable(),
+    created_at: z.string(),
+    last_updated_at: z.string(),
+  }),
+);
 
 /** What stands behind these routes: the vault in `mcp`. */
 export interface McpConnectionAdmin {
-  connections(who: Principal, idOrSlug: string, query: PageQuery): Promise<Page<z.infer<typeof connection>>>;
+  connections(who: Principal, idOrSlug: string, query: PageQuery): Promise<Page<Checked<typeof connection>>>;
   disconnect(who: Principal, idOrSlug: string, userId: string): Promise<void>;
 }
 
@@ -28,7 +31,7 @@ export const mcpConnectionRoutes = (servers: McpConnectionAdmin): Route[] => [
       scopes: ['mcp_servers.read'],
       summary: 'Users who have connected an account of theirs at an MCP server',
       query: pageQuery,
-      response: pageOf(connection),
+      response: () => pageOf(connection()),
     },
     ({ principal, params, query }) => servers.connections(principal, params.slug!, query),
   ),
@@ -38,7 +41,7 @@ export const mcpConnectionRoutes = (servers: McpConnectionAdmin): Route[] => [
       scopes: ['mcp_servers.update'],
       audit: { resource: 'mcp_servers', action: 'disconnect' },
       summary: "Forget a user's tokens for an MCP server",
-      response: deleted('mcp-connection'),
+      response: () => deleted('mcp-connection'),
     },
     async ({ principal, params }) => {
       await servers.disconnect(principal, params.slug!, params.user!);

@@ -1,64 +1,75 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type Page, type PageQuery, pageOf, pageQuery } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import { deleted, name, note } from './schemas.ts';
 
-const url = z
-  .url({ protocol: /^https?$/, error: 'give the http(s) address of the MCP endpoint' })
-  .max(2_048)
-  .describe('The MCP endpoint (Streamable HTTP) that calls are relayed to.');
+const url = lazily(() =>
+  z
+    .url({ protocol: /^https?$/, error: 'give the http(s) address of the MCP endpoint' })
+    .max(2_048)
+    .describe('The MCP endpoint (Streamable HTTP) that calls are relayed to.'),
+);
 
-export const create = z.strictObject({
-  name,
-  slug: z.string().optional().describe('Unique over the installation: the server is called at /{slug}/mcp.'),
-  description: note.optional(),
-  workspace_id: z.string().min(1).optional(),
-  url,
-  auth_type: z
-    .enum(['none', 'headers', 'oauth_auto', 'oauth_client_credentials'], {
-      error: 'give "none", "headers", "oauth_auto" or "oauth_client_credentials"',
+export const create = lazily(() =>
+  z.strictObject({
+    name: name(),
+    slug: z.string().optional().describe('Unique over the installation: the server is called at /{slug}/mcp.'),
+    description: note().optional(),
+    workspace_id: z.string().min(1).optional(),
+    url: url(),
+    auth_type: z
+      .enum(['none', 'headers', 'oauth_auto', 'oauth_client_credentials'], {
+        error: 'give "none", "headers", "oauth_auto" or "oauth_client_credentials"',
+      })
+      .optional(),
+    configurations: z
+      .record(z.string(), z.unknown(), { error: 'give an object' })
+      .optional()
+      .describe('Headers, identity, authorization, guardrails, pinning and limits; see docs/mcp.md.'),
+  }),
+);
+const update = lazily(() =>
+  create()
+    .omit({ slug: true, workspace_id: true })
+    .partial()
+    .describe('A given member of configurations replaces the old one; null removes it.'),
+);
+
+const server = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('mcp-server'),
+      slug: z.string(),
+      name: z.string(),
+      description: z.string().nullable(),
+      workspace_id: z.string(),
+      url: z.string(),
+      endpoint: z.string().describe('Where clients reach the server through the gateway.'),
+      auth_type: z.string(),
+      configurations: z.record(z.string(), z.unknown()).describe('Secrets are masked.'),
+      warnings: z.array(z.string()).describe('What works and is not as safe as it could be.'),
+      created_at: z.string(),
+      last_updated_at: z.string(),
     })
-    .optional(),
-  configurations: z
-    .record(z.string(), z.unknown(), { error: 'give an object' })
-    .optional()
-    .describe('Headers, identity, authorization, guardrails, pinning and limits; see docs/mcp.md.'),
-});
-const update = create
-  .omit({ slug: true, workspace_id: true })
-  .partial()
-  .describe('A given member of configurations replaces the old one; null removes it.');
-
-const server = z
-  .object({
-    id: z.string(),
-    object: z.literal('mcp-server'),
-    slug: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    workspace_id: z.string(),
+    .meta({ id: 'McpServer' }),
+);
+const tested = lazily(() =>
+  z.object({
+    success: z.boolean(),
+    status_code: z.number().int().nullable(),
+    response_time_ms: z.number(),
     url: z.string(),
-    endpoint: z.string().describe('Where clients reach the server through the gateway.'),
-    auth_type: z.string(),
-    configurations: z.record(z.string(), z.unknown()).describe('Secrets are masked.'),
-    warnings: z.array(z.string()).describe('What works and is not as safe as it could be.'),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'McpServer' });
-const tested = z.object({
-  success: z.boolean(),
-  status_code: z.number().int().nullable(),
-  response_time_ms: z.number(),
-  url: z.string(),
-  server_name: z.string().nullable(),
-  protocol_version: z.string().nullable(),
-  error: z.string().nullable(),
-});
-const listQuery = pageQuery.extend({ workspace_id: z.string().min(1).optional() });
+    server_name: z.string().nullable(),
+    protocol_version: z.string().nullable(),
+    error: z.string().nullable(),
+  }),
+);
+const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().min(1).optional() }));
 
-type Create = z.infer<typeof create>;
+type Create = Checked<typeof create>;
 
 /** What stands behind these routes: the registry in `mcp`. */
 export interface McpServerAdmin {
@@ -68,7 +79,7 @@ export interface McpServerAdmin {
   update(who: Principal, idOrSlug: string, input: Partial<Create>): Promise<object>;
   delete(who: Principal, idOrSlug: string): Promise<string>;
   /** Calls the server once, as a client with this key would. */
-  test(who: Principal, idOrSlug: string): Promise<z.infer<typeof tested>>;
+  test(who: Principal, idOrSlug: string): Promise<Checked<typeof tested>>;
 }
 
 export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
@@ -89,7 +100,7 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       scopes: ['mcp_servers.list'],
       summary: 'MCP servers the caller may see',
       query: listQuery,
-      response: pageOf(server),
+      response: () => pageOf(server()),
     },
     (call) => servers.list(call.principal, call.query),
   ),
@@ -115,7 +126,7 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       scopes: ['mcp_servers.delete'],
       audit: { resource: 'mcp_servers' },
       summary: 'Remove an MCP server',
-      response: deleted('mcp-server'),
+      response: () => deleted('mcp-server'),
     },
     async (call) => ({
       id: await servers.delete(call.principal, call.params.slug!),

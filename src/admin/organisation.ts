@@ -1,15 +1,18 @@
 import { z } from 'zod';
 import { readOrganisation } from '../auth/organisation.ts';
+import { lazily } from '../core/lazily.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { get, put, type Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 import { guardrailDefaults } from './schemas.ts';
 
-const organisation = z
-  .object({ id: z.uuid(), object: z.literal('organisation'), name: z.string(), created_at: z.string() })
-  .meta({ id: 'Organisation' });
+const organisation = lazily(() =>
+  z
+    .object({ id: z.uuid(), object: z.literal('organisation'), name: z.string(), created_at: z.string() })
+    .meta({ id: 'Organisation' }),
+);
 
-const defaults = z.strictObject(guardrailDefaults);
+const defaults = lazily(() => z.strictObject(guardrailDefaults()));
 
 export interface OrganisationParts {
   readonly store: Store;

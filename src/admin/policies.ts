@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import type { Policies } from '../limits/policies.ts';
@@ -13,10 +14,12 @@ import {
 } from '../limits/policies-schema.ts';
 import { deleted } from './schemas.ts';
 
-const listQuery = pageQuery.extend({ workspace_id: z.string().min(1).optional() });
-const usageQuery = z.strictObject({
-  include_usage: z.enum(['true', 'false'], { error: 'give true or false' }).optional(),
-});
+const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().min(1).optional() }));
+const usageQuery = lazily(() =>
+  z.strictObject({
+    include_usage: z.enum(['true', 'false'], { error: 'give true or false' }).optional(),
+  }),
+);
 
 export const policyRoutes = (policies: Policies): Route[] => [...ratePolicies(policies), ...usagePolicies(policies)];
 
@@ -38,7 +41,7 @@ const ratePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.list'],
       summary: 'Rate policies the caller may see',
       query: listQuery,
-      response: pageOf(ratePolicy),
+      response: () => pageOf(ratePolicy()),
     },
     (call) => policies.list(call.principal, 'rate', call.query),
   ),
@@ -64,7 +67,7 @@ const ratePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.delete'],
       audit: { resource: 'policies' },
       summary: 'Delete a rate policy',
-      response: deleted('policy_rate_limits'),
+      response: () => deleted('policy_rate_limits'),
     },
     async (call) => {
       await policies.delete(call.principal, 'rate', call.params.id!);
@@ -91,7 +94,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.list'],
       summary: 'Usage policies the caller may see',
       query: listQuery,
-      response: pageOf(usagePolicy),
+      response: () => pageOf(usagePolicy()),
     },
     (call) => policies.list(call.principal, 'usage', call.query),
   ),
@@ -120,7 +123,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.delete'],
       audit: { resource: 'policies' },
       summary: 'Delete a usage policy',
-      response: deleted('policy_usage_limits'),
+      response: () => deleted('policy_usage_limits'),
     },
     async (call) => {
       await policies.delete(call.principal, 'usage', call.params.id!);
@@ -133,7 +136,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.read'],
       summary: 'What each group of callers has spent',
       query: pageQuery,
-      response: pageOf(policyEntity),
+      response: () => pageOf(policyEntity()),
     },
     (call) => policies.entities(call.principal, call.params.id!, call.query),
   ),

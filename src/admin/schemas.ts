@@ -1,51 +1,60 @@
 import { z } from 'zod';
 import { isSlug } from '../core/ids.ts';
+import { lazily } from '../core/lazily.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';
 import { SCOPES } from '../core/scopes.ts';
 
 /** Pieces that the bodies of several admin resources share. */
 
-export const name = z.string().trim().min(1, 'give at least one character').max(255, 'give at most 255 characters');
-export const slug = z.string().refine(isSlug, 'give 1 to 255 letters, digits, dashes or underscores');
-export const note = z.string().max(2_000).nullable();
+export const name = lazily(() =>
+  z.string().trim().min(1, 'give at least one character').max(255, 'give at most 255 characters'),
+);
+export const slug = lazily(() => z.string().refine(isSlug, 'give 1 to 255 letters, digits, dashes or underscores'));
+export const note = lazily(() => z.string().max(2_000).nullable());
 
 /** Lengths count characters as people do, not UTF-16 units. */
-const short = z.string().refine((text) => [...text].length <= 128, 'give at most 128 characters');
+const short = lazily(() => z.string().refine((text) => [...text].length <= 128, 'give at most 128 characters'));
 
 /** Metadata that is added to every call of a key or workspace. */
-export const callMetadata = z.record(short.min(1), short);
+export const callMetadata = lazily(() => z.record(short().min(1), short()));
 
 /** Guardrails that hold for every call of a key, a workspace or the organisation. */
-const guardrailList = z
-  .array(slug, { error: 'give a list of slugs or ids' })
-  .max(50, 'give at most 50')
-  .refine((list) => new Set(list).size === list.length, 'names a guardrail twice');
-export const guardrailDefaults = {
-  input_guardrails: guardrailList.optional().describe('Slugs or ids of guardrails that look at every request.'),
-  output_guardrails: guardrailList.optional().describe('Slugs or ids of guardrails that look at every answer.'),
-};
+const guardrailList = lazily(() =>
+  z
+    .array(slug(), { error: 'give a list of slugs or ids' })
+    .max(50, 'give at most 50')
+    .refine((list) => new Set(list).size === list.length, 'names a guardrail twice'),
+);
+export const guardrailDefaults = lazily(() => ({
+  input_guardrails: guardrailList().optional().describe('Slugs or ids of guardrails that look at every request.'),
+  output_guardrails: guardrailList().optional().describe('Slugs or ids of guardrails that look at every answer.'),
+}));
 
 /** A moment in the future, ISO 8601 with a zone. */
-export const expiry = z.iso
-  .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })
-  .refine((text) => Date.parse(text) > Date.now(), 'lies in the past')
-  .nullable();
+export const expiry = lazily(() =>
+  z.iso
+    .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })
+    .refine((text) => Date.parse(text) > Date.now(), 'lies in the past')
+    .nullable(),
+);
 
-export const scopes = z
-  .array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' }))
-  .refine((list) => new Set(list).size === list.length, 'names a scope twice');
+export const scopes = lazily(() =>
+  z
+    .array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' }))
+    .refine((list) => new Set(list).size === list.length, 'names a scope twice'),
+);
 
 /** What keys, virtual keys and workspaces may be given to use. */
-export const limits = {
-  rate_limits: rateLimits.nullable().optional().describe('Fixed windows, each type and unit once.'),
-  usage_limits: usageLimits.nullable().optional().describe('One budget or a list of them.'),
-};
-export const resetUsage = {
+export const limits = lazily(() => ({
+  rate_limits: rateLimits().nullable().optional().describe('Fixed windows, each type and unit once.'),
+  usage_limits: usageLimits().nullable().optional().describe('One budget or a list of them.'),
+}));
+export const resetUsage = lazily(() => ({
   reset_usage: z.boolean().optional().describe('Starts the budgets of this owner again from 0.'),
-};
-export const shownLimits = {
-  rate_limits: rateLimits.nullable(),
-  usage_limits: usageLimits.nullable(),
+}));
+export const shownLimits = lazily(() => ({
+  rate_limits: rateLimits().nullable(),
+  usage_limits: usageLimits().nullable(),
   usage: z
     .array(
       z.object({
@@ -56,7 +65,7 @@ export const shownLimits = {
       }),
     )
     .describe('What is spent of each budget in its current period.'),
-};
+}));
 
 export const deleted = (object: string) =>
   z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });

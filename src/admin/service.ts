@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Health } from '../core/health.ts';
+import { lazily } from '../core/lazily.ts';
 import { docsPage } from '../http/docs-page.ts';
 import { json } from '../http/reply.ts';
 import { get, type Route } from '../http/route.ts';
@@ -13,11 +14,15 @@ export interface ServiceParts {
   readonly openapi: () => unknown;
 }
 
-const healthy = z.object({
-  status: z.literal('ok'),
-  degraded: z.array(z.object({ part: z.string(), since: z.iso.datetime(), effect: z.string() })),
-});
-const ready = z.object({ status: z.enum(['ready', 'unavailable']), store: z.enum(['ok', 'unavailable']) });
+const healthy = lazily(() =>
+  z.object({
+    status: z.literal('ok'),
+    degraded: z.array(z.object({ part: z.string(), since: z.iso.datetime(), effect: z.string() })),
+  }),
+);
+const ready = lazily(() =>
+  z.object({ status: z.enum(['ready', 'unavailable']), store: z.enum(['ok', 'unavailable']) }),
+);
 
 const html = (page: string) => new Response(page, { headers: { 'content-type': 'text/html; charset=utf-8' } });
 

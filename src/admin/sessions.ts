@@ -2,29 +2,40 @@ import { z } from 'zod';
 import type { Oidc } from '../auth/oidc.ts';
 import type { NewSession, Sessions } from '../auth/sessions.ts';
 import type { Users } from '../auth/users.ts';
+import { lazily } from '../core/lazily.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { json } from '../http/reply.ts';
 import { type Call, del, get, post, type Route } from '../http/route.ts';
 import { deleted } from './schemas.ts';
 import { password, user } from './users.ts';
 
-const signIn = z.strictObject({ email: z.string().min(1).max(320), password: z.string().min(1).max(1_024) });
-const changePassword = z.strictObject({ current_password: z.string().min(1).max(1_024), new_password: password });
-const returnTo = z
-  .string()
-  .regex(/^\/(?![/\\])[\x21-\x7e]*$/, 'give a path of this gateway, such as /console/')
-  .max(500);
+const signIn = lazily(() =>
+  z.strictObject({ email: z.string().min(1).max(320), password: z.string().min(1).max(1_024) }),
+);
+const changePassword = lazily(() =>
+  z.strictObject({ current_password: z.string().min(1).max(1_024), new_password: password() }),
+);
+const returnTo = lazily(() =>
+  z
+    .string()
+    .regex(/^\/(?![/\\])[\x21-\x7e]*$/, 'give a path of this gateway, such as /console/')
+    .max(500),
+);
 
-const session = z.object({
-  object: z.literal('session'),
-  user,
-  csrf_token: z.string().describe('To be sent as x-gateway-csrf with every change.'),
-  expires_at: z.string(),
-});
-const current = session.extend({
-  workspace: z.object({ id: z.string(), slug: z.string() }).describe('x-gateway-workspace names another.'),
-  scopes: z.array(z.enum(SCOPES)),
-});
+const session = lazily(() =>
+  z.object({
+    object: z.literal('session'),
+    user: user(),
+    csrf_token: z.string().describe('To be sent as x-gateway-csrf with every change.'),
+    expires_at: z.string(),
+  }),
+);
+const current = lazily(() =>
+  session().extend({
+    workspace: z.object({ id: z.string(), slug: z.string() }).describe('x-gateway-workspace names another.'),
+    scopes: z.array(z.enum(SCOPES)),
+  }),
+);
 
 export interface SessionParts {
   readonly sessions: Sessions;
@@ -75,7 +86,12 @@ export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionPart
   ),
   del(
     '/v1/sessions/current',
-    { scopes: ['sessions.manage'], audit: { resource: 'sessions' }, summary: 'Sign out', response: deleted('session') },
+    {
+      scopes: ['sessions.manage'],
+      audit: { resource: 'sessions' },
+      summary: 'Sign out',
+      response: () => deleted('session'),
+    },
     async ({ principal }) => {
       await sessions.end(principal);
       const answer = json({ id: 'current', object: 'session', deleted: true });
@@ -102,7 +118,7 @@ export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionPart
     {
       scopes: 'public',
       summary: 'Sign in through the identity provider: goes there',
-      query: z.strictObject({ return_to: returnTo.optional() }),
+      query: () => z.strictObject({ return_to: returnTo().optional() }),
     },
     async ({ query }) => {
       const { location, cookie } = await oidc.begin(query.return_to ?? '/');

@@ -2,53 +2,64 @@ import { z } from 'zod';
 import { ROLES, WORKSPACE_ROLES } from '../auth/roles.ts';
 import type { Users } from '../auth/users.ts';
 import type { Members } from '../auth/users-members.ts';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import { deleted } from './schemas.ts';
 
-export const email = z.email({ error: 'give an email address' }).max(320);
-export const password = z
-  .string()
-  .min(8, 'give at least 8 characters')
-  .max(1_024, 'give at most 1024 characters')
-  .describe('8 to 1024 characters.');
-export const personName = z.string().trim().min(1, 'give at least one character').max(255).nullable();
-export const role = z.enum(ROLES, { error: `give ${ROLES.join(', ')}` });
-const workspaceRole = z.enum(WORKSPACE_ROLES, { error: `give ${WORKSPACE_ROLES.join(', ')}` });
-export const memberships = z
-  .array(z.strictObject({ id: z.string().min(1).describe('Id or slug of a workspace.'), role: workspaceRole }))
-  .max(1_000)
-  .describe('Left out: a member of the workspace default.');
+export const email = lazily(() => z.email({ error: 'give an email address' }).max(320));
+export const password = lazily(() =>
+  z
+    .string()
+    .min(8, 'give at least 8 characters')
+    .max(1_024, 'give at most 1024 characters')
+    .describe('8 to 1024 characters.'),
+);
+export const personName = lazily(() => z.string().trim().min(1, 'give at least one character').max(255).nullable());
+export const role = lazily(() => z.enum(ROLES, { error: `give ${ROLES.join(', ')}` }));
+const workspaceRole = lazily(() => z.enum(WORKSPACE_ROLES, { error: `give ${WORKSPACE_ROLES.join(', ')}` }));
+export const memberships = lazily(() =>
+  z
+    .array(z.strictObject({ id: z.string().min(1).describe('Id or slug of a workspace.'), role: workspaceRole() }))
+    .max(1_000)
+    .describe('Left out: a member of the workspace default.'),
+);
 
-const create = z.strictObject({
-  email,
-  username: personName.optional(),
-  first_name: personName.optional(),
-  last_name: personName.optional(),
-  password: password.optional(),
-  role,
-  workspaces: memberships.optional(),
-});
-const update = create
-  .omit({ workspaces: true })
-  .partial()
-  .extend({ password: password.nullable().optional().describe('null takes the password away.') });
+const create = lazily(() =>
+  z.strictObject({
+    email: email(),
+    username: personName().optional(),
+    first_name: personName().optional(),
+    last_name: personName().optional(),
+    password: password().optional(),
+    role: role(),
+    workspaces: memberships().optional(),
+  }),
+);
+const update = lazily(() =>
+  create()
+    .omit({ workspaces: true })
+    .partial()
+    .extend({ password: password().nullable().optional().describe('null takes the password away.') }),
+);
 
-export const user = z
-  .object({
-    id: z.uuid(),
-    object: z.literal('user'),
-    email: z.string(),
-    username: z.string().nullable(),
-    first_name: z.string().nullable(),
-    last_name: z.string().nullable(),
-    role,
-    workspace_ids: z.array(z.string()),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'User' });
-const listQuery = pageQuery.extend({ email: z.string().optional(), role: role.optional() });
+export const user = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('user'),
+      email: z.string(),
+      username: z.string().nullable(),
+      first_name: z.string().nullable(),
+      last_name: z.string().nullable(),
+      role: role(),
+      workspace_ids: z.array(z.string()),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'User' }),
+);
+const listQuery = lazily(() => pageQuery().extend({ email: z.string().optional(), role: role().optional() }));
 
 export const userRoutes = (users: Users): Route[] => [
   post(
@@ -64,7 +75,7 @@ export const userRoutes = (users: Users): Route[] => [
   ),
   get(
     '/v1/admin/users',
-    { scopes: ['users.list'], summary: 'Users the caller may see', query: listQuery, response: pageOf(user) },
+    { scopes: ['users.list'], summary: 'Users the caller may see', query: listQuery, response: () => pageOf(user()) },
     (call) => users.list(call.principal, call.query),
   ),
   get('/v1/admin/users/:id', { scopes: ['users.read'], summary: 'One user', response: user }, (call) =>
@@ -81,7 +92,7 @@ export const userRoutes = (users: Users): Route[] => [
       scopes: ['users.delete'],
       audit: { resource: 'users' },
       summary: 'Delete a user with their API keys and sessions',
-      response: deleted('user'),
+      response: () => deleted('user'),
     },
     async (call) => {
       await users.delete(call.principal, call.params.id!);
@@ -90,22 +101,26 @@ export const userRoutes = (users: Users): Route[] => [
   ),
 ];
 
-const member = z
-  .object({
-    id: z.uuid(),
-    object: z.literal('workspace-user'),
-    email: z.string(),
-    first_name: z.string().nullable(),
-    last_name: z.string().nullable(),
-    org_role: role,
-    role: workspaceRole,
-    workspace_id: z.string(),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'WorkspaceUser' });
-const added = z.strictObject({ user_id: z.uuid({ error: 'give the id of a user' }), role: workspaceRole });
-const memberQuery = pageQuery.extend({ role: workspaceRole.optional() });
+const member = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('workspace-user'),
+      email: z.string(),
+      first_name: z.string().nullable(),
+      last_name: z.string().nullable(),
+      org_role: role(),
+      role: workspaceRole(),
+      workspace_id: z.string(),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'WorkspaceUser' }),
+);
+const added = lazily(() =>
+  z.strictObject({ user_id: z.uuid({ error: 'give the id of a user' }), role: workspaceRole() }),
+);
+const memberQuery = lazily(() => pageQuery().extend({ role: workspaceRole().optional() }));
 const MEMBERS = '/v1/admin/workspaces/:workspace/users';
 
 export const memberRoutes = (members: Members): Route[] => [
@@ -126,7 +141,7 @@ export const memberRoutes = (members: Members): Route[] => [
       scopes: ['workspace_users.list'],
       summary: 'The users of a workspace',
       query: memberQuery,
-      response: pageOf(member),
+      response: () => pageOf(member()),
     },
     (call) => members.list(call.principal, call.params.workspace!, call.query),
   ),
@@ -141,7 +156,7 @@ export const memberRoutes = (members: Members): Route[] => [
       scopes: ['workspace_users.update'],
       audit: { resource: 'workspace_users' },
       summary: 'Change the role of a user in a workspace',
-      body: z.strictObject({ role: workspaceRole }),
+      body: () => z.strictObject({ role: workspaceRole() }),
       response: member,
     },
     (call) => members.update(call.principal, call.params.workspace!, call.params.user!, call.body.role),
@@ -152,7 +167,7 @@ export const memberRoutes = (members: Members): Route[] => [
       scopes: ['workspace_users.delete'],
       audit: { resource: 'workspace_users' },
       summary: 'Take a user out of a workspace',
-      response: deleted('workspace-user'),
+      response: () => deleted('workspace-user'),
     },
     async (call) => {
       await members.remove(call.principal, call.params.workspace!, call.params.user!);

@@ -1,62 +1,67 @@
 import { z } from 'zod';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { priceMembers } from '../core/prices.ts';
 import { type Call, del, get, post, put, type Route } from '../http/route.ts';
 import { deleted, expiry, limits, name, note, resetUsage, shownLimits, slug } from './schemas.ts';
 
-export const create = z.strictObject({
-  name,
-  slug: slug.optional(),
-  note: note.optional(),
-  workspace_id: z.string().min(1).optional(),
-  provider: z.string().min(1),
-  key: z
-    .string()
-    .max(16_384)
-    .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$/, 'holds control characters')
-    .optional()
-    .describe('The provider credential. It is sealed and never shown again.'),
-  custom_host: z
-    .string()
-    .max(2_048)
-    .nullable()
-    .optional()
-    .describe("Replaces the provider's base address, version included."),
-  configurations: z
-    .looseObject({ prices: priceMembers.optional() })
-    .optional()
-    .describe(
-      'Provider settings such as aws_region, custom_headers, and prices by model in US dollars per million tokens.',
-    ),
-  expires_at: expiry.optional(),
-  ...limits,
-});
-const update = create.omit({ slug: true, workspace_id: true }).partial().extend(resetUsage);
+export const create = lazily(() =>
+  z.strictObject({
+    name: name(),
+    slug: slug().optional(),
+    note: note().optional(),
+    workspace_id: z.string().min(1).optional(),
+    provider: z.string().min(1),
+    key: z
+      .string()
+      .max(16_384)
+      .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$/, 'holds control characters')
+      .optional()
+      .describe('The provider credential. It is sealed and never shown again.'),
+    custom_host: z
+      .string()
+      .max(2_048)
+      .nullable()
+      .optional()
+      .describe("Replaces the provider's base address, version included."),
+    configurations: z
+      .looseObject({ prices: priceMembers().optional() })
+      .optional()
+      .describe(
+        'Provider settings such as aws_region, custom_headers, and prices by model in US dollars per million tokens.',
+      ),
+    expires_at: expiry().optional(),
+    ...limits(),
+  }),
+);
+const update = lazily(() => create().omit({ slug: true, workspace_id: true }).partial().extend(resetUsage()));
 
-const virtualKey = z
-  .object({
-    id: z.string(),
-    object: z.literal('virtual-key'),
-    slug: z.string(),
-    name: z.string(),
-    note: z.string().nullable(),
-    workspace_id: z.string(),
-    provider: z.string(),
-    masked_key: z.string(),
-    custom_host: z.string().nullable(),
-    configurations: z.record(z.string(), z.unknown()),
-    ...shownLimits,
-    status: z.enum(['active', 'exhausted', 'expired']),
-    expires_at: z.string().nullable(),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'VirtualKey' });
-const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+const virtualKey = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('virtual-key'),
+      slug: z.string(),
+      name: z.string(),
+      note: z.string().nullable(),
+      workspace_id: z.string(),
+      provider: z.string(),
+      masked_key: z.string(),
+      custom_host: z.string().nullable(),
+      configurations: z.record(z.string(), z.unknown()),
+      ...shownLimits(),
+      status: z.enum(['active', 'exhausted', 'expired']),
+      expires_at: z.string().nullable(),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'VirtualKey' }),
+);
+const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
 /** Slugs are unique in a workspace; an organisation-wide caller may name one. */
-const oneQuery = z.strictObject({ workspace_id: z.string().min(1).optional() });
-const nameOf = (call: Call<z.infer<typeof oneQuery>>) => ({
+const oneQuery = lazily(() => z.strictObject({ workspace_id: z.string().min(1).optional() }));
+const nameOf = (call: Call<Checked<typeof oneQuery>>) => ({
   slug: call.params.slug!,
   workspace: call.query.workspace_id,
 });
@@ -79,7 +84,7 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
       scopes: ['virtual_keys.list'],
       summary: 'Virtual keys the caller may see',
       query: listQuery,
-      response: pageOf(virtualKey),
+      response: () => pageOf(virtualKey()),
     },
     (call) => virtualKeys.list(call.principal, call.query),
   ),
@@ -107,7 +112,7 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
       audit: { resource: 'virtual_keys' },
       summary: 'Delete a virtual key',
       query: oneQuery,
-      response: deleted('virtual-key'),
+      response: () => deleted('virtual-key'),
     },
     async (call) => ({
       id: await virtualKeys.delete(call.principal, nameOf(call)),

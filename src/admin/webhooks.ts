@@ -1,30 +1,41 @@
 import { z } from 'zod';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import { EVENTS, webhookObject } from '../webhooks/webhook.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { deleted, name } from './schemas.ts';
 
-const url = z
-  .url({ protocol: /^https?$/, error: 'give the http(s) address that messages are sent to' })
-  .max(2_048, 'give at most 2048 characters');
-const events = z
-  .array(z.enum(EVENTS, { error: `give one of ${EVENTS.join(', ')}` }), { error: 'give a list of event types' })
-  .min(1, 'give at least one event type')
-  .refine((list) => new Set(list).size === list.length, 'names an event type twice');
-const settings = { name, url, events, is_enabled: z.boolean() };
+const url = lazily(() =>
+  z
+    .url({ protocol: /^https?$/, error: 'give the http(s) address that messages are sent to' })
+    .max(2_048, 'give at most 2048 characters'),
+);
+const events = lazily(() =>
+  z
+    .array(z.enum(EVENTS, { error: `give one of ${EVENTS.join(', ')}` }), { error: 'give a list of event types' })
+    .min(1, 'give at least one event type')
+    .refine((list) => new Set(list).size === list.length, 'names an event type twice'),
+);
+const settings = lazily(() => ({ name: name(), url: url(), events: events(), is_enabled: z.boolean() }));
 
-const create = z.strictObject({
-  ...settings,
-  events: events.default([...EVENTS]).describe('All of them, unless given.'),
-  is_enabled: z.boolean().optional(),
-  workspace_id: z.string().min(1).optional(),
-});
-const update = z.strictObject(settings).partial();
-const withSecret = webhookObject.extend({
-  secret: z.string().describe('What messages are signed with. It is shown once.'),
-});
-const listQuery = pageQuery.extend({ workspace_id: z.string().optional() });
+const create = lazily(() =>
+  z.strictObject({
+    ...settings(),
+    events: events()
+      .default([...EVENTS])
+      .describe('All of them, unless given.'),
+    is_enabled: z.boolean().optional(),
+    workspace_id: z.string().min(1).optional(),
+  }),
+);
+const update = lazily(() => z.strictObject(settings()).partial());
+const withSecret = lazily(() =>
+  webhookObject().extend({
+    secret: z.string().describe('What messages are signed with. It is shown once.'),
+  }),
+);
+const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
 
 const PATH = '/v1/webhooks';
 const ONE = `${PATH}/:id`;
@@ -47,7 +58,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
       scopes: ['webhooks.list'],
       summary: 'Webhooks the caller may see',
       query: listQuery,
-      response: pageOf(webhookObject),
+      response: () => pageOf(webhookObject()),
     },
     (call) => webhooks.list(call.principal, call.query),
   ),
@@ -81,7 +92,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
       scopes: ['webhooks.delete'],
       audit: { resource: 'webhooks' },
       summary: 'Remove a webhook and what was not delivered to it',
-      response: deleted('webhook'),
+      response: () => deleted('webhook'),
     },
     async (call) => ({
       id: await webhooks.delete(call.principal, call.params.id!),

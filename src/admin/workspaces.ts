@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Workspaces } from '../auth/workspaces.ts';
+import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
@@ -15,30 +16,34 @@ import {
   slug,
 } from './schemas.ts';
 
-const defaults = z.strictObject({ metadata: callMetadata.optional(), ...guardrailDefaults });
+const defaults = lazily(() => z.strictObject({ metadata: callMetadata().optional(), ...guardrailDefaults() }));
 
-export const create = z.strictObject({
-  name,
-  slug: slug.optional(),
-  description: note.optional(),
-  defaults: defaults.optional(),
-  ...limits,
-});
-const update = create.omit({ slug: true }).partial().extend(resetUsage);
+export const create = lazily(() =>
+  z.strictObject({
+    name: name(),
+    slug: slug().optional(),
+    description: note().optional(),
+    defaults: defaults().optional(),
+    ...limits(),
+  }),
+);
+const update = lazily(() => create().omit({ slug: true }).partial().extend(resetUsage()));
 
-const workspace = z
-  .object({
-    id: z.string(),
-    object: z.literal('workspace'),
-    slug: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    defaults: z.record(z.string(), z.unknown()),
-    ...shownLimits,
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'Workspace' });
+const workspace = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('workspace'),
+      slug: z.string(),
+      name: z.string(),
+      description: z.string().nullable(),
+      defaults: z.record(z.string(), z.unknown()),
+      ...shownLimits(),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'Workspace' }),
+);
 
 export interface WorkspaceParts {
   readonly workspaces: Workspaces;
@@ -66,7 +71,7 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
       scopes: ['workspaces.list'],
       summary: 'Workspaces the key may see',
       query: pageQuery,
-      response: pageOf(workspace),
+      response: () => pageOf(workspace()),
     },
     (call) => workspaces.list(call.principal, call.query, call.now),
   ),
@@ -95,7 +100,7 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
       scopes: ['workspaces.delete'],
       audit: { resource: 'workspaces' },
       summary: 'Delete a workspace with its keys',
-      response: deleted('workspace'),
+      response: () => deleted('workspace'),
     },
     async (call) => ({
       id: await workspaces.delete(call.principal, call.params.workspace!),

@@ -1,3 +1,4 @@
+import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import { headerOf } from '../http/headers.ts';
@@ -23,7 +24,8 @@ export async function runHeaders(
   virtualKeys: VirtualKeys,
 ): Promise<Record<string, string>> {
   checkBeta(call);
-  const headers: Record<string, string> = { 'x-gateway-virtual-key': await virtualKeyOf(call, virtualKeys) };
+  const { slug } = await requiredVirtualKey(call, virtualKeys);
+  const headers: Record<string, string> = { 'x-gateway-virtual-key': slug };
   const config = headerOf(call.headers, 'x-gateway-config');
   if (config?.trimStart().startsWith('{'))
     fail('invalid_header', 'x-gateway-config', 'a run outlives its request: save the config and send its slug');
@@ -33,14 +35,4 @@ export async function runHeaders(
     if (value !== null) headers[name] = value;
   }
   return headers;
-}
-
-/** The virtual key whose provider answers for a thread: named by the call, or the key's default. */
-export async function virtualKeyOf(
-  call: Pick<Call, 'headers' | 'principal'>,
-  virtualKeys: VirtualKeys,
-): Promise<string> {
-  const slug = headerOf(call.headers, 'x-gateway-virtual-key') ?? call.principal.defaults.virtual_key;
-  if (!slug) return fail('missing_virtual_key');
-  return (await virtualKeys.resolve(call.principal, slug)).slug;
 }

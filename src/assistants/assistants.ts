@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
@@ -8,6 +9,7 @@ import { withinBounds } from '../storage/keyset.ts';
 import type { AssistantRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import {
+  changedResources,
   type NewToolResources,
   newToolResources,
   reasoningEffort,
@@ -16,48 +18,55 @@ import {
   temperature,
   tool,
   toolResources,
+  toolsUpTo,
   topP,
 } from './tools.ts';
 
-const members = {
+const members = lazily(() => ({
   model: z.string().min(1).max(256),
   name: z.string().max(256).nullish(),
   description: z.string().max(512).nullish(),
   instructions: z.string().max(256_000).nullish(),
-  reasoning_effort: reasoningEffort.nullish(),
-  tools: z.array(tool).max(128).optional(),
-  temperature: temperature.nullish(),
-  top_p: topP.nullish(),
-  response_format: responseFormat.nullish(),
-};
-export const createAssistant = z.strictObject({
-  ...members,
-  tool_resources: newToolResources.nullish(),
-  metadata: newMetadata,
-});
-export const updateAssistant = z
-  .strictObject({ ...members, tool_resources: toolResources.nullish(), metadata: metadataRule.nullish() })
-  .partial();
+  reasoning_effort: reasoningEffort().nullish(),
+  tools: toolsUpTo(128).optional(),
+  temperature: temperature().nullish(),
+  top_p: topP().nullish(),
+  response_format: responseFormat().nullish(),
+}));
+export const createAssistant = lazily(() =>
+  z.strictObject({
+    ...members(),
+    tool_resources: newToolResources().nullish(),
+    metadata: newMetadata,
+  }),
+);
+export const updateAssistant = lazily(() =>
+  z
+    .strictObject({ ...members(), tool_resources: toolResources().nullish(), metadata: metadataRule.nullish() })
+    .partial(),
+);
 
-export const assistantObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('assistant'),
-    created_at: z.number().int(),
-    name: z.string().nullable(),
-    description: z.string().nullable(),
-    model: z.string(),
-    instructions: z.string().nullable(),
-    tools: z.array(tool),
-    tool_resources: toolResources,
-    metadata: z.record(z.string(), z.string()),
-    temperature: z.number().nullable(),
-    top_p: z.number().nullable(),
-    response_format: responseFormat,
-    reasoning_effort: reasoningEffort.nullable(),
-  })
-  .meta({ id: 'Assistant' });
-export type Assistant = z.infer<typeof assistantObject>;
+export const assistantObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('assistant'),
+      created_at: z.number().int(),
+      name: z.string().nullable(),
+      description: z.string().nullable(),
+      model: z.string(),
+      instructions: z.string().nullable(),
+      tools: z.array(tool()),
+      tool_resources: toolResources(),
+      metadata: z.record(z.string(), z.string()),
+      temperature: z.number().nullable(),
+      top_p: z.number().nullable(),
+      response_format: responseFormat(),
+      reasoning_effort: reasoningEffort().nullable(),
+    })
+    .meta({ id: 'Assistant' }),
+);
+export type Assistant = Checked<typeof assistantObject>;
 
 type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;
 /** As it was asked for: settings that nobody chose are null, so that models get their own. */
@@ -78,7 +87,7 @@ function shown(row: AssistantRow): Assistant {
 }
 
 /** What is kept of an assistant. */
-export const assistantBody = (input: z.infer<typeof createAssistant>, tool_resources: ToolResources): Body => ({
+export const assistantBody = (input: Checked<typeof createAssistant>, tool_resources: ToolResources): Body => ({
   name: input.name ?? null,
   description: input.description ?? null,
   model: input.model,
@@ -125,6 +134,13 @@ export function createAssistants({
     (await living(db, workspaceId).where('id', '=', id).executeTakeFirst()) ??
     fail('object_not_found', 'assistant', id);
 
+  /** The same, and until the transaction ends nobody else changes it. */
+  const locked = async (db: Db, workspaceId: WorkspaceId, id: string): Promise<AssistantRow> => {
+    if (store.engine === 'postgres')
+      await db.selectFrom('assistants').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
+    return find(db, workspaceId, id);
+  };
+
   return {
     /** The assistant as a run finds it. */
     async find(db: Db, workspaceId: WorkspaceId, id: string): Promise<StoredAssistant> {
@@ -132,7 +148,7 @@ export function createAssistants({
       return { id, ...(JSON.parse(row.body) as Body) };
     },
 
-    async create(workspaceId: WorkspaceId, input: z.infer<typeof createAssistant>): Promise<Assistant> {
+    async create(workspaceId: WorkspaceId, input: Checked<typeof createAssistant>): Promise<Assistant> {
       await check(store.db, workspaceId, input);
       return store.transaction(async (db) => {
         const tool_resources = await settle(db, workspaceId, input.tool_resources, null);
@@ -160,18 +176,17 @@ export function createAssistants({
       return { ...page, data: page.data.map(shown) };
     },
 
-    async update(workspaceId: WorkspaceId, id: string, input: z.infer<typeof updateAssistant>): Promise<Assistant> {
+    async update(workspaceId: WorkspaceId, id: string, input: Checked<typeof updateAssistant>): Promise<Assistant> {
       await check(store.db, workspaceId, input);
       return store.transaction(async (db) => {
-        const row = await find(db, workspaceId, id);
+        const row = await locked(db, workspaceId, id);
         const old = JSON.parse(row.body) as Body;
         const { metadata, tool_resources, response_format, ...plain } = input;
         const body: Body = {
           ...old,
           ...withoutUndefined(plain),
           response_format: response_format === undefined ? old.response_format : (response_format ?? 'auto'),
-          tool_resources:
-            tool_resources === undefined ? old.tool_resources : { ...old.tool_resources, ...tool_resources },
+          tool_resources: changedResources(old.tool_resources, tool_resources),
           metadata: { ...changedMetadata(old.metadata, metadata) },
         };
         const next = { ...row, body: JSON.stringify(body) };

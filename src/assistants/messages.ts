@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
@@ -8,63 +9,82 @@ import { withinBounds } from '../storage/keyset.ts';
 import type { MessageRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { seconds } from './assistants.ts';
-import { findThread, lockThread } from './thread.ts';
+import { findThread, goBehindMessages, lockThread } from './thread.ts';
 import { attachmentTool } from './tools.ts';
 
 const MOST_CHARACTERS = 256_000;
-const text = z.string().max(MOST_CHARACTERS);
-const detail = z.enum(['auto', 'low', 'high']);
+const text = lazily(() => z.string().max(MOST_CHARACTERS));
+const detail = lazily(() => z.enum(['auto', 'low', 'high']));
 
-const contentPart = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('text'), text }),
+/** Which of them models can reach is the provider's to say. */
+const imageUrl = lazily(() =>
+  z.string().regex(/^[a-z][a-z0-9+.-]*:\S/i, "give an address, such as 'https://…', or a data URL"),
+);
+
+const contentPart = lazily(() =>
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('text'), text: text() }),
+    z.strictObject({
+      type: z.literal('image_url'),
+      image_url: z.strictObject({ url: imageUrl(), detail: detail().optional() }),
+    }),
+    z.strictObject({
+      type: z.literal('image_file'),
+      image_file: z.strictObject({ file_id: z.string().min(1), detail: detail().optional() }),
+    }),
+  ]),
+);
+const attachment = lazily(() =>
+  z.strictObject({ file_id: z.string().min(1), tools: z.array(attachmentTool()).optional() }),
+);
+
+/** As many as a thread may have. */
+const MOST_AT_ONCE = 100_000;
+
+export const createMessage = lazily(() =>
   z.strictObject({
-    type: z.literal('image_url'),
-    image_url: z.strictObject({ url: z.string().min(1), detail: detail.optional() }),
-  }),
-  z.strictObject({
-    type: z.literal('image_file'),
-    image_file: z.strictObject({ file_id: z.string().min(1), detail: detail.optional() }),
-  }),
-]);
-const attachment = z.strictObject({ file_id: z.string().min(1), tools: z.array(attachmentTool).optional() });
-
-export const createMessage = z.strictObject({
-  role: z.enum(['user', 'assistant']),
-  content: z.union([text, z.array(contentPart).min(1)]),
-  attachments: z.array(attachment).nullish(),
-  metadata: newMetadata,
-});
-export type MessageInput = z.infer<typeof createMessage>;
-export const updateMessage = z.strictObject({ metadata: metadataRule.nullish() });
-
-const annotation = z.record(z.string(), z.unknown());
-export const contentBlock = z.union([
-  z.object({ type: z.literal('text'), text: z.object({ value: z.string(), annotations: z.array(annotation) }) }),
-  z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string(), detail }) }),
-  z.object({ type: z.literal('image_file'), image_file: z.object({ file_id: z.string(), detail }) }),
-  z.object({ type: z.literal('refusal'), refusal: z.string() }),
-]);
-export type ContentBlock = z.infer<typeof contentBlock>;
-
-export const messageObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('thread.message'),
-    created_at: z.number().int(),
-    thread_id: z.string(),
-    status: z.enum(['in_progress', 'incomplete', 'completed']),
-    incomplete_details: z.object({ reason: z.string() }).nullable(),
-    completed_at: z.number().int().nullable(),
-    incomplete_at: z.number().int().nullable(),
     role: z.enum(['user', 'assistant']),
-    content: z.array(contentBlock),
-    assistant_id: z.string().nullable(),
-    run_id: z.string().nullable(),
-    attachments: z.array(z.object({ file_id: z.string(), tools: z.array(attachmentTool) })),
-    metadata: z.record(z.string(), z.string()),
-  })
-  .meta({ id: 'Message' });
-export type Message = z.infer<typeof messageObject>;
+    content: z.union([text(), z.array(contentPart()).min(1)]),
+    attachments: z.array(attachment()).nullish(),
+    metadata: newMetadata,
+  }),
+);
+export type MessageInput = Checked<typeof createMessage>;
+export const newMessages = lazily(() => z.array(createMessage()).max(MOST_AT_ONCE).nullish());
+export const updateMessage = lazily(() => z.strictObject({ metadata: metadataRule.nullish() }));
+
+const annotation = lazily(() => z.record(z.string(), z.unknown()));
+export const contentBlock = lazily(() =>
+  z.union([
+    z.object({ type: z.literal('text'), text: z.object({ value: z.string(), annotations: z.array(annotation()) }) }),
+    z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string(), detail: detail() }) }),
+    z.object({ type: z.literal('image_file'), image_file: z.object({ file_id: z.string(), detail: detail() }) }),
+    z.object({ type: z.literal('refusal'), refusal: z.string() }),
+  ]),
+);
+export type ContentBlock = Checked<typeof contentBlock>;
+
+export const messageObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('thread.message'),
+      created_at: z.number().int(),
+      thread_id: z.string(),
+      status: z.enum(['in_progress', 'incomplete', 'completed']),
+      incomplete_details: z.object({ reason: z.string() }).nullable(),
+      completed_at: z.number().int().nullable(),
+      incomplete_at: z.number().int().nullable(),
+      role: z.enum(['user', 'assistant']),
+      content: z.array(contentBlock()),
+      assistant_id: z.string().nullable(),
+      run_id: z.string().nullable(),
+      attachments: z.array(z.object({ file_id: z.string(), tools: z.array(attachmentTool()) })),
+      metadata: z.record(z.string(), z.string()),
+    })
+    .meta({ id: 'Message' }),
+);
+export type Message = Checked<typeof messageObject>;
 
 export const shownMessage = (row: MessageRow): Message => ({
   id: row.id,
@@ -97,6 +117,25 @@ function blocksOf(content: MessageInput['content']): ContentBlock[] {
   });
 }
 
+const attachmentsOf = ({ attachments }: MessageInput): Message['attachments'] =>
+  (attachments ?? []).map(({ file_id, tools }) => ({ file_id, tools: tools ?? [] }));
+
+/** Each file that messages refer to, once. */
+function filesIn(inputs: readonly MessageInput[]): Set<string> {
+  const images = inputs.flatMap(({ content }) =>
+    typeof content === 'string'
+      ? []
+      : content.flatMap((part) => (part.type === 'image_file' ? part.image_file.file_id : [])),
+  );
+  return new Set([
+    ...images,
+    ...inputs.flatMap(({ attachments }) => (attachments ?? []).map(({ file_id }) => file_id)),
+  ]);
+}
+
+/** SQLite takes some thousand values in a statement. */
+const ROWS_AT_ONCE = 200;
+
 export interface MessagesDeps {
   readonly store: Store;
   /** Throws while a run holds the thread. */
@@ -124,34 +163,37 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
     (await of(db, threadId).where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst()) ??
     fail('object_not_found', 'message', id);
 
+  const newRow = (threadId: string, input: MessageInput, id: string): MessageRow => ({
+    id,
+    thread_id: threadId,
+    role: input.role,
+    status: 'completed',
+    content: JSON.stringify(blocksOf(input.content)),
+    attachments: JSON.stringify(attachmentsOf(input)),
+    assistant_id: null,
+    run_id: null,
+    metadata: JSON.stringify(input.metadata),
+    incomplete_reason: null,
+    created_at: now(),
+    completed_at: now(),
+    incomplete_at: null,
+    deleted_at: null,
+  });
+
+  /** In pieces, between which others get their turn: a request may bring many thousands. */
   const insert = async (db: Db, workspaceId: WorkspaceId, threadId: string, inputs: readonly MessageInput[]) => {
+    for (const fileId of filesIn(inputs)) await checkFile(db, workspaceId, fileId);
+    await goBehindMessages(db, threadId);
     const rows: MessageRow[] = [];
-    for (const input of inputs) {
-      const content = blocksOf(input.content);
-      for (const block of content)
-        if (block.type === 'image_file') await checkFile(db, workspaceId, block.image_file.file_id);
-      const attachments = (input.attachments ?? []).map(({ file_id, tools }) => ({ file_id, tools: tools ?? [] }));
-      for (const { file_id } of attachments) await checkFile(db, workspaceId, file_id);
-      const row: MessageRow = {
-        id: newObjectId('message', now()),
-        thread_id: threadId,
-        role: input.role,
-        status: 'completed',
-        content: JSON.stringify(content),
-        attachments: JSON.stringify(attachments),
-        assistant_id: null,
-        run_id: null,
-        metadata: JSON.stringify(input.metadata),
-        incomplete_reason: null,
-        created_at: now(),
-        completed_at: now(),
-        incomplete_at: null,
-        deleted_at: null,
-      };
-      await db.insertInto('messages').values(row).execute();
-      if (attachments.length > 0) await attach?.(db, workspaceId, threadId, attachments);
-      rows.push(row);
+    for (let at = 0; at < inputs.length; at += ROWS_AT_ONCE) {
+      if (at > 0) await Bun.sleep(0);
+      const some = inputs.slice(at, at + ROWS_AT_ONCE);
+      const values = some.map((input) => newRow(threadId, input, newObjectId('message', now())));
+      await db.insertInto('messages').values(values).execute();
+      rows.push(...values);
     }
+    for (const attachments of inputs.map(attachmentsOf))
+      if (attachments.length > 0) await attach?.(db, workspaceId, threadId, attachments);
     return rows;
   };
 
@@ -190,7 +232,7 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
       workspaceId: WorkspaceId,
       threadId: string,
       id: string,
-      input: z.infer<typeof updateMessage>,
+      input: Checked<typeof updateMessage>,
     ): Promise<Message> {
       return store.transaction(async (db) => {
         await findThread(db, workspaceId, threadId);

@@ -1,5 +1,6 @@
 import { fail } from '../core/errors.ts';
-import { listOf, listQuery } from '../core/list.ts';
+import { lazily } from '../core/lazily.ts';
+import { listOf } from '../core/list.ts';
 import { headerOf } from '../http/headers.ts';
 import { json } from '../http/reply.ts';
 import { type Call, get, post, type Route } from '../http/route.ts';
@@ -12,10 +13,10 @@ import { pollAfterMs, runObject, shownRun } from './runs/run.ts';
 import type { Watchable } from './runs/runs.ts';
 import { stepObject } from './runs/step.ts';
 import type { Watch } from './runs/watch.ts';
-import { type AssistantParts, onThread, reads, writes } from './shared-route.ts';
+import { type AssistantParts, onThread, page, reads, writes } from './shared-route.ts';
 
-const page = listQuery();
-const included = page.pick({}).extend(include);
+const included = lazily(() => page().pick({}).extend(include()));
+const stepPage = lazily(() => page().extend(include()));
 
 /** Runs of assistants: created, watched, answered and cancelled. */
 export const runRoutes = ({ runs, virtualKeys }: AssistantParts): Route[] => {
@@ -41,7 +42,7 @@ export const runRoutes = ({ runs, virtualKeys }: AssistantParts): Route[] => {
     ),
     get(
       '/v1/threads/:thread_id/runs',
-      { ...reads, summary: 'Runs of a thread', query: page, response: listOf(runObject) },
+      { ...reads, summary: 'Runs of a thread', query: page, response: () => listOf(runObject()) },
       async (call) => runs.list(await workspace(call), thread(call), call.query),
     ),
     get('/v1/threads/:thread_id/runs/:run_id', { ...reads, summary: 'One run', response: runObject }, async (call) =>
@@ -75,7 +76,7 @@ export const runRoutes = ({ runs, virtualKeys }: AssistantParts): Route[] => {
     ),
     get(
       '/v1/threads/:thread_id/runs/:run_id/steps',
-      { ...reads, summary: 'Steps of a run', query: page.extend(include), response: listOf(stepObject) },
+      { ...reads, summary: 'Steps of a run', query: stepPage, response: () => listOf(stepObject()) },
       async (call) => {
         const options = { query: call.query, withContent: wantsContent(call.query) };
         return runs.listSteps(await workspace(call), thread(call), run(call), options);

@@ -1,8 +1,12 @@
+import { z } from 'zod';
+import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { lazily } from '../core/lazily.ts';
+import { listQuery } from '../core/list.ts';
 import type { Call } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
-import { checkBeta, virtualKeyOf } from './access.ts';
+import { checkBeta } from './access.ts';
 import type { AssistantsApi } from './api.ts';
 import type { VectorStores } from './vector-stores/vector-stores.ts';
 
@@ -11,6 +15,13 @@ export interface AssistantParts extends Omit<AssistantsApi, 'kind'> {
   readonly vectorStores: VectorStores;
   readonly virtualKeys: VirtualKeys;
 }
+
+/** Which page of a list is asked for. */
+export const page = lazily(() => listQuery());
+
+/** What is told of something that was deleted. */
+export const deleted = (object: string) => () =>
+  z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });
 
 const wording = 'openai' as const;
 export const reads = { scopes: ['assistants.read'] as const, wording };
@@ -25,6 +36,6 @@ export function workspaceOf(call: Call): WorkspaceId {
 /** Threads belong to calls that name whose models they talk to. */
 export async function onThread(call: Call, virtualKeys: VirtualKeys): Promise<WorkspaceId> {
   checkBeta(call);
-  await virtualKeyOf(call, virtualKeys);
+  await requiredVirtualKey(call, virtualKeys);
   return call.principal.workspaceId;
 }

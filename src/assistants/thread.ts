@@ -1,21 +1,25 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
+import { sortBehind } from '../core/object-ids.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { seconds } from './assistants.ts';
 import { toolResources } from './tools.ts';
 
-export const threadObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('thread'),
-    created_at: z.number().int(),
-    tool_resources: toolResources,
-    metadata: z.record(z.string(), z.string()),
-  })
-  .meta({ id: 'Thread' });
-export type Thread = z.infer<typeof threadObject>;
+export const threadObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('thread'),
+      created_at: z.number().int(),
+      tool_resources: toolResources(),
+      metadata: z.record(z.string(), z.string()),
+    })
+    .meta({ id: 'Thread' }),
+);
+export type Thread = Checked<typeof threadObject>;
 
 export const shownThread = (row: ThreadRow): Thread => ({
   id: row.id,
@@ -47,4 +51,16 @@ export async function lockThread(
   if (engine === 'postgres')
     await db.selectFrom('threads').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return findThread(db, workspaceId, id);
+}
+
+/** Messages are in the order of their ids: what is said next comes behind all of them, whichever node has said them. */
+export async function goBehindMessages(db: Db, threadId: string): Promise<void> {
+  const last = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('thread_id', '=', threadId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (last) sortBehind(last.id);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { WorkspaceId } from '../core/ids.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
@@ -7,20 +8,24 @@ import { withinBounds } from '../storage/keyset.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { CheckTools, SettleResources } from './assistants.ts';
-import { createMessage, type Messages } from './messages.ts';
+import { type Messages, newMessages } from './messages.ts';
 import { findThread, lockThread, shownThread, type Thread } from './thread.ts';
-import { newToolResources, toolResources } from './tools.ts';
+import { changedResources, newToolResources, toolResources } from './tools.ts';
 import { THREAD_STORE_DAYS } from './vector-stores/tool-stores.ts';
 
-export const createThread = z.strictObject({
-  messages: z.array(createMessage).nullish(),
-  tool_resources: newToolResources.nullish(),
-  metadata: newMetadata,
-});
-export const updateThread = z.strictObject({
-  tool_resources: toolResources.nullish(),
-  metadata: metadataRule.nullish(),
-});
+export const createThread = lazily(() =>
+  z.strictObject({
+    messages: newMessages(),
+    tool_resources: newToolResources().nullish(),
+    metadata: newMetadata,
+  }),
+);
+export const updateThread = lazily(() =>
+  z.strictObject({
+    tool_resources: toolResources().nullish(),
+    metadata: metadataRule.nullish(),
+  }),
+);
 
 export interface ThreadsDeps {
   readonly store: Store;
@@ -33,7 +38,7 @@ export interface ThreadsDeps {
 }
 
 export function createThreads({ store, messages, check, settle, refuseActiveRun, now = Date.now }: ThreadsDeps) {
-  const insert = async (db: Db, workspaceId: WorkspaceId, input: z.infer<typeof createThread>): Promise<ThreadRow> => {
+  const insert = async (db: Db, workspaceId: WorkspaceId, input: Checked<typeof createThread>): Promise<ThreadRow> => {
     const row: ThreadRow = {
       id: newObjectId('thread', now()),
       workspace_id: workspaceId,
@@ -51,7 +56,7 @@ export function createThreads({ store, messages, check, settle, refuseActiveRun,
   return {
     insert,
 
-    async create(workspaceId: WorkspaceId, input: z.infer<typeof createThread>): Promise<Thread> {
+    async create(workspaceId: WorkspaceId, input: Checked<typeof createThread>): Promise<Thread> {
       await check(store.db, workspaceId, input);
       return shownThread(await store.transaction((db) => insert(db, workspaceId, input)));
     },
@@ -69,18 +74,17 @@ export function createThreads({ store, messages, check, settle, refuseActiveRun,
       return { ...page, data: page.data.map(shownThread) };
     },
 
-    async update(workspaceId: WorkspaceId, id: string, input: z.infer<typeof updateThread>): Promise<Thread> {
+    async update(workspaceId: WorkspaceId, id: string, input: Checked<typeof updateThread>): Promise<Thread> {
       await check(store.db, workspaceId, input);
       return store.transaction(async (db) => {
-        const row = await findThread(db, workspaceId, id);
+        const row = await lockThread(store, db, workspaceId, id);
         const old = shownThread(row);
-        const next: ThreadRow = {
-          ...row,
-          tool_resources: JSON.stringify({ ...old.tool_resources, ...input.tool_resources }),
+        const change = {
+          tool_resources: JSON.stringify(changedResources(old.tool_resources, input.tool_resources)),
           metadata: JSON.stringify(changedMetadata(old.metadata, input.metadata)),
         };
-        await db.updateTable('threads').set(next).where('id', '=', id).execute();
-        return shownThread(next);
+        await db.updateTable('threads').set(change).where('id', '=', id).execute();
+        return shownThread({ ...row, ...change });
       });
     },
 

@@ -5,6 +5,8 @@ import { recordedMethod, usualAction } from './record.ts';
 export interface Subject {
   readonly resource: string;
   readonly action: string;
+  /** What is answered to a change that worked; 200 when left out. */
+  readonly changedStatus?: number;
 }
 
 /**

@@ -117,7 +117,8 @@ class PendingRecord implements Pending {
   }
 
   async testify(transaction: unknown): Promise<void> {
-    if (!this.#isCommitted) await insertRecords(transaction as Db, this.#sealer, [this.#record(CHANGED)]);
+    if (!this.#isCommitted)
+      await insertRecords(transaction as Db, this.#sealer, [this.#record(this.#call.subject.changedStatus ?? CHANGED)]);
   }
 
   committed(): void {

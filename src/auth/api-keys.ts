@@ -13,7 +13,7 @@ import {
   budgetsOf,
   type LimitChange,
   type LimitInput,
-  resetIfAsked,
+  restartingIfAsked,
   type ShownLimits,
   storedLimits,
   withUsage,
@@ -203,25 +203,27 @@ export function createApiKeys({
       now: number,
     ): Promise<ApiKey> {
       if (input.scopes) checkGrant(who, input.scopes);
-      const row = await transaction(async (db) => {
-        const old = await find(db, who, id);
-        checkReach(who, old);
-        if (old.origin === 'bootstrap')
-          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
-        const updated: ApiKeyRow = {
-          ...old,
-          name: input.name ?? old.name,
-          description: input.description === undefined ? old.description : input.description,
-          scopes: input.scopes ? JSON.stringify(input.scopes) : old.scopes,
-          defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
-          expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
-          ...storedLimits(input, old),
-          updated_at: now,
-        };
-        await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
-        return updated;
-      }, who);
-      await resetIfAsked(input, budgetsOf(apiKeyOwner(row), row, row.created_at), budgets);
+      const row = await restartingIfAsked(input, budgets, (restart) =>
+        transaction(async (db) => {
+          const old = await find(db, who, id);
+          checkReach(who, old);
+          if (old.origin === 'bootstrap')
+            fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+          const updated: ApiKeyRow = {
+            ...old,
+            name: input.name ?? old.name,
+            description: input.description === undefined ? old.description : input.description,
+            scopes: input.scopes ? JSON.stringify(input.scopes) : old.scopes,
+            defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
+            expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
+            ...storedLimits(input, old),
+            updated_at: now,
+          };
+          await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
+          await restart(db, budgetsOf(apiKeyOwner(updated), updated, updated.created_at));
+          return updated;
+        }, who),
+      );
       return shownOne(row, now);
     },
 

@@ -22,9 +22,10 @@ const budgets: Budgets = {
     asked++;
     return levels;
   },
-  reset: async (limits) => {
-    for (const { counter } of limits) levels.delete(counter);
-  },
+  restarting: (change) =>
+    change(async (_, limits) => {
+      for (const { counter } of limits) levels.delete(counter);
+    }),
 };
 const sealer = createSealer(Buffer.alloc(32, 1));
 const now = () => NOW;

@@ -1,4 +1,12 @@
-import { type Budgets, type BudgetUsage, budgetsAmong, isSpent, type Level, usageOf } from '../core/budgets.ts';
+import {
+  type Budgets,
+  type BudgetUsage,
+  budgetsAmong,
+  isSpent,
+  type Level,
+  type RestartBudgets,
+  usageOf,
+} from '../core/budgets.ts';
 import { compileLimits, type Limit, type LimitOwner, type RateLimit, type UsageLimits } from '../core/limits.ts';
 
 /** What keys, virtual keys and workspaces have in common: limits of their own. */
@@ -44,13 +52,13 @@ export const limitsOf = (owner: LimitOwner, columns: LimitColumns, since: number
 export const budgetsOf = (owner: LimitOwner, columns: LimitColumns, since: number): readonly Limit[] =>
   columns.usage_limits === null ? [] : budgetsAmong(limitsOf(owner, columns, since));
 
-/** Starts the budgets of an owner again, where a change asks for it. */
-export async function resetIfAsked(
+/** Makes a change, and starts the budgets of its owner again in the same transaction where it asks for that. */
+export function restartingIfAsked<Result>(
   { reset_usage = false }: LimitChange,
-  limits: readonly Limit[],
   budgets: Budgets,
-): Promise<void> {
-  if (reset_usage && limits.length > 0) await budgets.reset(limits);
+  change: (restart: RestartBudgets) => Promise<Result>,
+): Promise<Result> {
+  return reset_usage ? budgets.restarting(change) : change(async () => {});
 }
 
 interface LimitedRow extends LimitColumns {

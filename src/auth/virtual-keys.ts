@@ -17,7 +17,7 @@ import {
   type LimitChange,
   type LimitInput,
   limitsOf,
-  resetIfAsked,
+  restartingIfAsked,
   type ShownLimits,
   storedLimits,
   withUsage,
@@ -369,32 +369,34 @@ export function createVirtualKeys({
     ): Promise<VirtualKey> {
       const next = changed(await findOrFail(store.db, who, name), input);
       await check(next);
-      const updated = await transaction(async (db) => {
-        // Decided anew: another change may have come while the host was looked up.
-        const current = await findOrFail(db, who, name);
-        const { provider, customHost, key, configurations } = changed(current, input);
-        const row: VirtualKeyRow = {
-          ...current,
-          name: input.name ?? current.name,
-          note: input.note === undefined ? current.note : input.note,
-          provider,
-          custom_host: customHost,
-          sealed: seal(current.id, { key, configurations }),
-          masked: key ? mask(key) : '',
-          expires_at:
-            input.expires_at === undefined
-              ? current.expires_at
-              : input.expires_at
-                ? Date.parse(input.expires_at)
-                : null,
-          ...storedLimits(input, current),
-          updated_at: now(),
-        };
-        await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();
-        return row;
-      }, who);
+      const updated = await restartingIfAsked(input, budgets, (restart) =>
+        transaction(async (db) => {
+          // Decided anew: another change may have come while the host was looked up.
+          const current = await findOrFail(db, who, name);
+          const { provider, customHost, key, configurations } = changed(current, input);
+          const row: VirtualKeyRow = {
+            ...current,
+            name: input.name ?? current.name,
+            note: input.note === undefined ? current.note : input.note,
+            provider,
+            custom_host: customHost,
+            sealed: seal(current.id, { key, configurations }),
+            masked: key ? mask(key) : '',
+            expires_at:
+              input.expires_at === undefined
+                ? current.expires_at
+                : input.expires_at
+                  ? Date.parse(input.expires_at)
+                  : null,
+            ...storedLimits(input, current),
+            updated_at: now(),
+          };
+          await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();
+          await restart(db, budgetsOf(ownerOf(row), row, row.created_at));
+          return row;
+        }, who),
+      );
       cache.clear();
-      await resetIfAsked(input, budgetsOf(ownerOf(updated), updated, updated.created_at), budgets);
       return shownOne(updated);
     },
 

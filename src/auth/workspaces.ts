@@ -11,7 +11,7 @@ import {
   budgetsOf,
   type LimitChange,
   type LimitInput,
-  resetIfAsked,
+  restartingIfAsked,
   type ShownLimits,
   storedLimits,
   withUsage,
@@ -119,20 +119,22 @@ export function createWorkspaces({
       now: number,
     ): Promise<Workspace> {
       checkLimits(who, input);
-      const row = await transaction(async (db) => {
-        const old = await findWorkspace(db, who, idOrSlug);
-        const updated: WorkspaceRow = {
-          ...old,
-          name: input.name ?? old.name,
-          description: input.description === undefined ? old.description : input.description,
-          defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
-          ...storedLimits(input, old),
-          updated_at: now,
-        };
-        await db.updateTable('workspaces').set(updated).where('id', '=', old.id).execute();
-        return updated;
-      }, who);
-      await resetIfAsked(input, budgetsOf(workspaceOwner(row), row, row.created_at), budgets);
+      const row = await restartingIfAsked(input, budgets, (restart) =>
+        transaction(async (db) => {
+          const old = await findWorkspace(db, who, idOrSlug);
+          const updated: WorkspaceRow = {
+            ...old,
+            name: input.name ?? old.name,
+            description: input.description === undefined ? old.description : input.description,
+            defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
+            ...storedLimits(input, old),
+            updated_at: now,
+          };
+          await db.updateTable('workspaces').set(updated).where('id', '=', old.id).execute();
+          await restart(db, budgetsOf(workspaceOwner(updated), updated, updated.created_at));
+          return updated;
+        }, who),
+      );
       return shownOne(row, now);
     },
 

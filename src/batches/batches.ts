@@ -47,16 +47,19 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
   };
   const shownOne = async (row: BatchRow): Promise<BatchObject> => (await shown([row]))[0]!;
 
-  const cancelManaged = (id: string) =>
+  /** Answers false when the provider has it by now: then it is for the provider to end it. */
+  const cancelManaged = (id: string): Promise<boolean> =>
     store.transaction(async (db) => {
       // Before the batch's own row: those who do the work lock in this order, too.
       const validation = await workers().cancel(db, { kind: VALIDATE, ref: id });
       const lines = await workers().cancel(db, { kind: LINES, ref: id });
       const batch = (await table.lock(db, id)) ?? fail('batch_not_found', id);
+      if (isWithProvider(batch)) return false;
       const change = cancelled(batch, now());
-      if (!change) return;
+      if (!change) return true;
       await table.change(db, id, { ...change, stop: 'cancelled' });
       if (validation.asked + lines.asked === 0) await enqueueFinish(db, batch, workers());
+      return true;
     });
 
   /** Whoever follows the provider's job does the rest, at once. */
@@ -136,9 +139,10 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
 
     /** What is under way may finish; the rest is not made any more. */
     async cancel(workspaceId: WorkspaceId, id: string): Promise<BatchObject> {
-      const { mode, status } = await table.find(store.db, workspaceId, id);
-      if (mode === 'native' && status !== 'validating') await cancelNative(id);
-      else await cancelManaged(id);
+      const batch = await table.find(store.db, workspaceId, id);
+      // Its input may be found to be good in this very moment.
+      const isDone = !isWithProvider(batch) && (await cancelManaged(id));
+      if (!isDone) await cancelNative(id);
       return shownOne(await table.find(store.db, workspaceId, id));
     },
 
@@ -150,5 +154,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
     },
   };
 }
+
+const isWithProvider = ({ mode, status }: BatchRow): boolean => mode === 'native' && status !== 'validating';
 
 export type Batches = ReturnType<typeof createBatches>;

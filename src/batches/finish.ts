@@ -21,6 +21,7 @@ const UNMADE = {
   },
   cancelled: { code: 'batch_cancelled', message: 'This request was not executed because the batch was cancelled.' },
   none: { code: 'server_error', message: 'This request could not be executed: the gateway failed to carry it out.' },
+  unanswered: { code: 'server_error', message: 'The provider ended the batch without an answer to this request.' },
 };
 
 const ENDINGS = { expired: 'expired', cancelled: 'cancelled', none: 'completed' } as const;
@@ -94,7 +95,7 @@ async function* linesOfFile(
     lease.signal.throwIfAborted();
     const rows = await table.linesOfFile(store.db as Db, batch.id, file, after, ROWS_AT_ONCE);
     if (rows.length === 0) return;
-    const unmade = JSON.stringify(UNMADE[batch.stop ?? 'none']);
+    const unmade = JSON.stringify(UNMADE[batch.stop ?? (batch.mode === 'native' ? 'unanswered' : 'none')]);
     const text = rows.map(({ id, custom_id: customId, response, error }) => {
       const requestId = JSON.stringify(id ?? newObjectId('batchRequest'));
       const outcome = id === null ? `null,"error":${unmade}` : `${response ?? 'null'},"error":${error ?? 'null'}`;

@@ -1,3 +1,4 @@
+import { fail } from '../core/errors.ts';
 import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
@@ -28,7 +29,11 @@ export interface BatchDeps {
   readonly principalOf: (caller: WorkCaller) => Principal | Promise<Principal>;
   readonly workers: () => Workers;
   /** Writes down what answers cost that did not come through the relay. */
-  readonly account?: (batch: BatchRow, answers: readonly { readonly body: unknown }[], target: Target) => Promise<void>;
+  readonly account?: (
+    batch: BatchRow,
+    answers: readonly { readonly body: unknown }[],
+    payer: { readonly who: Principal; readonly target: Target },
+  ) => Promise<void>;
   /** Told in the transaction in which a batch ends. */
   readonly notify: Notify;
   /** The most requests of one batch at once, on all nodes together. */
@@ -36,6 +41,12 @@ export interface BatchDeps {
   readonly now: () => number;
   /** The first wait before a request is made again. */
   readonly firstWaitMs?: number;
+}
+
+/** Who pays for the requests. Throws 401 when the key that made the batch is gone, or belongs elsewhere by now. */
+export async function callerOf(batch: BatchRow, { principalOf }: Pick<BatchDeps, 'principalOf'>): Promise<Principal> {
+  const who = await principalOf(batch);
+  return (who.workspaceId as string) === batch.workspace_id ? who : fail('invalid_api_key');
 }
 
 /** The last status of a batch, whatever else is known by then, and the news of it: all or nothing. */
@@ -50,14 +61,18 @@ export async function end(
   await notify(db, { workspaceId: batch.workspace_id, type: `batch.${status}`, id: batch.id });
 }
 
-export const failWith = (
+/** It has no output, and what was noted of its lines goes. */
+export async function failWith(
   db: Db,
   batch: BatchRow,
   faults: readonly BatchFault[],
-  deps: Pick<BatchDeps, 'table' | 'notify' | 'now'>,
-): Promise<void> => end(db, batch, 'failed', deps, { errors: JSON.stringify(faults) });
+  deps: Pick<BatchDeps, 'table' | 'notify' | 'now' | 'workers'>,
+): Promise<void> {
+  await end(db, batch, 'failed', deps, { errors: JSON.stringify(faults) });
+  await enqueueFinish(db, batch, deps.workers());
+}
 
-/** Writes the output, unless that is under way. The batch's row is locked. */
+/** Has the output written and the lines forgotten, unless that is under way. The batch's row is locked. */
 export async function enqueueFinish(db: Db, batch: { id: string; workspace_id: string }, workers: Workers) {
   const begun = await db
     .selectFrom('work')

@@ -1,6 +1,5 @@
 import { GatewayError } from '../core/errors.ts';
 import { newObjectId } from '../core/object-ids.ts';
-import type { Principal } from '../core/principal.ts';
 import { replyWithError } from '../http/reply.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
@@ -8,7 +7,7 @@ import { type Kind, type Lease, ShuttingDown, type Work, WorkCancelled } from '.
 import { entered } from './batch.ts';
 import { execute, type Result } from './execute.ts';
 import { inputOf, type LineInput } from './input.ts';
-import { type BatchDeps, enqueueFinish, LINES } from './kinds.ts';
+import { type BatchDeps, callerOf, enqueueFinish, LINES } from './kinds.ts';
 import { LANES, type Lane, nextOf } from './lane-plan.ts';
 import { ResultGroups } from './result-groups.ts';
 
@@ -83,7 +82,7 @@ async function runLines(batch: BatchRow, lane: Lane, lease: Lease, deps: BatchDe
   const path = batch.endpoint.slice('/v1'.length);
   const call = (body: Uint8Array) => async (signal: AbortSignal) => {
     // Each time: a key that is deleted pays for nothing more.
-    const who = await callerOf(batch, deps);
+    const who = await callerOf(batch, deps).catch(ifGone);
     if (who instanceof GatewayError) return replyWithError(who);
     return callModel({ who, path, body, headers, signal, traceId: batch.id, route: '/v1/batches' });
   };
@@ -154,15 +153,10 @@ function endingWith(signal: AbortSignal) {
   };
 }
 
-/** Who pays for the requests; an error when the key that made the batch is gone: then each request fails with it. */
-async function callerOf(batch: BatchRow, { principalOf }: BatchDeps): Promise<Principal | GatewayError> {
-  try {
-    const who = await principalOf(batch);
-    return (who.workspaceId as string) === batch.workspace_id ? who : new GatewayError('invalid_api_key', []);
-  } catch (error) {
-    if (error instanceof GatewayError && error.status === 401) return error;
-    throw error;
-  }
+/** When the key that made the batch is gone, each request fails with that. */
+function ifGone(error: unknown): GatewayError {
+  if (error instanceof GatewayError && error.status === 401) return error;
+  throw error;
 }
 
 /** Ends what has run for longer than its window: what is under way may finish, what has not begun never will. */

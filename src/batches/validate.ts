@@ -7,7 +7,7 @@ import { type BatchFault, entered } from './batch.ts';
 import { CustomIds } from './custom-ids.ts';
 import { type BatchDeps, enqueueFinish, failWith, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { lanesFor } from './lane-plan.ts';
-import { linesOf } from './lines.ts';
+import { type Line, linesOf } from './lines.ts';
 import type { Demands, Members } from './native/api.ts';
 import { nativeApi } from './native/apis.ts';
 import { nativeOf } from './native/step.ts';
@@ -29,6 +29,13 @@ const TOO_MANY: BatchFault = {
   param: null,
   line: null,
 };
+
+const gone = ({ input_file_id: id }: BatchRow): BatchFault => ({
+  code: 'file_not_found',
+  message: `The input file ${id} was deleted before it was read.`,
+  param: 'input_file_id',
+  line: null,
+});
 
 /** Reads the input once, notes where its requests stand, and begins with them, or says what is wrong. */
 export function validateKind(deps: BatchDeps): Kind {
@@ -59,7 +66,6 @@ export function validateKind(deps: BatchDeps): Kind {
         else for (const lane of lanesFor(total)) await workers().enqueue(db, { ...work, kind: LINES, payload: lane });
         await lease.done(db);
       });
-      while (faults.length > 0 && (await table.forgetLines(deps.store.db, batch.id, LINES_AT_ONCE)));
     },
     failed: async (db, work) => {
       const batch = await table.lock(db, work.ref);
@@ -89,7 +95,9 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table }: BatchDep
     // The embedded store answers without letting anybody else in between.
     await setImmediate();
   };
-  for await (const { number, position, bytes } of await openInput(batch, files)) {
+  const input = await openInput(batch, files);
+  if (!input) return { total: 0, faults: [gone(batch)] };
+  for await (const { number, position, bytes } of input) {
     if (bytes !== null && isBlank(bytes)) continue;
     if (total === MOST_LINES) return { total, faults: [TOO_MANY] };
     total++;
@@ -137,13 +145,13 @@ class Fitting {
   }
 }
 
-/** A file that was deleted meanwhile has no lines. */
-async function openInput(batch: BatchRow, files: BatchDeps['files']) {
+/** Null: the file was deleted meanwhile. */
+async function openInput(batch: BatchRow, files: BatchDeps['files']): Promise<AsyncGenerator<Line> | null> {
   try {
     const file = await files.row(batch.workspace_id as WorkspaceId, batch.input_file_id);
     return linesOf((await files.open(file)) as unknown as AsyncIterable<Uint8Array>, LONGEST_LINE);
   } catch (error) {
-    if (error instanceof GatewayError && error.code === 'file_not_found') return [];
+    if (error instanceof GatewayError && error.code === 'file_not_found') return null;
     throw error;
   }
 }

@@ -13,6 +13,7 @@ import { type Written, writeExport } from './assistants/write.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { showBar } from './progress.ts';
 import { createFindings, type Findings } from './reading/findings.ts';
+import { recordChanges } from './recorded.ts';
 import { refuseFaults, showLeftOut } from './report.ts';
 
 export const ASSISTANTS_USAGE = `gateway import assistants <folder> [--workspace slug] [--leave-out-missing-files] [--dry-run]
@@ -50,6 +51,17 @@ export async function importAssistants(settings: Settings, rest: readonly string
     if (refuseFaults(findings)) return;
     console.log(`${countsOf(sizesOf(read))} in the export.`);
     if (!isDryRun) {
+      // Before anything of it: it is written in many transactions, and none may be there that nobody has recorded.
+      const { store, sealer, who } = installation;
+      const change = {
+        command: 'import/assistants',
+        method: 'POST',
+        resource: 'assistants',
+        action: 'import',
+      } as const;
+      await recordChanges(store.db, { sealer, who, now: Date.now() }, [
+        { ...change, workspaceId, body: { workspace: values.workspace, fields: sizesOf(read) } },
+      ]);
       const written = await write(settings, installation, read, { workspaceId, missing });
       console.log(`${countsOf(written)} taken over; the rest was here already.`);
     }

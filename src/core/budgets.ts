@@ -10,14 +10,19 @@ export interface Level {
 export interface Budgets {
   /** By `Limit.counter`, in the windows that are open now; what nobody has counted yet may be missing. */
   levels(limits: readonly Limit[]): Promise<ReadonlyMap<string, Level>>;
-  /** Starts the windows that are open now again from 0. */
-  reset(limits: readonly Limit[]): Promise<void>;
+  /**
+   * Starts windows that are open now again from 0, together with the change that asks for it: `change` runs its own
+   * transaction and calls `restart` inside, with the transaction's handle. Neither is there without the other.
+   */
+  restarting<Result>(change: (restart: RestartBudgets) => Promise<Result>): Promise<Result>;
 }
+
+export type RestartBudgets = (transaction: unknown, limits: readonly Limit[]) => Promise<void>;
 
 /** For commands that work on the database while nothing counts. */
 export const uncounted: Budgets = {
   levels: async () => new Map(),
-  reset: async () => {
+  restarting: async () => {
     throw new Error('Nothing counts in this process, so there is no usage to reset.');
   },
 };

@@ -52,7 +52,7 @@ export interface CallLog {
   captureResponse(): Capture;
   /** Set by whoever answers with a stream: the entry then closes on the stream's last byte. */
   closesLater: boolean;
-  /** Work that still has something to say of the call: the entry is stored when it has ended, and nobody else waits. */
+  /** Work that still has something to say of the call: the entry is stored without it, and completed when it has ended. */
   awaits(work: Promise<unknown>): void;
   firstByte(): void;
   /** The first call counts. */

@@ -609,6 +609,18 @@ export const catalogue = {
     400,
     (id: string, status: string) => `Upload ${id} is ${status}; only a pending upload takes parts or can be ended.`,
   ),
+  too_many_upload_parts: openai(
+    400,
+    (most: number) =>
+      `The uploads of this workspace that are not completed may have at most ${most} parts together. Complete or cancel some first, or send larger parts.`,
+    () => 'data',
+  ),
+  upload_parts_too_large: openai(
+    413,
+    (most: number) =>
+      `The parts of this workspace's uploads that are not completed may have at most ${most} bytes (${most / 2 ** 30} GiB) together. Complete or cancel some first.`,
+    () => 'data',
+  ),
   upload_size_mismatch: openai(
     400,
     (declared: number, got: number) =>

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from './lazily.ts';
 
 /**
  * What limits are, as people write them and as the limiter counts them. A rate holds in fixed windows from the unit's
@@ -14,33 +15,37 @@ const FIRST_MONDAY = 4 * DAY;
 
 const above0 = 'give a number above 0';
 
-export const rateLimit = z.strictObject({
-  type: z.enum(['requests', 'tokens'], { error: 'give "requests" or "tokens"' }),
-  unit: z.enum(['rps', 'rpm', 'rph', 'rpd', 'rpw'], {
-    error: 'give "rps", "rpm", "rph", "rpd" or "rpw" (per second, minute, hour, day, week)',
+export const rateLimit = lazily(() =>
+  z.strictObject({
+    type: z.enum(['requests', 'tokens'], { error: 'give "requests" or "tokens"' }),
+    unit: z.enum(['rps', 'rpm', 'rph', 'rpd', 'rpw'], {
+      error: 'give "rps", "rpm", "rph", "rpd" or "rpw" (per second, minute, hour, day, week)',
+    }),
+    value: z.int({ error: 'give a whole number above 0' }).min(1, above0).max(1e12),
   }),
-  value: z.int({ error: 'give a whole number above 0' }).min(1, above0).max(1e12),
-});
-export type RateLimit = z.infer<typeof rateLimit>;
+);
+export type RateLimit = Checked<typeof rateLimit>;
 
-export const rateLimits = z
-  .array(rateLimit)
-  .max(20)
-  .superRefine((list, context) =>
-    eachTwice(
-      list,
-      (limit) => `${limit.type} ${limit.unit}`,
-      (index, what) =>
-        context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+export const rateLimits = lazily(() =>
+  z
+    .array(rateLimit())
+    .max(20)
+    .superRefine((list, context) =>
+      eachTwice(
+        list,
+        (limit) => `${limit.type} ${limit.unit}`,
+        (index, what) =>
+          context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+      ),
     ),
-  );
+);
 
 /** Between them billionths of a dollar are whole numbers that a double holds exactly. */
 const LEAST_DOLLARS = 0.0001;
 const MOST_DOLLARS = 9_000_000;
 
 /** The members of a budget beside its `type`. */
-export const budgetMembers = {
+export const budgetMembers = lazily(() => ({
   credit_limit: z.number({ error: above0 }).positive(above0).max(1e12),
   alert_threshold: z.number({ error: above0 }).positive(above0).optional(),
   periodic_reset: z.enum(['weekly', 'monthly'], { error: 'give "weekly" or "monthly"' }).nullable().optional(),
@@ -54,7 +59,7 @@ export const budgetMembers = {
     .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T00:00:00Z' })
     .nullable()
     .optional(),
-};
+}));
 
 /** A budget as it is written. Those of keys and workspaces count cost or tokens, policies also requests. */
 export interface Budget {
@@ -84,37 +89,42 @@ export function budgetFaults(budget: Budget): [member: keyof Budget, why: string
 
 export const isPast = (moment: string | null | undefined): boolean => !!moment && Date.parse(moment) <= Date.now();
 
-export const usageLimit = z
-  .strictObject({
-    type: z.enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' }),
-    ...budgetMembers,
-  })
-  .superRefine((limit, context) => {
-    for (const [member, message] of budgetFaults(limit)) context.addIssue({ code: 'custom', path: [member], message });
-    if (isPast(limit.next_usage_reset_at))
-      context.addIssue({ code: 'custom', path: ['next_usage_reset_at'], message: 'lies in the past' });
-  });
-export type UsageLimit = z.infer<typeof usageLimit>;
+export const usageLimit = lazily(() =>
+  z
+    .strictObject({
+      type: z.enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' }),
+      ...budgetMembers(),
+    })
+    .superRefine((limit, context) => {
+      for (const [member, message] of budgetFaults(limit))
+        context.addIssue({ code: 'custom', path: [member], message });
+      if (isPast(limit.next_usage_reset_at))
+        context.addIssue({ code: 'custom', path: ['next_usage_reset_at'], message: 'lies in the past' });
+    }),
+);
+export type UsageLimit = Checked<typeof usageLimit>;
 
 const resetOf = (limit: Budget) =>
   limit.periodic_reset ?? (limit.periodic_reset_days ? `${limit.periodic_reset_days} days` : 'never');
 
-export const usageLimits = z.union(
-  [
-    usageLimit,
-    z
-      .array(usageLimit)
-      .max(10)
-      .superRefine((list, context) =>
-        eachTwice(
-          list,
-          (limit) => `${limit.type}, reset ${resetOf(limit)}`,
-          (index, what) =>
-            context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+export const usageLimits = lazily(() =>
+  z.union(
+    [
+      usageLimit(),
+      z
+        .array(usageLimit())
+        .max(10)
+        .superRefine((list, context) =>
+          eachTwice(
+            list,
+            (limit) => `${limit.type}, reset ${resetOf(limit)}`,
+            (index, what) =>
+              context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
+          ),
         ),
-      ),
-  ],
-  { error: 'give a usage limit or a list of them' },
+    ],
+    { error: 'give a usage limit or a list of them' },
+  ),
 );
 export type UsageLimits = UsageLimit | readonly UsageLimit[];
 

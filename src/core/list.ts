@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fail } from './errors.ts';
+import { lazily } from './lazily.ts';
 import { isObjectId, type ObjectKind, PREFIXES } from './object-ids.ts';
 
 /** Which page of a list is asked for, in the words of OpenAI's lists. */
@@ -31,18 +32,20 @@ export const integerInQuery = (least: number, most: number) =>
     z.int().min(least).max(most),
   );
 
-const cursor = z
-  .string()
-  .transform((given) => given || undefined)
-  .optional();
+const cursor = lazily(() =>
+  z
+    .string()
+    .transform((given) => given || undefined)
+    .optional(),
+);
 
 /** The query of a list. Lists without `before` say `.omit({ before: true })`. */
 export const listQuery = ({ most = 100, usual = 20 }: { most?: number; usual?: number } = {}) =>
   z.strictObject({
     limit: integerInQuery(1, most).default(usual).meta({ default: usual }).describe('Elements per page.'),
     order: z.enum(['asc', 'desc']).default('desc').describe('By the time of creation.'),
-    after: cursor.describe('The id of the element behind which the page begins.'),
-    before: cursor.describe('The id of the element before which the page ends.'),
+    after: cursor().describe('The id of the element behind which the page begins.'),
+    before: cursor().describe('The id of the element before which the page ends.'),
   });
 
 export const listOf = <Item extends z.ZodType>(item: Item) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { isObjectId, newObjectId, type ObjectKind, PREFIXES } from './object-ids.ts';
+import { isObjectId, newObjectId, type ObjectKind, objectIdAt, PREFIXES, sortBehind } from './object-ids.ts';
 
 test('an id is the prefix of its kind and 24 letters and digits', () => {
   for (const kind of Object.keys(PREFIXES) as ObjectKind[]) {
@@ -31,4 +31,17 @@ test('more ids than one millisecond has room for still sort', () => {
     last = next;
   }
   expect(isSorted).toBe(true);
+});
+
+test('an id that another node made is followed by ours, even if its clock is ahead; nonsense is not', () => {
+  const ahead = Date.now() + 600_000;
+  const theirs = objectIdAt('message', ahead, 17);
+
+  sortBehind(theirs);
+  expect(newObjectId('message') > theirs).toBe(true);
+  expect(newObjectId('step').slice(5) > theirs.slice(4)).toBe(true);
+
+  for (const odd of ['', 'msg_', 'msg_zzzzzzzzzzzzzzzzzzzzzzzz', 'msg_!!!!!!!!000000000000000', 'thread_abc123'])
+    sortBehind(odd);
+  expect(newObjectId('message') < objectIdAt('message', ahead + 1_000, 0)).toBe(true);
 });

@@ -52,6 +52,19 @@ export function newObjectId<Kind extends ObjectKind>(kind: Kind, at: number = Da
   return `${PREFIXES[kind]}${inBase62(lastMs, TIME_DIGITS)}${inBase62(count, COUNT_DIGITS)}${randomDigits()}`;
 }
 
+/** Clocks of nodes differ by less; what says more is no time. */
+const MOST_AHEAD_MS = 3_600_000;
+
+/** From here on, this process makes ids that sort behind that one, though a node made it whose clock is ahead of ours. */
+export function sortBehind(id: string, now: number = Date.now()): void {
+  const digits = id.slice(-(TIME_DIGITS + COUNT_DIGITS + RANDOM_DIGITS));
+  const at = fromBase62(digits.slice(0, TIME_DIGITS));
+  const number = fromBase62(digits.slice(TIME_DIGITS, TIME_DIGITS + COUNT_DIGITS));
+  if (at === null || number === null || at < lastMs || at > now + MOST_AHEAD_MS) return;
+  count = at > lastMs ? number : Math.max(count, number);
+  lastMs = at;
+}
+
 /** The id of an object that was made at another time, elsewhere; `number` orders those of one millisecond. */
 export const objectIdAt = <Kind extends ObjectKind>(kind: Kind, at: number, number: number): ObjectId<Kind> =>
   `${PREFIXES[kind]}${inBase62(at, TIME_DIGITS)}${inBase62(number, COUNT_DIGITS)}${randomDigits()}`;
@@ -64,6 +77,16 @@ function inBase62(value: number, digits: number): string {
   let text = '';
   for (let rest = value; text.length < digits; rest = Math.floor(rest / 62)) text = DIGITS[rest % 62] + text;
   return text;
+}
+
+function fromBase62(text: string): number | null {
+  let value = 0;
+  for (const digit of text) {
+    const worth = DIGITS.indexOf(digit);
+    if (worth < 0) return null;
+    value = value * 62 + worth;
+  }
+  return value;
 }
 
 function randomDigits(): string {

@@ -62,7 +62,7 @@ test('names that clients invent do not fill the memory of answers', () => {
 });
 
 test('a price list is of the form that operators write', () => {
-  const file = priceFile.parse(JSON.parse(readFileSync(join(import.meta.dir, 'price-list.json'), 'utf8')));
+  const file = priceFile().parse(JSON.parse(readFileSync(join(import.meta.dir, 'price-list.json'), 'utf8')));
   expect(Object.keys(file.prices)).toContain('openai');
 });
 
@@ -111,6 +111,6 @@ for (const [name, entry] of [
   ['no object', 3],
 ] as const) {
   test(`a price that is ${name} is refused`, () => {
-    expect(priceMembers.safeParse({ model: entry }).success).toBe(false);
+    expect(priceMembers().safeParse({ model: entry }).success).toBe(false);
   });
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from './lazily.ts';
 import builtInFile from './price-list.json' with { type: 'json' };
 import type { Usage } from './usage.ts';
 
@@ -15,36 +16,44 @@ export interface Price {
 /** Prices by the model's name in lower case. */
 export type PriceList = ReadonlyMap<string, Price>;
 
-const dollars = z
-  .number({ error: 'give US dollars per million tokens as a number' })
-  .min(0, 'must not be negative; 0 means free')
-  .max(1e6, 'give at most 1000000');
+const dollars = lazily(() =>
+  z
+    .number({ error: 'give US dollars per million tokens as a number' })
+    .min(0, 'must not be negative; 0 means free')
+    .max(1e6, 'give at most 1000000'),
+);
 
-const price = z.strictObject(
-  { input: dollars, output: dollars, cached: dollars.optional(), cache_write: dollars.optional() },
-  { error: 'give {"input": …, "output": …} in US dollars per million tokens' },
+const price = lazily(() =>
+  z.strictObject(
+    { input: dollars(), output: dollars(), cached: dollars().optional(), cache_write: dollars().optional() },
+    { error: 'give {"input": …, "output": …} in US dollars per million tokens' },
+  ),
 );
 
 /** Prices of models as people write them, in a file or in a virtual key's `configurations.prices`. */
-export const priceMembers = z.record(z.string().min(1).max(256), price, {
-  error: 'give an object of prices by model name',
-});
+export const priceMembers = lazily(() =>
+  z.record(z.string().min(1).max(256), price(), {
+    error: 'give an object of prices by model name',
+  }),
+);
 
 /** The operator's file. The built-in list, `price-list.json`, has the same form. */
-export const priceFile = z.strictObject(
-  {
-    as_of: z.string().optional(),
-    /** Whether the built-in list stays below this one. */
-    built_in: z.boolean({ error: 'give true or false' }).optional(),
-    prices: z.record(z.string().min(1).max(256), priceMembers, {
-      error: 'give an object of providers, each with its models',
-    }),
-  },
-  { error: 'give {"prices": {"<provider>": {"<model>": {"input": …, "output": …}}}}' },
+export const priceFile = lazily(() =>
+  z.strictObject(
+    {
+      as_of: z.string().optional(),
+      /** Whether the built-in list stays below this one. */
+      built_in: z.boolean({ error: 'give true or false' }).optional(),
+      prices: z.record(z.string().min(1).max(256), priceMembers(), {
+        error: 'give an object of providers, each with its models',
+      }),
+    },
+    { error: 'give {"prices": {"<provider>": {"<model>": {"input": …, "output": …}}}}' },
+  ),
 );
-export type PriceFile = z.infer<typeof priceFile>;
+export type PriceFile = Checked<typeof priceFile>;
 
-export const priceListOf = (members: z.infer<typeof priceMembers>): PriceList =>
+export const priceListOf = (members: Checked<typeof priceMembers>): PriceList =>
   new Map(
     Object.entries(members).map(([model, { cache_write, ...rest }]) => [
       model.toLowerCase(),

@@ -71,7 +71,7 @@ function suite(engine: Engine, open: () => Promise<{ store: Store; blobs: (now: 
     const givenUpload = () =>
       uploads.create(workspaceId, { filename: 'a', purpose: 'vision', bytes: 5, mime_type: 'image/png' });
     const givenPart = async (uploadId: string, text: string) =>
-      (await uploads.addPart(uploadId, await uploads.keepPart(bytesOf(text)))).id;
+      (await uploads.addPart(workspaceId, uploadId, await uploads.keepPart(bytesOf(text)))).id;
 
     test('an expired file is missing at once, its bytes go with a sweep, and its place is known for a day', async () => {
       const { file, blob } = await given({ livesSeconds: 3_600 });
@@ -149,17 +149,70 @@ function suite(engine: Engine, open: () => Promise<{ store: Store; blobs: (now: 
       expect(await codeOf(uploads.cancel(workspaceId, upload.id))).toBe('upload_not_found');
     });
 
-    test('a part that comes in the moment its upload ends is swept and not in the file', async () => {
+    test('a part that comes in the moment its upload ends is refused, or unused and swept', async () => {
+      for (let round = 0; round < 5; round++) {
+        const upload = await givenUpload();
+        const part = await givenPart(upload.id, 'hello');
+        const late = await uploads.keepPart(bytesOf('late'));
+        const [added, { file }] = await Promise.all([
+          codeOf(uploads.addPart(workspaceId, upload.id, late)),
+          uploads.complete(workspaceId, upload.id, { part_ids: [part] }),
+        ]);
+        expect([null, 'upload_not_pending']).toContain(added);
+        await sweep();
+
+        if (added === null) expect((await kept()).has(late.blob)).toBe(false);
+        expect((await kept()).has(part)).toBe(true);
+        expect(await textOf(files.open(file!))).toBe('hello');
+        expect(await codeOf(uploads.addPart(workspaceId, upload.id, late))).toBe('upload_not_pending');
+      }
+    });
+
+    test('uploads that have not ended hold so many parts and bytes in a workspace, and not more', async () => {
+      const bounded = createUploads({ store, blobs, files, now, bounds: { mostParts: 3, mostBytes: 10 } });
       const upload = await givenUpload();
-      const part = await givenPart(upload.id, 'hello');
-      const late = await uploads.keepPart(bytesOf('late'));
-      const { file } = await uploads.complete(workspaceId, upload.id, { part_ids: [part] });
-      await uploads.addPart(upload.id, late);
+      const add = async (text: string, id = upload.id) =>
+        codeOf(bounded.addPart(workspaceId, id, await bounded.keepPart(bytesOf(text))));
+      const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((text) => add(text)));
+      expect(outcomes.filter((code) => code === null)).toHaveLength(3);
+      expect(outcomes.filter((code) => code === 'too_many_upload_parts')).toHaveLength(3);
+      // Another of its uploads makes no difference; that of another workspace does.
+      expect(await add('g', (await givenUpload()).id)).toBe('too_many_upload_parts');
+      expect(await codeOf(bounded.requireRoom(workspaceId, upload.id))).toBe('too_many_upload_parts');
+      await bounded.cancel(workspaceId, upload.id);
+      const other = await givenUpload();
+      expect(await add('12345', other.id)).toBeNull();
+      expect(await add('123456', other.id)).toBe('upload_parts_too_large');
+      expect(await add('12345', other.id)).toBeNull();
+      expect(await codeOf(bounded.requireRoom(workspaceId, other.id))).toBe('upload_parts_too_large');
+      workspaceId = newId<WorkspaceId>();
+      expect(await add('12345', (await givenUpload()).id)).toBeNull();
+    });
 
+    test('the same completion, asked for twice at once, is answered twice', async () => {
+      for (let round = 0; round < 5; round++) {
+        const upload = await givenUpload();
+        const parts = [await givenPart(upload.id, 'hel'), await givenPart(upload.id, 'lo')];
+        const md5 = '5d41402abc4b2a76b9719d911017c592';
+        const twice = await Promise.all(
+          [1, 2].map(() => uploads.complete(workspaceId, upload.id, { part_ids: parts, md5 })),
+        );
+        expect(twice[0]!.file!.id).toBe(twice[1]!.file!.id);
+      }
+    });
+
+    test('a file that is deleted between being found and being read is missing, not empty', async () => {
+      const { file, blob } = await given();
+      isAway = true;
+      await files.delete(workspaceId, file.id);
+      isAway = false;
+      await blobs.delete(blobId(blob));
+      expect(await codeOf(files.open(file))).toBe('file_not_found');
       await sweep();
-
-      expect([(await kept()).has(late.blob), (await kept()).has(part)]).toEqual([false, true]);
-      expect(await textOf(files.open(file!))).toBe('hello');
+      expect(await codeOf(files.open(file))).toBe('file_not_found');
+      const broken = await given();
+      await blobs.delete(blobId(broken.blob));
+      expect(await codeOf(files.open(broken.file))).toContain('is missing');
     });
 
     test('of completions and cancellations at the same time one wins, and the file is whole', async () => {

@@ -121,9 +121,18 @@ export function createFiles({ store, blobs, detach, now = Date.now }: FilesDeps)
       return { ...page, data: page.data.map(shownFile) };
     },
 
-    /** The content of a file that was found, or a range of it. */
+    /** The content of a file that was found, or a range of it; `file_not_found` when it was deleted since. */
     async open({ id }: Pick<FileRow, 'id'>, range?: BlobRange): Promise<ReadableStream<Uint8Array>> {
-      return openSegments(blobs, await segmentsOf(store.db, id), range);
+      const segments = await segmentsOf(store.db, id);
+      if (segments.length === 0) fail('file_not_found', id);
+      try {
+        return await openSegments(blobs, segments, range);
+      } catch (error) {
+        // Its bytes go before its segments do.
+        const file = await store.db.selectFrom('files').select('deleted_at').where('id', '=', id).executeTakeFirst();
+        if (file?.deleted_at === null) throw error;
+        return fail('file_not_found', id);
+      }
     },
 
     /** From here on nobody finds it; its bytes go now, or with the next sweep. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { lazily } from '../core/lazily.ts';
 import { checked } from '../http/input.ts';
 import type { Segment } from './content.ts';
 import {
@@ -17,14 +18,18 @@ import { receiveForm } from './form.ts';
 import { MOST_PART_BYTES, type UploadPart } from './upload.ts';
 import type { Uploads } from './uploads.ts';
 
-const binary = z.custom<unknown>().meta({ type: 'string', format: 'binary' });
+const binary = lazily(() => z.custom<unknown>().meta({ type: 'string', format: 'binary' }));
 
 /** The forms as the description of the API shows them. */
-export const fileForm = z.strictObject({ file: binary, purpose, expires_after: expiresAfterInForm.optional() });
-export const partForm = z.strictObject({ data: binary });
+export const fileForm = lazily(() =>
+  z.strictObject({ file: binary(), purpose: purpose(), expires_after: expiresAfterInForm().optional() }),
+);
+export const partForm = lazily(() => z.strictObject({ data: binary() }));
 
-const fileFields = z.strictObject({ file: filename, purpose, expires_after: expiresAfterInForm.optional() });
-const partFields = z.strictObject({ data: z.literal(true) });
+const fileFields = lazily(() =>
+  z.strictObject({ file: filename(), purpose: purpose(), expires_after: expiresAfterInForm().optional() }),
+);
+const partFields = lazily(() => z.strictObject({ data: z.literal(true) }));
 
 /** `POST /files`: the file is on its way into the store while the rest of the form is still to come. */
 export async function receiveFile(request: Request, workspaceId: WorkspaceId, files: Files): Promise<FileObject> {
@@ -37,13 +42,12 @@ export async function receiveFile(request: Request, workspaceId: WorkspaceId, fi
   });
   const accept = async () => {
     if (file && file.filename === null) fail('invalid_type', 'file', 'a file', 'a string');
-    const given = checked(fileFields, { ...fields, file: file?.filename ?? undefined }, 'body', 'openai');
+    const given = checked(fileFields(), { ...fields, file: file?.filename ?? undefined }, 'body', 'openai');
     checkFormat(given.file, given.purpose);
     checkSize(file!.content.bytes, given.purpose, 'file');
     return given;
   };
   const given = await orDiscard(accept, file?.content, files);
-  // Whether a failed insert took place is not known, so the content stays; if it did not, the content is swept.
   return files.create({
     workspaceId,
     filename: given.file,
@@ -60,7 +64,7 @@ export async function receivePart(
   uploadId: string,
   { files, uploads }: { files: Files; uploads: Uploads },
 ): Promise<UploadPart> {
-  await uploads.requirePending(workspaceId, uploadId);
+  await uploads.requireRoom(workspaceId, uploadId);
   const { fields, file } = await receiveForm(request, {
     field: 'data',
     mostBytes: MOST_PART_BYTES,
@@ -69,15 +73,16 @@ export async function receivePart(
     discard: files.discard,
   });
   const accept = () => {
-    checked(partFields, { ...fields, ...(file && { data: true }) }, 'body', 'openai');
-    // It took its time, and the upload may have ended meanwhile.
-    return uploads.requirePending(workspaceId, uploadId);
+    checked(partFields(), { ...fields, ...(file && { data: true }) }, 'body', 'openai');
+    return uploads.addPart(workspaceId, uploadId, file!.content);
   };
-  await orDiscard(accept, file?.content, files);
-  return uploads.addPart(uploadId, file!.content);
+  return orDiscard(accept, file?.content, files);
 }
 
-/** What came with a form that is not accepted does not stay. */
+/**
+ * What came with a form that is refused does not stay. Whether an insert that failed otherwise took place is not known, so
+ * then the content stays; if it did not, the content is swept.
+ */
 async function orDiscard<Result>(
   accept: () => Promise<Result>,
   content: Segment | undefined,
@@ -86,7 +91,7 @@ async function orDiscard<Result>(
   try {
     return await accept();
   } catch (error) {
-    if (content) await files.discard(content);
+    if (content && error instanceof GatewayError && error.status < 500) await files.discard(content);
     throw error;
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import { lockName } from '../storage/name-lock.ts';
 import type { UploadPartRow, UploadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { type BlobContent, type BlobId, type Blobs, blobId } from './blobs.ts';
@@ -10,13 +11,17 @@ import { checkFormat, checkSize, type FileObject, type InputPurpose } from './fi
 import type { Files } from './files.ts';
 import {
   type Completion,
+  checkBounds,
+  type Open,
   orderParts,
   requirePending,
   shownPart,
   shownUpload,
   statusAt,
+  UPLOAD_BOUNDS,
   UPLOAD_LIVES_MS,
   type Upload,
+  type UploadBounds,
   type UploadInput,
   type UploadPart,
 } from './upload.ts';
@@ -26,22 +31,32 @@ export interface UploadsDeps {
   readonly blobs: Blobs;
   readonly files: Files;
   readonly now?: () => number;
+  readonly bounds?: UploadBounds;
 }
 
 /**
  * Files that come in parts. A part is a blob of its own; completing makes the parts the segments of a file, so nothing is
  * copied however large it is, and it happens wholly or not at all.
  */
-export function createUploads({ store, blobs, files, now = Date.now }: UploadsDeps) {
+export function createUploads({ store, blobs, files, now = Date.now, bounds = UPLOAD_BOUNDS }: UploadsDeps) {
   const { db } = store;
 
+  const named = (handle: Db, workspaceId: WorkspaceId, id: string) =>
+    handle.selectFrom('uploads').selectAll().where('workspace_id', '=', workspaceId).where('id', '=', id);
   const find = async (workspaceId: WorkspaceId, id: string): Promise<UploadRow> =>
-    (await db
+    (await named(db, workspaceId, id).executeTakeFirst()) ?? fail('upload_not_found', id);
+
+  /** What the workspace's uploads hold that have not ended. */
+  const openIn = async (handle: Db, workspaceId: WorkspaceId): Promise<Open> => {
+    const { parts, bytes } = await handle
       .selectFrom('uploads')
-      .selectAll()
-      .where('workspace_id', '=', workspaceId)
-      .where('id', '=', id)
-      .executeTakeFirst()) ?? fail('upload_not_found', id);
+      .innerJoin('upload_parts', 'upload_parts.upload_id', 'uploads.id')
+      .select(({ fn }) => [fn.countAll<number>().as('parts'), fn.sum<number | null>('upload_parts.bytes').as('bytes')])
+      .where('uploads.status', '=', 'pending')
+      .where('uploads.workspace_id', '=', workspaceId)
+      .executeTakeFirstOrThrow();
+    return { parts: Number(parts), bytes: Number(bytes ?? 0) };
+  };
 
   /** Ends a pending upload; false when it is not pending any more, whoever ended it. */
   const end = async (transaction: Db, id: string, change: Partial<UploadRow>): Promise<boolean> => {
@@ -95,6 +110,14 @@ export function createUploads({ store, blobs, files, now = Date.now }: UploadsDe
     return file && shownUpload(upload, 'completed', file);
   };
 
+  const finish = async (upload: UploadRow, { part_ids, md5 }: Completion): Promise<Upload> => {
+    const parts = await db.selectFrom('upload_parts').selectAll().where('upload_id', '=', upload.id).execute();
+    const ordered = orderParts(upload, parts, part_ids);
+    if (md5) await checkMd5(blobs, ordered.map(segmentOf), md5);
+    const file = await publish(upload, ordered);
+    return file ? shownUpload(upload, 'completed', file) : refuse(upload);
+  };
+
   return {
     async create(workspaceId: WorkspaceId, input: UploadInput): Promise<Upload> {
       checkFormat(input.filename, input.purpose);
@@ -117,9 +140,11 @@ export function createUploads({ store, blobs, files, now = Date.now }: UploadsDe
       return shownUpload(row, 'pending');
     },
 
-    /** Whether there is an upload that takes parts. */
-    async requirePending(workspaceId: WorkspaceId, id: string): Promise<void> {
+    /** Whether there is an upload that takes parts, and room for one: before it is read. */
+    async requireRoom(workspaceId: WorkspaceId, id: string): Promise<void> {
       requirePending(await find(workspaceId, id), now());
+      const { parts, bytes } = await openIn(db, workspaceId);
+      checkBounds({ parts: parts + 1, bytes: bytes + 1 }, bounds);
     },
 
     /** Stores the content of a part, for `addPart`. */
@@ -128,23 +153,37 @@ export function createUploads({ store, blobs, files, now = Date.now }: UploadsDe
       return { blob, bytes: await blobs.put(blob, content) };
     },
 
-    /** To an upload that was pending just now. Should it end in this moment, the part is unused like others, and swept. */
-    async addPart(uploadId: string, { blob, bytes }: Segment): Promise<UploadPart> {
-      const row: UploadPartRow = { id: blob, upload_id: uploadId, bytes, created_at: now() };
-      await db.insertInto('upload_parts').values(row).execute();
-      return shownPart(row);
+    /** Its content was stored before; whether that took so long that the upload has ended shows here. */
+    addPart(workspaceId: WorkspaceId, uploadId: string, { blob, bytes }: Segment): Promise<UploadPart> {
+      return store.transaction(async (transaction) => {
+        await lockName(transaction, store, `uploads of ${workspaceId}`);
+        const query = named(transaction, workspaceId, uploadId);
+        // Nobody ends it until the part is there.
+        const upload = await (store.engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+        requirePending(upload ?? fail('upload_not_found', uploadId), now());
+        const open = await openIn(transaction, workspaceId);
+        checkBounds({ parts: open.parts + 1, bytes: open.bytes + bytes }, bounds);
+        const row: UploadPartRow = { id: blob, upload_id: uploadId, bytes, created_at: now() };
+        await transaction.insertInto('upload_parts').values(row).execute();
+        return shownPart(row);
+      });
     },
 
-    async complete(workspaceId: WorkspaceId, id: string, { part_ids, md5 }: Completion): Promise<Upload> {
+    async complete(workspaceId: WorkspaceId, id: string, asked: Completion): Promise<Upload> {
       const upload = await find(workspaceId, id);
-      const before = await repeated(upload, part_ids);
+      const before = await repeated(upload, asked.part_ids);
       if (before) return before;
       requirePending(upload, now());
-      const parts = await db.selectFrom('upload_parts').selectAll().where('upload_id', '=', id).execute();
-      const ordered = orderParts(upload, parts, part_ids);
-      if (md5) await checkMd5(blobs, ordered.map(segmentOf), md5);
-      const file = await publish(upload, ordered);
-      return file ? shownUpload(upload, 'completed', file) : refuse(upload);
+      try {
+        return await finish(upload, asked);
+      } catch (error) {
+        // Whoever ended it meanwhile took its parts: that it has ended tells more than that they are missing.
+        const current = await find(workspaceId, id);
+        const meanwhile = await repeated(current, asked.part_ids);
+        if (meanwhile) return meanwhile;
+        requirePending(current, now());
+        throw error;
+      }
     },
 
     async cancel(workspaceId: WorkspaceId, id: string): Promise<Upload> {

@@ -1,7 +1,7 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Files } from '../files/files.ts';
+import { askProvider, ProviderRefused, understood } from '../relay/provider-call.ts';
 import type { Lease } from '../work/work.ts';
-import { ask, ProviderRefused, understood } from './ask.ts';
 import { type FileToSend, type NewJob, tokenOf } from './backends/backend.ts';
 import { isFinished, type Job, type RemoteFile } from './job.ts';
 import type { LookDeps } from './look.ts';
@@ -51,7 +51,7 @@ async function bring(job: Job, asked: string, param: Param, beginning: Beginning
     if (!files.readiness || isFinished(kept.state)) return kept;
   }
   const { readiness } = files;
-  const answer = await ask(behind.target, readiness!.ask(name, behind.place), deps, lease.signal);
+  const answer = await askProvider(behind.target, readiness!.ask(name, behind.place), deps, lease.signal);
   const said = understood(() => readiness!.in(answer));
   if (typeof said !== 'string') throw new JobFault({ ...said, param });
   return said === 'ready' ? keep({ name, isReady: true }) : ((await loadJob(deps.store.db, job.id)) ?? job);
@@ -73,14 +73,14 @@ async function fileOf({ id, workspaceId }: Job, asked: string, param: Param, fil
 async function findFile(file: FileToSend, { behind, deps, lease }: Beginning): Promise<string | null> {
   const { files } = behind.backend;
   if (!files.find || !files.foundIn) return null;
-  const answer = await ask(behind.target, files.find(behind.place), deps, lease.signal).catch(unlessRefused);
+  const answer = await askProvider(behind.target, files.find(behind.place), deps, lease.signal).catch(unlessRefused);
   return understood(() => files.foundIn!(answer, file));
 }
 
 async function place(job: Job, asked: string, param: Param, file: FileToSend, beginning: Beginning): Promise<string> {
   const { behind, deps, lease } = beginning;
   const { prepare } = behind.backend.files;
-  if (prepare) await ask(behind.target, prepare(file, behind.place), deps, lease.signal).catch(unlessThere);
+  if (prepare) await askProvider(behind.target, prepare(file, behind.place), deps, lease.signal).catch(unlessThere);
   const sent = { file, param, method: job.request.method.type, open: () => deps.files.open({ id: asked }) };
   return upload(sent, behind, deps, lease.signal);
 }
@@ -106,7 +106,7 @@ async function create(job: Job, beginning: Beginning): Promise<Begun> {
     if (isFinished(marked.state)) return 'ended';
   }
   if (remote === null) {
-    const answer = await ask(target, backend.create(made, where), deps, lease.signal);
+    const answer = await askProvider(target, backend.create(made, where), deps, lease.signal);
     remote = createdIn(answer, made, behind);
   }
   const found = remote;
@@ -153,7 +153,9 @@ export async function findJob(
 ): Promise<string | null> {
   let after: string | null = null;
   for (let page = 0; page < MOST_PAGES; page++) {
-    const answer: unknown = await ask(target, backend.find(job, where, after), deps, signal).catch(unlessMissing);
+    const answer: unknown = await askProvider(target, backend.find(job, where, after), deps, signal).catch(
+      unlessMissing,
+    );
     const found = understood(() => backend.foundIn(answer, job));
     if (found.job !== null || found.next === null) return found.job;
     after = found.next;

@@ -64,11 +64,14 @@ export function inOurWords(text: string, { id, remote }: Job): string {
   return told;
 }
 
+const dataInOurWords = (data: unknown, job: Job): unknown =>
+  data === null || data === undefined ? null : JSON.parse(inOurWords(JSON.stringify(data), job));
+
 /** The provider's events, oldest first, without those that the gateway has told already. */
 export function retold(events: readonly RemoteEvent[], job: Job): RemoteEvent[] {
   const told = new Set(createdEvents(job).map(({ message }) => message));
   return events
-    .map((event) => ({ ...event, message: inOurWords(event.message, job) }))
+    .map((event) => ({ ...event, message: inOurWords(event.message, job), data: dataInOurWords(event.data, job) }))
     .filter(({ message }) => !told.has(message))
     .reverse();
 }

@@ -1,22 +1,20 @@
 import type { z } from 'zod';
-import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
+import { askProvider, ProviderAway, ProviderRefused, type Question } from '../relay/provider-call.ts';
 import type { Workers } from '../work/workers.ts';
-import { ask, ProviderAway, ProviderRefused } from './ask.ts';
-import { type Ask, checkExpressible } from './backends/backend.ts';
-import { createdEvents } from './events.ts';
+import { checkExpressible } from './backends/backend.ts';
+import { createdEvents, inOurWords } from './events.ts';
 import { type createJob, type JobRequest, requestOf } from './input.ts';
 import { beginning, isFinished, type Job, type JobObject, nowhere, shownJob } from './job.ts';
 import { apply, type LookDeps, look } from './look.ts';
-import { type Behind, behindJob, behindKey } from './provider.ts';
+import { type Behind, type BehindDeps, behindJob, behindKey } from './provider.ts';
 import { insertJob, jobIn, keepEvents, loadJob } from './table.ts';
 import { finish, KIND } from './worker.ts';
 
-export interface JobsDeps extends LookDeps {
-  readonly virtualKeys: VirtualKeys;
+export interface JobsDeps extends LookDeps, BehindDeps {
   /** They know this kind of work only when it is made. */
   readonly workers: () => Workers;
   readonly random: () => number;
@@ -110,19 +108,19 @@ export function createJobs(deps: JobsDeps) {
   };
 
   /** Asks the provider to change its job, and reads what became of it. */
-  const command = async (job: Job, request: (behind: Behind, remote: string) => Ask): Promise<Job> => {
+  const command = async (job: Job, request: (behind: Behind, remote: string) => Question): Promise<Job> => {
     const remote = job.remote.job ?? fail('fine_tuning_job_state', job.id, job.state.status, NOT_BEGUN);
-    const behind = await behindJob(job, store, virtualKeys);
+    const behind = await behindJob(job, deps);
     const asked = request(behind, remote);
     try {
       // Perhaps the job ended a moment ago: how it is now tells more than a refusal.
-      const refusal = await ask(behind.target, asked, deps, unending).then(() => null, refused);
+      const refusal = await askProvider(behind.target, asked, deps, unending).then(() => null, refused);
       const seen = await look(job, remote, behind, deps, unending);
       const next = await change(job.id, (fresh, db) => apply(db, fresh, seen, behind, deps));
       if (refusal && !isFinished(next.state)) throw refusal;
       return next;
     } catch (error) {
-      return answered(error, behind);
+      return answered(error, job, behind);
     }
   };
 
@@ -190,10 +188,10 @@ function refused(error: unknown): ProviderRefused {
 }
 
 /** The answer to a caller who waits for the provider. */
-function answered(error: unknown, { backend, target }: Behind): never {
+function answered(error: unknown, job: Job, { backend, target }: Behind): never {
   const { name } = target.provider;
   if (error instanceof ProviderAway) fail('fine_tuning_refused', name, error.message);
   if (!(error instanceof ProviderRefused)) throw error;
-  const { message } = backend.failure(error.status, error.answer);
+  const message = inOurWords(backend.failure(error.status, error.answer).message, job);
   return fail('fine_tuning_refused', name, `it answered ${error.status}, ${message.replace(/\.$/, '')}`);
 }

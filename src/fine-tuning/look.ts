@@ -1,16 +1,23 @@
 import type { Segment } from '../files/content.ts';
 import type { Files } from '../files/files.ts';
-import type { Incoming } from '../http/upstream.ts';
+import {
+  askProvider,
+  type ProviderCallDeps,
+  ProviderRefused,
+  piecesOf,
+  type Question,
+  sendToProvider,
+  understood,
+} from '../relay/provider-call.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Notify } from '../webhooks/webhooks.ts';
-import { type AskDeps, ask, ProviderAway, ProviderRefused, send, understood } from './ask.ts';
-import type { Ask, RemoteCheckpoint, RemoteEvent, RemotePage } from './backends/backend.ts';
+import type { RemoteCheckpoint, RemoteEvent, RemotePage } from './backends/backend.ts';
 import { enteredEvents, inOurWords, retold } from './events.ts';
 import { advance, isFinished, type Job, type Observed } from './job.ts';
 import type { Behind } from './provider.ts';
 import { keepCheckpoints, keepEvents, knownCheckpoints, knownEvents, saveJob } from './table.ts';
 
-export interface LookDeps extends AskDeps {
+export interface LookDeps extends ProviderCallDeps {
   readonly store: Store;
   readonly files: Files;
   /** Told in the transaction in which a job ends. */
@@ -28,6 +35,8 @@ export interface Seen {
 }
 
 const MOST_PAGES = 100;
+const MOST_RESULT_FILES = 10;
+const MOST_RESULT_BYTES = 64 << 20;
 
 /** Asks the provider how its job is. Throws `ProviderAway` when that is not to be known, also in part. */
 export async function look(
@@ -38,7 +47,7 @@ export async function look(
   signal: AbortSignal,
 ): Promise<Seen> {
   const { backend, place, target } = behind;
-  const answer = await ask(target, backend.read(remote, place), deps, signal);
+  const answer = await askProvider(target, backend.read(remote, place), deps, signal);
   const observed = understood(() => backend.observe(answer));
   const { events, checkpoints } = backend;
   const newEvents = events
@@ -46,7 +55,7 @@ export async function look(
         await knownEvents(deps.store.db, job.id),
         (after) => events.ask(remote, place, after),
         events.in,
-        (request) => ask(target, request, deps, signal),
+        (request) => askProvider(target, request, deps, signal),
       )
     : [];
   const newCheckpoints = checkpoints
@@ -54,7 +63,7 @@ export async function look(
         await knownCheckpoints(deps.store.db, job.id),
         (after) => checkpoints.ask(remote, place, after),
         checkpoints.in,
-        (request) => ask(target, request, deps, signal),
+        (request) => askProvider(target, request, deps, signal),
       )
     : [];
   const results = observed.status === 'succeeded' ? await fetchResults(observed, behind, deps, signal) : [];
@@ -64,9 +73,9 @@ export async function look(
 /** Page by page, from the newest to the first that is known. */
 async function newest<Item extends { readonly remoteId: string }>(
   known: ReadonlySet<string>,
-  request: (after: string | null) => Ask,
+  request: (after: string | null) => Question,
   read: (answer: unknown) => RemotePage<Item>,
-  askFor: (request: Ask) => Promise<unknown>,
+  askFor: (request: Question) => Promise<unknown>,
 ): Promise<Item[]> {
   const found: Item[] = [];
   let after: string | null = null;
@@ -94,23 +103,25 @@ async function fetchResults(
 ): Promise<Segment[]> {
   const kept: Segment[] = [];
   if (!backend.result) return kept;
-  for (const file of resultFiles) {
+  for (const file of resultFiles.slice(0, MOST_RESULT_FILES)) {
     try {
-      const incoming = await send(target, { ...backend.result(file, place), body: null }, deps, signal);
-      kept.push(await deps.files.keep(piecesOf(incoming)));
+      const incoming = await sendToProvider(target, { ...backend.result(file, place), body: null }, deps, signal);
+      kept.push(await deps.files.keep(bounded(piecesOf(incoming))));
     } catch (error) {
-      // A file that the provider no longer has is no reason to go without the model.
+      // A file that the provider no longer has, or that is none, is no reason to go without the model.
       if (!(error instanceof ProviderRefused)) throw error;
     }
   }
   return kept;
 }
 
-async function* piecesOf(incoming: Incoming): AsyncGenerator<Uint8Array> {
-  try {
-    for (let piece = await incoming.read(); piece; piece = await incoming.read()) yield piece;
-  } catch (error) {
-    throw new ProviderAway(error instanceof Error ? error.message : String(error));
+/** Metrics of steps are small; whoever sends more does not fill the store with it. */
+async function* bounded(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.byteLength;
+    if (bytes > MOST_RESULT_BYTES) throw new ProviderRefused(200, { message: 'a result file is too large' });
+    yield piece;
   }
 }
 

@@ -1,10 +1,9 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
-import type { ApiKeyId } from '../core/ids.ts';
+import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import type { FineTuningOptions } from '../providers/fine-tuning-options.ts';
 import { findTarget, type Target } from '../relay/target.ts';
-import type { Store } from '../storage/store.ts';
 import type { Backend, Place } from './backends/backend.ts';
 import { backendOf } from './backends/index.ts';
 import type { Job } from './job.ts';
@@ -33,25 +32,15 @@ export async function behindKey(who: Principal, slug: string, virtualKeys: Virtu
   };
 }
 
-/** The provider of a job, asked for on the job's own behalf: whoever made it may be gone. */
-export async function behindJob(job: Job, store: Store, virtualKeys: VirtualKeys): Promise<Behind> {
-  const workspace = await store.db
-    .selectFrom('workspaces')
-    .select('slug')
-    .where('id', '=', job.workspaceId)
-    .executeTakeFirst();
-  if (!workspace) fail('unknown_virtual_key', job.virtualKey);
-  const who: Principal = {
-    organisationId: job.organisationId,
-    workspaceId: job.workspaceId,
-    workspaceSlug: workspace.slug,
-    keyId: job.id as string as ApiKeyId,
-    keyName: job.id,
-    userId: null,
-    scopes: new Set(),
-    defaults: {},
-    limits: [],
-  };
+export interface BehindDeps {
+  readonly virtualKeys: VirtualKeys;
+  /** Whoever made a job may be gone; the job goes on. */
+  readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
+}
+
+/** The provider of a job, asked for on behalf of the workspace. */
+export async function behindJob(job: Job, { virtualKeys, workspaceAsCaller }: BehindDeps): Promise<Behind> {
+  const who = await workspaceAsCaller(job.workspaceId);
   const behind = await behindKey(who, job.virtualKey, virtualKeys);
   // A key that was made anew for somebody else knows nothing of this job.
   if (behind.target.provider.name !== job.provider) fail('unknown_virtual_key', job.virtualKey);

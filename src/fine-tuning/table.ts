@@ -53,18 +53,25 @@ export async function loadJob(db: Db, id: string): Promise<Job | null> {
 }
 
 const AT_ONCE = 200;
+const LONGEST_TEXT = 10_000;
+const FAR = 8_640_000_000_000_000;
+
+/** What a provider says is kept in part rather than not at all: the store takes no U+0000, and not everything. */
+const storable = (text: string): string => text.replaceAll('\0', '').slice(0, LONGEST_TEXT);
+/** A time that cannot be is that at which it was told. */
+const moment = (at: number, now: number): number => (Math.abs(at) <= FAR ? Math.round(at) : now);
 
 /** Keeps those that are new, in their order, which is that of their ids from then on. */
 export async function keepEvents(db: Db, jobId: string, events: readonly RemoteEvent[], now: number): Promise<void> {
   const rows: FineTuningEventRow[] = events.map((event) => ({
     id: newObjectId('fineTuningEvent', now),
     job_id: jobId,
-    remote_id: event.remoteId,
+    remote_id: storable(event.remoteId),
     level: event.level,
-    message: event.message,
+    message: storable(event.message),
     type: event.type,
     data: event.data === null || event.data === undefined ? null : JSON.stringify(event.data),
-    created_at: event.createdAt,
+    created_at: moment(event.createdAt, now),
   }));
   for (let at = 0; at < rows.length; at += AT_ONCE)
     await db
@@ -84,11 +91,11 @@ export async function keepCheckpoints(
   const rows = checkpoints.map((checkpoint) => ({
     id: newObjectId('fineTuningCheckpoint', now),
     job_id: jobId,
-    remote_id: checkpoint.remoteId,
-    model: checkpoint.model,
-    step_number: checkpoint.stepNumber,
+    remote_id: storable(checkpoint.remoteId),
+    model: storable(checkpoint.model),
+    step_number: Number.isSafeInteger(checkpoint.stepNumber) ? checkpoint.stepNumber : 0,
     metrics: JSON.stringify(checkpoint.metrics),
-    created_at: checkpoint.createdAt,
+    created_at: moment(checkpoint.createdAt, now),
   }));
   await db
     .insertInto('fine_tuning_checkpoints')

@@ -3,7 +3,7 @@ import { Secret } from '../core/secret.ts';
 import { type Incoming, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { Provider } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
-import type { AskDeps } from './ask.ts';
+import type { ProviderCallDeps } from '../relay/provider-call.ts';
 import type { Backend, Place } from './backends/backend.ts';
 import { bedrock } from './backends/bedrock.ts';
 import { openai } from './backends/openai.ts';
@@ -69,12 +69,10 @@ const inPieces = (text: string) => {
 
 async function uploading(backend: Backend, name: string, text: string, place: Partial<Place> = {}) {
   const { sent, upstream } = recording({ id: 'file-remote' });
-  const timeouts = { connectMs: 0, firstByteMs: 0, idleMs: 0, totalMs: 0 };
-  const deps: AskDeps = {
+  const deps: ProviderCallDeps = {
     upstream,
     simulate: () => Promise.reject(new Error('nothing is simulated')),
     tokens: { get: () => Promise.reject(new Error('no token')), postForm: () => Promise.reject(new Error('no token')) },
-    timeouts,
     now: () => 1_790_000_000_000,
   };
   const provider = findProvider(name) as Provider;

@@ -1,5 +1,11 @@
 import { fail } from '../core/errors.ts';
-import { type AskDeps, jsonIn, type Outgoing, send, understood } from './ask.ts';
+import {
+  jsonIn,
+  type ProviderCall,
+  type ProviderCallDeps,
+  sendToProvider,
+  understood,
+} from '../relay/provider-call.ts';
 import { BadExample, type FileToSend, type RemoteFiles, type Sending } from './backends/backend.ts';
 import type { Method } from './input.ts';
 import type { JobError } from './job.ts';
@@ -28,14 +34,14 @@ export interface Upload {
 export async function upload(
   { file, method, param, open }: Upload,
   { target, place, backend }: Behind,
-  deps: AskDeps,
+  deps: ProviderCallDeps,
   signal: AbortSignal,
 ): Promise<string> {
   const { files } = backend;
   const sending = files.send(file, place);
   const content = translated(await open(), files, method);
   try {
-    const answer = await jsonIn(await send(target, await packed(sending, content, file), deps, signal));
+    const answer = await jsonIn(await sendToProvider(target, await packed(sending, content, file), deps, signal));
     return understood(() => files.nameIn(answer, file, place));
   } catch (error) {
     // What goes wrong inside a body that is being sent comes out as the failure of the exchange.
@@ -99,12 +105,12 @@ async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 }
 
 /** The request that carries the content: as it is, as the file of a form, or whole, where a signature covers it. */
-async function packed(sending: Sending, content: Content, file: FileToSend): Promise<Outgoing> {
+async function packed(sending: Sending, content: Content, file: FileToSend): Promise<ProviderCall> {
   const { method, path, url, signed, form } = sending;
   const length = content.length === 'unchanged' ? file.bytes : null;
   if (signed) {
     const body = await whole(content.pieces);
-    return { method, path, url, signed, body, contentType: sending.contentType };
+    return { method, path, url, authorize: signed, body, contentType: sending.contentType };
   }
   if (!form) return { method, path, url, length, body: streamOf(content.pieces), contentType: sending.contentType };
   const boundary = `gateway-${crypto.randomUUID()}`;

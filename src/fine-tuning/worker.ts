@@ -1,21 +1,19 @@
-import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { GatewayError } from '../core/errors.ts';
+import { askProvider, ProviderAway, ProviderRefused, understood } from '../relay/provider-call.ts';
 import type { Db } from '../storage/store.ts';
 import { type Kind, type Lease, LeaseLost, type Work } from '../work/work.ts';
-import { ask, ProviderAway, ProviderRefused, understood } from './ask.ts';
 import { backendOf } from './backends/index.ts';
 import { begin, findJob, newJobOf } from './begin.ts';
 import { awayEvent, enteredEvents, inOurWords } from './events.ts';
 import { advance, isFinished, type Job, type JobError, type Observed } from './job.ts';
 import { apply, type LookDeps, look, tellEnd } from './look.ts';
-import { type Behind, behindJob } from './provider.ts';
+import { type Behind, type BehindDeps, behindJob } from './provider.ts';
 import { keepEvents, loadJob, saveJob } from './table.ts';
 import { JobFault } from './upload.ts';
 
 export const KIND = 'fine-tuning';
 
-export interface WorkerDeps extends LookDeps {
-  readonly virtualKeys: VirtualKeys;
+export interface WorkerDeps extends LookDeps, BehindDeps {
   readonly random: () => number;
 }
 
@@ -58,7 +56,7 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
     if (!job) return end(lease);
     const pace = (lease.work.payload as Pace | null) ?? fresh;
     try {
-      const behind = await behindJob(job, store, deps.virtualKeys);
+      const behind = await behindJob(job, deps);
       if (isFinished(job.state)) await tidy(lease, job, behind);
       else if (job.remote.job === null) await start(lease, job, behind);
       else await follow(lease, job, behind, pace);
@@ -94,9 +92,9 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
     const { isCreating } = job.remote;
     const remote = job.remote.job ?? (isCreating ? await findJob(newJobOf(job), behind, deps, lease.signal) : null);
     if (remote !== null && job.state.status === 'cancelled') {
-      const answer = await ask(target, backend.read(remote, place), deps, lease.signal);
+      const answer = await askProvider(target, backend.read(remote, place), deps, lease.signal);
       if (isRunning(understood(() => backend.observe(answer))))
-        await ask(target, backend.cancel(remote, place), deps, lease.signal).catch(unlessRefused);
+        await askProvider(target, backend.cancel(remote, place), deps, lease.signal).catch(unlessRefused);
     }
     await end(lease);
   };
@@ -120,12 +118,10 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
 
   const failed = (lease: Lease, job: Job, error: JobError): Promise<void> =>
     lease.transaction(async (db) => {
-      await finish(
-        db,
-        job.id,
-        { status: 'failed', error: { ...error, message: inOurWords(error.message, job) } },
-        deps,
-      );
+      // As it is now: what the provider calls its files may have become known a moment ago.
+      const known = (await loadJob(db, job.id)) ?? job;
+      const told = { ...error, message: inOurWords(error.message, known) };
+      await finish(db, job.id, { status: 'failed', error: told }, deps);
       await lease.done(db);
     });
 

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import type { VerifyJwt } from '../core/jwt.ts';
+import { lazily } from '../core/lazily.ts';
 
 /** Before the request is sent, or before its answer is given on. */
 export type Hook = 'input' | 'output';
@@ -94,7 +95,7 @@ export type Span = number | 'whole';
  *       passes: 'some text ends with an exclamation mark',
  *       on: ['input', 'output'],
  *       span: 'whole',
- *       parameters: z.strictObject({}),
+ *       parameters: () => z.strictObject({}),
  *       run: ({ texts }) => ({ verdict: texts.some(({ text }) => text.endsWith('!')), data: null }),
  *     });
  */
@@ -115,7 +116,7 @@ export interface Check<Parameters = unknown> {
   /** Whether it may put something else in the place of what it judges, so that a stream has to wait for it. */
   readonly transforms?: boolean | ((parameters: Parameters) => boolean);
   /** From what is stored to what `run` takes. Parsed once per guardrail, not per call: patterns are compiled here. */
-  readonly parameters: z.ZodType<Parameters>;
+  readonly parameters: () => z.ZodType<Parameters>;
   /** Parameters that are stored sealed and shown masked. */
   readonly secrets?: readonly string[];
   /** Addresses it will call, to be held against the egress policy when it is saved. */
@@ -125,8 +126,8 @@ export interface Check<Parameters = unknown> {
 
 /** Gives `run` the type of what its schema makes, and hides it from those who hold checks of all kinds. */
 export const check = <Schema extends z.ZodType>(
-  one: Omit<Check<z.output<Schema>>, 'parameters'> & { readonly parameters: Schema },
-): Check => one as unknown as Check;
+  one: Omit<Check<z.output<Schema>>, 'parameters'> & { readonly parameters: () => Schema },
+): Check => ({ ...(one as unknown as Check), parameters: lazily(one.parameters) });
 
 export const spanOf = ({ span }: Check, parameters: unknown): Span =>
   typeof span === 'function' ? span(parameters) : span;

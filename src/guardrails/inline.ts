@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lazily } from '../core/lazily.ts';
 import {
   actionsSchema,
   type CheckInput,
@@ -11,14 +12,16 @@ import {
 } from './guardrail.ts';
 
 /** Members of a guardrail that is written out where it is used; every other one is the id of a check. */
-const inlineSchema = actionsSchema.extend({
-  id: z.string({ error: 'give a text' }).min(1).max(255).default('inline'),
-  type: z.literal('guardrail', { error: 'give "guardrail"' }).optional(),
-  name: z.string().max(255).optional(),
-  guardrail_version_id: z.string().optional(),
-  checks: z.array(checkSchema, { error: 'give a list of checks' }).default([]),
-});
-const OWN = new Set(Object.keys(inlineSchema.shape));
+const inlineSchema = lazily(() =>
+  actionsSchema().extend({
+    id: z.string({ error: 'give a text' }).min(1).max(255).default('inline'),
+    type: z.literal('guardrail', { error: 'give "guardrail"' }).optional(),
+    name: z.string().max(255).optional(),
+    guardrail_version_id: z.string().optional(),
+    checks: z.array(checkSchema(), { error: 'give a list of checks' }).default([]),
+  }),
+);
+const ownMembers = lazily(() => new Set(Object.keys(inlineSchema().shape)));
 
 const prepared = new WeakMap<object, Guardrail>();
 
@@ -29,8 +32,8 @@ const prepared = new WeakMap<object, Guardrail>();
 export function prepareInline(given: Readonly<Record<string, unknown>>): Guardrail {
   const known = prepared.get(given);
   if (known) return known;
-  const own = Object.fromEntries(Object.entries(given).filter(([key]) => OWN.has(key)));
-  const result = inlineSchema.safeParse(own);
+  const own = Object.fromEntries(Object.entries(given).filter(([key]) => ownMembers().has(key)));
+  const result = inlineSchema().safeParse(own);
   if (!result.success) throw new DefinitionFault(faultsOf(result.error));
   const { id, type: _type, name: _name, guardrail_version_id, checks, ...actions } = result.data;
   const all = [...checks, ...shortChecks(given)];
@@ -42,7 +45,7 @@ export function prepareInline(given: Readonly<Record<string, unknown>>): Guardra
 
 function shortChecks(given: Readonly<Record<string, unknown>>): CheckInput[] {
   return Object.entries(given)
-    .filter(([key]) => !OWN.has(key))
+    .filter(([key]) => !ownMembers().has(key))
     .map(([key, parameters]) => {
       const id = key.includes('.') ? key : `default.${key}`;
       if (parameters === null || typeof parameters !== 'object' || Array.isArray(parameters))

@@ -13,7 +13,7 @@ const checkOf = (run: (facts: Facts) => CheckResult | Promise<CheckResult>, rest
     passes: 'it is told to',
     on: ['input'],
     span: 'whole',
-    parameters: z.strictObject({}),
+    parameters: () => z.strictObject({}),
     ...rest,
     run,
   });
@@ -27,7 +27,7 @@ const guardrailOf = (checks: readonly Check[], actions: object = {}): Guardrail 
   },
   on: new Set(['input']),
   addresses: [],
-  actions: actionsSchema.parse(actions),
+  actions: actionsSchema().parse(actions),
 });
 
 const SURROUNDINGS = {

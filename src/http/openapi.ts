@@ -68,15 +68,15 @@ function operation(route: Route, schemas: Json) {
     ...(!isPublic && { 'x-scopes': route.scopes }),
     parameters: [
       ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-      ...(route.query ? queryParameters(route.query) : []),
+      ...(route.query ? queryParameters(route.query()) : []),
     ],
-    ...(route.body && { requestBody: requestBody('application/json', route.body, schemas) }),
-    ...(route.form && { requestBody: requestBody('multipart/form-data', route.form, schemas) }),
+    ...(route.body && { requestBody: requestBody('application/json', route.body(), schemas) }),
+    ...(route.form && { requestBody: requestBody('multipart/form-data', route.form(), schemas) }),
     responses: {
       200: {
         description: 'Success',
         ...(route.response && {
-          content: { 'application/json': { schema: placed(jsonSchema(route.response, 'output'), schemas) } },
+          content: { 'application/json': { schema: placed(jsonSchema(route.response(), 'output'), schemas) } },
         }),
       },
       default: {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { CallLog } from '../core/call-log.ts';
+import { lazily } from '../core/lazily.ts';
 import type { Principal, Witness } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SentHeaders } from './headers.ts';
@@ -14,6 +15,8 @@ export interface LoggedCaller {
   readonly keyId: string | null;
   readonly userId: string | null;
 }
+
+export type MakeSchema<Schema extends z.ZodType = z.ZodType> = () => Schema;
 
 /** What a handler gets: the request, who sent it, and its parts after their schemas have checked them. */
 export interface Call<Query = unknown, Body = unknown> {
@@ -55,11 +58,12 @@ export interface Route {
   /** The caller needs every one of these; `public` needs no key. */
   readonly scopes: readonly Scope[] | 'public';
   readonly summary: string;
-  readonly query?: z.ZodType;
-  readonly body?: z.ZodType;
+  /** Schemas are made when they are first needed. */
+  readonly query?: MakeSchema;
+  readonly body?: MakeSchema;
   /** The fields of a multipart body, for the description; the handler reads them itself, as they come in. */
-  readonly form?: z.ZodType;
-  readonly response?: z.ZodType;
+  readonly form?: MakeSchema;
+  readonly response?: MakeSchema;
   /** The most bytes its JSON body may have; 1 MiB when left out. */
   readonly largestBody?: number;
   /** In whose words faults of query and body are told; our own when left out. */
@@ -70,9 +74,10 @@ export interface Route {
   readonly isMcp?: boolean;
   /**
    * Each call is recorded in the audit log, refused ones too: every route has it that changes what administrators manage.
-   * The action is `create`, `update` or `delete` by the method, unless it is said.
+   * The action is `create`, `update` or `delete` by the method, unless it is said; so is the status of a change that
+   * worked, which is stored before it is answered, and 200 unless it is said.
    */
-  readonly audit?: { readonly resource: string; readonly action?: string };
+  readonly audit?: { readonly resource: string; readonly action?: string; readonly changedStatus?: number };
   /** What every answer of this route carries beside the request's ids, errors too. */
   readonly stamp?: (headers: SentHeaders) => SentHeaders;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
@@ -82,11 +87,19 @@ export interface Route {
 
 type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
   Route,
-  'scopes' | 'summary' | 'isProviders' | 'audit' | 'isMcp' | 'stamp' | 'form' | 'response' | 'wording' | 'largestBody'
+  'scopes' | 'summary' | 'isProviders' | 'audit' | 'isMcp' | 'stamp' | 'wording' | 'largestBody'
 > & {
-  readonly query?: Query;
-  readonly body?: Body;
+  readonly query?: Given<Query>;
+  readonly body?: Given<Body>;
+  readonly form?: Given<z.ZodType>;
+  readonly response?: Given<z.ZodType>;
 };
+
+/** A schema is given as what makes it, or, where it exists anyway, as it is. */
+type Given<Schema extends z.ZodType> = Schema | MakeSchema<Schema>;
+
+const madeOnce = (given: Given<z.ZodType> | undefined): MakeSchema | undefined =>
+  typeof given === 'function' ? lazily(given) : given && (() => given);
 
 const builder =
   (method: Method) =>
@@ -94,7 +107,16 @@ const builder =
     path: string,
     details: Details<Query, Body>,
     handle: (call: Call<z.infer<Query>, z.infer<Body>>) => unknown,
-  ): Route => ({ method, path, ...details, handle });
+  ): Route => ({
+    ...details,
+    method,
+    path,
+    query: madeOnce(details.query),
+    body: madeOnce(details.body),
+    form: madeOnce(details.form),
+    response: madeOnce(details.response),
+    handle,
+  });
 
 export const get = builder('GET');
 export const post = builder('POST');

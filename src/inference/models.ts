@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
+import { lazily } from '../core/lazily.ts';
 import { readQuery } from '../http/input.ts';
 import { json } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
@@ -10,13 +11,15 @@ import type { CataloguedModel, ModelCatalogue } from './model-catalogue.ts';
 const VERSION = '/v1';
 const MODELS = '/models';
 
-const catalogueQuery = z.strictObject({
-  provider: z.string().min(1).optional(),
-  sort: z.enum(['name', 'provider']).default('name'),
-  order: z.enum(['asc', 'desc']).default('asc'),
-  offset: z.coerce.number().int().min(0).default(0),
-  limit: z.coerce.number().int().min(1).optional(),
-});
+const catalogueQuery = lazily(() =>
+  z.strictObject({
+    provider: z.string().min(1).optional(),
+    sort: z.enum(['name', 'provider']).default('name'),
+    order: z.enum(['asc', 'desc']).default('asc'),
+    offset: z.coerce.number().int().min(0).default(0),
+    limit: z.coerce.number().int().min(1).optional(),
+  }),
+);
 
 export interface ModelParts {
   readonly relay: (call: ModelCall) => Promise<Response>;
@@ -78,7 +81,7 @@ function decoded(text: string): string {
 }
 
 async function wholeCatalogue({ principal, search }: Call, catalogue: ModelCatalogue): Promise<Response> {
-  const { provider, sort, order, offset, limit } = readQuery(search, catalogueQuery);
+  const { provider, sort, order, offset, limit } = readQuery(search, catalogueQuery());
   const { models, missing } = await catalogue.read(principal, provider);
   const keyOf = (model: CataloguedModel) => (sort === 'name' ? model.id : `${model.provider} ${model.id}`);
   const sign = order === 'asc' ? 1 : -1;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
 import { headerOf } from '../http/headers.ts';
 import { type Call, del, get, type Route } from '../http/route.ts';
@@ -7,7 +8,7 @@ import type { ResponseStore } from './responses-store.ts';
 
 const wording = 'openai' as const;
 const details = { scopes: ['completions.write'] as const, wording, isProviders: true };
-const page = listQuery();
+const page = lazily(() => listQuery());
 
 /** Responses that the gateway keeps; those that a provider keeps are asked of it. */
 export const responseRoutes = ({
@@ -39,7 +40,7 @@ export const responseRoutes = ({
   };
   const id = (call: Call) => call.params.response_id!;
   return [
-    get('/v1/responses/:response_id', { ...details, summary: 'One response', query: z.looseObject({}) }, (call) =>
+    get('/v1/responses/:response_id', { ...details, summary: 'One response', query: () => z.looseObject({}) }, (call) =>
       ours(call, () => responses.read(call.principal, id(call))),
     ),
     del('/v1/responses/:response_id', { ...details, summary: 'Delete a response' }, (call) =>

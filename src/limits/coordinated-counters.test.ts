@@ -30,6 +30,7 @@ for (const where of ['redis', 'postgres'] as const) {
     await until(`${where} counts`, async () => (await limitsModeOf(store)) === where);
     return {
       counters: nodes[0]!.counters,
+      store,
       others: nodes.slice(1).map(({ counters }) => counters),
       passTime: async (ms) => {
         if (where === 'redis') await passTimeInRedis(ms);

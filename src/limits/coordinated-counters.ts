@@ -6,7 +6,7 @@ import type { Store } from '../storage/store.ts';
 import { type Answered, createModeTable, ELSEWHERE, isElsewhere } from './coordinated-mode.ts';
 import { OpenCalls, UntoldSettlements } from './coordinated-open-calls.ts';
 import { type Place, type PlaceInRedis, PlaceKeeper } from './coordinated-place.ts';
-import type { Counters, Reservation, Settlement, Verdict } from './counters.ts';
+import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from './counters.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { createPostgresCounters } from './postgres-counters.ts';
 import {
@@ -163,10 +163,17 @@ class CoordinatedCounters implements Counters {
     return this.#parts.postgres.read(counters);
   }
 
-  async reset(counters: readonly string[]): Promise<void> {
-    await this.#parts.postgres.reset(counters);
+  async restarting<Result>(change: (restart: RestartCounters) => Promise<Result>): Promise<Result> {
+    const restarted: string[] = [];
+    const result = await this.#parts.postgres.restarting((restart) =>
+      change(async (db, counters) => {
+        await restart(db, counters);
+        restarted.push(...counters);
+      }),
+    );
     const { place } = this.keeper;
-    if (place.at === 'redis') await this.#inRedis(place, (redis) => redis.reset(place.space, counters));
+    if (place.at === 'redis') await this.#inRedis(place, (redis) => redis.reset(place.space, restarted));
+    return result;
   }
 
   async flush(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { UsageLedgerRow } from '../storage/schema.ts';
+import type { Store } from '../storage/store.ts';
 import type { Charge, Counters, LedgerEntry, Reservation, Settlement } from './counters.ts';
 
 /** Counters with what a test needs besides. */
@@ -6,11 +7,16 @@ export interface CountersBench {
   readonly counters: Counters;
   /** Other nodes on the same counters; empty when there can be only one. */
   readonly others: readonly Counters[];
+  readonly store: Store;
   /** Lets that much time pass for holds. */
   passTime(ms: number): Promise<void>;
   ledger(): Promise<readonly UsageLedgerRow[]>;
   close(): Promise<void>;
 }
+
+/** Starts counters again, and changes nothing else. */
+export const restart = ({ store }: Pick<CountersBench, 'store'>, counters: Counters, names: readonly string[]) =>
+  counters.restarting((restarted) => store.transaction((db) => restarted(db, names)));
 
 export const HOLD = 60_000;
 const EVER = Number.POSITIVE_INFINITY;

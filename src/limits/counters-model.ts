@@ -1,6 +1,14 @@
 import { expect } from 'bun:test';
 import type { Reservation, Settlement } from './counters.ts';
-import { type CountersBench, chargeOf, HOLD, randomFrom, reservationOf, settlementOf } from './counters-cases.ts';
+import {
+  type CountersBench,
+  chargeOf,
+  HOLD,
+  randomFrom,
+  reservationOf,
+  restart,
+  settlementOf,
+} from './counters-cases.ts';
 
 interface ModelHold {
   readonly reservation: Reservation;
@@ -87,7 +95,7 @@ export async function compareWithModel(bench: CountersBench, seed: number) {
       model.now += ms;
     } else {
       const name = names[upTo(2)]!;
-      await counters.reset([name]);
+      await restart(bench, counters, [name]);
       model.used.set(name, 0);
     }
   }

@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { Counters } from './counters.ts';
-import { type CountersBench, chargeOf, entryOf, HOLD, newId, reservationOf, settlementOf } from './counters-cases.ts';
+import {
+  type CountersBench,
+  chargeOf,
+  entryOf,
+  HOLD,
+  newId,
+  reservationOf,
+  restart,
+  settlementOf,
+} from './counters-cases.ts';
 import { compareWithModel } from './counters-model.ts';
 
 export {
@@ -205,7 +214,7 @@ export function countersContract(name: string, open: () => Promise<CountersBench
       const running = reservationOf(chargeOf('budget', 40, 100));
       await counters.reserve(running, HOLD);
 
-      await counters.reset(['budget', 'never-used']);
+      await restart(bench, counters, ['budget', 'never-used']);
 
       expect(await level('budget')).toEqual({ used: 0, held: 40 });
       counters.settle(settlementOf(running, 15));
@@ -216,7 +225,7 @@ export function countersContract(name: string, open: () => Promise<CountersBench
       const reservation = reservationOf(chargeOf('budget', 60, 100));
       await counters.reserve(reservation, HOLD);
       await endHolds(HOLD + 1);
-      await counters.reset(['budget']);
+      await restart(bench, counters, ['budget']);
 
       counters.settle(settlementOf(reservation, 10));
 

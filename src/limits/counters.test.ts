@@ -20,6 +20,7 @@ countersContract('counters in a journal', async (): Promise<CountersBench> => {
   const counters = await openJournalCounters({ store, folder, now: () => Date.now() + skipped });
   return {
     counters,
+    store,
     others: [],
     passTime: async (ms) => {
       skipped += ms;
@@ -42,6 +43,7 @@ countersContract('counters in PostgreSQL', async (): Promise<CountersBench> => {
   );
   return {
     counters: counters!,
+    store,
     others,
     passTime: async (ms) => {
       await store.db

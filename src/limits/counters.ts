@@ -1,3 +1,5 @@
+import type { Db } from '../storage/store.ts';
+
 /**
  * The contract of the counters. Whatever holds them (the journal of a single process, PostgreSQL, Redis), one suite of
  * tests runs on all. A counter is named by its limit and the start of its window, so that windows never mix.
@@ -84,9 +86,14 @@ export interface Counters {
   renew(ids: readonly string[], holdMs: number): Promise<void>;
   /** `used` and `held` of counters, for people to look at. */
   read(counters: readonly string[]): Promise<ReadonlyMap<string, { used: number; held: number }>>;
-  /** Starts counters again from 0, keeping what is held. A counter never falls below 0. */
-  reset(counters: readonly string[]): Promise<void>;
+  /**
+   * Starts counters again from 0, keeping what is held, together with a change: `change` runs a transaction and calls
+   * `restart` inside. A counter never falls below 0.
+   */
+  restarting<Result>(change: (restart: RestartCounters) => Promise<Result>): Promise<Result>;
   /** Resolves when everything that was settled so far is in the ledger, or kept safe on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
+
+export type RestartCounters = (db: Db, counters: readonly string[]) => Promise<void>;

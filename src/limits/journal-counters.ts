@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { GatewayError } from '../core/errors.ts';
 import type { Store } from '../storage/store.ts';
-import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
+import type { Counters, LedgerEntry, Reservation, RestartCounters, Settlement, Verdict } from './counters.ts';
 import type { Folded } from './fold.ts';
 import { Journal, recordOf } from './journal.ts';
 import { createLedger, type Ledger } from './ledger.ts';
@@ -161,16 +161,18 @@ class JournalCounters implements Counters {
     );
   }
 
-  async reset(counters: readonly string[]): Promise<void> {
-    if (counters.length === 0) return;
+  async restarting<Result>(change: (restart: RestartCounters) => Promise<Result>): Promise<Result> {
     await this.#ledger.flush();
+    const forgotten: Folded[number][] = [];
     // What is settled while this runs is in memory and not yet in the table, and stays.
-    const forgotten = await this.#deps.store.transaction(async (db) => {
+    const result = await change(async (db, counters) => {
+      if (counters.length === 0) return;
       const rows = await db.selectFrom('limit_counters').selectAll().where('counter', 'in', counters).execute();
       await db.updateTable('limit_counters').set({ used: 0 }).where('counter', 'in', counters).execute();
-      return rows.map(({ counter, used, ends_at }) => [counter, -used, ends_at] as const);
+      forgotten.push(...rows.map(({ counter, used, ends_at }) => [counter, -used, ends_at] as const));
     });
     this.#correct(forgotten);
+    return result;
   }
 
   flush(): Promise<void> {

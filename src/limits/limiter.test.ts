@@ -355,7 +355,7 @@ describe('what is counted', () => {
   test('a reset starts the open window again', async () => {
     const dollars = budget(0.002);
     run([dollars], { ...usage, cost: 2_000_000 });
-    await limiter.reset([dollars]);
+    await limiter.restarting((restart) => store.transaction((db) => restart(db, [dollars])));
 
     expect(await level(dollars)).toEqual({ used: 0, held: 0 });
     expect(reserve([dollars])).toBeDefined();
@@ -391,7 +391,7 @@ describe('alarms', () => {
   test('every window and every reset starts them again', async () => {
     const dollars = budget(0.01, { alert_threshold: 0.001, periodic_reset: 'monthly' });
     run([dollars]);
-    await limiter.reset([dollars]);
+    await limiter.restarting((restart) => store.transaction((db) => restart(db, [dollars])));
     run([dollars]);
     now = Date.parse('2026-12-02T00:00:00Z');
     run([dollars]);

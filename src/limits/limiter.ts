@@ -2,6 +2,7 @@ import type { Budgets, Level } from '../core/budgets.ts';
 import type { Limit } from '../core/limits.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Usage } from '../core/usage.ts';
+import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
 import type { Charge, Counters, LedgerEntry, Reservation, Verdict } from './counters.ts';
 import { type Levelled, rateHeaders, refuse } from './refusal.ts';
@@ -115,10 +116,17 @@ export function createLimiter(deps: LimiterDeps): Limiter {
       });
       return byLimit;
     },
-    reset: async (limits) => {
-      const names = limits.map((limit) => openWindow(limit, now()).counter);
-      await counters.reset(names);
-      for (const name of names) alarms.forget(name);
+    restarting: async (change) => {
+      const restarted: string[] = [];
+      const result = await counters.restarting((restart) =>
+        change(async (transaction, limits) => {
+          const names = limits.map((limit) => openWindow(limit, now()).counter);
+          restarted.push(...names);
+          await restart(transaction as Db, names);
+        }),
+      );
+      for (const name of restarted) alarms.forget(name);
+      return result;
     },
     close: () => clearInterval(renewing),
   };

@@ -173,6 +173,8 @@ function compile(row: PolicyRow, slugs: ReadonlyMap<string, string>, onGroup: On
 /** All policies of one organisation, ready to be asked. */
 export interface PolicySet {
   matching(facts: Facts): readonly Limit[];
+  /** Whether some policy counts such calls in that workspace. */
+  counts(workspaceId: string, target: Target): boolean;
 }
 
 const NONE: readonly Limit[] = [];
@@ -193,6 +195,8 @@ export function compilePolicies(
     byWorkspace.set(workspaceId, own);
   }
   return {
+    counts: (workspaceId, target) =>
+      (byWorkspace.get(workspaceId) ?? everywhere).some((policy) => policy.target === target),
     matching: (facts) => {
       const asked = byWorkspace.get(facts.workspaceId) ?? everywhere;
       if (asked.length === 0) return NONE;

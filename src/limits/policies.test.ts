@@ -36,9 +36,10 @@ function fakeBudgets() {
   const levels = new Map<string, Level>();
   const budgets: Budgets = {
     levels: async (limits) => new Map(limits.flatMap(({ counter }) => [[counter, levels.get(counter)!]])),
-    reset: async (limits) => {
-      for (const { counter } of limits) levels.delete(counter);
-    },
+    restarting: (change) =>
+      change(async (_, limits) => {
+        for (const { counter } of limits) levels.delete(counter);
+      }),
   };
   const spend = ({ counter }: Limit, used: number) => levels.set(counter, { used, held: 0 });
   return { budgets, spend };

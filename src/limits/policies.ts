@@ -1,4 +1,4 @@
-import { type Budgets, isSpent, usageOf } from '../core/budgets.ts';
+import { type Budgets, isSpent, type RestartBudgets, usageOf } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import { budgetFaults, type Limit } from '../core/limits.ts';
@@ -17,6 +17,7 @@ import {
   type PolicyEntity,
   type PolicyInput,
   type PolicyKind,
+  type Target,
   targetFaults,
   type UsageDefinition,
 } from './policies-schema.ts';
@@ -186,8 +187,9 @@ export function createPolicies({
     });
   };
 
-  const startAgain = (policy: PolicyRow, { value_key }: PolicyEntityRow) =>
-    budgets.reset([limitOfGroup(limitIn(policy), value_key)]);
+  const limitsOfEntity = (policy: PolicyRow, { value_key }: PolicyEntityRow) => [
+    limitOfGroup(limitIn(policy), value_key),
+  ];
 
   return {
     /** The limits that policies put on a call; at once when the organisation's policies are in the cache. */
@@ -196,6 +198,16 @@ export function createPolicies({
       const known = cache.peek(organisationId);
       if (known) return known.matching(facts);
       return cache.get(organisationId, () => load(organisationId)).then((loaded) => loaded!.matching(facts));
+    },
+
+    /** Whether some policy counts calls of that target in the workspace; at once like `matching`. */
+    counts(who: Pick<Principal, 'organisationId' | 'workspaceId'>, target: Target): boolean | Promise<boolean> {
+      const { organisationId, workspaceId } = who;
+      const known = cache.peek(organisationId);
+      if (known) return known.counts(workspaceId, target);
+      return cache
+        .get(organisationId, () => load(organisationId))
+        .then((loaded) => loaded!.counts(workspaceId, target));
     },
 
     async create<Kind extends PolicyKind>(who: Principal, kind: Kind, input: PolicyInput<Kind>): Promise<Policy<Kind>> {
@@ -262,7 +274,7 @@ export function createPolicies({
     ): Promise<Policy<Kind>> {
       const { reset_usage_for_value: valueKey } = input;
       const entity = valueKey === undefined ? null : await entities.find(id, 'value_key', valueKey);
-      const row = await changing(async (db) => {
+      const change = async (db: Db, restart: RestartBudgets | null) => {
         const old = await find(db, who, kind, id);
         if (entity === undefined)
           fail('invalid_request', 'reset_usage_for_value', `nothing was counted for "${valueKey}" yet`);
@@ -276,9 +288,12 @@ export function createPolicies({
           updated_at: now(),
         };
         await db.updateTable('policies').set(updated).where('id', '=', id).execute();
+        if (entity) await restart?.(db, limitsOfEntity(updated, entity));
         return updated;
-      }, who);
-      if (entity) await startAgain(row, entity);
+      };
+      const row = entity
+        ? await budgets.restarting((restart) => changing((db) => change(db, restart), who))
+        : await changing((db) => change(db, null), who);
       return shown(row);
     },
 
@@ -298,9 +313,15 @@ export function createPolicies({
     },
 
     async resetEntity(who: Principal, id: string, entityId: string): Promise<PolicyEntity> {
-      const policy = await find(store.db, who, 'usage', id);
-      const entity = (await entities.find(id, 'id', entityId)) ?? fail('policy_entity_not_found', entityId, id);
-      await startAgain(policy, entity);
+      const found = await entities.find(id, 'id', entityId);
+      const { policy, entity } = await budgets.restarting((restart) =>
+        transaction(async (db) => {
+          const policy = await find(db, who, 'usage', id);
+          const entity = found ?? fail('policy_entity_not_found', entityId, id);
+          await restart(db, limitsOfEntity(policy, entity));
+          return { policy, entity };
+        }, who),
+      );
       return (await shownEntities(policy, [entity]))[0]!;
     },
 

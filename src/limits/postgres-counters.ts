@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { GatewayError } from '../core/errors.ts';
 import type { Store } from '../storage/store.ts';
-import type { Counters, Reservation, Settlement, Verdict } from './counters.ts';
+import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from './counters.ts';
 import type { Ledger } from './ledger.ts';
 import { finiteEnd, storable } from './posting.ts';
 
@@ -73,11 +73,13 @@ class PostgresCounters implements Counters {
     return new Map(rows.map(({ counter, used, held }) => [counter, { used, held }]));
   }
 
-  async reset(counters: readonly string[]): Promise<void> {
+  async restarting<Result>(change: (restart: RestartCounters) => Promise<Result>): Promise<Result> {
     await this.flush();
-    // One by one: a statement for all of them could lock them in an order of its own.
-    for (const counter of counters)
-      await this.#deps.store.db.updateTable('limit_counters').set({ used: 0 }).where('counter', '=', counter).execute();
+    return change(async (db, counters) => {
+      // One by one and in the order of reservations, which lock them, too.
+      for (const counter of counters.toSorted(bytewise))
+        await db.updateTable('limit_counters').set({ used: 0 }).where('counter', '=', counter).execute();
+    });
   }
 
   flush(): Promise<void> {
@@ -161,3 +163,5 @@ const nothingOf = ({ id, charges, estimate }: Reservation): Settlement => ({
   charges: charges.map(({ counter, amount, endsAt }) => ({ counter, held: amount, actual: 0, endsAt })),
   entry: { ...estimate, input_tokens: 0, output_tokens: 0, cost: 0, state: 'unsent' },
 });
+
+const bytewise = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));

@@ -8,6 +8,8 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
 
 export interface AnswerStreamOptions {
   readonly keepAliveMs?: number;
+  /** Is given a way to cut the stream, and answers what is to be called when it has ended. */
+  readonly watch?: (cut: () => void) => () => void;
 }
 
 /**
@@ -17,17 +19,19 @@ export interface AnswerStreamOptions {
 export function answerStream(
   log: CallLog,
   incoming: Incoming,
-  { keepAliveMs = KEEP_ALIVE_MS }: AnswerStreamOptions = {},
+  { keepAliveMs = KEEP_ALIVE_MS, watch: watchedBy }: AnswerStreamOptions = {},
 ): ReadableStream<Uint8Array> {
   const { status } = incoming;
   const capture = log.captureResponse();
   const watch = watchAnswer(log.isStream);
   let timer: ReturnType<typeof setInterval> | undefined;
   let isOver = false;
+  let unwatch = () => {};
 
   const close = (outcome: { failedBy: 'client' | 'provider' | 'gateway' | null; errorCode: string | null }) => {
     isOver = true;
     clearInterval(timer);
+    unwatch();
     log.close({ status, ...outcome });
   };
   const stayAlive = (controller: ReadableStreamDefaultController<Uint8Array>) => {
@@ -42,7 +46,16 @@ export function answerStream(
 
   return new ReadableStream<Uint8Array>(
     {
-      start: stayAlive,
+      start(controller) {
+        stayAlive(controller);
+        if (!watchedBy) return;
+        unwatch = watchedBy(() => {
+          if (isOver) return;
+          incoming.cancel();
+          close({ failedBy: 'gateway', errorCode: 'access_ended' });
+          controller.error(undefined);
+        });
+      },
       async pull(controller) {
         try {
           const piece = await incoming.read();
@@ -58,6 +71,7 @@ export function answerStream(
           controller.enqueue(piece);
           stayAlive(controller);
         } catch (error) {
+          if (isOver) return;
           const isClient = error instanceof UpstreamFailure && error.kind === 'aborted';
           close({
             failedBy: isClient ? 'client' : 'provider',

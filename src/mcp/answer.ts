@@ -3,6 +3,7 @@ import type { SentHeaders } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { answerStream } from './answer-stream.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { McpCall } from './relay.ts';
 import { errorIn, failedBy } from './rpc-outcome.ts';
 import type { Sessions } from './sessions.ts';
@@ -13,6 +14,9 @@ export interface AnswerDeps {
   readonly notes: SentHeaders;
   readonly sessions: Sessions;
   readonly upstreamAuth: UpstreamAuth;
+  readonly openStreams: OpenStreams;
+  /** Throws when the caller would not be let in any more; null: nobody asks. */
+  readonly again: (() => Promise<void>) | null;
 }
 
 /** An answer of known size below this is read at once; anything else streams. */
@@ -72,7 +76,9 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
     return new Response(bytes as Uint8Array<ArrayBuffer>, init);
   }
   log.closesLater = true;
-  return new Response(answerStream(log, incoming), init);
+  const { openStreams, again } = deps;
+  const watch = again && ((cut: () => void) => openStreams.watch({ again, cut }));
+  return new Response(answerStream(log, incoming, watch ? { watch } : {}), init);
 }
 
 function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, sessions }: AnswerDeps): Headers {
@@ -84,6 +90,9 @@ function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, 
   const sessionId = received['mcp-session-id'];
   if (sessionId && !mcp.isStateless) returned['mcp-session-id'] = sessions.seal(mcp.server, mcp.caller, sessionId);
   for (const name in call.stamp) returned[name] ??= call.stamp[name]!;
+  // A key is in a header that caches do not know: what one caller gets must not be kept for the next.
+  if (call.request.method === 'GET' && !/\bno-(?:store|cache)\b|\bprivate\b/i.test(returned['cache-control'] ?? ''))
+    returned['cache-control'] = 'no-store';
   if (incoming.status >= 400) returned['x-gateway-error-origin'] = 'provider';
   if (call.log.isStream) {
     // Proxies on the way must neither hold events back nor pack them.

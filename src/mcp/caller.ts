@@ -1,21 +1,20 @@
 import type { Authenticator } from '../auth/authenticate.ts';
-import { readKeys } from '../auth/authenticate.ts';
 import { TokenRefused } from '../auth/jwt-rules.ts';
-import { type JwtVerifier, looksLikeJwt } from '../auth/jwt-verify.ts';
+import type { JwtVerifier } from '../auth/jwt-verify.ts';
 import type { Claims } from '../auth/token-claims.ts';
-import { fail, GatewayError } from '../core/errors.ts';
+import { fail } from '../core/errors.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { sha256 } from '../crypto/seal.ts';
-import { headerOf, type SentHeaders } from '../http/headers.ts';
+import type { SentHeaders } from '../http/headers.ts';
 import type { JwtValidation } from './configuration.ts';
+import { ownToken, readCredentials } from './credentials.ts';
 import type { AccessTokens, TokenHolder } from './oauth/access-tokens.ts';
 import { commonResource } from './oauth/resources.ts';
-import { isAccessToken } from './oauth/secrets.ts';
 import type { FindPlace } from './places.ts';
 import type { McpServer } from './server.ts';
 import { endpointOf } from './shown.ts';
-import { type FindUser, userClaims } from './users.ts';
+import { type FindUser, mayCall, userClaims } from './users.ts';
 
 /** Who calls an MCP server: a gateway key, a user with a token of ours or of an identity provider, or both at once. */
 export interface Caller {
@@ -29,6 +28,8 @@ export interface Caller {
   /** As whom limits and policies count the call: the key, else the user in the workspace of the server. */
   readonly principal: Principal;
   readonly claims: Claims;
+  /** When the token of ours that let them in runs out; null: there was none. */
+  readonly grantedUntil: number | null;
   /** The user's own token of an identity provider, for servers that check it themselves; never one of ours. */
   readonly accessToken: string | null;
 }
@@ -50,6 +51,7 @@ export interface CallerDeps {
   readonly findPlace: FindPlace;
   readonly accessTokens: Pick<AccessTokens, 'identify'>;
   readonly publicUrl: () => string;
+  readonly now: () => number;
 }
 
 /** A request before it is known who sent it. */
@@ -59,18 +61,6 @@ export interface Knock {
   readonly server: McpServer | null;
   readonly headers: SentHeaders;
 }
-
-interface Credentials {
-  readonly key: string | null;
-  /** A token of ours. */
-  readonly own: string | null;
-  /** What the user's token is checked by. */
-  readonly token: string | null;
-}
-
-const GATEWAY_KEY = /^gw-/;
-/** RFC 6750 section 2.1. */
-const B64TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /** Finds out who is calling, or throws; a credential that was sent and does not hold is never passed over. */
 export async function findCaller({ slug, server, headers }: Knock, deps: CallerDeps): Promise<Caller> {
@@ -87,7 +77,7 @@ export async function findCaller({ slug, server, headers }: Knock, deps: CallerD
   if (token !== null && rules)
     return ofToken(server, { keyHolder, holder, token }, await verified(token, rules, deps), deps);
   if (holder) return callerOfGrant(holder, keyHolder, deps);
-  return callerOfKey(keyHolder!, ownToken(headers, server), deps);
+  return callerOfKey(keyHolder!, await ownToken(headers, server, deps), deps);
 }
 
 /** Who calls all servers at once. Tokens of identity providers are checked by single servers, and let nobody in here. */
@@ -101,64 +91,35 @@ export async function findCommonCaller(headers: SentHeaders, deps: CallerDeps): 
   return keyHolder ? callerOfKey(keyHolder, null, deps) : fail('invalid_api_key');
 }
 
+/** Somebody who was let in before, with what they sent then. */
+export interface Known {
+  /** Null: they call all servers. */
+  readonly server: McpServer | null;
+  readonly headers: SentHeaders;
+  readonly resource: string;
+  readonly caller: Caller;
+}
+
+/**
+ * Throws when somebody who was let in would not be now: the key, the user or the token was taken from them. A token that
+ * has come to its own end is another matter; what was begun with it goes on.
+ */
+export async function checkAgain({ server, headers, resource, caller }: Known, deps: CallerDeps): Promise<void> {
+  const { key, own } = await readCredentials(server, headers, deps);
+  if (key !== null) {
+    const { scopes } = await deps.authenticator.authenticate(key);
+    if (!scopes.has('mcp.invoke')) fail('insufficient_scope', 'mcp.invoke');
+  }
+  if (own === null) return;
+  if ((caller.grantedUntil ?? 0) > deps.now()) return void (await deps.accessTokens.identify(own, resource));
+  const user = caller.userId && (await deps.findUser(caller.userId, caller.workspaceId));
+  if (!user || !mayCall(user)) fail('invalid_access_token');
+}
+
 /** A server of another workspace is like one that does not exist. */
 function checkAccess(principal: Principal, server: McpServer | null, slug: string) {
   if (!principal.scopes.has('mcp.invoke')) fail('insufficient_scope', 'mcp.invoke');
   if (server?.workspaceId !== principal.workspaceId) fail('mcp_server_not_found', slug.slice(0, 80));
-}
-
-async function readCredentials(server: McpServer | null, sent: SentHeaders, deps: CallerDeps): Promise<Credentials> {
-  const bearer = /^bearer\s+(\S+)$/i.exec(headerOf(sent, 'authorization')?.trim() ?? '')?.[1] ?? '';
-  if (!isAccessToken(bearer)) return { ...(await readOthers(server, sent, deps)), own: null };
-  return { ...(await readOthers(server, { ...sent, authorization: '' }, deps)), own: bearer };
-}
-
-async function readOthers(
-  server: McpServer | null,
-  headers: SentHeaders,
-  { authenticator }: CallerDeps,
-): Promise<Omit<Credentials, 'own'>> {
-  const key = headerOf(headers, 'x-gateway-api-key');
-  const { gatewayKey } = readKeys(headers);
-  const rules = server?.jwtValidation;
-  if (!server || !rules) return { key: gatewayKey, token: null };
-  const token = tokenIn(headers, server.tokenHeader);
-  if (key !== null) return { key, token: token === key ? null : token };
-  if (token === null || server.tokenHeader !== 'authorization') return { key: gatewayKey, token };
-  // One header, one credential: the form says which it is, else whether it is one of our keys.
-  if (looksLikeJwt(token)) return { key: null, token };
-  if (GATEWAY_KEY.test(token) || !rules.introspectEndpoint) return { key: token, token: null };
-  return (await isKnownKey(token, authenticator)) ? { key: token, token: null } : { key: null, token };
-}
-
-async function isKnownKey(key: string, authenticator: CallerDeps['authenticator']): Promise<boolean> {
-  try {
-    await authenticator.authenticate(key);
-    return true;
-  } catch (error) {
-    if (error instanceof GatewayError && error.code === 'invalid_api_key') return false;
-    // An expired key of ours is ours all the same, and nobody else's to see.
-    if (error instanceof GatewayError && error.code === 'expired_api_key') return true;
-    throw error;
-  }
-}
-
-function tokenIn(headers: SentHeaders, name: string): string | null {
-  const value = headerOf(headers, name)?.trim();
-  if (!value) return null;
-  const bearer = /^bearer\s+(\S+)$/i.exec(value)?.[1];
-  const token = bearer ?? (name === 'authorization' ? '' : value);
-  return B64TOKEN.test(token) ? token : fail('invalid_user_token', `${name} is not of the form Bearer <token>`);
-}
-
-/** A token beside the gateway key, which this gateway does not check: only for a server that does so itself. */
-function ownToken(headers: SentHeaders, { identity, jwtValidation }: McpServer): string | null {
-  if (identity?.method !== 'bearer' || jwtValidation) return null;
-  const { providerKey } = readKeys({
-    'x-gateway-api-key': headers['x-gateway-api-key'] ?? '',
-    authorization: headers.authorization ?? '',
-  });
-  return providerKey !== null && B64TOKEN.test(providerKey) ? providerKey : null;
 }
 
 async function verified(token: string, rules: JwtValidation, { verifier }: CallerDeps): Promise<Claims> {
@@ -186,6 +147,7 @@ export async function callerOfKey(
     keyId,
     userId,
     principal,
+    grantedUntil: null,
     accessToken,
     claims: {
       sub: userId ?? `apikey:${keyId}`,
@@ -217,6 +179,7 @@ export async function callerOfGrant(
     keyId: keyHolder?.keyId ?? null,
     userId,
     principal,
+    grantedUntil: token.expiresAt,
     accessToken: null,
     claims: {
       sub: userId,
@@ -261,6 +224,7 @@ async function ofToken(
     keyId: keyHolder?.keyId ?? null,
     userId: holder?.token.userId ?? null,
     principal,
+    grantedUntil: holder?.token.expiresAt ?? null,
     accessToken: token,
     claims: {
       ...said,

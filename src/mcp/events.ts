@@ -100,6 +100,22 @@ const linesOf = (event: Uint8Array): string[] => {
 
 const isData = (line: string): boolean => line === 'data' || line.startsWith('data:');
 
+/** Where some programs, above all those in Python, end a line, though a stream of events does not. */
+const OTHER_LINE_ENDS = /[\v\f\x1c-\x1e\x85\u2028\u2029]/;
+
+/** The event without places where clients would read another line than we do: in data they are escaped as in JSON. */
+export function plainEvent(event: Uint8Array): Uint8Array {
+  const lines = linesOf(event);
+  if (!lines.some((line) => OTHER_LINE_ENDS.test(line))) return event;
+  const plain = lines.flatMap((line) => {
+    if (!OTHER_LINE_ENDS.test(line)) return [line];
+    return isData(line) ? [line.replace(new RegExp(OTHER_LINE_ENDS, 'g'), escaped)] : [];
+  });
+  return Buffer.from(plain.some((line) => line !== '') ? plain.join('\n') : ': withheld\n\n');
+}
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /** The event with other data, on one line; all its other lines stay. */
 export function withData(event: Uint8Array, data: string): Uint8Array {
   const rest = linesOf(event).filter((line) => line !== '' && !isData(line));

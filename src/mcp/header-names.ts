@@ -1,7 +1,7 @@
 /** Which headers may travel to an MCP server, and which never do, however they are spelt. */
 
-/** Servers behind CGI or WSGI read `X_User_Claims` and `X-User-Claims` as one name. */
-export const normalised = (name: string): string => name.toLowerCase().replaceAll('_', '-');
+/** Servers behind CGI or WSGI read `X_User_Claims` and `X-User-Claims` as one name, and some `X.User.Claims`, too. */
+export const normalised = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-');
 
 export const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
 
@@ -73,3 +73,6 @@ export const isForwardable = (name: string): boolean => !isProtected(name) && !i
 /** What the configuration may set itself, in the place of whatever a client sent. */
 export const isSettable = (name: string): boolean =>
   !isTransport(name) && !name.startsWith('mcp-') && name !== 'accept' && name !== 'last-event-id';
+
+/** Where a credential or an identity may stand: what MCP itself needs goes on as it came. */
+export const isCarrier = (name: string): boolean => isSettable(name) && !isProtocol(name) && name !== 'cookie';

@@ -1,28 +1,31 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
 import { endpointOf } from './shown.ts';
 
 /** The servers a caller may use, in the format of the public MCP registry. */
-export const listingQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(100).default(50),
-  cursor: z.string().optional(),
-  search: z.string().max(255).optional().describe('A part of the name or the slug.'),
-  updated_since: z.iso
-    .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z' })
-    .optional(),
-  workspace_id: z.string().min(1).optional(),
-});
+export const listingQuery = lazily(() =>
+  z.strictObject({
+    limit: z.coerce.number().int().min(1).max(100).default(50),
+    cursor: z.string().optional(),
+    search: z.string().max(255).optional().describe('A part of the name or the slug.'),
+    updated_since: z.iso
+      .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z' })
+      .optional(),
+    workspace_id: z.string().min(1).optional(),
+  }),
+);
 
 const META = 'io.modelcontextprotocol.registry/official';
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const createListing =
   ({ store, publicUrl }: { store: Store; publicUrl: () => string }) =>
-  async (who: Principal, query: z.infer<typeof listingQuery>) => {
+  async (who: Principal, query: Checked<typeof listingQuery>) => {
     const after = query.cursor === undefined ? '' : cursorOf(query.cursor);
     const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
     let matching = store.db

@@ -20,6 +20,7 @@ import { createListing } from './listing.ts';
 import { createAccessTokens } from './oauth/access-tokens.ts';
 import { createOauth, type OauthDeps, type OauthSettings } from './oauth/oauth.ts';
 import { commonResource } from './oauth/resources.ts';
+import { createOpenStreams } from './open-streams.ts';
 import { createOrigins } from './origin.ts';
 import { createFindPlace } from './places.ts';
 import { createCapabilities } from './policy/capabilities.ts';
@@ -58,6 +59,8 @@ export interface McpDeps {
   readonly extraPublicKeys: readonly string[];
   readonly guard: Guard;
   readonly resolveGuardrail: ResolveGuardrail;
+  /** Is told of users who have connected an account of theirs. */
+  readonly connected: UpstreamOauthDeps['connected'];
   /** Is told of definitions that somebody should look at. */
   readonly flagged: PolicyStoreDeps['report'];
   /** Absent: nothing is limited. */
@@ -66,7 +69,7 @@ export interface McpDeps {
   readonly now: () => number;
 }
 
-const UNLIMITED: McpLimits = { admit: () => ({ headers: {}, ended: () => {} }) };
+const UNLIMITED: McpLimits = { counts: () => false, admit: () => ({ headers: {}, ended: () => {} }) };
 
 /** The MCP gateway, put together from its parts. */
 export function createMcp(deps: McpDeps) {
@@ -92,13 +95,14 @@ export function createMcp(deps: McpDeps) {
     findUser,
     findPlace,
     accessTokens,
+    openStreams: createOpenStreams(deps),
     limits: deps.limits ?? UNLIMITED,
     policy: createMcpPolicy({ stored: createPolicyStore({ ...deps, report: deps.flagged }), guard: deps.guard }),
   };
   const probeDeps = { ...relayDeps, version: deps.version };
   const capabilities = createCapabilities({ ...deps, find: servers.open, probe: probeDeps, report: deps.flagged });
   const relay: AggregateDeps['relay'] = (call, admitted) => relayTo(call, admitted, relayDeps);
-  const aggregate = createAggregate({ ...relayDeps, sealer, relay, servers, version: deps.version, now });
+  const aggregate = createAggregate({ ...deps, ...relayDeps, relay, servers });
   const origins = createOrigins({ publicUrl, allowed: deps.allowedOrigins });
   return {
     origins,

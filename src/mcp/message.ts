@@ -23,20 +23,18 @@ const LONGEST_NAME = 256;
 
 export const isRepeatable = ({ method }: MessageLook): boolean => method !== null && REPEATABLE.has(method);
 
-/** Whether a message calls a tool, as far as can be told: one that was not read, and a batch, may do so. */
-export function isPerhapsToolCall({ method }: MessageLook, sent: { readonly body: Uint8Array | null } | null): boolean {
-  if (method !== null || sent === null) return method === 'tools/call';
-  return sent.body === null || new TextDecoder().decode(sent.body.subarray(0, 64)).trimStart().startsWith('[');
-}
-
 /** From the body where it is at hand, else from the headers that mirror it since 2026-07-28. */
 export function lookAt(body: Uint8Array | null, headers: SentHeaders): MessageLook {
-  if (!body) return { method: headerOf(headers, 'mcp-method'), name: headerOf(headers, 'mcp-name') };
+  if (!body) return { method: headerAt(headers, 'mcp-method'), name: headerAt(headers, 'mcp-name') };
   const method = textAt(body, 'method');
   const [params] = findMembers(body, 'params', 1);
   const inside = params && body.subarray(params.start, params.end);
   return { method, name: inside ? (textAt(inside, 'name') ?? textAt(inside, 'uri')) : null };
 }
+
+/** Anybody may send headers of any length; the log holds names. */
+const headerAt = (headers: SentHeaders, name: string): string | null =>
+  headerOf(headers, name)?.slice(0, LONGEST_NAME) ?? null;
 
 function textAt(bytes: Uint8Array, name: string): string | null {
   const [member] = findMembers(bytes, name, 1);

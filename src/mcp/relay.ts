@@ -7,17 +7,19 @@ import type { Call } from '../http/route.ts';
 import type { Opening } from '../relay/body.ts';
 import { answerOf } from './answer.ts';
 import { noteCall } from './call-note.ts';
-import { type Caller, type CallerDeps, findCaller } from './caller.ts';
+import { type Caller, type CallerDeps, checkAgain, findCaller } from './caller.ts';
 import { withChallenge } from './challenge.ts';
 import { identityHeader } from './identity.ts';
 import type { IdentityTokens } from './identity-tokens.ts';
-import { isPerhapsToolCall, lookAt, type MessageLook } from './message.ts';
+import { lookAt, type MessageLook } from './message.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { outgoingHeaders } from './outgoing-headers.ts';
 import type { McpPolicy } from './policy/port.ts';
 import type { McpServers } from './registry.ts';
 import { type SendingDeps, send } from './sending.ts';
 import type { McpServer } from './server.ts';
 import { isStateless, type Sessions } from './sessions.ts';
+import { endpointOf } from './shown.ts';
 import { connectionAnswer } from './upstream-oauth/connection-answer.ts';
 import { connectUrl } from './upstream-oauth/user-tokens.ts';
 
@@ -27,8 +29,6 @@ export interface LimitedMcpCall {
   readonly server: McpServer;
   readonly method: string | null;
   readonly tool: string | null;
-  /** It calls a tool, or is not known not to. */
-  readonly mayCallTool: boolean;
   readonly metadata: Readonly<Record<string, string>> | null;
 }
 
@@ -40,6 +40,8 @@ export interface AdmittedMcpCall {
 }
 
 export interface McpLimits {
+  /** Whether messages are counted, so that each has to be read. */
+  counts(call: Pick<LimitedMcpCall, 'principal' | 'server'>): boolean | Promise<boolean>;
   /** Throws 429 or 412 when the call does not fit. */
   admit(call: LimitedMcpCall): AdmittedMcpCall | Promise<AdmittedMcpCall>;
 }
@@ -52,6 +54,7 @@ export interface McpRelayDeps extends CallerDeps, SendingDeps {
   readonly publicUrl: () => string;
   readonly limits: McpLimits;
   readonly policy: McpPolicy;
+  readonly openStreams: OpenStreams;
 }
 
 /** What is known of a call before it goes to the server. */
@@ -70,6 +73,8 @@ const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', '
 export interface Admitted {
   readonly server: McpServer;
   readonly caller: Caller;
+  /** Throws when they may no longer. */
+  readonly again: () => Promise<void>;
 }
 
 /** A call of the server that its path names. */
@@ -81,21 +86,21 @@ export async function relayMcp(call: Call, deps: McpRelayDeps): Promise<Response
 /**
  * The life of one MCP call, in the order things happen, however its server was found. Bytes pass both ways as they are.
  */
-export async function relayTo(call: Call, { server, caller }: Admitted, deps: McpRelayDeps): Promise<Response> {
+export async function relayTo(call: Call, { server, caller, again }: Admitted, deps: McpRelayDeps): Promise<Response> {
   const { headers, log } = call;
   call.identify(caller);
   if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
 
-  const policed = await deps.policy.open({ server, caller, method: call.request.method, headers, log });
+  const isCounted = await deps.limits.counts({ principal: caller.principal, server });
+  const policed = await deps.policy.open({ server, caller, method: call.request.method, headers, isCounted, log });
   const body = await openMessage(call, deps.maxBodyBytes, policed?.mostBytes);
   const seen = body && !body.rest ? body.head : null;
   const look = lookAt(seen, headers);
   const mcp: McpCall = { server, caller, look, isStateless: isStateless(headerOf(headers, 'mcp-protocol-version')) };
   noteCall(call, mcp, seen);
-  policed?.read(seen);
+  const counted = policed?.read(seen) ?? look;
   const sessionId = sessionIdOf(headers, mcp, deps.sessions);
-  const mayCallTool = isPerhapsToolCall(look, call.request.method === 'POST' ? { body: seen } : null);
-  const admitted = await deps.limits.admit({ ...limited(mcp, log.metadata), mayCallTool });
+  const admitted = await deps.limits.admit(limited(mcp, counted, log.metadata));
   let isSent = false;
   try {
     const passed = policed ? await policed.admit() : { body: null, headers };
@@ -109,6 +114,12 @@ export async function relayTo(call: Call, { server, caller }: Admitted, deps: Mc
     return await answerOf(call, mcp, policed ? await policed.answer(incoming) : incoming, {
       ...deps,
       notes: admitted.headers,
+      again: async () => {
+        await again();
+        const current = await deps.servers.find(server.slug);
+        if (current?.id !== server.id) fail('mcp_server_not_found', server.slug);
+        if (!(await deps.policy.isOpen(server, caller))) fail('mcp_access_denied', server.slug);
+      },
     });
   } catch (error) {
     const told = connectionAnswer(error, { body: seen, headers, link: connectUrl(deps.publicUrl(), server.slug) });
@@ -127,7 +138,12 @@ async function letIn(call: Call, deps: McpRelayDeps): Promise<Admitted> {
   const server = await deps.servers.find(slug);
   try {
     const caller = await findCaller({ slug, server, headers }, deps);
-    return { server: server ?? fail('mcp_server_not_found', slug), caller };
+    const resource = endpointOf(deps.publicUrl(), slug);
+    return {
+      server: server ?? fail('mcp_server_not_found', slug),
+      caller,
+      again: () => checkAgain({ server, headers, resource, caller }, deps),
+    };
   } catch (error) {
     const names = server ? [...CREDENTIAL_HEADERS, server.tokenHeader] : CREDENTIAL_HEADERS;
     const hasCredential = names.some((name) => headerOf(headers, name) !== null);
@@ -152,12 +168,13 @@ function sessionIdOf(headers: SentHeaders, { server, caller, isStateless }: McpC
 }
 
 const limited = (
-  { server, caller, look }: McpCall,
+  { server, caller }: McpCall,
+  { method, name }: MessageLook,
   metadata: LimitedMcpCall['metadata'],
-): Omit<LimitedMcpCall, 'mayCallTool'> => ({
+): LimitedMcpCall => ({
   principal: caller.principal,
   server,
-  method: look.method,
-  tool: look.method === 'tools/call' ? look.name : null,
+  method,
+  tool: method === 'tools/call' ? name : null,
   metadata,
 });

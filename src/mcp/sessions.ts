@@ -18,6 +18,7 @@ export const isStateless = (version: string | null): boolean =>
  * any node can serve it, nothing is stored, and nobody else can use it.
  */
 export interface Sessions {
+  /** Throws 502 for an id that no client could send back. */
   seal(server: Pick<McpServer, 'id'>, caller: Caller, sessionId: string): string;
   /** The server's own id; throws 404 for what was not sealed for this server and this caller. */
   open(server: Pick<McpServer, 'id'>, caller: Caller, sealed: string): string;
@@ -36,6 +37,8 @@ export function createSessions({ sealer, now }: { sealer: Sealer; now: () => num
     seal: (server, caller, sessionId) => {
       const context = contextOf(server, caller);
       const sealed = sealer.seal('mcp-session', context, JSON.stringify({ sid: sessionId, iat: now() }));
+      if (sealed.length > LONGEST_SEALED)
+        fail('upstream_failed', 'MCP server', `its session id has ${sessionId.length} characters`);
       remember(`${context}\n${sealed}`, sessionId);
       return sealed;
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import type { GuardrailReference } from '../core/guardrails.ts';
+import { lazily } from '../core/lazily.ts';
 
 /** The config object as people write it. Compiled once into a plan (plan.ts), never read per call. */
 export interface ConfigObject {
@@ -72,64 +73,76 @@ export const OPTION_ALIASES: Readonly<Record<string, string>> = {
 
 /** The status of an answer that a guardrail objects to and lets pass. */
 const DENIED_AND_PASSED = 246;
-const statusCodes = z.array(z.int('give HTTP status codes').min(100).max(599)).min(1, 'give at least one status');
-/** An answer that stands is paid for: asking for it again would be paid for, and counted in no limit. */
-const failedCodes = statusCodes.refine(
-  (statuses) => statuses.every((status) => status === DENIED_AND_PASSED || status < 200 || status > 299),
-  'give the statuses of failures',
+const statusCodes = lazily(() =>
+  z.array(z.int('give HTTP status codes').min(100).max(599)).min(1, 'give at least one status'),
 );
-const params = z.record(z.string().min(1), z.unknown());
-const headerName = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'give the name of a header')
-  .refine((name) => !/^x-gateway-/i.test(name), 'headers of the gateway are not forwarded');
+/** An answer that stands is paid for: asking for it again would be paid for, and counted in no limit. */
+const failedCodes = lazily(() =>
+  statusCodes().refine(
+    (statuses) => statuses.every((status) => status === DENIED_AND_PASSED || status < 200 || status > 299),
+    'give the statuses of failures',
+  ),
+);
+const params = lazily(() => z.record(z.string().min(1), z.unknown()));
+const headerName = lazily(() =>
+  z
+    .string()
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'give the name of a header')
+    .refine((name) => !/^x-gateway-/i.test(name), 'headers of the gateway are not forwarded'),
+);
 /** `a.b`, `tools[0].x`, `tools[*].x`. */
-const path = z
-  .string()
-  .regex(/^[^.[\]]+(\[(\d+|\*)\])*(\.[^.[\]]+(\[(\d+|\*)\])*)*$/, 'give a path such as tools[*].strict');
+const path = lazily(() =>
+  z.string().regex(/^[^.[\]]+(\[(\d+|\*)\])*(\.[^.[\]]+(\[(\d+|\*)\])*)*$/, 'give a path such as tools[*].strict'),
+);
 
 const notYet = (what: string) => z.undefined({ error: `this version does not know ${what}` }).optional();
 
-const breaker = z
-  .strictObject({
-    failure_threshold: z.int().min(1).optional(),
-    failure_threshold_percentage: z.number().min(1).max(100).optional(),
-    minimum_requests: z.int().min(1).optional(),
-    cooldown_interval: z.int().min(30_000, 'give at least 30000 milliseconds').max(86_400_000).optional(),
-    failure_status_codes: statusCodes.optional(),
-  })
-  .refine((given) => given.failure_threshold ?? given.failure_threshold_percentage, {
-    path: ['failure_threshold'],
-    error: 'give failure_threshold or failure_threshold_percentage',
-  });
-
-const condition = z.strictObject({ query: params, then: z.string().min(1) });
-
-const strategy = z.strictObject({
-  mode: z.enum(['single', 'fallback', 'loadbalance', 'conditional'], {
-    error: 'give "single", "fallback", "loadbalance" or "conditional"',
-  }),
-  on_status_codes: statusCodes.optional(),
-  conditions: z.array(condition).min(1).optional(),
-  default: z.string().min(1).optional(),
-  sticky: z
+const breaker = lazily(() =>
+  z
     .strictObject({
-      enabled: z.boolean().optional(),
-      hash_fields: z.array(z.string().min(1)).min(1).max(20).optional(),
-      ttl: z.int().min(1).max(31_536_000).optional(),
+      failure_threshold: z.int().min(1).optional(),
+      failure_threshold_percentage: z.number().min(1).max(100).optional(),
+      minimum_requests: z.int().min(1).optional(),
+      cooldown_interval: z.int().min(30_000, 'give at least 30000 milliseconds').max(86_400_000).optional(),
+      failure_status_codes: statusCodes().optional(),
     })
-    .optional(),
-  cb_config: breaker.optional(),
-});
+    .refine((given) => given.failure_threshold ?? given.failure_threshold_percentage, {
+      path: ['failure_threshold'],
+      error: 'give failure_threshold or failure_threshold_percentage',
+    }),
+);
+
+const condition = lazily(() => z.strictObject({ query: params(), then: z.string().min(1) }));
+
+const strategy = lazily(() =>
+  z.strictObject({
+    mode: z.enum(['single', 'fallback', 'loadbalance', 'conditional'], {
+      error: 'give "single", "fallback", "loadbalance" or "conditional"',
+    }),
+    on_status_codes: statusCodes().optional(),
+    conditions: z.array(condition()).min(1).optional(),
+    default: z.string().min(1).optional(),
+    sticky: z
+      .strictObject({
+        enabled: z.boolean().optional(),
+        hash_fields: z.array(z.string().min(1)).min(1).max(20).optional(),
+        ttl: z.int().min(1).max(31_536_000).optional(),
+      })
+      .optional(),
+    cb_config: breaker().optional(),
+  }),
+);
 
 /** What stands in them is for guardrails to check. */
-const writtenOut = z.record(z.string(), z.unknown());
-const guardrails = z.array(z.union([z.string().min(1), writtenOut], { error: 'give a slug or a guardrail' })).max(50);
-const hooks = z.array(writtenOut, { error: 'give a list of guardrails' }).max(50);
+const writtenOut = lazily(() => z.record(z.string(), z.unknown()));
+const guardrails = lazily(() =>
+  z.array(z.union([z.string().min(1), writtenOut()], { error: 'give a slug or a guardrail' })).max(50),
+);
+const hooks = lazily(() => z.array(writtenOut(), { error: 'give a list of guardrails' }).max(50));
 
-const members = {
+const members = lazily(() => ({
   name: z.string().min(1).max(255).optional(),
-  strategy: strategy.optional(),
+  strategy: strategy().optional(),
   weight: z.number().min(0, 'give 0 or more').max(1e6).optional(),
   provider: z.string().min(1).optional(),
   api_key: z.string().min(1).optional(),
@@ -139,7 +152,7 @@ const members = {
   retry: z
     .strictObject({
       attempts: z.int().min(0).max(5, 'give at most 5'),
-      on_status_codes: failedCodes.optional(),
+      on_status_codes: failedCodes().optional(),
       use_retry_after_headers: z.boolean().optional(),
     })
     .optional(),
@@ -150,25 +163,25 @@ const members = {
     })
     .optional(),
   request_timeout: z.int('give milliseconds').min(1, 'give at least 1 millisecond').max(86_400_000).optional(),
-  default_params: params.optional(),
-  override_params: params.optional(),
-  drop_params: z.array(path).max(100).optional(),
-  forward_headers: z.array(headerName).max(100).optional(),
+  default_params: params().optional(),
+  override_params: params().optional(),
+  drop_params: z.array(path()).max(100).optional(),
+  forward_headers: z.array(headerName()).max(100).optional(),
   strict_open_ai_compliance: z.boolean().optional(),
   prompt_id: notYet('stored prompts'),
   fetch_integrated_models: notYet('fetch_integrated_models'),
-  input_guardrails: guardrails.optional(),
-  output_guardrails: guardrails.optional(),
-  before_request_hooks: hooks.optional(),
-  after_request_hooks: hooks.optional(),
-};
+  input_guardrails: guardrails().optional(),
+  output_guardrails: guardrails().optional(),
+  before_request_hooks: hooks().optional(),
+  after_request_hooks: hooks().optional(),
+}));
 
 /** The schema of the config object, for an installation whose providers know these options. */
 export function configSchema(optionNames: readonly string[]): z.ZodType<ConfigObject> {
   const options: Record<string, z.ZodType> = {};
   for (const name of [...optionNames, ...Object.keys(OPTION_ALIASES)]) options[name] = z.unknown().optional();
   const config: z.ZodType<ConfigObject> = z
-    .strictObject({ ...options, ...members, targets: z.lazy(() => z.array(config)).optional() })
+    .strictObject({ ...options, ...members(), targets: z.lazy(() => z.array(config)).optional() })
     .superRefine((given, context) => {
       for (const [where, why] of contradictions(given as ConfigObject))
         context.addIssue({ code: 'custom', path: where, message: why });

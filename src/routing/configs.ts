@@ -1,6 +1,6 @@
-import type { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import { isSlug, newId } from '../core/ids.ts';
+import { lazily } from '../core/lazily.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
@@ -107,14 +107,14 @@ export interface ConfigsDeps {
 }
 
 export function createConfigs({ store, sealer, changes, now, optionNames, check }: ConfigsDeps) {
-  const schema: z.ZodType<ConfigObject> = configSchema(optionNames);
+  const schema = lazily(() => configSchema(optionNames));
   const options = new Set(optionNames);
   const cache = new StaleCache<Plan>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
   const inline = new Map<string, Plan>();
   changes.subscribe('configs', () => cache.clear());
 
   const compile = (value: unknown, id: string): Plan => {
-    const config = checkConfig(value, schema);
+    const config = checkConfig(value, schema());
     check(config);
     return compilePlan(config, id, options);
   };

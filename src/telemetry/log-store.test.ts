@@ -46,6 +46,25 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
       expect(Object.keys(record).sort()).toEqual([...LOG_COLUMNS].sort());
     });
 
+    test('what guardrails found later is added to a record, in whatever order the two come', async () => {
+      const workspaceId = newWorkspace();
+      const [first, second] = [row({ workspace_id: workspaceId }), row({ workspace_id: workspaceId })];
+      const found = (one: typeof first) => ({ ...one, hook_results: '{"before_request_hooks":[{"id":"late"}]}' });
+      const early = (one: typeof first) => ({
+        rows: [{ ...one, hook_results: '{"before_request_hooks":[]}' }],
+        bodies: [[packed({ request: 'asked' })]],
+      });
+      await store.insert(early(first));
+      await store.insert(batchOf({ ...found(first), status: 500 }));
+      await store.insert(batchOf(found(second)));
+      await store.insert(early(second));
+      for (const { id } of [first, second]) {
+        const record = await reader.read({ organisationId: 'org', workspaceId }, id);
+        expect(record).toMatchObject({ status: 200, hook_results: { before_request_hooks: [{ id: 'late' }] } });
+        expect(JSON.stringify(record!.request)).toContain('asked');
+      }
+    });
+
     test('a batch that is sent again changes nothing', async () => {
       const workspaceId = newWorkspace();
       const batch = batchOf(

@@ -28,7 +28,10 @@ export interface LogBatch {
 }
 
 export interface LogStore {
-  /** All or nothing. A record that is already there is left as it is, so a batch may be sent again. */
+  /**
+   * All or nothing. A record that is already there is left as it is, so a batch may be sent again; only what guardrails
+   * have found since then is added to it, in whatever order the two come.
+   */
   insert(batch: LogBatch): Promise<void>;
   list(query: LogQuery): Promise<LogPage>;
   read(reach: LogReach, id: string): Promise<LogDetail | null>;
@@ -82,6 +85,9 @@ async function openPostgres(url: string, role: LogRole): Promise<LogStore> {
   }
 }
 
+/** Results are only ever added to. */
+const FOUND_MORE = "length(excluded.hook_results) > length(coalesce(request_logs.hook_results, ''))";
+
 type Insert = (batch: LogBatch) => Promise<void>;
 
 const refuseWrites: Insert = () => Promise.reject(new Error('This log store was opened for reading.'));
@@ -95,7 +101,9 @@ function sqliteInsert(raw: Database, segments: BodySegments): Insert {
   const holes = `(${[...LOG_COLUMNS, 'body_place'].map(() => '?').join(', ')})`;
   const prepare = (rows: number) =>
     raw.prepare(
-      `insert into request_logs (${columns}) values ${Array(rows).fill(holes).join(', ')} on conflict do nothing`,
+      `insert into request_logs (${columns}) values ${Array(rows).fill(holes).join(', ')}
+       on conflict (id) do update set body_place = coalesce(request_logs.body_place, excluded.body_place),
+         hook_results = case when ${FOUND_MORE} then excluded.hook_results else request_logs.hook_results end`,
     );
   const many = prepare(ROWS_PER_STATEMENT);
   const one = prepare(1);
@@ -134,7 +142,8 @@ function postgresInsert(pool: Pool): Insert {
   const columns = LOG_COLUMNS.join(', ');
   // One parameter for any number of rows; the server takes them apart by the table's own types.
   const insertRows = `insert into request_logs (${columns})
-    select ${columns} from json_populate_recordset(null::request_logs, $1::json) on conflict do nothing`;
+    select ${columns} from json_populate_recordset(null::request_logs, $1::json)
+    on conflict (id) do update set hook_results = excluded.hook_results where ${FOUND_MORE}`;
   const insertLabels = `insert into request_log_labels (workspace_id, key, value, created_at, log_id)
     select workspace_id, key, value, created_at, log_id
     from json_populate_recordset(null::request_log_labels, $1::json) on conflict do nothing`;

@@ -68,7 +68,7 @@ async function readIfChanged(path: string, known: string | null): Promise<Readin
     version = `${ino} ${size} ${mtimeMs}`;
     if (version === known) return { version, prices: null };
     if (size > MOST_BYTES) return { version, fault: `${path} is larger than ${MOST_BYTES} bytes` };
-    const parsed = priceFile.safeParse(JSON.parse(await file.readFile('utf8')));
+    const parsed = priceFile().safeParse(JSON.parse(await file.readFile('utf8')));
     if (parsed.success) return { version, prices: pricesOf(parsed.data) };
     const [issue] = parsed.error.issues;
     const where = issue && issue.path.length > 0 ? `${z.core.toDotPath(issue.path)}: ` : '';

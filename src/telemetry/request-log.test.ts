@@ -160,6 +160,33 @@ test('an encoded answer is decoded before its usage is read, and flush waits for
   expect(rows[0]).toMatchObject({ input_tokens: 1000, model: 'gpt-4o-2024-08-06' });
 });
 
+test('an entry does not wait for guardrails that look on the side; what they find makes it be sent again', async () => {
+  const { log, open, rows, batches } = startLog();
+  const looking = Promise.withResolvers<void>();
+  const entry = open();
+  entry.awaits(looking.promise);
+  entry.close({ status: 200 });
+  await eventually(() => expect(batches.length).toBe(1));
+  expect(rows).toMatchObject([{ status: 200, hook_results: null }]);
+  entry.hookResults = { before_request_hooks: [{ verdict: false }] };
+  looking.resolve();
+  await log.flush();
+  expect(rows[1]).toEqual({ ...rows[0]!, hook_results: JSON.stringify(entry.hookResults) });
+});
+
+test('guardrails that have found something before the entry was sent make one entry of it', async () => {
+  const { log, open, rows } = startLog();
+  const entry = open();
+  entry.awaits(
+    Promise.resolve().then(() => {
+      entry.hookResults = { before_request_hooks: [] };
+    }),
+  );
+  entry.close({ status: 200 });
+  await log.flush();
+  expect(rows).toMatchObject([{ hook_results: '{"before_request_hooks":[]}' }]);
+});
+
 test('without bodies the usage of a long answer is still known', async () => {
   const { log, open, rows, bodies } = startLog({ enabled: false });
   const entry = open();

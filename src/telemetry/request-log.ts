@@ -73,6 +73,8 @@ interface Ledger {
   readonly keepsBodies: boolean;
   readonly capBytes: number;
   add(row: LogRow, bodies: KeptBodies | null): void;
+  /** The same entry once more, with more that guardrails have found. */
+  amend(row: LogRow): void;
   later(work: Promise<void>): void;
   /** Takes a closed entry, to be finished together with others. */
   closed(entry: LogEntry): void;
@@ -233,15 +235,23 @@ export class LogEntry implements CallLog {
       hook_results: null,
     };
     const bodies = this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null;
-    const add = () => this.#ledger.add({ ...row, hook_results: this.#hookResults(bodies !== null) }, bodies);
-    if (this.#awaited.length > 0) this.#ledger.later(inTime(Promise.all(this.#awaited)).then(add));
-    else if (this.hookResults !== null) add();
-    else this.#ledger.add(row, bodies);
+    const judged = this.hookResults === null ? row : { ...row, hook_results: this.#hookResults(bodies !== null) };
+    this.#ledger.add(judged, bodies);
+    if (this.#awaited.length > 0) this.#amendLater(judged, bodies !== null);
     // Whoever still holds the entry must not hold the bodies.
     this.#request = null;
     this.#response = null;
     this.requestHeaders = null;
     this.responseHeaders = null;
+  }
+
+  /** Nobody waits for those that look on the side, so what they find is added to an entry that is there already. */
+  #amendLater(row: LogRow, mayQuote: boolean) {
+    const amend = () => {
+      const hook_results = this.#hookResults(mayQuote);
+      if (hook_results !== row.hook_results) this.#ledger.amend({ ...row, hook_results });
+    };
+    this.#ledger.later(inTime(Promise.all(this.#awaited)).then(amend));
   }
 
   /** A provider that fails when its answer has begun says so inside its stream. */
@@ -356,6 +366,12 @@ export function createRequestLog({
       if (fits) bytes += kindred.bytes;
       // An answer that had to be decoded first comes after its batch has gone.
       timer ??= setTimeout(send, SEND_AFTER_MS);
+    },
+    amend: (row) => {
+      // One batch cannot hold an entry twice.
+      const at = rows.findLastIndex(({ id }) => id === row.id);
+      if (at >= 0) rows[at] = row;
+      else ledger.add(row, null);
     },
     later: (work) => {
       unfinished.add(work);

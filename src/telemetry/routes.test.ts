@@ -39,14 +39,14 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
     given: { query?: Record<string, string>; params?: Record<string, string> } = {},
   ) => {
     const route = routes.find((each) => each.path === path)!;
-    const query = route.query?.parse(given.query ?? {});
+    const query = route.query?.().parse(given.query ?? {});
     return (await route.handle({ principal, query, params: given.params ?? {} } as unknown as Call)) as Response;
   };
   return { asked, routes, call };
 }
 
 const issuesOf = (query: Record<string, string>) => {
-  const result = startRoutes().routes[0]!.query!.safeParse(query);
+  const result = startRoutes().routes[0]!.query!().safeParse(query);
   return result.success ? [] : result.error.issues;
 };
 
@@ -158,9 +158,9 @@ test('metrics are Prometheus text', async () => {
 test('every schema can be documented', () => {
   for (const { query, response } of startRoutes().routes) {
     if (query)
-      expect(Object.keys((z.toJSONSchema(query, { io: 'input' }) as { properties: object }).properties)).toContain(
+      expect(Object.keys((z.toJSONSchema(query(), { io: 'input' }) as { properties: object }).properties)).toContain(
         'limit',
       );
-    if (response) z.toJSONSchema(response);
+    if (response) z.toJSONSchema(response());
   }
 });

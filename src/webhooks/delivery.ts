@@ -2,7 +2,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import { type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { WebhookRow } from '../storage/schema.ts';
-import type { Store } from '../storage/store.ts';
+import type { Db, Store } from '../storage/store.ts';
 import type { Kind } from '../work/work.ts';
 import { signatureHeaders } from './signature.ts';
 import type { Delivery, WebhookEvent } from './webhook.ts';
@@ -68,18 +68,29 @@ export function deliveryKind({ store, sealer, upstream, random, now }: DeliveryD
       const attempts = tries + 1;
       const delivery = deliveryOf(event, outcome, attempts, now());
       await lease.transaction(async (db) => {
-        const last_delivery = JSON.stringify(delivery);
-        await db.updateTable('webhooks').set({ last_delivery }).where('id', '=', webhook.id).execute();
+        await note(db, webhook.id, delivery);
         if (delivery.status !== 'retrying') return lease.done(db);
         const fullMs = Math.min(MOST_WAIT_MS, FIRST_WAIT_MS * 2 ** tries);
         const next: DeliveryPayload = { event, tries: attempts };
         return lease.reschedule(db, { afterMs: fullMs * (0.5 + random() / 2) }, next);
       });
     },
-    failed: async () => {},
+    failed: async (db, { ref, payload }) => {
+      const { event, tries } = payload as DeliveryPayload;
+      await note(db, ref, { ...deliveryOf(event, GAVE_UP, tries, now()), status: 'failed' });
+    },
     cancelled: async () => {},
   };
 }
+
+const GAVE_UP: Outcome = { error: 'the gateway failed again and again' };
+
+const note = (db: Db, id: string, delivery: Delivery) =>
+  db
+    .updateTable('webhooks')
+    .set({ last_delivery: JSON.stringify(delivery) })
+    .where('id', '=', id)
+    .execute();
 
 function deliveryOf(event: WebhookEvent, outcome: Outcome, attempts: number, now: number): Delivery {
   const status = 'status' in outcome ? outcome.status : null;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../core/lazily.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 
 /** What a workspace may be told of, by the names that OpenAI's SDKs know. */
@@ -34,30 +35,32 @@ export interface Delivery {
   readonly error: string | null;
 }
 
-export const webhookObject = z
-  .object({
-    id: z.uuid(),
-    object: z.literal('webhook'),
-    name: z.string(),
-    url: z.string(),
-    events: z.array(z.enum(EVENTS)),
-    is_enabled: z.boolean(),
-    workspace_id: z.string(),
-    last_delivery: z
-      .object({
-        event_id: z.string(),
-        status: z.enum(['delivered', 'retrying', 'failed']),
-        at: z.string(),
-        attempts: z.number().int(),
-        response_status: z.number().int().nullable(),
-        error: z.string().nullable(),
-      })
-      .nullable(),
-    created_at: z.string(),
-    last_updated_at: z.string(),
-  })
-  .meta({ id: 'Webhook' });
-export type Webhook = z.infer<typeof webhookObject>;
+export const webhookObject = lazily(() =>
+  z
+    .object({
+      id: z.uuid(),
+      object: z.literal('webhook'),
+      name: z.string(),
+      url: z.string(),
+      events: z.array(z.enum(EVENTS)),
+      is_enabled: z.boolean(),
+      workspace_id: z.string(),
+      last_delivery: z
+        .object({
+          event_id: z.string(),
+          status: z.enum(['delivered', 'retrying', 'failed']),
+          at: z.string(),
+          attempts: z.number().int(),
+          response_status: z.number().int().nullable(),
+          error: z.string().nullable(),
+        })
+        .nullable(),
+      created_at: z.string(),
+      last_updated_at: z.string(),
+    })
+    .meta({ id: 'Webhook' }),
+);
+export type Webhook = Checked<typeof webhookObject>;
 
 export const shownWebhook = (row: WebhookRow): Webhook => ({
   id: row.id,

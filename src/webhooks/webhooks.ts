@@ -5,6 +5,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
+import { lockName } from '../storage/name-lock.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -73,6 +74,12 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
   const find = async (db: Db, who: Principal, id: string): Promise<WebhookRow> =>
     (await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst()) ??
     fail('webhook_not_found', id.slice(0, 80));
+  /** For a change: two of them follow each other, so that none writes back what the other has replaced. */
+  const lock = async (db: Db, who: Principal, id: string): Promise<WebhookRow> => {
+    const query = visible(db, who).selectAll().where('id', '=', id);
+    const row = await (store.engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+    return row ?? fail('webhook_not_found', id.slice(0, 80));
+  };
   const save = (db: Db, row: WebhookRow) =>
     // How the last delivery went is not the administrator's to write, and may change meanwhile.
     db
@@ -127,6 +134,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
         updated_at: now(),
       };
       await store.transaction(async (db) => {
+        await lockName(db, store, `webhooks of ${workspaceId}`);
         const { total } = await db
           .selectFrom('webhooks')
           .select(({ fn }) => fn.countAll<number>().as('total'))
@@ -159,7 +167,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
     async update(who: Principal, id: string, input: Partial<Omit<WebhookInput, 'workspace_id'>>): Promise<Webhook> {
       if (input.url !== undefined) await checkAddress(input.url);
       const row = await store.transaction(async (db) => {
-        const current = await find(db, who, id);
+        const current = await lock(db, who, id);
         const next: WebhookRow = {
           ...current,
           name: input.name ?? current.name,
@@ -177,7 +185,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
     /** A new secret; messages carry signatures by both for a day. */
     async rotate(who: Principal, id: string): Promise<Webhook & { secret: string }> {
       const { row, secret } = await store.transaction(async (db) => {
-        const current = await find(db, who, id);
+        const current = await lock(db, who, id);
         const secrets = replaced(openSecrets(sealer, current), now());
         const next = { ...current, sealed: sealSecrets(sealer, current.id, secrets), updated_at: now() };
         await save(db, next);

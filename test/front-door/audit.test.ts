@@ -17,7 +17,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     beforeAll(async () => {
       gateway = await startGateway({
         engine,
-        environment: { GATEWAY_COUNTRY_HEADER: 'CF-IPCountry', GATEWAY_CLIENT_IP_HEADER: 'X-Forwarded-For' },
+        environment: {
+          GATEWAY_COUNTRY_HEADER: 'CF-IPCountry',
+          GATEWAY_COUNTRY_TABLE: 'true',
+          GATEWAY_CLIENT_IP_HEADER: 'X-Forwarded-For',
+        },
       });
       organisationId = (await gateway.api.get('/v1/admin/organisation')).json.id;
     });
@@ -120,6 +124,18 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(JSON.parse(record.query_params)).toEqual({ x: '1' });
       expect(JSON.parse(record.request_headers)['user-agent']).toBe('test');
       expect(JSON.stringify(record)).not.toContain(ADMIN_KEY);
+    });
+
+    test('the country is what the proxy says, else what the table of addresses says, else unknown', async () => {
+      for (const [headers, country] of [
+        [{ 'x-forwarded-for': '8.8.8.8', 'cf-ipcountry': 'DE' }, 'DE'],
+        [{ 'x-forwarded-for': '8.8.8.8' }, 'US'],
+        [{ 'x-forwarded-for': '2001:db8::1' }, ''],
+        [{}, ''],
+      ] as const) {
+        const reply = await gateway.api.post('/v1/api-keys', { name: 'from somewhere' }, { headers });
+        expect((await recordsOf(reply))[0].country).toBe(country);
+      }
     });
 
     test('refused calls are recorded with what they were refused with', async () => {
@@ -298,8 +314,34 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
     });
 
+    const POLICIES = '/v1/policies/usage-limits';
+    /** A policy that has counted a call, and what it has counted since. */
+    const countingPolicy = async () => {
+      const { json: policy } = await gateway.api.post(POLICIES, {
+        ...{ name: 'Pocket money', type: 'tokens', credit_limit: 1_000_000 },
+        conditions: [{ key: 'metadata._user', value: 'ada' }],
+        group_by: [{ key: 'metadata._user' }],
+      });
+      const headers = { 'x-gateway-virtual-key': 'sim', 'x-gateway-metadata': '{"_user":"ada"}' };
+      const body = { model: 'm', messages: [{ role: 'user', content: 'Hello' }] };
+      expect((await gateway.api.post('/v1/chat/completions', body, { headers })).status).toBe(200);
+      const path = `${POLICIES}/${policy.id}/entities`;
+      const entity = async () => (await gateway.api.get(path)).json.data[0];
+      await eventually('the call is counted', async () => (await entity())?.current_usage > 0);
+      return { path, entity, policyPath: `${POLICIES}/${policy.id}` };
+    };
+
+    test('a reset of what a policy has counted has its record', async () => {
+      const { path, entity } = await countingPolicy();
+      const reply = await gateway.api.put(`${path}/${(await entity()).id}/reset`);
+      expect([reply.status, reply.json.current_usage]).toEqual([200, 0]);
+      expect(await recordsOf(reply)).toMatchObject([{ resource_type: 'policies', action: 'reset' }]);
+    });
+
     // The last test: it breaks the gateway's database on purpose.
     test('a change whose record cannot be stored does not happen', async () => {
+      const counting = await countingPolicy();
+      const counted = await counting.entity();
       const calls: (AdminCall & { title: string })[] = [];
       for (const [title, prepare] of Object.entries(adminCalls(gateway))) calls.push({ title, ...(await prepare()) });
       await refuseRecords(gateway);
@@ -318,6 +360,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         expect(`${title} ${reply.status}`).toBe(`${title} 500`);
         expect(`${title}\n${await managedState(gateway)}`).toBe(`${title}\n${before}`);
       }
+      const reset = await gateway.api.put(`${counting.path}/${counted.id}/reset`);
+      const update = await gateway.api.put(counting.policyPath, { reset_usage_for_value: counted.value_key });
+      expect([reset.status, update.status]).toEqual([500, 500]);
+      expect(await counting.entity()).toEqual(counted);
     });
   });
 }

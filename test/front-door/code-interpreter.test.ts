@@ -3,11 +3,11 @@ import { rmSync } from 'node:fs';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
-import { checkMessage, checkRun, checkStep, scripted } from '../assistants/client.ts';
+import { checkMessage, checkRun, checkStep, clientFor, scripted } from '../assistants/client.ts';
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
 import type { ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
-import { forTests, runGateway } from '../process.ts';
+import { eventually, forTests, runGateway } from '../process.ts';
 
 let gateway: TestGateway;
 let dataDir: string;
@@ -228,6 +228,22 @@ path`),
     expect(outputs[0]!.logs).toBe(`[('a.txt', '1'), ('${two}-a.txt', '2'), ('hidden', '3')]`);
   });
 
+  test('is stopped with its run', async () => {
+    const { openai, provider, assistant_id } = await given(runs('while True: pass'));
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
+    const { id } = await openai.beta.threads.runs.create(thread.id, { assistant_id });
+    const shown = () => openai.beta.threads.runs.retrieve(id, { thread_id: thread.id });
+    await eventually(
+      'the code is shown',
+      async () => (await shownCalls(openai, thread.id, id))[0]?.input !== undefined,
+    );
+    await openai.beta.threads.runs.cancel(id, { thread_id: thread.id });
+    await eventually('the run ends', async () => (await shown()).status === 'cancelled');
+
+    expect(await shownCalls(openai, thread.id, id)).toEqual([{ input: 'while True: pass', outputs: [] }]);
+    expect(provider.requests).toHaveLength(1);
+  });
+
   test('refuses a twenty-first file of a thread', async () => {
     const { openai } = await given();
     const { id } = await upload(openai, 'a.txt', '1');
@@ -247,6 +263,35 @@ path`),
     expect((await openai.beta.threads.messages.list(thread.id)).data).toEqual([]);
   });
 });
+
+test(
+  'a second node goes on where the first one was, on PostgreSQL',
+  async () => {
+    const answers = [
+      runs('x = 41\nopen("made.txt", "w").write("1")'),
+      says('One.'),
+      runs('x + int(open("made.txt").read())'),
+    ];
+    const [firstDir, secondDir] = [await dataDirWithSnapshot(), await dataDirWithSnapshot()];
+    const first = await startGateway({ engine: 'postgres', environment: { GATEWAY_DATA_DIR: firstDir } });
+    const { openai, slug } = await scripted(first, (_, number) => answers[number - 1] ?? says('Done.'));
+    const { id: assistant_id } = await openai.beta.assistants.create({ model: 'gpt-5', tools });
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
+    await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+    const environment = { GATEWAY_DATA_DIR: secondDir };
+    const second = await startGateway({ engine: 'postgres', databaseUrl: first.databaseUrl!, environment });
+    await first.stop();
+
+    const again = (await clientFor(second, slug)).openai;
+    const run = await again.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+
+    expect((await shownCalls(again, thread.id, run.id)).map(({ outputs }) => outputs[0]?.logs)).toEqual(['42']);
+    expect((await again.files.list({ purpose: 'assistants_output' })).data).toHaveLength(1);
+    await second.stop();
+    for (const folder of [firstDir, secondDir]) rmSync(folder, { recursive: true, force: true });
+  },
+  PREPARED_MS,
+);
 
 const withoutInterpreter = {
   'whose interpreter is switched off': { GATEWAY_INTERPRETER: 'false' },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { generateKeyPairSync } from 'node:crypto';
 import { exportJWK, SignJWT } from 'jose';
 import { type Reply, serve, startGateway, type TestGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 
 let gateway: TestGateway;
 let received: { path: string; body: string; headers: Headers }[] = [];
@@ -227,7 +228,7 @@ test('a check that is off does not look, and a guardrail without one says that i
   expect(reply.json.hook_results.before_request_hooks[0]).toMatchObject({ verdict: null, skipped: true, checks: [] });
 });
 
-test('guardrails beside the call do not hold it up, and what they found is in its log', async () => {
+test('guardrails beside the call hold up neither it nor its entry, and what they found is added to the entry', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const slow = serve(async () => {
     await promise;
@@ -236,15 +237,23 @@ test('guardrails beside the call do not hold it up, and what they found is in it
   const guard = { id: 'aside', async: true, deny: true, 'default.webhook': { webhookURL: `${slow.origin}/` } };
 
   const reply = await chat({ input_guardrails: [guard], output_guardrails: [{ ...guard, id: 'after' }] });
-  // Only now may the guardrails answer: the reply did not wait for them.
-  resolve();
-
   expect(reply.status).toBe(200);
   expect(reply.json.hook_results).toBeUndefined();
-  const { hook_results } = await gateway.logOf(reply);
-  expect(hook_results).toMatchObject({
-    before_request_hooks: [{ id: 'aside', async: true, verdict: false }],
-    after_request_hooks: [{ id: 'after', async: true, verdict: false }],
+  const early = await gateway.logOf(reply);
+  expect(early).toMatchObject({ status: 200, hook_results: null });
+  // Only now may the guardrails answer: neither the reply nor its entry waited for them.
+  resolve();
+  let late = early;
+  await eventually('their verdicts are in the entry', async () => {
+    late = await gateway.logOf(reply);
+    return late.hook_results?.after_request_hooks.length === 1 && late.hook_results.before_request_hooks.length === 1;
+  });
+  expect(late).toMatchObject({
+    ...early,
+    hook_results: {
+      before_request_hooks: [{ id: 'aside', async: true, verdict: false }],
+      after_request_hooks: [{ id: 'after', async: true, verdict: false }],
+    },
   });
   slow.stop();
 });

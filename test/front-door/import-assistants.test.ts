@@ -6,6 +6,7 @@ import { startProvider, type TestProvider } from '../gateway.ts';
 import { createDatabase } from '../postgres.ts';
 import { commands, forTests, newDataDir, removeDataDir, runGateway, startProcess } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
+import { query } from '../state-tables.ts';
 
 let provider: TestProvider;
 const homes: string[] = [];
@@ -112,7 +113,8 @@ const textsIn = async (openai: ReturnType<typeof openaiClient>, threadId: string
 describe.each(['sqlite', 'postgres'] as const)('an export, on %s', (engine) => {
   test('is taken over with its ids and goes on; again it changes nothing, and later messages are added', async () => {
     const home = newHome();
-    const environment = engine === 'sqlite' ? forTests : onDatabase(await createDatabase());
+    const databaseUrl = engine === 'sqlite' ? null : await createDatabase();
+    const environment = databaseUrl === null ? forTests : onDatabase(databaseUrl);
     const folder = writeExportFolder(join(home, 'export'), EXPORT);
     const run = () => runGateway({ arguments: ['import', 'assistants', folder], dataDir: home, environment });
 
@@ -123,6 +125,9 @@ describe.each(['sqlite', 'postgres'] as const)('an export, on %s', (engine) => {
     expect(first.output).toContain('assistants.jsonl:1: tool_resources.file_search: vector store vs_1');
     expect(first.errors).toContain('100 %, 9 of 9 objects\n');
     expect((await run()).output).toContain('0 assistants, 0 threads, 0 messages, 0 files taken over');
+    const place = { databaseUrl, dataDir: join(home, 'data') };
+    const records = await query(place, "select action, uri from audit_records where resource_type = 'assistants'");
+    expect(records).toEqual(Array(2).fill({ action: 'import', uri: 'cli:import/assistants' }));
 
     await withGateway(home, environment, async (openai) => {
       expect(await openai.beta.assistants.retrieve(assistant)).toMatchObject({

@@ -193,6 +193,15 @@ api_keys:
       try {
         const reply = await gateway.api.post('/v1/chat/completions', question, { key: secrets.APPLY_NOTEBOOK_KEY });
         expect(reply.status).toBe(200);
+        const { id } = (await gateway.api.get('/v1/admin/organisation')).json;
+        const times = 'start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z';
+        const { text, json } = await gateway.api.get(`/v1/audit-logs?${times}&organisation_id=${id}`);
+        const made = json.records.filter(({ uri }: { uri: string }) => uri.startsWith('cli:apply/'));
+        expect(made.map((each: Record<string, string>) => `${each.action} ${each.resource_type}`).sort()).toEqual([
+          'create api_keys',
+          'create virtual_keys',
+        ]);
+        for (const secret of Object.values(secrets)) expect(text).not.toContain(secret);
       } finally {
         await gateway.stop();
       }

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
-import { message, type Recorder, startRecorder, toolCall } from '../mcp/recorder.ts';
+import { message, startMcpServer, toolCall } from '../mcp/recorder.ts';
 
 /** Callers who try to call tools without being counted. */
 let gateway: TestGateway;
 let key: string;
-let recorder: Recorder;
+const recorder = startMcpServer(['book', 'read'].map((name) => ({ name, description: '' })));
 beforeAll(async () => {
   gateway = await startGateway();
   ({ key } = await gateway.given.apiKey());
-  recorder = startRecorder();
 });
 afterAll(async () => {
   await gateway.stop();
@@ -27,9 +26,10 @@ const send = (slug: string, body: unknown, headers: Record<string, string> = {},
   });
 /** In pieces, so that its size is not known before its end. */
 const sendInPieces = (slug: string, text: string, headers: Record<string, string> = {}) =>
-  gateway.api.post(`/${slug}/mcp`, new Blob([text]).stream(), {
-    key,
-    headers: { 'content-type': 'application/json', ...headers },
+  fetch(`${gateway.url}/${slug}/mcp`, {
+    method: 'POST',
+    headers: { 'x-gateway-api-key': key, 'content-type': 'application/json', ...headers },
+    body: new Blob([text]).stream(),
   });
 
 describe('a policy for calls of tools', () => {
@@ -49,11 +49,12 @@ describe('a policy for calls of tools', () => {
       value: 1,
     });
     if (made.status !== 200) throw new Error(made.text);
+    expect((await gateway.api.post(`/v1/mcp-servers/${slug}/sync`)).json.sync_status).toBe('success');
     expect((await send(slug, call)).status).toBe(200);
     expect((await send(slug, call)).status).toBe(429);
   });
 
-  const attempts: readonly [string, () => ReturnType<typeof send>][] = [
+  const attempts: readonly [string, () => Promise<{ status: number }>][] = [
     ['with a member twice', () => send(slug, call.replace('{', '{"method":"ping",'))],
     ['in a batch', () => send(slug, `[${call},${call}]`)],
     ['packed', () => send(slug, Bun.gzipSync(Buffer.from(call)), { 'content-encoding': 'gzip' })],

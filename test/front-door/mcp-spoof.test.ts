@@ -47,6 +47,7 @@ const spellings = (name: string) => [
     name.replace('-', '_'),
     name.toUpperCase().replaceAll('-', '_'),
     alternating(name).replace(/-(?!.*-)/, '_'),
+    name.replaceAll('-', '.'),
   ]),
 ];
 
@@ -235,6 +236,22 @@ test("the header that a user's token comes in goes no further", async () => {
   const lines = await arrived(slug, 'POST', ['X_User_Token: other', 'X-Kept: yes']);
   expect(lines.map(folded)).not.toContain('x-user-token');
   expect(lines.map(folded)).toContain('x-kept');
+});
+
+test('a header that goes on as it came carries neither an identity nor a token', async () => {
+  for (const name of ['User-Agent', 'baggage', 'Traceparent', 'tracestate', 'Cookie', 'Mcp-User']) {
+    for (const configurations of [
+      { user_identity_forwarding: { method: 'bearer', header_name: name } },
+      { jwt_validation: { jwksUri: 'http://127.0.0.1:9/jwks', headerKey: name } },
+    ]) {
+      const reply = await gateway.api.post('/v1/mcp-servers', {
+        name: 'x',
+        url: 'http://127.0.0.1:9/',
+        configurations,
+      });
+      expect([name, reply.status, reply.json.error?.param]).toEqual([name, 400, expect.stringContaining('header')]);
+    }
+  }
 });
 
 test('what MCP needs arrives without being asked for, spelt as MCP spells it', async () => {

@@ -47,7 +47,7 @@ describe('the vendor’s client', () => {
   test('creates a store, waits for its files, reads, changes, lists and deletes it', async () => {
     const file_ids = [await uploaded('first'), await uploaded('second')];
     const made = checked(
-      storeObject,
+      storeObject(),
       await openai.vectorStores.create({ name: 'Docs', file_ids, metadata: { team: 'search' } }),
     );
     expect(made).toMatchObject({ object: 'vector_store', name: 'Docs', metadata: { team: 'search' } });
@@ -56,7 +56,7 @@ describe('the vendor’s client', () => {
       'both are in',
       async () => (await openai.vectorStores.retrieve(made.id)).file_counts.completed === 2,
     );
-    const store = checked(storeObject, await openai.vectorStores.retrieve(made.id));
+    const store = checked(storeObject(), await openai.vectorStores.retrieve(made.id));
     expect(store.status).toBe('completed');
     expect(store.usage_bytes).toBeGreaterThan(0);
     const changed = await openai.vectorStores.update(made.id, {
@@ -85,7 +85,7 @@ describe('the vendor’s client', () => {
   test('uploads and polls one file and a batch', async () => {
     const { id: storeId } = await openai.vectorStores.create({});
     const file = checked(
-      fileObject,
+      fileObject(),
       await openai.vectorStores.files.uploadAndPoll(storeId, await toFile(encoder.encode('alone'), 'alone.md')),
     );
     expect(file).toMatchObject({ status: 'completed', last_error: null, vector_store_id: storeId, attributes: {} });
@@ -96,7 +96,7 @@ describe('the vendor’s client', () => {
     const files = await Promise.all(
       [1, 2, 3].map((number) => toFile(encoder.encode(`text ${number}`), `${number}.txt`)),
     );
-    const batch = checked(batchObject, await openai.vectorStores.fileBatches.uploadAndPoll(storeId, { files }));
+    const batch = checked(batchObject(), await openai.vectorStores.fileBatches.uploadAndPoll(storeId, { files }));
     expect(batch).toMatchObject({ status: 'completed', file_counts: { completed: 3, failed: 0, total: 3 } });
     const names: string[] = [];
     for await (const { id } of openai.vectorStores.fileBatches.listFiles(batch.id, { vector_store_id: storeId }))

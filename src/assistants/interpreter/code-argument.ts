@@ -9,6 +9,8 @@ export function codeIn(text: string): string | null {
 }
 
 const BEGINNING = /^\s*\{\s*"code"\s*:\s*"/;
+/** What has not begun by then is another thing. */
+const LONGEST_BEGINNING = 256;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 
 /**
@@ -16,6 +18,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b
  * does not come first are told when they are whole.
  */
 export class GrowingCode {
+  /** What has come and was not taken yet: never the whole, which would be copied for each piece. */
   #text = '';
   /** Where in the text the next character of the code stands; null before the code begins and when it is over. */
   #at: number | null = null;
@@ -28,11 +31,19 @@ export class GrowingCode {
 
   /** Answers how the code has grown. */
   push(piece: string): string {
+    if (this.#isOver) return '';
     this.#text += piece;
-    if (this.#at === null && !this.#isOver) this.#at = BEGINNING.exec(this.#text)?.[0].length ?? null;
-    const before = this.#code.length;
-    for (let taken = this.#next(); taken !== null; taken = this.#next()) this.#code += taken;
-    return this.#code.slice(before);
+    if (this.#at === null) this.#at = BEGINNING.exec(this.#text)?.[0].length ?? null;
+    if (this.#at === null) {
+      this.#isOver = this.#text.length > LONGEST_BEGINNING;
+      return '';
+    }
+    let grown = '';
+    for (let taken = this.#next(); taken !== null; taken = this.#next()) grown += taken;
+    this.#text = this.#text.slice(this.#at ?? 0);
+    if (this.#at !== null) this.#at = 0;
+    this.#code += grown;
+    return grown;
   }
 
   #next(): string | null {

@@ -121,6 +121,7 @@ const payloads: Readonly<Record<string, string>> = {
   "asks for the machine's name": `return Deno.hostname()`,
   "asks for the machine's networks": `return JSON.stringify(Deno.networkInterfaces())`,
   'dumps its memory to a file': `return (await import('node:v8')).writeHeapSnapshot(${JSON.stringify(join(folder, 'heap'))})`,
+  'turns on the internals of its engine': `(await import('node:v8')).setFlagsFromString('--allow-natives-syntax'); return eval('%GetOptimizationStatus(() => 1)')`,
   'opens folders of the machine to WebAssembly': `const { WASI } = await import('node:wasi'); new WASI({ version: 'preview1', preopens: { '/': '/' } }); return 'opened'`,
 };
 

@@ -3,7 +3,7 @@ import { BrokenFrame } from './frames.ts';
 import { watchIdle } from './idle.ts';
 import { Places } from './places.ts';
 import { type Base, type Cell, type Keep, Session } from './session.ts';
-import { prepare, type WorkshopOptions } from './workshop.ts';
+import type { WorkshopOptions } from './workshop.ts';
 
 export interface SandboxOptions extends WorkshopOptions {
   /** The most sandboxes at once. */
@@ -109,12 +109,18 @@ export class SandboxPool implements Sandbox {
   }
 
   #prepared(): Promise<Base> {
-    // What failed may have been mended meanwhile.
-    this.#base ??= prepare(this.#options).catch((error) => {
+    this.#base ??= this.#prepare().catch((error) => {
+      // What failed may have been mended meanwhile.
       this.#base = null;
       throw error;
     });
     return this.#base;
+  }
+
+  /** Loaded here: a gateway that runs no code does without its memory. */
+  async #prepare(): Promise<Base> {
+    const { prepare } = await import('./workshop.ts');
+    return prepare(this.#options);
   }
 
   /** The Python of the thread, when exactly the cells before this one have run in it. */

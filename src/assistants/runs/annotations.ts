@@ -32,6 +32,8 @@ export class AnnotatedText {
   readonly #marks: readonly Mark[];
   readonly #annotations: Annotation[] = [];
   #value = '';
+  /** What the last piece has added to it. */
+  #growth = '';
   #held = '';
 
   constructor(marks: readonly Mark[]) {
@@ -49,16 +51,20 @@ export class AnnotatedText {
 
   /** Takes a piece; answers what can be told. */
   push(piece: string): Said {
-    const before = { length: this.#value.length, count: this.#annotations.length };
-    this.#read(this.#held + piece, false);
-    return { text: this.#value.slice(before.length), annotations: this.#annotations.slice(before.count) };
+    return this.#grown(piece, false);
   }
 
   /** Nothing comes any more. */
   end(): Said {
-    const before = { length: this.#value.length, count: this.#annotations.length };
-    this.#read(this.#held, true);
-    return { text: this.#value.slice(before.length), annotations: this.#annotations.slice(before.count) };
+    return this.#grown('', true);
+  }
+
+  /** The growth is put together by itself: cutting it out of the whole would copy the whole for each piece. */
+  #grown(piece: string, isLast: boolean): Said {
+    const count = this.#annotations.length;
+    this.#growth = '';
+    this.#read(this.#held + piece, isLast);
+    return { text: this.#growth, annotations: this.#annotations.slice(count) };
   }
 
   #read(text: string, isLast: boolean) {
@@ -66,7 +72,7 @@ export class AnnotatedText {
     let rest = text;
     while (rest !== '') {
       const at = this.#nextMark(rest);
-      this.#value += rest.slice(0, at);
+      this.#add(rest.slice(0, at));
       rest = rest.slice(at);
       const taken = this.#take(rest, isLast);
       if (taken === null) {
@@ -75,6 +81,11 @@ export class AnnotatedText {
       }
       rest = rest.slice(taken);
     }
+  }
+
+  #add(text: string) {
+    this.#value += text;
+    this.#growth += text;
   }
 
   #nextMark(text: string): number {
@@ -96,14 +107,14 @@ export class AnnotatedText {
       if (isLast && isOpen && stump?.test(text)) return text.length;
     }
     if (isOpen && !isLast) return null;
-    this.#value += text.slice(0, 1);
+    this.#add(text.slice(0, 1));
     return 1;
   }
 
   #mean(passage: string, body: AnnotationBody | null) {
     if (!body) return;
     const start = this.#value.length;
-    this.#value += passage;
+    this.#add(passage);
     this.#annotations.push({ ...body, text: passage, start_index: start, end_index: start + passage.length });
   }
 }

@@ -76,6 +76,17 @@ export class Answer {
     return [...this.#blocks.map(({ said }) => said.value), ...calls].join('\n');
   }
 
+  /** What makes no sense about it, though it has come to its end; null when it does. */
+  get fault(): string | null {
+    if (this.finish === 'length') return null;
+    const isNameless = [...this.#calls.values()].some(
+      ({ position, arguments: text }) => position === null && text !== '',
+    );
+    if (isNameless) return 'The model called a tool without naming it.';
+    const isMissing = this.finish === 'tool_calls' && this.exchanges.length === 0 && !this.hasText;
+    return isMissing ? 'The model said that it calls tools, and called none.' : null;
+  }
+
   get isEmpty(): boolean {
     return !this.hasText && this.#calls.size === 0;
   }
@@ -117,11 +128,13 @@ export class Answer {
       this.#calls.set(index, called);
     }
     called.arguments += text;
-    const code = called.code.push(text);
-    if (called.position !== null) return grownDelta(called.position, called.type, { text, code });
+    const isCode = called.type === 'code_interpreter';
+    if (called.position !== null)
+      return grownDelta(called.position, called.type, { text, code: isCode ? called.code.push(text) : '' });
     if (!name) return null;
     called.name = name;
     called.type = this.#options.typeOf(name);
+    if (called.type === 'code_interpreter') called.code.push(called.arguments);
     called.position = [...this.#calls.values()].filter(({ position }) => position !== null).length;
     return { index: called.position, ...begunCall(called.type, called, called.code.code) };
   }

@@ -1,6 +1,7 @@
-import { newObjectId } from '../../core/object-ids.ts';
+import { newObjectId, sortBehind } from '../../core/object-ids.ts';
 import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
+import { goBehindMessages } from '../thread.ts';
 import { changeRun, openStepOf } from './rows.ts';
 import { type RunUsage, usageOf } from './run.ts';
 import { detailsOf } from './step.ts';
@@ -25,12 +26,16 @@ const freshIds = () => ({
 
 export interface CallStart {
   readonly runId: string;
+  readonly threadId: string;
   readonly fence: number;
   readonly now: number;
 }
 
-export const startCall = (db: Db, number: number, start: CallStart): Promise<RunCallRow> =>
-  insertCall(db, { number, attempt: 1, ...freshIds() }, start);
+export async function startCall(db: Db, last: RunCallRow | undefined, start: CallStart): Promise<RunCallRow> {
+  await goBehindMessages(db, start.threadId);
+  if (last) sortBehind(last.tool_step_id);
+  return insertCall(db, { number: (last?.number ?? 0) + 1, attempt: 1, ...freshIds() }, start);
+}
 
 /** The call again, under the same ids, because whoever made it is gone. */
 export async function repeatCall(db: Db, lost: RunCallRow, start: CallStart): Promise<RunCallRow> {

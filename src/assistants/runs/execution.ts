@@ -1,34 +1,26 @@
-import { GatewayError } from '../../core/errors.ts';
-import type { Principal, WorkCaller } from '../../core/principal.ts';
-import type { CallModel } from '../../relay/internal.ts';
 import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
 import { type Lease, LeaseLost, ShuttingDown, WorkCancelled } from '../../work/work.ts';
-import type { Mark } from './annotations.ts';
-import { Answer, messageDelta, outputsDelta, stepDelta } from './answer.ts';
-import { isBuiltIn, placeOf } from './built-in.ts';
+import { type Answer, messageDelta, stepDelta } from './answer.ts';
 import type { RunBus } from './bus.ts';
-import { type CallUsage, endCall, lastCallOf, openedBy, repeatCall, startCall, usageOfStep } from './calls.ts';
-import { citablesIn, citationMark } from './citations.ts';
+import { type CallUsage, endCall, lastCallOf, openedBy, repeatCall, startCall } from './calls.ts';
 import type { DeltaWriter } from './delta-writer.ts';
 import { type Ending, endRun, failure } from './ending.ts';
 import { forgetPieces, type Tell } from './events.ts';
-import { failRun, RunEnds } from './failures.ts';
-import { Journal } from './journal.ts';
+import { RunEnds } from './failures.ts';
+import { Journal, patiently } from './journal.ts';
 import { type Piece, readAnswer } from './model-answer.ts';
 import { openMessage, openToolStep, type Parts } from './parts.ts';
-import { buildPrompt, type Prompt, type PromptDeps } from './prompt.ts';
-import { changeRun, openStepOf, putStep, runById, stepsOf } from './rows.ts';
-import { bodyOf, isActive, type RequiredAction, shownRun, usageOf } from './run.ts';
+import { prepareQuestion, type Question, type QuestionDeps, sendQuestion, usageSoFar } from './question.ts';
+import { changeRun, openStepOf, runById } from './rows.ts';
+import { isActive, type RequiredAction, shownRun, usageOf } from './run.ts';
 import { settleAnswer } from './settling.ts';
-import { detailsOf, type Exchange, exchangesOf, shownStep, type ToolCall } from './step.ts';
+import { type Exchange, exchangesOf, shownStep } from './step.ts';
+import { storeToolUse, type ToolUse, useTools } from './tool-use.ts';
 
-export interface ExecutionDeps extends PromptDeps {
+export interface ExecutionDeps extends QuestionDeps {
   readonly bus: RunBus;
   readonly deltas: DeltaWriter;
-  readonly callModel: CallModel;
-  /** Throws 401 when whoever began the run is gone or has expired. */
-  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   readonly now: () => number;
   /** A call was made that may have been made before. */
   readonly onRepeated: () => void;
@@ -38,7 +30,6 @@ export interface ExecutionDeps extends PromptDeps {
 const MOST_CALLS = 64;
 /** How often a call is made whose outcome nobody knows. */
 const MOST_ATTEMPTS = 2;
-const ROUTE = '/v1/threads/:thread_id/runs';
 /** When something else than its time woke a run that waits, as clocks that differ do. */
 const LOOK_AGAIN_MS = 250;
 
@@ -59,8 +50,7 @@ export class Execution {
   /** The call under way, and what those who watch know to be open. */
   #call: RunCallRow | null = null;
   #opened: 'message' | 'tools' | null = null;
-  #prompt: Prompt | null = null;
-  #answer: Answer | null = null;
+  #question: Question | null = null;
 
   constructor(lease: Lease, deps: ExecutionDeps) {
     this.#lease = lease;
@@ -109,7 +99,7 @@ export class Execution {
 
   async #nextTurn(db: Db, tell: Tell): Promise<Turn | null> {
     const { fence } = this.#lease.work;
-    const start = { runId: this.#run.id, fence, now: this.#deps.now() };
+    const start = { runId: this.#run.id, threadId: this.#run.thread_id, fence, now: this.#deps.now() };
     const last = await lastCallOf(db, this.#run.id);
     if (last?.state === 'started') {
       // The same fence: this transaction was committed before, and nobody was told.
@@ -123,55 +113,27 @@ export class Execution {
     }
     const open = await openStepOf(db, this.#run.id);
     if (open) return { type: 'use', step: open };
-    const number = (last?.number ?? 0) + 1;
-    if (number > MOST_CALLS) return this.#end(db, tell, failure('server_error', TOO_MANY_CALLS));
-    return { type: 'ask', call: await startCall(db, number, start) };
+    if (last?.number === MOST_CALLS) return this.#end(db, tell, failure('server_error', TOO_MANY_CALLS));
+    return { type: 'ask', call: await startCall(db, last, start) };
   }
 
   /** One call of the model. */
   async #ask(call: RunCallRow): Promise<Turn | null> {
-    const { callModel, principalOf } = this.#deps;
-    const run = this.#run;
-    const body = bodyOf(run);
-    const builtIn = new Set<string>(body.tools.map(({ type }) => type).filter(isBuiltIn));
     if (call.attempt > 1) this.#deps.onRepeated();
     this.#call = call;
-    this.#answer = new Answer({
-      typeOf: (name) => (builtIn.has(name) ? (name as ToolCall['type']) : 'function'),
-      isParallel: body.parallel_tool_calls,
-      marks: await this.#marks(builtIn),
-    });
-    const who = await principalOf(run).catch(explainMissing);
-    this.#prompt = await buildPrompt(run, call, this.#deps);
-    const { 'x-gateway-trace-id': traceId = run.id, ...headers } = JSON.parse(run.headers) as Record<string, string>;
-    const response = await callModel({
-      who,
-      path: '/chat/completions',
-      body: this.#prompt.body,
-      headers,
-      signal: this.#signal,
-      traceId,
-      route: ROUTE,
-    });
+    const question = await patiently(this.#signal, () => prepareQuestion(this.#run, call, this.#deps));
+    const { answer } = question;
+    this.#question = question;
+    const response = await sendQuestion(question, this.#deps.callModel, this.#signal);
     this.#signal.throwIfAborted();
-    for await (const piece of readAnswer(response)) await this.#hear(piece, call, this.#answer);
-    await this.#tellText(this.#answer.endText(), call);
-    const usage = await this.#usage();
-    const turn = await this.#journal.commit((db, tell) => this.#settle(db, tell, usage));
+    for await (const piece of readAnswer(response)) await this.#hear(piece, call, answer);
+    await this.#tellText(answer.endText(), call);
+    const usage = await usageSoFar(question, this.#deps);
+    const turn = await this.#journal.commit((db, tell) => this.#settle(db, tell, answer, usage));
     this.#opened = null;
     this.#call = null;
+    this.#question = null;
     return turn;
-  }
-
-  /** What in the text of the model refers to what it was shown, and to what it has made. */
-  async #marks(builtIn: ReadonlySet<string>): Promise<Mark[]> {
-    const { store, builtIns } = this.#deps;
-    const run = this.#run;
-    const marks: Mark[] = [];
-    if (builtIn.has('file_search')) marks.push(citationMark(citablesIn(await stepsOf(store.db, run.id))));
-    if (builtIn.has('code_interpreter'))
-      marks.push(...((await builtIns.code_interpreter?.marks?.(placeOf(run))) ?? []));
-    return marks;
   }
 
   async #hear(piece: Piece, call: RunCallRow, answer: Answer): Promise<void> {
@@ -213,12 +175,12 @@ export class Execution {
   }
 
   /** The whole answer is there: what it means for the run, in one transaction. */
-  async #settle(db: Db, tell: Tell, taken: CallUsage): Promise<Turn | null> {
+  async #settle(db: Db, tell: Tell, answer: Answer, taken: CallUsage): Promise<Turn | null> {
     await this.#look(db);
     if (this.#run.expires_at <= this.#deps.now()) throw new RunEnds({ status: 'expired' });
     this.#run = await endCall(db, this.#run, this.#call!, taken);
     const usage = usageOf(taken.prompt_tokens, taken.completion_tokens);
-    const settled = { answer: this.#answer!, usage, opened: this.#opened };
+    const settled = { answer, usage, opened: this.#opened };
     const consequence = await settleAnswer(this.#parts(db, tell), settled);
     if (consequence.type === 'end') return this.#end(db, tell, consequence.ending);
     return consequence.type === 'use' ? consequence : this.#askClient(db, tell, exchangesOf(consequence.step));
@@ -239,64 +201,18 @@ export class Execution {
 
   /** Carries out what the gateway does itself; what is the client's to do comes after it. */
   async #useTools(step: RunStepRow): Promise<Turn | null> {
-    const { store, builtIns } = this.#deps;
-    const run = this.#run;
-    const exchanges = exchangesOf(step);
-    const details = detailsOf(step);
-    const shown = details.type === 'tool_calls' ? [...details.tool_calls] : [];
-    const before = (await stepsOf(store.db, run.id)).filter(({ id }) => id < step.id).flatMap(exchangesOf).length;
-    for (const [index, exchange] of exchanges.entries()) {
-      if (!isBuiltIn(exchange.type) || exchange.output !== null) continue;
-      const builtIn =
-        builtIns[exchange.type] ?? failRun('server_error', `This gateway has no ${exchange.type} any more.`);
-      const result = await builtIn.carryOut({
-        id: exchange.id,
-        ordinal: before + index,
-        arguments: exchange.arguments,
-        ...placeOf(run),
-        runId: run.id,
-        run: bodyOf(run),
-        signal: this.#signal,
-      });
-      this.#signal.throwIfAborted();
-      shown[index] = result.shown;
-      const delta = outputsDelta(index, result.shown);
-      if (delta) this.#journal.piece(step.call, 'thread.run.step.delta', stepDelta(step.id, [delta]));
-      exchanges[index] = { ...exchange, output: result.output, citables: result.citables };
-    }
-    return this.#journal.commit((db, tell) => this.#settleTools(db, tell, { step, shown, exchanges }));
+    const onOutput = (delta: object) =>
+      this.#journal.piece(step.call, 'thread.run.step.delta', stepDelta(step.id, [delta]));
+    const use = await useTools(step, { ...this.#deps, run: this.#run, signal: this.#signal, onOutput });
+    return this.#journal.commit((db, tell) => this.#settleTools(db, tell, use));
   }
 
-  async #settleTools(
-    db: Db,
-    tell: Tell,
-    { step, shown, exchanges }: { step: RunStepRow; shown: ToolCall[]; exchanges: Exchange[] },
-  ): Promise<Turn | null> {
+  async #settleTools(db: Db, tell: Tell, use: ToolUse): Promise<Turn | null> {
     await this.#look(db);
-    const used: RunStepRow = {
-      ...step,
-      details: JSON.stringify({ type: 'tool_calls', tool_calls: shown }),
-      exchange: JSON.stringify(exchanges),
-    };
-    if (exchanges.some(({ output }) => output === null)) {
-      await putStep(db, used);
-      return this.#askClient(db, tell, exchanges);
-    }
-    const done = { status: 'completed', completed_at: this.#deps.now() };
-    const usage = JSON.stringify(await usageOfStep(db, step));
-    const completed = await putStep(db, { ...used, ...done, usage });
-    tell('thread.run.step.completed', shownStep(completed, this.#run));
+    const step = await storeToolUse(db, use, this.#deps.now());
+    if (step.status !== 'completed') return this.#askClient(db, tell, use.exchanges);
+    tell('thread.run.step.completed', shownStep(step, this.#run));
     return this.#nextTurn(db, tell);
-  }
-
-  /** The numbers of the provider; without them, what was sent and said is counted here. Nothing for a call never made. */
-  async #usage(): Promise<CallUsage> {
-    const answer = this.#answer;
-    if (answer?.usage) return { ...usageOf(answer.usage.prompt, answer.usage.completion), isEstimated: false };
-    if (!this.#prompt || !answer || (answer.isEmpty && answer.finish === null))
-      return { ...usageOf(0, 0), isEstimated: false };
-    const [said] = await this.#deps.tokens.count(bodyOf(this.#run).model, [answer.said]);
-    return { ...usageOf(await this.#prompt.tokens(), said!), isEstimated: true };
   }
 
   /** What went wrong, or was asked for, decides how the run ends; what only this node suffers is left to the next one. */
@@ -308,7 +224,7 @@ export class Execution {
     if (this.#expired.signal.aborted) ending = { status: 'expired' };
     if (isCancelled) ending = { status: 'cancelled' };
     if (!ending) throw error;
-    const usage = await this.#usage();
+    const usage = await usageSoFar(this.#question, this.#deps);
     await this.#journal.commit(
       async (db, tell) => {
         if (!(await this.#look(db))) return this.#leave(db);
@@ -337,12 +253,5 @@ const asked = ({ id, name, arguments: text }: Exchange) => ({
   function: { name, arguments: text },
 });
 
-function explainMissing(error: unknown): never {
-  const isGone = error instanceof GatewayError && error.status === 401;
-  if (isGone) failRun('server_error', CALLER_IS_GONE);
-  throw error;
-}
-
 const LOST_TWICE = 'The gateway was interrupted twice while it called the model.';
 const TOO_MANY_CALLS = `The model called tools ${MOST_CALLS} times without coming to an end.`;
-const CALLER_IS_GONE = 'The API key, user or machine that began this run was removed or has expired.';

@@ -72,3 +72,20 @@ test.each([1, 199, 200, 201, 400])('the last %d messages are exactly so many', a
   expect(numbersIn(read)).toEqual(everything.slice(-last));
   await store.close();
 });
+
+test('of images that stand in messages as data, no more is read than a process can hold', async () => {
+  const store = await givenThread();
+  const url = `data:image/png;base64,${'A'.repeat(40 << 20)}`;
+  const content = JSON.stringify([{ type: 'image_url', image_url: { url, detail: 'auto' } }]);
+  const large = [2, 990, 992, 996].map(nameOf);
+  await store.db.updateTable('messages').set({ content }).where('id', 'in', large).execute();
+
+  const last = await historyOf(store.db, runWith({ type: 'last_messages', last_messages: 20 }), 10);
+  expect(numbersIn(last.slice(-2))).toEqual([997, 998]);
+  expect(last.map(({ images }) => images)).toEqual([0, 0, 0, 1, 0, 0].slice(-last.length));
+
+  const all = await historyOf(store.db, AUTO, Number.POSITIVE_INFINITY);
+  expect(all.filter(({ images }) => images > 0)).toHaveLength(2);
+  expect(numbersIn(all.slice(0, 2))).toEqual([0, 1]);
+  await store.close();
+});

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { WorkspaceId } from '../../core/ids.ts';
 import type { MessageRow, RunRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
@@ -17,6 +18,9 @@ export interface Saying {
   readonly text: string;
   readonly images: number;
 }
+
+/** Of images that stand in messages as data, a thread may have more than a process can hold. */
+const MOST_BYTES = 64 << 20;
 
 /** Read at once, so that a long thread does not hold up everybody else. */
 const PAGE = 200;
@@ -54,26 +58,46 @@ async function readFrom(
   const sayings: Saying[] = [];
   let after: string | undefined;
   let characters = 0;
-  for (let left = most; characters <= mostCharacters; left -= PAGE) {
-    const limit = Math.min(PAGE, left);
-    const page = await db
-      .selectFrom('messages')
-      .select(['id', 'role', 'content'])
-      .where('thread_id', '=', run.thread_id)
-      .where('deleted_at', 'is', null)
-      .where((where) => where.or([where('run_id', 'is', null), where('run_id', '!=', run.id)]))
+  let bytes = 0;
+  for (let left = most; characters <= mostCharacters && bytes <= MOST_BYTES; left -= PAGE) {
+    const sizes = await messagesBefore(db, run)
+      .select(['id', sql<number>`octet_length(content)`.as('bytes')])
       .$if(after !== undefined, (query) => query.where('id', order === 'asc' ? '>' : '<', after!))
       .$if(before !== undefined, (query) => query.where('id', '<', before!))
       .orderBy('id', order)
-      .limit(limit)
+      .limit(Math.min(PAGE, left))
       .execute();
-    const said = page.map(sayingOf).filter((saying) => saying !== null);
+    const ids: string[] = [];
+    for (const row of sizes) {
+      bytes += Number(row.bytes);
+      if (bytes > MOST_BYTES && sayings.length + ids.length > 0) break;
+      ids.push(row.id);
+    }
+    const said = await sayingsOf(db, ids, order);
     sayings.push(...said);
-    if (page.length < PAGE || left <= PAGE) return { sayings, stoppedAt: null };
+    if (ids.length === sizes.length && (sizes.length < PAGE || left <= PAGE)) return { sayings, stoppedAt: null };
     characters += said.reduce((sum, { text }) => sum + text.length, 0);
-    after = page.at(-1)!.id;
+    after = ids.at(-1) ?? after;
   }
   return { sayings, stoppedAt: after! };
+}
+
+const messagesBefore = (db: Db, run: RunRow) =>
+  db
+    .selectFrom('messages')
+    .where('thread_id', '=', run.thread_id)
+    .where('deleted_at', 'is', null)
+    .where((where) => where.or([where('run_id', 'is', null), where('run_id', '!=', run.id)]));
+
+async function sayingsOf(db: Db, ids: readonly string[], order: 'asc' | 'desc'): Promise<Saying[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('messages')
+    .select(['role', 'content'])
+    .where('id', 'in', ids)
+    .orderBy('id', order)
+    .execute();
+  return rows.map(sayingOf).filter((saying) => saying !== null);
 }
 
 /** Null for a message of which nothing was ever said. */

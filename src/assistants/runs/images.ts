@@ -6,6 +6,9 @@ import type { ReadImage } from './history.ts';
 /** What providers take of one image. */
 const MOST_BYTES = 20 << 20;
 
+/** What they take of all images of a request. A message may refer to one file a thousand times. */
+const MOST_BYTES_TOGETHER = 64 << 20;
+
 const SIGNATURES: readonly (readonly [type: string, at: number, bytes: string])[] = [
   ['image/png', 0, '\x89PNG'],
   ['image/jpeg', 0, '\xff\xd8\xff'],
@@ -26,6 +29,17 @@ export const imageReader =
     const type = typeOf(bytes) ?? failRun('invalid_prompt', `The file ${fileId} is no PNG, JPEG, GIF or WebP image.`);
     return `data:${type};base64,${bytes.toString('base64')}`;
   };
+
+/** The same for the images of one prompt. */
+export function imagesTogether(read: ReadImage): ReadImage {
+  let left = MOST_BYTES_TOGETHER;
+  return async (workspaceId, fileId) => {
+    const url = await read(workspaceId, fileId);
+    left -= url.length;
+    if (left < 0) failRun('invalid_prompt', `The images of the thread have more than ${MOST_BYTES_TOGETHER} bytes.`);
+    return url;
+  };
+}
 
 const typeOf = (bytes: Buffer): string | null =>
   SIGNATURES.find(([, at, start]) => bytes.toString('latin1', at, at + start.length) === start)?.[0] ?? null;

@@ -1,73 +1,82 @@
 import { z } from 'zod';
 import { fail } from '../../core/errors.ts';
+import { type Checked, lazily } from '../../core/lazily.ts';
 import { metadataRule, newMetadata } from '../../core/metadata-rule.ts';
 import type { StoredAssistant } from '../assistants.ts';
-import { createMessage } from '../messages.ts';
+import { newMessages } from '../messages.ts';
 import { createThread } from '../threads.ts';
 import {
   reasoningEffort,
   responseFormat,
   type Tool,
   temperature,
-  tool,
   toolChoice,
   toolResources,
+  toolsUpTo,
   topP,
   truncationStrategy,
 } from '../tools.ts';
 import type { RunBody } from './run.ts';
 
 const LEAST_TOKENS = 256;
-const instructions = z.string().max(256_000).nullish();
+const instructions = lazily(() => z.string().max(256_000).nullish());
 
-const members = {
+const members = lazily(() => ({
   assistant_id: z.string().min(1),
   model: z.string().min(1).max(256).nullish(),
-  instructions,
-  tools: z.array(tool).max(20).nullish(),
+  instructions: instructions(),
+  tools: toolsUpTo(20).nullish(),
   metadata: newMetadata,
-  temperature: temperature.nullish(),
-  top_p: topP.nullish(),
+  temperature: temperature().nullish(),
+  top_p: topP().nullish(),
   stream: z.boolean().nullish(),
   max_prompt_tokens: z.int().min(LEAST_TOKENS).nullish(),
   max_completion_tokens: z.int().min(LEAST_TOKENS).nullish(),
-  truncation_strategy: truncationStrategy.nullish(),
-  tool_choice: toolChoice.nullish(),
+  truncation_strategy: truncationStrategy().nullish(),
+  tool_choice: toolChoice().nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  response_format: responseFormat.nullish(),
-};
+  response_format: responseFormat().nullish(),
+}));
 
-export const createRun = z.strictObject({
-  ...members,
-  reasoning_effort: reasoningEffort.nullish(),
-  additional_instructions: instructions,
-  additional_messages: z.array(createMessage).nullish(),
-});
-export type RunInput = z.infer<typeof createRun>;
+export const createRun = lazily(() =>
+  z.strictObject({
+    ...members(),
+    reasoning_effort: reasoningEffort().nullish(),
+    additional_instructions: instructions(),
+    additional_messages: newMessages(),
+  }),
+);
+export type RunInput = Checked<typeof createRun>;
 
-export const createThreadAndRun = z.strictObject({
-  ...members,
-  thread: createThread.nullish(),
-  tool_resources: toolResources.nullish(),
-});
-export type ThreadAndRunInput = z.infer<typeof createThreadAndRun>;
+export const createThreadAndRun = lazily(() =>
+  z.strictObject({
+    ...members(),
+    thread: createThread().nullish(),
+    tool_resources: toolResources().nullish(),
+  }),
+);
+export type ThreadAndRunInput = Checked<typeof createThreadAndRun>;
 
-export const updateRun = z.strictObject({ metadata: metadataRule.nullish() });
+export const updateRun = lazily(() => z.strictObject({ metadata: metadataRule.nullish() }));
 
 /** So much of what a function answered was taken by the vendor, too. */
 const LONGEST_OUTPUT = 524_288;
 
-export const submitToolOutputs = z.strictObject({
-  tool_outputs: z.array(
-    z.strictObject({ tool_call_id: z.string().optional(), output: z.string().max(LONGEST_OUTPUT).nullish() }),
-  ),
-  stream: z.boolean().nullish(),
-});
-export type ToolOutputs = z.infer<typeof submitToolOutputs>['tool_outputs'];
+export const submitToolOutputs = lazily(() =>
+  z.strictObject({
+    tool_outputs: z.array(
+      z.strictObject({ tool_call_id: z.string().optional(), output: z.string().max(LONGEST_OUTPUT).nullish() }),
+    ),
+    stream: z.boolean().nullish(),
+  }),
+);
+export type ToolOutputs = Checked<typeof submitToolOutputs>['tool_outputs'];
 
 /** The only thing that may be asked for beside a step itself. */
 const FOUND_CONTENT = 'step_details.tool_calls[*].file_search.results[*].content';
-export const include = { 'include[]': z.literal(FOUND_CONTENT).optional().describe('What found text to show.') };
+export const include = lazily(() => ({
+  'include[]': z.literal(FOUND_CONTENT).optional().describe('What found text to show.'),
+}));
 export const wantsContent = (query: { readonly 'include[]'?: string }): boolean => query['include[]'] === FOUND_CONTENT;
 
 /** What the run is to do. Settled once: nothing that becomes of the assistant later changes it. */

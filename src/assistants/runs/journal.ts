@@ -46,39 +46,45 @@ export class Journal {
     this.#unwritten?.events.push(...(fresh?.events ?? []));
     this.#unwritten ??= fresh;
     const pieces = this.#unwritten;
-    for (;;) {
+    return patiently(lease.signal, async () => {
       const told: PlacedEvent[] = [];
       let epoch = this.#epoch;
-      try {
-        const result = await lease.transaction(
-          async (db) => {
-            if (lease.signal.reason instanceof WorkCancelled && !evenWhenCancelled) throw lease.signal.reason;
-            epoch ||= await nextEpoch(db, this.#runId);
-            if (pieces) await insertEvents(db, [rowOf(this.#runId, pieces.events, pieces.call)]);
-            const tell: Tell = (name, data) =>
-              told.push({ name, data: JSON.stringify(data), epoch, seq: this.#seq + told.length + 1 });
-            const outcome = await step(db, tell);
-            if (told.length > 0) await insertEvents(db, [rowOf(this.#runId, told, null)]);
-            if (bus.hasOtherNodes && (told.length > 0 || pieces)) await bus.announce(db, [this.#runId]);
-            return outcome;
-          },
-          { flush },
-        );
-        this.#epoch = epoch;
-        this.#seq += told.length;
-        this.#unwritten = null;
-        bus.publish(this.#runId, told);
-        return result;
-      } catch (error) {
-        if (!isStoreAway(error) || lease.signal.aborted) throw error;
-        await Bun.sleep(TRY_AGAIN_MS);
-      }
+      const result = await lease.transaction(
+        async (db) => {
+          if (lease.signal.reason instanceof WorkCancelled && !evenWhenCancelled) throw lease.signal.reason;
+          epoch ||= await nextEpoch(db, this.#runId);
+          if (pieces) await insertEvents(db, [rowOf(this.#runId, pieces.events, pieces.call)]);
+          const tell: Tell = (name, data) =>
+            told.push({ name, data: JSON.stringify(data), epoch, seq: this.#seq + told.length + 1 });
+          const outcome = await step(db, tell);
+          if (told.length > 0) await insertEvents(db, [rowOf(this.#runId, told, null)]);
+          if (bus.hasOtherNodes && (told.length > 0 || pieces)) await bus.announce(db, [this.#runId]);
+          return outcome;
+        },
+        { flush },
+      );
+      this.#epoch = epoch;
+      this.#seq += told.length;
+      this.#unwritten = null;
+      bus.publish(this.#runId, told);
+      return result;
+    });
+  }
+}
+
+/** Tries again while the store is away, until it is told to stop. */
+export async function patiently<Result>(signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!isStoreAway(error) || signal.aborted) throw error;
+      await Bun.sleep(TRY_AGAIN_MS);
     }
   }
 }
 
-export const isStoreAway = (error: unknown): boolean =>
-  error instanceof GatewayError && error.code === 'store_unavailable';
+const isStoreAway = (error: unknown): boolean => error instanceof GatewayError && error.code === 'store_unavailable';
 
 /** The same for whoever is not at the run but changes it: a request, or the sweep. Watchers read it from the store. */
 export async function record<Result>(

@@ -50,16 +50,41 @@ test('shapes that nobody expects are passed by, not stumbled over', async () => 
   const pieces = await heard(
     stream(
       { choices: 'none' },
-      choice({ content: [{ type: 'text', text: 'parts' }], tool_calls: 'none' }),
+      choice({
+        content: [
+          { type: 'text', text: 'In parts.' },
+          { type: 'thinking', text: 'Hm.' },
+        ],
+        tool_calls: 'none',
+      }),
       choice({ tool_calls: [null, { function: { name: 'f', arguments: { a: 1 } } }] }),
       choice({}, 'stop'),
     ),
   );
 
   expect(pieces).toEqual([
+    { type: 'text', text: 'In parts.' },
     { type: 'call', index: 0, arguments: '' },
     { type: 'call', index: 1, name: 'f', arguments: '{"a":1}' },
     { type: 'finish', reason: 'stop' },
+  ]);
+});
+
+test('numbers of tokens that cannot be are not believed', async () => {
+  const usages = [
+    'many',
+    {},
+    { prompt_tokens: '12', completion_tokens: 1 },
+    { prompt_tokens: 1, completion_tokens: -1 },
+    { prompt_tokens: 1.5, completion_tokens: 1 },
+    { prompt_tokens: 1e300, completion_tokens: 1 },
+  ];
+  const chunks = usages.map((usage) => ({ choices: [], usage }));
+  const known = { choices: [], usage: { prompt_tokens: 3 } };
+
+  expect(await heard(stream(choice({}, 'stop'), ...chunks, known))).toEqual([
+    { type: 'finish', reason: 'stop' },
+    { type: 'usage', prompt: 3, completion: 0 },
   ]);
 });
 
@@ -74,6 +99,8 @@ test('an answer that is refused, broken off or no answer fails the run', async (
     'server_error: Overloaded.',
   );
   expect(await heard(stream('nonsense'))).toBe('server_error: The answer of the model is not JSON.');
+  for (const whole of [{}, [], { choices: [] }, { choices: [{}] }])
+    expect(await heard(Response.json(whole))).toBe('server_error: The answer of the model holds no message.');
   const filtered = { error: { message: 'Refused.', code: 'content_filter' } };
   expect(await heard(Response.json(filtered, { status: 400 }))).toBe('invalid_prompt: Refused.');
 });

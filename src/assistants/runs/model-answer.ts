@@ -15,14 +15,17 @@ export type Piece =
   | { readonly type: 'finish'; readonly reason: string }
   | { readonly type: 'usage'; readonly prompt: number; readonly completion: number };
 
+/** As a model should say it. Nothing of it is certain: whatever has another form counts as absent. */
 interface Delta {
-  readonly content?: string | null;
-  readonly refusal?: string | null;
-  readonly tool_calls?: readonly {
-    readonly index?: number;
-    readonly id?: string | null;
-    readonly function?: { readonly name?: string | null; readonly arguments?: string | null };
-  }[];
+  readonly content?: unknown;
+  readonly refusal?: unknown;
+  readonly tool_calls?: unknown;
+}
+
+interface ToolCallDelta {
+  readonly index?: number;
+  readonly id?: unknown;
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown };
 }
 
 interface Chunk {
@@ -31,7 +34,7 @@ interface Chunk {
     readonly message?: Delta;
     readonly finish_reason?: string | null;
   }[];
-  readonly usage?: { readonly prompt_tokens?: number; readonly completion_tokens?: number } | null;
+  readonly usage?: { readonly prompt_tokens?: unknown; readonly completion_tokens?: unknown } | null;
   readonly error?: unknown;
 }
 
@@ -42,7 +45,9 @@ const LONGEST_ERROR = 64 << 10;
 export async function* readAnswer(response: Response): AsyncGenerator<Piece> {
   if (!response.ok) throw refusedCall(response.status, (await response.text()).slice(0, LONGEST_ERROR));
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-    yield* piecesIn(parsed(await response.text()));
+    const whole = parsed(await response.text());
+    if (!whole.choices?.[0]?.message) failRun('server_error', 'The answer of the model holds no message.');
+    yield* piecesIn(whole);
     return;
   }
   let hasFinished = false;
@@ -98,21 +103,45 @@ function parsed(text: string): Chunk {
 const argumentsText = (given: unknown): string =>
   typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given);
 
+/** Some providers say text in parts. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.map((part) => (part?.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('');
+}
+
+const isCount = (given: unknown): given is number => Number.isSafeInteger(given) && (given as number) >= 0;
+
 function* piecesIn({ choices, usage }: Chunk): Generator<Piece> {
   const choice = choices?.[0];
   const delta = choice?.delta ?? choice?.message;
-  if (typeof delta?.content === 'string' && delta.content) yield { type: 'text', text: delta.content };
+  const text = textOf(delta?.content);
+  if (text) yield { type: 'text', text };
   if (typeof delta?.refusal === 'string' && delta.refusal) yield { type: 'refusal', text: delta.refusal };
-  const calls = Array.isArray(delta?.tool_calls) ? delta.tool_calls : [];
+  yield* callsIn(delta);
+  if (choice?.finish_reason) yield { type: 'finish', reason: choice.finish_reason };
+  yield* usageIn(usage);
+}
+
+/** Numbers that cannot be are none: what was sent and said is counted here then. */
+function* usageIn(usage: Chunk['usage']): Generator<Piece> {
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {};
+  if (prompt === undefined && completion === undefined) return;
+  const counts = { prompt: prompt ?? 0, completion: completion ?? 0 };
+  if (isCount(counts.prompt) && isCount(counts.completion))
+    yield { type: 'usage', prompt: counts.prompt, completion: counts.completion };
+}
+
+function* callsIn(delta: Delta | undefined): Generator<Piece> {
+  const calls: (ToolCallDelta | null)[] = Array.isArray(delta?.tool_calls) ? delta.tool_calls : [];
   for (const [position, call] of calls.entries()) {
+    const name = call?.function?.name;
     yield {
       type: 'call',
       index: call?.index ?? position,
-      ...(call?.id && { id: String(call.id) }),
-      ...(call?.function?.name && { name: String(call.function.name) }),
+      ...(call?.id ? { id: String(call.id) } : {}),
+      ...(typeof name === 'string' && name !== '' && { name }),
       arguments: argumentsText(call?.function?.arguments),
     };
   }
-  if (choice?.finish_reason) yield { type: 'finish', reason: choice.finish_reason };
-  if (usage) yield { type: 'usage', prompt: usage.prompt_tokens ?? 0, completion: usage.completion_tokens ?? 0 };
 }

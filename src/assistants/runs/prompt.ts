@@ -5,6 +5,7 @@ import type { Tool } from '../tools.ts';
 import { type BuiltInTools, isBuiltIn, placeOf, type ThreadPlace } from './built-in.ts';
 import { failRun, RunEnds } from './failures.ts';
 import { type ChatMessage, chatMessageOf, historyOf, type ReadImage, textOf } from './history.ts';
+import { imagesTogether } from './images.ts';
 import { charactersFor, fit, roomFor } from './room.ts';
 import { messageById, stepsOf } from './rows.ts';
 import { bodyOf, type RunBody } from './run.ts';
@@ -34,7 +35,8 @@ export async function buildPrompt(run: RunRow, call: RunCallRow, deps: PromptDep
   const fixed = [body.instructions, ...own.map((message) => JSON.stringify(message)), JSON.stringify(tools ?? '')];
   const { kept, tokens } = await fit({ fixed, history, body }, room, deps.tokens);
   const messages = [...system];
-  for (const saying of kept) messages.push(await chatMessageOf(saying, run, deps.readImage));
+  const readImage = imagesTogether(deps.readImage);
+  for (const saying of kept) messages.push(await chatMessageOf(saying, run, readImage));
   messages.push(...own);
   if (messages.length === system.length && system.length === 0)
     failRun('invalid_prompt', 'There is nothing to answer: the thread has no messages and the run no instructions.');
@@ -66,10 +68,12 @@ function settings(body: RunBody, run: RunRow, hasTools: boolean): Record<string,
   };
 }
 
+/** A built-in tool that is named twice is one tool. */
 async function offeredTools(run: RunRow, body: RunBody, builtIns: BuiltInTools): Promise<object[] | null> {
   if (body.tools.length === 0 || body.tool_choice === 'none') return null;
   const offers: object[] = [];
-  for (const tool of body.tools)
+  const once = new Map(body.tools.map((tool) => [isBuiltIn(tool.type) ? tool.type : tool, tool]));
+  for (const tool of once.values())
     offers.push({ type: 'function', function: await offered(tool, body, placeOf(run), builtIns) });
   return offers;
 }

@@ -15,6 +15,9 @@ const ANSWER_TOKENS = 4_096;
 /** No text that people write has more characters to a token. */
 const MOST_CHARACTERS_PER_TOKEN = 8;
 
+/** For a model of which nobody says how much it takes: more than nearly all do, and no more than a process can hold. */
+const UNKNOWN_WINDOW = 2_000_000;
+
 /** How many tokens a prompt may have: by the run's own budget, and by what the model takes. */
 export interface Room {
   readonly budget: number;
@@ -23,12 +26,12 @@ export interface Room {
 
 export function roomFor(run: RunRow): Room {
   const { model, max_prompt_tokens: most, max_completion_tokens: answer } = bodyOf(run);
-  const whole = contextWindowOf(model);
+  const whole = contextWindowOf(model) ?? UNKNOWN_WINDOW;
   const reserved = answer === null ? ANSWER_TOKENS : answer - run.completion_tokens;
   return {
     budget: most === null ? Number.POSITIVE_INFINITY : most - run.prompt_tokens,
     // However much is asked for: half of a window for the answer is plenty.
-    window: whole === null ? Number.POSITIVE_INFINITY : whole - Math.min(Math.max(reserved, 0), Math.floor(whole / 2)),
+    window: whole - Math.min(Math.max(reserved, 0), Math.floor(whole / 2)),
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../core/lazily.ts';
 import type { RunRow } from '../../storage/schema.ts';
 import { seconds } from '../assistants.ts';
 import { reasoningEffort, responseFormat, tool, toolChoice, toolResources, truncationStrategy } from '../tools.ts';
@@ -10,18 +11,22 @@ export type RunStatus = (typeof ACTIVE)[number] | (typeof ENDED)[number];
 
 export const isActive = ({ status }: Pick<RunRow, 'status'>): boolean => (ACTIVE as readonly string[]).includes(status);
 
-export const runError = z.object({
-  code: z.enum(['server_error', 'rate_limit_exceeded', 'invalid_prompt']),
-  message: z.string(),
-});
-export type RunError = z.infer<typeof runError>;
+export const runError = lazily(() =>
+  z.object({
+    code: z.enum(['server_error', 'rate_limit_exceeded', 'invalid_prompt']),
+    message: z.string(),
+  }),
+);
+export type RunError = Checked<typeof runError>;
 
-export const usageObject = z.object({
-  prompt_tokens: z.number().int(),
-  completion_tokens: z.number().int(),
-  total_tokens: z.number().int(),
-});
-export type RunUsage = z.infer<typeof usageObject>;
+export const usageObject = lazily(() =>
+  z.object({
+    prompt_tokens: z.number().int(),
+    completion_tokens: z.number().int(),
+    total_tokens: z.number().int(),
+  }),
+);
+export type RunUsage = Checked<typeof usageObject>;
 
 export const usageOf = (prompt: number, completion: number): RunUsage => ({
   prompt_tokens: prompt,
@@ -29,62 +34,68 @@ export const usageOf = (prompt: number, completion: number): RunUsage => ({
   total_tokens: prompt + completion,
 });
 
-const requiredAction = z.object({
-  type: z.literal('submit_tool_outputs'),
-  submit_tool_outputs: z.object({
-    tool_calls: z.array(
-      z.object({
-        id: z.string(),
-        type: z.literal('function'),
-        function: z.object({ name: z.string(), arguments: z.string() }),
-      }),
-    ),
+const requiredAction = lazily(() =>
+  z.object({
+    type: z.literal('submit_tool_outputs'),
+    submit_tool_outputs: z.object({
+      tool_calls: z.array(
+        z.object({
+          id: z.string(),
+          type: z.literal('function'),
+          function: z.object({ name: z.string(), arguments: z.string() }),
+        }),
+      ),
+    }),
   }),
-});
-export type RequiredAction = z.infer<typeof requiredAction>;
+);
+export type RequiredAction = Checked<typeof requiredAction>;
 
-const moment = z.number().int().nullable();
+const moment = lazily(() => z.number().int().nullable());
 
 /** What a run was asked to do: the assistant and the request taken together, once, when it was created. */
-const asked = z.object({
-  model: z.string(),
-  instructions: z.string(),
-  tools: z.array(tool),
-  temperature: z.number().nullable(),
-  top_p: z.number().nullable(),
-  max_prompt_tokens: z.number().int().nullable(),
-  max_completion_tokens: z.number().int().nullable(),
-  truncation_strategy: z.object({ ...truncationStrategy.shape, last_messages: z.number().int().nullable() }),
-  tool_choice: toolChoice,
-  parallel_tool_calls: z.boolean(),
-  response_format: responseFormat,
-  reasoning_effort: reasoningEffort.nullable(),
-  tool_resources: toolResources,
-});
-export type RunBody = z.infer<typeof asked>;
+const asked = lazily(() =>
+  z.object({
+    model: z.string(),
+    instructions: z.string(),
+    tools: z.array(tool()),
+    temperature: z.number().nullable(),
+    top_p: z.number().nullable(),
+    max_prompt_tokens: z.number().int().nullable(),
+    max_completion_tokens: z.number().int().nullable(),
+    truncation_strategy: z.object({ ...truncationStrategy().shape, last_messages: z.number().int().nullable() }),
+    tool_choice: toolChoice(),
+    parallel_tool_calls: z.boolean(),
+    response_format: responseFormat(),
+    reasoning_effort: reasoningEffort().nullable(),
+    tool_resources: toolResources(),
+  }),
+);
+export type RunBody = Checked<typeof asked>;
 
-export const runObject = asked
-  .omit({ tool_resources: true, reasoning_effort: true })
-  .extend({
-    id: z.string(),
-    object: z.literal('thread.run'),
-    created_at: z.number().int(),
-    thread_id: z.string(),
-    assistant_id: z.string(),
-    status: z.enum([...ACTIVE, ...ENDED]),
-    required_action: requiredAction.nullable(),
-    last_error: runError.nullable(),
-    expires_at: moment,
-    started_at: moment,
-    cancelled_at: moment,
-    failed_at: moment,
-    completed_at: moment,
-    incomplete_details: z.object({ reason: z.enum(['max_completion_tokens', 'max_prompt_tokens']) }).nullable(),
-    metadata: z.record(z.string(), z.string()),
-    usage: usageObject.nullable(),
-  })
-  .meta({ id: 'Run' });
-export type Run = z.infer<typeof runObject>;
+export const runObject = lazily(() =>
+  asked()
+    .omit({ tool_resources: true, reasoning_effort: true })
+    .extend({
+      id: z.string(),
+      object: z.literal('thread.run'),
+      created_at: z.number().int(),
+      thread_id: z.string(),
+      assistant_id: z.string(),
+      status: z.enum([...ACTIVE, ...ENDED]),
+      required_action: requiredAction().nullable(),
+      last_error: runError().nullable(),
+      expires_at: moment(),
+      started_at: moment(),
+      cancelled_at: moment(),
+      failed_at: moment(),
+      completed_at: moment(),
+      incomplete_details: z.object({ reason: z.enum(['max_completion_tokens', 'max_prompt_tokens']) }).nullable(),
+      metadata: z.record(z.string(), z.string()),
+      usage: usageObject().nullable(),
+    })
+    .meta({ id: 'Run' }),
+);
+export type Run = Checked<typeof runObject>;
 
 export const bodyOf = (row: Pick<RunRow, 'body'>): RunBody => JSON.parse(row.body) as RunBody;
 

@@ -1,7 +1,7 @@
-import type { z } from 'zod';
 import { rememberCaller } from '../../auth/work-callers.ts';
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { Checked } from '../../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../../core/list.ts';
 import { changedMetadata } from '../../core/metadata-rule.ts';
 import { newObjectId } from '../../core/object-ids.ts';
@@ -158,7 +158,7 @@ export function createRuns(deps: RunsDeps) {
       return { ...page, data: page.data.map(shownRun) };
     },
 
-    update(workspaceId: WorkspaceId, threadId: string, id: string, input: z.infer<typeof updateRun>): Promise<RunRow> {
+    update(workspaceId: WorkspaceId, threadId: string, id: string, input: Checked<typeof updateRun>): Promise<RunRow> {
       return store.transaction(async (db) => {
         const run = await findRun(db, workspaceId, threadId, id);
         const metadata = JSON.stringify(changedMetadata(JSON.parse(run.metadata), input.metadata));

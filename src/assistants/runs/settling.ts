@@ -22,8 +22,9 @@ export interface Settled {
 const FILTERED = 'The content filter of the provider stopped the answer.';
 
 /** Puts what the model said where it belongs. */
-export function settleAnswer(parts: Parts, settled: Settled): Promise<Consequence> {
+export async function settleAnswer(parts: Parts, settled: Settled): Promise<Consequence> {
   const { answer } = settled;
+  if (answer.fault) return ends(failure('server_error', answer.fault));
   const isCalling = answer.exchanges.length > 0 && answer.finish !== 'length';
   return isCalling ? settleCalls(parts, settled) : settleText(parts, settled);
 }

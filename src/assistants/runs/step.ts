@@ -1,77 +1,90 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../core/lazily.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import { seconds } from '../assistants.ts';
 import type { Citable } from './citations.ts';
 import { runError, usageObject } from './run.ts';
 
-const functionCall = z.object({
-  id: z.string(),
-  type: z.literal('function'),
-  function: z.object({ name: z.string(), arguments: z.string(), output: z.string().nullable() }),
-});
-const fileSearchCall = z.object({
-  id: z.string(),
-  type: z.literal('file_search'),
-  file_search: z.object({
-    ranking_options: z.object({ ranker: z.string(), score_threshold: z.number() }).optional(),
-    results: z
-      .array(
-        z.object({
-          file_id: z.string(),
-          file_name: z.string(),
-          score: z.number().min(0).max(1),
-          content: z.array(z.object({ type: z.literal('text'), text: z.string() })).optional(),
-        }),
-      )
-      .optional(),
-  }),
-});
-const codeInterpreterCall = z.object({
-  id: z.string(),
-  type: z.literal('code_interpreter'),
-  code_interpreter: z.object({
-    input: z.string(),
-    outputs: z.array(
-      z.union([
-        z.object({ type: z.literal('logs'), logs: z.string() }),
-        z.object({ type: z.literal('image'), image: z.object({ file_id: z.string() }) }),
-      ]),
-    ),
-  }),
-});
-
-export const toolCallObject = z.discriminatedUnion('type', [functionCall, fileSearchCall, codeInterpreterCall]);
-export type ToolCall = z.infer<typeof toolCallObject>;
-
-const details = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('message_creation'), message_creation: z.object({ message_id: z.string() }) }),
-  z.object({ type: z.literal('tool_calls'), tool_calls: z.array(toolCallObject) }),
-]);
-export type StepDetails = z.infer<typeof details>;
-
-const moment = z.number().int().nullable();
-
-export const stepObject = z
-  .object({
+const functionCall = lazily(() =>
+  z.object({
     id: z.string(),
-    object: z.literal('thread.run.step'),
-    created_at: z.number().int(),
-    assistant_id: z.string(),
-    thread_id: z.string(),
-    run_id: z.string(),
-    type: z.enum(['message_creation', 'tool_calls']),
-    status: z.enum(['in_progress', 'cancelled', 'failed', 'completed', 'expired']),
-    step_details: details,
-    last_error: runError.nullable(),
-    expired_at: moment,
-    cancelled_at: moment,
-    failed_at: moment,
-    completed_at: moment,
-    metadata: z.record(z.string(), z.string()),
-    usage: usageObject.nullable(),
-  })
-  .meta({ id: 'RunStep' });
-export type Step = z.infer<typeof stepObject>;
+    type: z.literal('function'),
+    function: z.object({ name: z.string(), arguments: z.string(), output: z.string().nullable() }),
+  }),
+);
+const fileSearchCall = lazily(() =>
+  z.object({
+    id: z.string(),
+    type: z.literal('file_search'),
+    file_search: z.object({
+      ranking_options: z.object({ ranker: z.string(), score_threshold: z.number() }).optional(),
+      results: z
+        .array(
+          z.object({
+            file_id: z.string(),
+            file_name: z.string(),
+            score: z.number().min(0).max(1),
+            content: z.array(z.object({ type: z.literal('text'), text: z.string() })).optional(),
+          }),
+        )
+        .optional(),
+    }),
+  }),
+);
+const codeInterpreterCall = lazily(() =>
+  z.object({
+    id: z.string(),
+    type: z.literal('code_interpreter'),
+    code_interpreter: z.object({
+      input: z.string(),
+      outputs: z.array(
+        z.union([
+          z.object({ type: z.literal('logs'), logs: z.string() }),
+          z.object({ type: z.literal('image'), image: z.object({ file_id: z.string() }) }),
+        ]),
+      ),
+    }),
+  }),
+);
+
+export const toolCallObject = lazily(() =>
+  z.discriminatedUnion('type', [functionCall(), fileSearchCall(), codeInterpreterCall()]),
+);
+export type ToolCall = Checked<typeof toolCallObject>;
+
+const details = lazily(() =>
+  z.discriminatedUnion('type', [
+    z.object({ type: z.literal('message_creation'), message_creation: z.object({ message_id: z.string() }) }),
+    z.object({ type: z.literal('tool_calls'), tool_calls: z.array(toolCallObject()) }),
+  ]),
+);
+export type StepDetails = Checked<typeof details>;
+
+const moment = lazily(() => z.number().int().nullable());
+
+export const stepObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('thread.run.step'),
+      created_at: z.number().int(),
+      assistant_id: z.string(),
+      thread_id: z.string(),
+      run_id: z.string(),
+      type: z.enum(['message_creation', 'tool_calls']),
+      status: z.enum(['in_progress', 'cancelled', 'failed', 'completed', 'expired']),
+      step_details: details(),
+      last_error: runError().nullable(),
+      expired_at: moment(),
+      cancelled_at: moment(),
+      failed_at: moment(),
+      completed_at: moment(),
+      metadata: z.record(z.string(), z.string()),
+      usage: usageObject().nullable(),
+    })
+    .meta({ id: 'RunStep' }),
+);
+export type Step = Checked<typeof stepObject>;
 export type StepStatus = Step['status'];
 
 /** One tool call and its result, as the model says and sees them. */

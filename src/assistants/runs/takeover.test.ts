@@ -4,6 +4,7 @@ import { checkGrammar, type StreamEvent } from '../../../test/assistants/grammar
 import { answerOf, type ChatRequest, type ScriptedAnswer } from '../../../test/assistants/scripted-provider.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { eventually } from '../../../test/process.ts';
+import { GatewayError } from '../../core/errors.ts';
 import type { CallModel } from '../../relay/internal.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import type { BuiltInTools } from './built-in.ts';
@@ -117,6 +118,26 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect((await runIn(store, run.id)).repeated_calls).toBe(1);
       expect(next.repeated()).toBe(1);
       checkGrammar(await eventsOf(next, run.id), 'create');
+    });
+
+    test('a store that is away for a moment before the model is called costs no call', async () => {
+      const { store, databaseUrl } = await givenStore(engine);
+      let isAway = true;
+      const offer = () => {
+        if (isAway) {
+          isAway = false;
+          throw new GatewayError('store_unavailable', []);
+        }
+        return { description: 'Searches.', parameters: {} };
+      };
+      const builtIns = { file_search: { offer, carryOut: async () => ({ shown: {} as never, output: '' }) } };
+      const node = await givenNode(store, databaseUrl, () => ({ parts: [{ text: 'Answer.' }] }), builtIns);
+
+      const run = await givenRun(node, [{ type: 'file_search' }]);
+      await ended(store, run.id, 'completed');
+
+      expect([isAway, node.asked.length]).toEqual([false, 1]);
+      expect((await runIn(store, run.id)).repeated_calls).toBe(0);
     });
 
     test('who has seen a part of an answer that was given up gets the next one whole, and nothing twice', async () => {

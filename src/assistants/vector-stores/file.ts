@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../core/lazily.ts';
 import type { VectorStoreBatchRow, VectorStoreFileRow } from '../../storage/schema.ts';
 import { seconds } from '../assistants.ts';
 import { attributesRule } from './attributes.ts';
@@ -8,41 +9,47 @@ import { type FileCounts, fileCounts } from './store.ts';
 const MOST_IN_BATCH = 2_000;
 const STATUSES = ['in_progress', 'completed', 'cancelled', 'failed'] as const;
 
-export const addFile = z.strictObject({
-  file_id: z.string().min(1),
-  attributes: attributesRule.nullish(),
-  chunking_strategy: chunkingStrategy.nullish(),
-});
-export type AddedFile = z.infer<typeof addFile>;
+export const addFile = lazily(() =>
+  z.strictObject({
+    file_id: z.string().min(1),
+    attributes: attributesRule().nullish(),
+    chunking_strategy: chunkingStrategy().nullish(),
+  }),
+);
+export type AddedFile = Checked<typeof addFile>;
 
-export const updateFile = z.strictObject({ attributes: attributesRule.nullable() });
+export const updateFile = lazily(() => z.strictObject({ attributes: attributesRule().nullable() }));
 
-export const addBatch = z.strictObject({
-  file_ids: z.array(z.string().min(1)).min(1).max(MOST_IN_BATCH).nullish(),
-  files: z.array(addFile).min(1).max(MOST_IN_BATCH).nullish(),
-  attributes: attributesRule.nullish(),
-  chunking_strategy: chunkingStrategy.nullish(),
-});
-export type NewFileBatch = z.infer<typeof addBatch>;
+export const addBatch = lazily(() =>
+  z.strictObject({
+    file_ids: z.array(z.string().min(1)).min(1).max(MOST_IN_BATCH).nullish(),
+    files: z.array(addFile()).min(1).max(MOST_IN_BATCH).nullish(),
+    attributes: attributesRule().nullish(),
+    chunking_strategy: chunkingStrategy().nullish(),
+  }),
+);
+export type NewFileBatch = Checked<typeof addBatch>;
 
-export const statusFilter = z.enum(STATUSES).optional().describe('Only files of this status.');
+export const statusFilter = lazily(() => z.enum(STATUSES).optional().describe('Only files of this status.'));
 
-export const fileObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('vector_store.file'),
-    usage_bytes: z.int(),
-    created_at: z.int(),
-    vector_store_id: z.string(),
-    status: z.enum(STATUSES),
-    last_error: z
-      .object({ code: z.enum(['server_error', 'unsupported_file', 'invalid_file']), message: z.string() })
-      .nullable(),
-    chunking_strategy: shownChunking,
-    attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
-  })
-  .meta({ id: 'VectorStoreFile' });
-export type StoreFile = z.infer<typeof fileObject>;
+export const fileObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('vector_store.file'),
+      usage_bytes: z.int(),
+      created_at: z.int(),
+      vector_store_id: z.string(),
+      status: z.enum(STATUSES),
+      last_error: z
+        .object({ code: z.enum(['server_error', 'unsupported_file', 'invalid_file']), message: z.string() })
+        .nullable(),
+      chunking_strategy: shownChunking(),
+      attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    })
+    .meta({ id: 'VectorStoreFile' }),
+);
+export type StoreFile = Checked<typeof fileObject>;
 export type LastError = NonNullable<StoreFile['last_error']>;
 
 export const shownFile = (row: VectorStoreFileRow): StoreFile => ({
@@ -57,24 +64,28 @@ export const shownFile = (row: VectorStoreFileRow): StoreFile => ({
   attributes: JSON.parse(row.attributes),
 });
 
-export const contentPage = z.object({
-  object: z.literal('vector_store.file_content.page'),
-  data: z.array(z.object({ type: z.literal('text'), text: z.string() })),
-  has_more: z.boolean(),
-  next_page: z.string().nullable(),
-});
+export const contentPage = lazily(() =>
+  z.object({
+    object: z.literal('vector_store.file_content.page'),
+    data: z.array(z.object({ type: z.literal('text'), text: z.string() })),
+    has_more: z.boolean(),
+    next_page: z.string().nullable(),
+  }),
+);
 
-export const batchObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('vector_store.files_batch'),
-    created_at: z.int(),
-    vector_store_id: z.string(),
-    status: z.enum(['in_progress', 'completed', 'cancelled', 'failed']),
-    file_counts: fileCounts,
-  })
-  .meta({ id: 'VectorStoreFileBatch' });
-export type FileBatch = z.infer<typeof batchObject>;
+export const batchObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('vector_store.files_batch'),
+      created_at: z.int(),
+      vector_store_id: z.string(),
+      status: z.enum(['in_progress', 'completed', 'cancelled', 'failed']),
+      file_counts: fileCounts(),
+    })
+    .meta({ id: 'VectorStoreFileBatch' }),
+);
+export type FileBatch = Checked<typeof batchObject>;
 
 export const shownBatch = (row: VectorStoreBatchRow, counts: FileCounts): FileBatch => ({
   id: row.id,

@@ -1,9 +1,9 @@
-import { z } from 'zod';
-import { listOf, listQuery } from '../../core/list.ts';
+import { lazily } from '../../core/lazily.ts';
+import { listOf } from '../../core/list.ts';
 import { json } from '../../http/reply.ts';
 import { type Call, del, get, post, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
-import { reads, workspaceOf, writes } from '../shared-route.ts';
+import { deleted, page, reads, workspaceOf, writes } from '../shared-route.ts';
 import {
   addBatch,
   addFile,
@@ -19,9 +19,7 @@ import { searchRoute } from './search/route.ts';
 import { createStore, storeObject, updateStore } from './store.ts';
 import type { VectorStores } from './vector-stores.ts';
 
-const deleted = (object: string) => z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });
-const page = listQuery();
-const filePage = page.extend({ filter: statusFilter });
+const filePage = lazily(() => page().extend({ filter: statusFilter() }));
 
 const STORE = '/v1/vector_stores/:vector_store_id';
 
@@ -43,7 +41,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state }: VectorStorePar
     ),
     get(
       '/v1/vector_stores',
-      { ...reads, summary: 'Vector stores of the workspace', query: page, response: listOf(storeObject) },
+      { ...reads, summary: 'Vector stores of the workspace', query: page, response: () => listOf(storeObject()) },
       (call) => vectorStores.stores.list(workspaceOf(call), call.query),
     ),
     get(STORE, { ...reads, summary: 'One vector store', response: storeObject }, (call) =>
@@ -70,7 +68,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state }: VectorStorePar
     ),
     get(
       `${STORE}/files`,
-      { ...reads, summary: 'Files in a vector store', query: filePage, response: listOf(fileObject) },
+      { ...reads, summary: 'Files in a vector store', query: filePage, response: () => listOf(fileObject()) },
       (call) => vectorStores.files.list(workspaceOf(call), store(call), call.query),
     ),
     get(
@@ -115,7 +113,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state }: VectorStorePar
     ),
     get(
       `${STORE}/file_batches/:batch_id/files`,
-      { ...reads, summary: 'Files of a batch', query: filePage, response: listOf(fileObject) },
+      { ...reads, summary: 'Files of a batch', query: filePage, response: () => listOf(fileObject()) },
       (call) => vectorStores.batches.listFiles(workspaceOf(call), store(call), batch(call), call.query),
     ),
   ];

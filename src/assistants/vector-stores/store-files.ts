@@ -1,6 +1,6 @@
-import type { z } from 'zod';
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { Checked } from '../../core/lazily.ts';
 import { type Bounds, type List, type ListQuery, listPage } from '../../core/list.ts';
 import type { VectorStoreFileRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
@@ -49,7 +49,7 @@ export function createStoreFiles(deps: StoreFilesDeps) {
       workspaceId: WorkspaceId,
       storeId: string,
       fileId: string,
-      { attributes }: z.infer<typeof updateFile>,
+      { attributes }: Checked<typeof updateFile>,
     ): Promise<StoreFile> =>
       store.transaction(async (db) => {
         await lockStore(store, db, storeId);

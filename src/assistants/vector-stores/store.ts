@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Metadata, metadataRule, newMetadata } from '../../core/metadata-rule.ts';
 import type { VectorStoreRow } from '../../storage/schema.ts';
 import { seconds } from '../assistants.ts';
@@ -7,52 +8,62 @@ import { chunkingStrategy } from './chunking.ts';
 const DAY_MS = 86_400_000;
 export const MOST_FILES_AT_ONCE = 500;
 
-const expiresAfter = z.strictObject({ anchor: z.enum(['last_active_at']), days: z.int().min(1).max(365) });
-const name = z.string().max(256);
-const fileId = z.string().min(1);
+const expiresAfter = lazily(() =>
+  z.strictObject({ anchor: z.enum(['last_active_at']), days: z.int().min(1).max(365) }),
+);
+const name = lazily(() => z.string().max(256));
+const fileId = lazily(() => z.string().min(1));
 
-export const createStore = z.strictObject({
-  name: name.nullish(),
-  description: z.string().max(512).nullish(),
-  file_ids: z.array(fileId).max(MOST_FILES_AT_ONCE).nullish(),
-  expires_after: expiresAfter.nullish(),
-  chunking_strategy: chunkingStrategy.nullish(),
-  metadata: newMetadata,
-});
-export type NewStore = z.infer<typeof createStore>;
+export const createStore = lazily(() =>
+  z.strictObject({
+    name: name().nullish(),
+    description: z.string().max(512).nullish(),
+    file_ids: z.array(fileId()).max(MOST_FILES_AT_ONCE).nullish(),
+    expires_after: expiresAfter().nullish(),
+    chunking_strategy: chunkingStrategy().nullish(),
+    metadata: newMetadata,
+  }),
+);
+export type NewStore = Checked<typeof createStore>;
 
-export const updateStore = z.strictObject({
-  name: name.nullish(),
-  expires_after: expiresAfter.nullish(),
-  metadata: metadataRule.nullish(),
-});
+export const updateStore = lazily(() =>
+  z.strictObject({
+    name: name().nullish(),
+    expires_after: expiresAfter().nullish(),
+    metadata: metadataRule.nullish(),
+  }),
+);
 
-export const fileCounts = z.object({
-  in_progress: z.int(),
-  completed: z.int(),
-  failed: z.int(),
-  cancelled: z.int(),
-  total: z.int(),
-});
-export type FileCounts = z.infer<typeof fileCounts>;
+export const fileCounts = lazily(() =>
+  z.object({
+    in_progress: z.int(),
+    completed: z.int(),
+    failed: z.int(),
+    cancelled: z.int(),
+    total: z.int(),
+  }),
+);
+export type FileCounts = Checked<typeof fileCounts>;
 
-export const storeObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('vector_store'),
-    created_at: z.int(),
-    name: z.string(),
-    description: z.string().optional(),
-    usage_bytes: z.int(),
-    file_counts: fileCounts,
-    status: z.enum(['expired', 'in_progress', 'completed']),
-    expires_after: expiresAfter.optional(),
-    expires_at: z.int().nullable(),
-    last_active_at: z.int(),
-    metadata: z.record(z.string(), z.string()),
-  })
-  .meta({ id: 'VectorStore' });
-export type StoreObject = z.infer<typeof storeObject>;
+export const storeObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('vector_store'),
+      created_at: z.int(),
+      name: z.string(),
+      description: z.string().optional(),
+      usage_bytes: z.int(),
+      file_counts: fileCounts(),
+      status: z.enum(['expired', 'in_progress', 'completed']),
+      expires_after: expiresAfter().optional(),
+      expires_at: z.int().nullable(),
+      last_active_at: z.int(),
+      metadata: z.record(z.string(), z.string()),
+    })
+    .meta({ id: 'VectorStore' }),
+);
+export type StoreObject = Checked<typeof storeObject>;
 
 export interface StoreBody {
   readonly name: string;

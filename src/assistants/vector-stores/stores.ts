@@ -1,6 +1,6 @@
-import type { z } from 'zod';
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { Checked } from '../../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../../core/list.ts';
 import { changedMetadata } from '../../core/metadata-rule.ts';
 import { newObjectId } from '../../core/object-ids.ts';
@@ -85,7 +85,7 @@ export function createStores(deps: AddingDeps) {
       return { ...page, data: await shown(store.db, page.data) };
     },
 
-    update(workspaceId: WorkspaceId, id: string, input: z.infer<typeof updateStore>): Promise<StoreObject> {
+    update(workspaceId: WorkspaceId, id: string, input: Checked<typeof updateStore>): Promise<StoreObject> {
       return store.transaction(async (db) => {
         await lockStore(store, db, id);
         const row = await findStore(db, workspaceId, id);

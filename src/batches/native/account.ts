@@ -11,7 +11,6 @@ const NANO_DOLLARS = 1e9;
 export interface AccountDeps {
   readonly limiter: Pick<Limiter, 'reserve'>;
   readonly prices: Prices;
-  readonly principalOf: BatchDeps['principalOf'];
 }
 
 /**
@@ -19,9 +18,8 @@ export interface AccountDeps {
  * already, so no budget refuses it: one that is used up stays so.
  */
 export const accountFor =
-  ({ limiter, prices, principalOf }: AccountDeps): NonNullable<BatchDeps['account']> =>
-  async (batch, answers, target) => {
-    const who = await principalOf(batch);
+  ({ limiter, prices }: AccountDeps): NonNullable<BatchDeps['account']> =>
+  async (batch, answers, { who, target }) => {
     const budgets = [...who.limits, ...target.limits].filter(({ kind }) => kind === 'budget');
     for (const { body } of answers) {
       const usage = usageIn(body);
@@ -66,4 +64,6 @@ export function usageIn(body: unknown): Usage | null {
   };
 }
 
-const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+/** What is no count says nothing: one below zero would give budgets back. */
+const number = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

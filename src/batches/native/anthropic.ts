@@ -79,7 +79,7 @@ export const anthropic: NativeApi = {
   },
   create: () => ({ method: 'POST', path: '/messages/batches' }),
   list: null,
-  found: () => null,
+  found: () => ({ job: null, next: null }),
   read: (id) => ({ method: 'GET', path: `/messages/batches/${segment(id)}` }),
   readJob,
   cancel: (id) => ({ method: 'POST', path: `/messages/batches/${segment(id)}/cancel` }),

@@ -1,15 +1,8 @@
 import type { BatchStorage } from '../../providers/batch-storage.ts';
 import type { ProviderOptions } from '../../providers/provider.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { BatchFault, Endpoint } from '../batch.ts';
 import type { Result } from '../execute.ts';
-
-/** A question to a provider, in JSON both ways. */
-export interface Question {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly search?: string;
-  readonly body?: unknown;
-}
 
 /** What a provider says about a job. */
 export interface NativeJob {
@@ -19,6 +12,13 @@ export interface NativeJob {
   /** Where the results lie, line by line: paths below the provider's base, or folders of a bucket. */
   readonly results: readonly string[];
   readonly faults: readonly BatchFault[];
+}
+
+/** What a page of jobs says about ours. */
+export interface Found {
+  readonly job: NativeJob | null;
+  /** Where the next page begins; null: this was the last. */
+  readonly next: string | null;
 }
 
 /** In whose account a job runs. */
@@ -76,9 +76,10 @@ export interface NativeApi {
   encodeLine(name: string, body: Uint8Array, endpoint: Endpoint): string;
   /** Creates the job; for `inline`, what comes before and after the requests. */
   create(job: NewJob): Question;
-  /** Lists jobs in which `found` looks for ours; null: the provider keeps no mark of ours. */
-  readonly list: ((job: NewJob) => Question) | null;
-  found(answer: unknown, batchId: string): NativeJob | null;
+  /** Lists jobs in which `found` looks for ours, page by page; null: the provider keeps no mark of ours. */
+  readonly list: ((job: NewJob, after: string | null) => Question) | null;
+  /** Throws when the answer is no such list: to take that for an empty one would make the job once more. */
+  found(answer: unknown, batchId: string, after: string | null): Found;
   read(id: string): Question;
   readJob(answer: unknown): NativeJob;
   cancel(id: string): Question;
@@ -99,6 +100,12 @@ export type Members = Readonly<Record<string, unknown>>;
 export const members = (value: unknown): Members =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Members) : {};
 export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+/** Some leave out a list that is empty; what is something else is no list. */
+export function jobsIn(value: unknown): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new Error('the provider did not answer with a list of jobs');
+  return value;
+}
 export const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
 /** Ids become parts of paths. */

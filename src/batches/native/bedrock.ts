@@ -1,5 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import {
+  jobsIn,
   list,
   members,
   type NativeApi,
@@ -109,15 +110,15 @@ export const bedrock: NativeApi = {
   encodeLine: (name, body, endpoint) =>
     JSON.stringify({ recordId: name, modelInput: translated(body, endpoint, DIALECT, PROVIDER) }),
   create,
-  list: ({ batchId }) => ({
+  list: ({ batchId }, after) => ({
     method: 'GET',
     path: '/model-invocation-jobs',
-    search: `?maxResults=100&nameContains=${segment(nameOf(batchId))}`,
+    search: `?maxResults=100&nameContains=${segment(nameOf(batchId))}${after === null ? '' : `&nextToken=${segment(after)}`}`,
   }),
   found: (answer, batchId) => {
-    const jobs = list(members(answer).invocationJobSummaries);
-    const job = jobs.find((each) => members(each).jobName === nameOf(batchId));
-    return job === undefined ? null : readJob(job);
+    const { invocationJobSummaries, nextToken } = members(answer);
+    const job = jobsIn(invocationJobSummaries).find((each) => members(each).jobName === nameOf(batchId));
+    return job === undefined ? { job: null, next: text(nextToken) } : { job: readJob(job), next: null };
   },
   read: (id) => ({ method: 'GET', path: `/model-invocation-job/${segment(id)}` }),
   readJob,

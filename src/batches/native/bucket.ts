@@ -2,9 +2,10 @@ import { fail } from '../../core/errors.ts';
 import { elementsIn, textIn } from '../../files/s3.ts';
 import type { Incoming } from '../../http/upstream.ts';
 import { awsOrigin, awsSignature } from '../../providers/aws.ts';
+import { jsonIn, ProviderAway, ProviderRefused, textOf } from '../../relay/provider-call.ts';
 import { list, members, text } from './api.ts';
-import { Away, type Provider, Refused, textOf } from './ask.ts';
-import { isInBucket, placeIn } from './folder.ts';
+import type { Provider } from './ask.ts';
+import { folderIn, placeIn } from './folder.ts';
 import { streamOf } from './requests.ts';
 
 /** What is done with the bucket through which a provider's batches travel. Objects go by their addresses. */
@@ -26,16 +27,34 @@ export function bucketOf(provider: Provider): Bucket {
   return storage.uri.startsWith('gs:') ? cloudStorage(provider, storage.endpoint) : s3(provider, storage.endpoint);
 }
 
-/** Nobody's answer makes the credential read another bucket than its own. */
+/** Nobody's answer, and no name of an object, leads the credential out of the folder that is its own. */
 function nameIn(uri: string, { place }: Provider): { bucket: string; name: string } {
-  const found = isInBucket(uri) ? placeIn(uri) : null;
-  if (!found || !place.storage || placeIn(`${place.storage.uri}/`).bucket !== found.bucket)
-    throw new Refused(400, `${uri.slice(0, 200)} is not in the bucket of the virtual key.`);
-  return found;
+  const isOurs = place.storage !== null && uri.startsWith(folderIn(place.storage.uri));
+  // Addresses are walked: `..` would end in another folder, or in another bucket.
+  if (!isOurs || uri.split('/').some((segment) => segment === '.' || segment === '..'))
+    fail('invalid_provider_option', 'configurations.batch_storage.uri', 'the provider names results outside of it.');
+  return placeIn(uri);
+}
+
+/** No folder has so many pages of names: whoever goes on and on is not believed. */
+const MOST_PAGES = 1_000;
+
+async function allPages(
+  read: (token: string | null) => Promise<{ found: readonly string[]; next: string | null }>,
+): Promise<string[]> {
+  const all: string[] = [];
+  let token: string | null = null;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const { found, next } = await read(token);
+    all.push(...found);
+    if (next === null) return all;
+    token = next;
+  }
+  throw new ProviderAway('its list of objects has no end');
 }
 
 function gone(error: unknown): null {
-  if (error instanceof Refused && error.status === 404) return null;
+  if (error instanceof ProviderRefused && error.status === 404) return null;
   throw error;
 }
 
@@ -51,19 +70,17 @@ function cloudStorage(provider: Provider, endpoint = 'https://storage.googleapis
       const { bucket, name } = nameIn(uri, provider);
       const url = `${endpoint}/upload/storage/v1/b/${bucket}/o?uploadType=media&name=${encodeURIComponent(name)}`;
       const body = streamOf(grouped(pieces, GCS_PIECE));
-      await textOf(await provider.send({ method: 'POST', url, type: 'application/jsonl', body }));
+      await textOf(await provider.send({ method: 'POST', url, contentType: 'application/jsonl', body }));
     },
     list: async (folder) => {
       const { bucket, name } = nameIn(folder, provider);
-      const found: string[] = [];
-      for (let token: string | null = ''; token !== null; ) {
+      return allPages(async (token) => {
         const page = token ? `&pageToken=${encodeURIComponent(token)}` : '';
         const url = `${endpoint}/storage/v1/b/${bucket}/o?prefix=${encodeURIComponent(name)}${page}`;
-        const answer = members(JSON.parse(await textOf(await provider.send({ method: 'GET', url, body: null }))));
-        for (const item of list(answer.items)) found.push(`gs://${bucket}/${text(members(item).name)}`);
-        token = text(answer.nextPageToken);
-      }
-      return found;
+        const answer = members(await jsonIn(await provider.send({ method: 'GET', url, body: null })));
+        const found = list(answer.items).map((item) => `gs://${bucket}/${text(members(item).name)}`);
+        return { found, next: text(answer.nextPageToken) };
+      });
     },
     open: (uri) => provider.send({ method: 'GET', url: objectUrl(uri, '?alt=media'), body: null }),
     remove: async (uri) => {
@@ -86,7 +103,8 @@ function s3(provider: Provider, given: string | undefined): Bucket {
     return `${bucket}/${name.split('/').map(encodeURIComponent).join('/')}`;
   };
   const putParts = async (path: string, parts: AsyncGenerator<Uint8Array>, first: Uint8Array[]) => {
-    const id = textIn(await textOf(await send('POST', `${path}?uploads=`)), 'UploadId') ?? '';
+    const id = textIn(await textOf(await send('POST', `${path}?uploads=`)), 'UploadId');
+    if (!id) throw new ProviderAway('its bucket began no upload');
     const upload = `uploadId=${encodeURIComponent(id)}`;
     const tags: string[] = [];
     const put = async (part: Uint8Array) => {
@@ -101,7 +119,7 @@ function s3(provider: Provider, given: string | undefined): Bucket {
       const whole = `<CompleteMultipartUpload>${named.join('')}</CompleteMultipartUpload>`;
       const done = await textOf(await send('POST', `${path}?${upload}`, Buffer.from(whole)));
       // The status comes before the parts are put together, and may turn out to be wrong.
-      if (done.includes('<Error>')) throw new Away(`its bucket said ${textIn(done, 'Code')}`);
+      if (done.includes('<Error>')) throw new ProviderAway(`its bucket said ${textIn(done, 'Code')}`);
     } catch (error) {
       await send('DELETE', `${path}?${upload}`).catch(() => {});
       throw error;
@@ -118,15 +136,13 @@ function s3(provider: Provider, given: string | undefined): Bucket {
     },
     list: async (folder) => {
       const { bucket, name } = nameIn(folder, provider);
-      const found: string[] = [];
-      for (let token: string | null = ''; token !== null; ) {
+      return allPages(async (token) => {
         const page = token ? `&continuation-token=${encodeURIComponent(token)}` : '';
         const path = `${bucket}?list-type=2&prefix=${encodeURIComponent(name)}${page}`;
         const answer = await textOf(await send('GET', path));
-        for (const item of elementsIn(answer, 'Contents')) found.push(`s3://${bucket}/${textIn(item, 'Key')}`);
-        token = textIn(answer, 'NextContinuationToken');
-      }
-      return found;
+        const found = elementsIn(answer, 'Contents').map((item) => `s3://${bucket}/${textIn(item, 'Key')}`);
+        return { found, next: textIn(answer, 'NextContinuationToken') };
+      });
     },
     open: (uri) => send('GET', pathOf(uri)),
     remove: async (uri) => (await send('DELETE', pathOf(uri)).catch(gone))?.cancel(),

@@ -26,7 +26,7 @@ export async function finish(batch: BatchRow, lease: Lease, deps: NativeDeps, jo
     await tidyUp(db, current, deps, job);
     if (job?.state === 'failed' && current.stop === null) {
       const faults = job.faults.length > 0 ? job.faults : [providerFault('The provider says that the batch failed.')];
-      return failWith(db, current, faults, deps);
+      return failWith(db, current, inOurWords(faults, current), deps);
     }
     if (current.stop === null && job?.state === 'expired') await table.change(db, batch.id, { stop: 'expired' });
     else if (current.stop === null && job?.state === 'cancelled')
@@ -37,10 +37,20 @@ export async function finish(batch: BatchRow, lease: Lease, deps: NativeDeps, jo
 }
 
 /** Ends a batch that its provider will not carry out. One that was to stop anyway has just stopped. */
-export async function giveUp(db: Db, batch: BatchRow, faults: readonly BatchFault[], deps: NativeDeps) {
+export async function giveUp(db: Db, batch: BatchRow, fault: BatchFault, deps: NativeDeps) {
   await tidyUp(db, batch, deps, null);
   if (batch.stop) return enqueueFinish(db, batch, deps.workers());
-  return failWith(db, batch, faults, deps);
+  return failWith(db, batch, inOurWords([fault], batch), deps);
+}
+
+/** What the provider calls the batch and its file stays inside. */
+export function inOurWords(faults: readonly BatchFault[], batch: BatchRow): BatchFault[] {
+  const { file, job } = nativeOf(batch);
+  const told = (text: string) => {
+    const named = job ? text.replaceAll(job, batch.id) : text;
+    return file ? named.replaceAll(file, batch.input_file_id) : named;
+  };
+  return faults.map((fault) => ({ ...fault, message: told(fault.message) }));
 }
 
 async function tidyUp(db: Db, batch: BatchRow, { workers }: NativeDeps, job: NativeJob | null): Promise<void> {

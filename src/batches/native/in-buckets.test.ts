@@ -170,14 +170,16 @@ describe('what is said about jobs', () => {
 
   test('a job that was made before a crash is found by our id', () => {
     const jobs = { batchPredictionJobs: [{ name: JOB, displayName: 'batch_1', state: 'JOB_STATE_RUNNING' }] };
-    expect(vertex.found(jobs, 'batch_1')?.id).toBe(JOB);
-    expect(vertex.found(jobs, 'batch_2')).toBeNull();
+    expect(vertex.found(jobs, 'batch_1', null).job?.id).toBe(JOB);
+    expect(vertex.found({ ...jobs, nextPageToken: 'more' }, 'batch_2', null)).toEqual({ job: null, next: 'more' });
     const invocationJobSummaries = [{ jobArn: ARN, jobName: 'batch-1', status: 'InProgress' }];
-    expect(bedrock.found({ invocationJobSummaries }, 'batch_1')?.id).toBe('abc123def456');
-    expect(bedrock.found({ invocationJobSummaries }, 'batch_2')).toBeNull();
+    expect(bedrock.found({ invocationJobSummaries }, 'batch_1', null).job?.id).toBe('abc123def456');
+    expect(bedrock.found({ invocationJobSummaries }, 'batch_2', null)).toEqual({ job: null, next: null });
     const job = { batchId: 'batch_1', endpoint: CHAT, model: null, file: null } as const;
-    expect(vertex.list!({ ...job, place: atVertex }).search).toBe('?pageSize=100&filter=display_name%3D%22batch_1%22');
-    expect(bedrock.list!({ ...job, place: atBedrock }).search).toBe('?maxResults=100&nameContains=batch-1');
+    expect(vertex.list!({ ...job, place: atVertex }, null).search).toBe(
+      '?pageSize=100&filter=display_name%3D%22batch_1%22',
+    );
+    expect(bedrock.list!({ ...job, place: atBedrock }, null).search).toBe('?maxResults=100&nameContains=batch-1');
   });
 });
 

@@ -1,5 +1,7 @@
-import { filesOf, list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
-import { MARK, readResult } from './openai.ts';
+import { type Found, filesOf, jobsIn, list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
+import { MARK, marked, readResult } from './openai.ts';
+
+const PAGE = 100;
 
 const STATES: Readonly<Record<string, NativeJob['state']>> = {
   QUEUED: 'running',
@@ -30,6 +32,13 @@ function readJob(answer: unknown): NativeJob {
   };
 }
 
+function found(answer: unknown, batchId: string, after: string | null): Found {
+  const jobs = jobsIn(members(answer).data);
+  const ours = marked(jobs, batchId);
+  if (ours !== undefined) return { job: readJob(ours), next: null };
+  return { job: null, next: jobs.length === PAGE ? String(Number(after ?? 0) + 1) : null };
+}
+
 /** The model is the job's; a line holds only its name and its body. */
 export const mistral: NativeApi = {
   endpoints: ['/v1/chat/completions', '/v1/embeddings'],
@@ -41,11 +50,12 @@ export const mistral: NativeApi = {
     path: '/batch/jobs',
     body: { input_files: [file], endpoint, model, timeout_hours: 24, metadata: { [MARK]: batchId } },
   }),
-  list: () => ({ method: 'GET', path: '/batch/jobs', search: '?page_size=100' }),
-  found: (answer, batchId) => {
-    const job = list(members(answer).data).find((each) => members(members(each).metadata)[MARK] === batchId);
-    return job === undefined ? null : readJob(job);
-  },
+  list: (_job, after) => ({
+    method: 'GET',
+    path: '/batch/jobs',
+    search: `?page_size=${PAGE}&page=${after ?? 0}`,
+  }),
+  found,
   read: (id) => ({ method: 'GET', path: `/batch/jobs/${segment(id)}` }),
   readJob,
   cancel: (id) => ({ method: 'POST', path: `/batch/jobs/${segment(id)}/cancel` }),

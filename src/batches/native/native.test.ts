@@ -132,10 +132,21 @@ describe('what is said about jobs', () => {
   test('a job that was made before a crash is found by our id', () => {
     const ours = { id: 'theirs', status: 'in_progress', metadata: { gateway_batch_id: 'batch_1' } };
     const listed = { data: [{ id: 'x', status: 'completed', metadata: null }, ours] };
-    expect(openai.found(listed, 'batch_1')?.id).toBe('theirs');
-    expect(openai.found(listed, 'batch_2')).toBeNull();
+    expect(openai.found(listed, 'batch_1', null).job?.id).toBe('theirs');
+    expect(openai.found({ ...listed, has_more: true }, 'batch_2', null)).toEqual({ job: null, next: 'theirs' });
+    expect(openai.list!({ batchId: 'batch_1', endpoint: CHAT, model: 'm', file: 'f', place }, 'theirs').search).toBe(
+      '?limit=100&after=theirs',
+    );
     const jobs = { data: [{ id: 'm', status: 'QUEUED', metadata: { gateway_batch_id: 'batch_1' } }] };
-    expect(mistral.found(jobs, 'batch_1')?.id).toBe('m');
+    expect(mistral.found(jobs, 'batch_1', null).job?.id).toBe('m');
+    const page = { data: Array.from({ length: 100 }, () => ({ id: 'x', status: 'QUEUED', metadata: null })) };
+    expect(mistral.found(page, 'batch_1', '1')).toEqual({ job: null, next: '2' });
+  });
+
+  test('an answer that is no list is not taken for an empty one', () => {
+    for (const answer of [{}, { error: 'later' }, { data: 'none' }])
+      expect(() => openai.found(answer, 'batch_1', null)).toThrow('a list of jobs');
+    expect(() => mistral.found({ data: {} }, 'batch_1', null)).toThrow('a list of jobs');
   });
 });
 

@@ -1,5 +1,16 @@
 import type { BatchFault, Endpoint } from '../batch.ts';
-import { filesOf, isGood, list, members, type NativeApi, type NativeJob, segment, text } from './api.ts';
+import {
+  type Found,
+  filesOf,
+  isGood,
+  jobsIn,
+  list,
+  members,
+  type NativeApi,
+  type NativeJob,
+  segment,
+  text,
+} from './api.ts';
 
 /** How services with OpenAI's batch API differ. */
 interface Variant {
@@ -46,6 +57,18 @@ function faultOf(value: unknown): BatchFault {
   };
 }
 
+/** Which of some jobs carries our mark. */
+export const marked = (jobs: readonly unknown[], batchId: string): unknown =>
+  jobs.find((each) => members(members(each).metadata)[MARK] === batchId);
+
+function found(answer: unknown, batchId: string): Found {
+  const { data, has_more: hasMore } = members(answer);
+  const jobs = jobsIn(data ?? 'no list');
+  const ours = marked(jobs, batchId);
+  if (ours !== undefined) return { job: readJob(ours), next: null };
+  return { job: null, next: hasMore === true ? text(members(jobs.at(-1)).id) : null };
+}
+
 /** A line of the output or the error file. */
 export function readResult(value: unknown) {
   const line = members(value);
@@ -82,11 +105,12 @@ const api = ({ endpoints, endpointOf = (endpoint) => endpoint }: Variant): Nativ
       metadata: { [MARK]: batchId },
     },
   }),
-  list: () => ({ method: 'GET', path: '/batches', search: '?limit=100' }),
-  found: (answer, batchId) => {
-    const job = list(members(answer).data).find((each) => members(members(each).metadata)[MARK] === batchId);
-    return job === undefined ? null : readJob(job);
-  },
+  list: (_job, after) => ({
+    method: 'GET',
+    path: '/batches',
+    search: `?limit=100${after === null ? '' : `&after=${segment(after)}`}`,
+  }),
+  found,
   read: (id) => ({ method: 'GET', path: `/batches/${segment(id)}` }),
   readJob,
   cancel: (id) => ({ method: 'POST', path: `/batches/${segment(id)}/cancel` }),

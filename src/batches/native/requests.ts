@@ -21,13 +21,23 @@ export interface Requests {
   readonly said: number;
   /** Of the first one. */
   readonly model: string | null;
+  /** What kept them from being read to their end, if anything did. */
+  readonly failure: unknown;
 }
 
 /** The requests of a batch in the provider's words. Those that cannot be said get their results at once. */
 export function requestsOf(batch: BatchRow, api: NativeApi, lease: Lease, deps: BatchDeps): Requests {
   const { store, table, files } = deps;
-  const seen = { said: 0, model: null as string | null };
+  const seen = { said: 0, model: null as string | null, failure: null as unknown };
   async function* lines() {
+    try {
+      yield* readLines();
+    } catch (error) {
+      seen.failure = error;
+      throw error;
+    }
+  }
+  async function* readLines() {
     for (let from = 0; from < (batch.total ?? 0); from += LINES_AT_ONCE) {
       lease.signal.throwIfAborted();
       const open = await table.openLines(store.db, batch.id, from, from + LINES_AT_ONCE);
@@ -73,6 +83,9 @@ export function requestsOf(batch: BatchRow, api: NativeApi, lease: Lease, deps: 
     get model() {
       return seen.model;
     },
+    get failure() {
+      return seen.failure;
+    },
   };
 }
 
@@ -97,14 +110,14 @@ export function asForm(lines: AsyncIterable<string>, filename: string) {
   const part = (disposition: string) => `--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n`;
   const head = `${part('name="purpose"')}\r\nbatch\r\n${part(`name="file"; filename="${filename}"`)}content-type: application/jsonl\r\n\r\n`;
   return {
-    type: `multipart/form-data; boundary=${boundary}`,
+    contentType: `multipart/form-data; boundary=${boundary}`,
     body: streamOf(wrapped(lines, head, '\n', `\n\r\n--${boundary}--\r\n`)),
   };
 }
 
 /** The requests inside the call that creates the job. */
 export const asInline = (lines: AsyncIterable<string>) => ({
-  type: 'application/json',
+  contentType: 'application/json',
   body: streamOf(wrapped(lines, '{"requests":[', ',', ']}')),
 });
 

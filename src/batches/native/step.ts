@@ -1,3 +1,4 @@
+import type { Principal } from '../../core/principal.ts';
 import type { BatchRow } from '../../storage/schema.ts';
 import type { NativeApi } from './api.ts';
 import type { Provider } from './ask.ts';
@@ -7,7 +8,14 @@ import type { NativeDeps } from './deps.ts';
 export type Step =
   | { readonly step: 'upload' }
   | CreateStep
-  | { readonly step: 'poll'; readonly job: string; readonly polls: number; readonly isCancelled: boolean };
+  | {
+      readonly step: 'poll';
+      readonly job: string;
+      readonly polls: number;
+      readonly isCancelled: boolean;
+      /** How often its results could not be read. */
+      readonly unreadable?: number;
+    };
 
 export interface CreateStep {
   readonly step: 'create';
@@ -15,6 +23,8 @@ export interface CreateStep {
   readonly model: string | null;
   /** The job may exist, though its answer never came. */
   readonly isAsked: boolean;
+  /** It was asked for a second time, because the first answer did not tell. */
+  readonly isRepeated?: boolean;
 }
 
 export type PollStep = Extract<Step, { step: 'poll' }>;
@@ -32,6 +42,8 @@ export const nativeOf = ({ native }: Pick<BatchRow, 'native'>): Partial<Native> 
   native === null ? {} : JSON.parse(native);
 
 export interface Context {
+  /** Who pays. */
+  readonly who: Principal;
   readonly api: NativeApi;
   readonly provider: Provider;
   readonly deps: NativeDeps;

@@ -1,10 +1,12 @@
 import { GatewayError } from '../../core/errors.ts';
+import type { WorkspaceId } from '../../core/ids.ts';
+import { ProviderRefused } from '../../relay/provider-call.ts';
 import type { BatchRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
 import type { Kind } from '../../work/work.ts';
 import type { Workers } from '../../work/workers.ts';
 import { TIDY } from '../kinds.ts';
-import { type Provider, providerBehind, Refused } from './ask.ts';
+import { type Provider, providerBehind } from './ask.ts';
 import { bucketOf } from './bucket.ts';
 import type { NativeDeps } from './deps.ts';
 import { isInBucket } from './folder.ts';
@@ -26,9 +28,10 @@ export async function enqueueTidy(
 }
 
 /** Deletes files at providers, as well as that can be done: a provider that says no is not asked again. */
-export function tidyKind({ store, table, principalOf, native }: NativeDeps): Kind {
+export function tidyKind({ store, table, workspaceAsCaller, native }: NativeDeps): Kind {
   const removeAll = async (batch: BatchRow, leftovers: readonly string[], signal: AbortSignal) => {
-    const who = await principalOf(batch);
+    // Whoever made the batch may be gone by now.
+    const who = await workspaceAsCaller(batch.workspace_id as WorkspaceId);
     const provider = await providerBehind({ who, virtualKey: batch.virtual_key, signal }, native);
     for (const each of leftovers) await remove(each, provider).catch(unlessFinal);
   };
@@ -57,6 +60,6 @@ async function remove(what: string, provider: Provider): Promise<void> {
 
 /** The provider says no, or the key or the virtual key is gone: waiting would change nothing. */
 function unlessFinal(error: unknown): void {
-  const isFinal = error instanceof Refused || (error instanceof GatewayError && error.status < 500);
+  const isFinal = error instanceof ProviderRefused || (error instanceof GatewayError && error.status < 500);
   if (!isFinal) throw error;
 }

@@ -5,7 +5,7 @@ import { vertexAi } from '../../providers/vertex-ai.ts';
 import { applyParams, compileParams } from '../../routing/params.ts';
 import type { Endpoint } from '../batch.ts';
 import {
-  list,
+  jobsIn,
   members,
   type NativeApi,
   type NativeJob,
@@ -13,6 +13,7 @@ import {
   type NewJob,
   type Place,
   type ResultContext,
+  segment,
   text,
   unanswered,
 } from './api.ts';
@@ -135,14 +136,15 @@ export const vertex: NativeApi = {
   },
   encodeLine,
   create,
-  list: ({ batchId, place }) => ({
+  list: ({ batchId, place }, after) => ({
     method: 'GET',
     path: jobsOf(place),
-    search: `?pageSize=100&filter=${encodeURIComponent(`display_name="${batchId}"`)}`,
+    search: `?pageSize=100&filter=${segment(`display_name="${batchId}"`)}${after === null ? '' : `&pageToken=${segment(after)}`}`,
   }),
   found: (answer, batchId) => {
-    const job = list(members(answer).batchPredictionJobs).find((each) => members(each).displayName === batchId);
-    return job === undefined ? null : readJob(job);
+    const { batchPredictionJobs, nextPageToken } = members(answer);
+    const job = jobsIn(batchPredictionJobs).find((each) => members(each).displayName === batchId);
+    return job === undefined ? { job: null, next: text(nextPageToken) } : { job: readJob(job), next: null };
   },
   read: (id) => ({ method: 'GET', path: `/${id}` }),
   readJob,

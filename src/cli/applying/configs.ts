@@ -9,9 +9,9 @@ import type { Path, Source } from '../reading/source.ts';
 import type { SecretReader } from './secrets.ts';
 
 const entry = z.strictObject({
-  slug: slugOf,
-  name: nameOf.optional(),
-  workspace: slugOf.optional(),
+  slug: slugOf(),
+  name: nameOf().optional(),
+  workspace: slugOf().optional(),
   config: z.record(z.string(), z.unknown(), { error: 'give a config object' }),
 });
 const schema = configSchema([...optionNames]);

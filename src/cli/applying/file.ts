@@ -4,6 +4,7 @@ import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { create as virtualKeyInput } from '../../admin/virtual-keys.ts';
 import { create as workspaceInput } from '../../admin/workspaces.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
+import type { Checked } from '../../core/lazily.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
 import { DATA_SCOPES } from '../../core/scopes.ts';
 import type { ApiKeyWish, Desired, VirtualKeyWish, WorkspaceWish } from '../desired/desired.ts';
@@ -19,7 +20,7 @@ type Section = 'workspaces' | 'virtual_keys' | 'configs' | 'api_keys';
 const entries = z.array(z.unknown(), { error: 'give a list' }).nullable().optional();
 const file = z.strictObject({
   version: z.literal(1, { error: 'give version: 1, the form this page describes' }),
-  name: slugOf.optional(),
+  name: slugOf().optional(),
   workspaces: entries,
   virtual_keys: entries,
   configs: entries,
@@ -30,21 +31,23 @@ const file = z.strictObject({
 /** One usage limit may stand without a list, as in the API. */
 const oneOrMore = z.preprocess(
   (value) => (value === null || value === undefined || Array.isArray(value) ? value : [value]),
-  z.array(usageLimit).max(10).nullable().optional(),
+  z.array(usageLimit()).max(10).nullable().optional(),
 );
-const limits = { rate_limits: rateLimits.nullable().optional(), usage_limits: oneOrMore };
+const limits = { rate_limits: rateLimits().nullable().optional(), usage_limits: oneOrMore };
 
-const workspaceEntry = workspaceInput.extend({ slug: slugOf, ...limits });
-const virtualKeyEntry = virtualKeyInput.omit({ workspace_id: true }).extend({
-  slug: slugOf,
-  name: nameOf.optional(),
-  workspace: slugOf.optional(),
-  key: z.unknown().optional(),
-  ...limits,
-});
-const apiKeyEntry = apiKeyInput
+const workspaceEntry = workspaceInput().extend({ slug: slugOf(), ...limits });
+const virtualKeyEntry = virtualKeyInput()
+  .omit({ workspace_id: true })
+  .extend({
+    slug: slugOf(),
+    name: nameOf().optional(),
+    workspace: slugOf().optional(),
+    key: z.unknown().optional(),
+    ...limits,
+  });
+const apiKeyEntry = apiKeyInput()
   .omit({ workspace_id: true, user_id: true })
-  .extend({ workspace: slugOf.optional(), key: z.unknown().optional(), ...limits });
+  .extend({ workspace: slugOf().optional(), key: z.unknown().optional(), ...limits });
 
 /** What `gateway apply` reads: what is to exist, under the name whose marks count. */
 export interface ApplyFile {
@@ -91,9 +94,9 @@ export function readApplyFile(
   return top === null ? null : { name: top.name ?? 'default', desired };
 }
 
-const limitsOf = (entry: { rate_limits?: z.infer<typeof rateLimits> | null; usage_limits?: unknown }) => ({
+const limitsOf = (entry: { rate_limits?: Checked<typeof rateLimits> | null; usage_limits?: unknown }) => ({
   rate_limits: entry.rate_limits ?? [],
-  usage_limits: [entry.usage_limits ?? []].flat() as z.infer<typeof usageLimit>[],
+  usage_limits: [entry.usage_limits ?? []].flat() as Checked<typeof usageLimit>[],
 });
 
 function readWorkspace(value: unknown, path: Path, { source, findings }: Reading): WorkspaceWish | null {

@@ -11,14 +11,14 @@ const section = z.strictObject({ rate_limits: entries, usage_limits: entries }).
 
 /** By its name a policy is known again, so that it needs one here. */
 const place = {
-  name: nameOf,
-  workspace: slugOf.optional(),
+  name: nameOf(),
+  workspace: slugOf().optional(),
   organisation: z.literal(true, { error: 'give true, or leave it out' }).optional(),
 };
 const omitted = { workspace_id: true, organisation_id: true } as const;
 const schemas = {
-  rate: ratePolicyInput.omit(omitted).extend(place),
-  usage: usagePolicyInput.omit(omitted).extend(place),
+  rate: ratePolicyInput().omit(omitted).extend(place),
+  usage: usagePolicyInput().omit(omitted).extend(place),
 };
 
 /** What a policy says of what the file leaves out. */

@@ -12,18 +12,18 @@ const id = (prefix: string) =>
 /** Seconds; nothing was made before this API existed, and milliseconds are seconds of a far future. */
 const moment = z.int().min(1_500_000_000, 'give seconds since 1970').max(9_999_999_999, 'give seconds since 1970');
 
-export const assistantForm = createAssistant.extend({
+export const assistantForm = createAssistant().extend({
   id: id('asst_'),
   object: z.literal('assistant').optional(),
   created_at: moment,
-  tool_resources: toolResources.nullish(),
+  tool_resources: toolResources().nullish(),
 });
 
 export const threadForm = z.strictObject({
   id: id('thread_'),
   object: z.literal('thread').optional(),
   created_at: moment,
-  tool_resources: toolResources.nullish(),
+  tool_resources: toolResources().nullish(),
   metadata: newMetadata,
 });
 
@@ -39,10 +39,10 @@ export const messageForm = z.strictObject({
   completed_at: moment.nullish(),
   incomplete_at: moment.nullish(),
   role: z.enum(['user', 'assistant']),
-  content: z.array(contentBlock),
+  content: z.array(contentBlock()),
   assistant_id: z.string().max(128).nullish(),
   run_id: z.string().max(128).nullish(),
-  attachments: z.array(z.strictObject({ file_id: id('file-'), tools: z.array(attachmentTool).nullish() })).nullish(),
+  attachments: z.array(z.strictObject({ file_id: id('file-'), tools: z.array(attachmentTool()).nullish() })).nullish(),
   metadata: newMetadata,
 });
 export type MessageLine = z.infer<typeof messageForm>;
@@ -52,7 +52,7 @@ export const fileForm = z.strictObject({
   object: z.literal('file').optional(),
   bytes: z.int().min(0).optional(),
   created_at: moment,
-  filename,
+  filename: filename(),
   purpose: z.enum(PURPOSES),
   status: z.string().nullish(),
   status_details: z.unknown().optional(),

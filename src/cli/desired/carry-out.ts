@@ -15,6 +15,7 @@ import type { Desired } from './desired.ts';
 import type { Context } from './kinds.ts';
 import { dropMark, writeMark } from './marks.ts';
 import { type Plan, type PlanOptions, planChanges } from './plan.ts';
+import { recordSteps } from './record.ts';
 
 /** The repositories open transactions of their own; inside one they use it instead. */
 const inside = (store: Store, db: Db): Store => ({ ...store, db, transaction: (work) => work(db) });
@@ -85,6 +86,7 @@ export async function carryOut(
         if (drops) await dropMark(db, { manager: options.manager, kind: drops.kind, ref: drops.ref });
         progress(index + 1, steps.length);
       }
+      await recordSteps(db, installation, { steps, options, now });
       for (const topic of ['keys', 'configs', 'policies'] as const) await changes.announce(db, topic);
     });
   } finally {

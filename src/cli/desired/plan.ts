@@ -1,5 +1,5 @@
 import type { Findings, Place } from '../reading/findings.ts';
-import { canonical, type Desired, type Shape, type Stored } from './desired.ts';
+import { canonical, type Desired, type Kind, type Shape, type Stored } from './desired.ts';
 import { type Context, type KindOf, kinds } from './kinds.ts';
 import { digestOf, type Mark, readMarks } from './marks.ts';
 
@@ -13,7 +13,12 @@ export interface Difference {
 /** One step from what is to what the file wants. */
 export interface Step {
   readonly action: 'create' | 'change' | 'delete';
+  readonly kind: Kind;
   readonly title: string;
+  /** The slug of its workspace; null where it is in none, or where nobody names it any more. */
+  readonly workspace: string | null;
+  /** What is made of it that may be shown. */
+  readonly fields: Shape['facts'];
   readonly differences: readonly Difference[];
   run(context: Context): Promise<Mark | null>;
   /** The mark that goes with the object. */
@@ -101,6 +106,8 @@ async function compare(
   const title = kind.title(wish);
   const shape = kind.shape(wish);
   const digest = digestOf(shape);
+  const workspace: string | null = kind.kind === 'workspace' ? wish.slug : wish.workspace;
+  const about = { kind: kind.kind, title, workspace, fields: shape.facts };
   const byName = known.byName.get(`${kind.kind}/${wish.ref}`) ?? null;
   const stored = await kind.find(context, wish, byName?.id ?? null);
   const fault = (says: string): Outcome => {
@@ -112,7 +119,7 @@ async function compare(
   if (stored === null) {
     if (mode === 'once' && byName) return { isLeftDeleted: true };
     const run = async (inside: Context) => markOf(await kind.create(inside, wish));
-    return { step: { action: 'create', title, differences: [], run, drops: null } };
+    return { step: { ...about, action: 'create', differences: [], run, drops: null } };
   }
   const own = known.byId.get(`${kind.kind}/${stored.id}`) ?? null;
   if (mode === 'once') {
@@ -125,7 +132,7 @@ async function compare(
     await kind.change(inside, wish, stored);
     return own ? markOf(stored.id) : null;
   };
-  return { id: stored.id, step: { action: 'change', title, differences, run, drops: null } };
+  return { id: stored.id, step: { ...about, action: 'change', differences, run, drops: null } };
 }
 
 function differencesOf(stored: Stored, wanted: Shape): Difference[] {
@@ -177,7 +184,8 @@ async function planDeletions(
         await kind.delete(inside, mark.id);
         return null;
       };
-      deletions.push({ action: 'delete', title, differences: [], run, drops: mark });
+      const about = { kind: kind.kind, title, workspace: null, fields: {} };
+      deletions.push({ ...about, action: 'delete', differences: [], run, drops: mark });
     }
   }
   return { deletions, kept };

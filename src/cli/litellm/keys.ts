@@ -161,7 +161,7 @@ function budgetOf(key: Key, path: Path, source: Source, findings: Findings): rea
   }
   const anchor = reset.periodic_reset_days && key.budget_reset_at ? { next_usage_reset_at: key.budget_reset_at } : {};
   const limits = { type: 'cost', credit_limit: key.max_budget, ...reset, ...anchor };
-  const found = checked(usageLimit, limits, { source, path: [...path, 'max_budget'], findings });
+  const found = checked(usageLimit(), limits, { source, path: [...path, 'max_budget'], findings });
   return found === null ? null : [found];
 }
 

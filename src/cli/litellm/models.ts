@@ -117,7 +117,7 @@ function limitsIn(own: Parameters, inside: Path, source: Source, findings: Findi
   const limit = (parameter: 'rpm' | 'tpm', type: RateLimit['type']) => {
     const value = own[parameter];
     if (value === undefined || value === null) return [];
-    return checked(rateLimit, { type, unit: 'rpm', value }, { source, path: [...inside, parameter], findings }) ?? [];
+    return checked(rateLimit(), { type, unit: 'rpm', value }, { source, path: [...inside, parameter], findings }) ?? [];
   };
   return [limit('rpm', 'requests'), limit('tpm', 'tokens')].flat();
 }

@@ -6,7 +6,7 @@ import type { ConfigWish } from '../desired/desired.ts';
 import { checked, type Findings, pathText } from '../reading/findings.ts';
 import type { Path, Source } from '../reading/source.ts';
 
-const entry = z.looseObject({ name: nameOf.nullish(), slug: slugOf.nullish() });
+const entry = z.looseObject({ name: nameOf().nullish(), slug: slugOf().nullish() });
 
 /** A config object has the same form here; an export may hold it as text. */
 export function readConfig(

@@ -36,8 +36,8 @@ function withTypes(value: unknown): unknown {
 }
 
 const entry = z.looseObject({
-  name: nameOf,
-  slug: slugOf.nullish(),
+  name: nameOf(),
+  slug: slugOf().nullish(),
   note: z.string().max(2_000).nullish(),
   provider: z.string().min(1).nullish(),
   ai_provider_name: z.string().min(1).nullish(),
@@ -45,8 +45,8 @@ const entry = z.looseObject({
   custom_host: z.string().nullish(),
   configurations: z.record(z.string(), z.unknown()).nullish(),
   model_config: z.record(z.string(), z.unknown()).nullish(),
-  rate_limits: rateLimits.nullish(),
-  usage_limits: z.array(usageLimit).max(10),
+  rate_limits: rateLimits().nullish(),
+  usage_limits: z.array(usageLimit()).max(10),
   expires_at: z.iso.datetime({ offset: true, error: 'give an ISO 8601 moment' }).nullish(),
 });
 const KNOWN = new Set(Object.keys(entry.shape));

@@ -2,17 +2,9 @@ import { createHash } from 'node:crypto';
 import { fail } from '../../core/errors.ts';
 import type { FineTuningOptions } from '../../providers/fine-tuning-options.ts';
 import type { Authorize, ProviderOptions } from '../../providers/provider.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { JobRequest, Method } from '../input.ts';
 import type { JobError, JobId, Observed } from '../job.ts';
-
-/** A request to the provider, below its base; the credential comes later. */
-export interface Ask {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly search?: string;
-  /** Sent as JSON. */
-  readonly body?: unknown;
-}
 
 /** Whose account a job runs in. */
 export interface Place {
@@ -84,16 +76,16 @@ export interface RemoteFiles {
   /** Refuses what cannot be sent, before the job is made. */
   check?(place: Place): void;
   /** What has to be there before the bytes. A 409 means that it is there already. */
-  prepare?(file: FileToSend, place: Place): Ask;
+  prepare?(file: FileToSend, place: Place): Question;
   send(file: FileToSend, place: Place): Sending;
   /** What it is called from then on. */
   nameIn(answer: unknown, file: FileToSend, place: Place): string;
   /** Looks for an upload whose answer never came. */
-  find?(place: Place): Ask;
+  find?(place: Place): Question;
   foundIn?(answer: unknown, file: FileToSend): string | null;
   /** Whether it can be used yet; left out where that is so at once. */
   readonly readiness?: {
-    ask(name: string, place: Place): Ask;
+    ask(name: string, place: Place): Question;
     in(answer: unknown): 'ready' | 'waiting' | JobError;
   };
   /** One example in the provider's format; left out where the formats are the same. Throws `BadExample`. */
@@ -121,28 +113,28 @@ export interface Backend {
   readonly files: RemoteFiles;
   /** Refuses what is missing in the configuration, before the job is made. */
   check?(place: Place): void;
-  create(job: NewJob, place: Place): Ask;
+  create(job: NewJob, place: Place): Question;
   /** What the new job is called at the provider. */
   createdIn(answer: unknown, job: NewJob): string;
   /** Looks for a job that was created, though its answer never came. A 404 means that there is none. */
-  find(job: NewJob, place: Place, after: string | null): Ask;
+  find(job: NewJob, place: Place, after: string | null): Question;
   foundIn(answer: unknown, job: NewJob): { readonly job: string | null; readonly next: string | null };
-  read(remote: string, place: Place): Ask;
+  read(remote: string, place: Place): Question;
   observe(answer: unknown): Observed;
-  cancel(remote: string, place: Place): Ask;
-  pause?(remote: string, place: Place): Ask;
-  resume?(remote: string, place: Place): Ask;
+  cancel(remote: string, place: Place): Question;
+  pause?(remote: string, place: Place): Question;
+  resume?(remote: string, place: Place): Question;
   /** Left out: the gateway tells what happened from the states it sees. */
   readonly events?: {
-    ask(remote: string, place: Place, after: string | null): Ask;
+    ask(remote: string, place: Place, after: string | null): Question;
     in(answer: unknown): RemotePage<RemoteEvent>;
   };
   readonly checkpoints?: {
-    ask(remote: string, place: Place, after: string | null): Ask;
+    ask(remote: string, place: Place, after: string | null): Question;
     in(answer: unknown): RemotePage<RemoteCheckpoint>;
   };
   /** Where the bytes of a result file are. */
-  result?(remoteFile: string, place: Place): Ask;
+  result?(remoteFile: string, place: Place): Question;
   /** What a refusal says, in the words of a job's error. */
   failure(status: number, answer: unknown): JobError;
 }

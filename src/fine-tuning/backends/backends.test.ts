@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../core/errors.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { JobRequest } from '../input.ts';
 import { azure } from './azure.ts';
-import { type Ask, type Backend, checkExpressible, type NewJob, type Place } from './backend.ts';
+import { type Backend, checkExpressible, type NewJob, type Place } from './backend.ts';
 import { bedrock } from './bedrock.ts';
 import { fireworks } from './fireworks.ts';
 import { openai } from './openai.ts';
@@ -25,20 +26,20 @@ type Case = { readonly source: string; readonly place?: Partial<Place> } & (
       readonly kind: 'create';
       readonly request: Partial<JobRequest>;
       readonly validation?: true;
-      readonly sent: Ask;
+      readonly sent: Question;
       readonly answer: unknown;
       readonly remote: string;
     }
   | {
       readonly kind: 'asks';
       readonly remote: string;
-      readonly read: Ask;
-      readonly cancel: Ask;
-      readonly pause?: Ask;
-      readonly resume?: Ask;
-      readonly events?: Ask;
-      readonly checkpoints?: Ask;
-      readonly find?: Ask;
+      readonly read: Question;
+      readonly cancel: Question;
+      readonly pause?: Question;
+      readonly resume?: Question;
+      readonly events?: Question;
+      readonly checkpoints?: Question;
+      readonly find?: Question;
       readonly found?: readonly Found[];
     }
   | { readonly kind: 'state'; readonly answer: unknown; readonly observed: unknown; readonly unreadable?: string }
@@ -51,13 +52,13 @@ type Case = { readonly source: string; readonly place?: Partial<Place> } & (
   | { readonly kind: 'error'; readonly status: number; readonly answer: unknown; readonly error: unknown }
   | {
       readonly kind: 'file';
-      readonly prepare?: Ask;
+      readonly prepare?: Question;
       readonly sending: unknown;
       readonly answer: unknown;
       readonly name: string;
-      readonly find?: Ask;
+      readonly find?: Question;
       readonly found?: readonly { answer: unknown; name: string | null }[];
-      readonly readinessAsk?: Ask;
+      readonly readinessAsk?: Question;
       readonly readiness?: readonly { answer: unknown; is: unknown }[];
       readonly examples?: readonly { method: 'supervised' | 'dpo'; from: unknown; to?: unknown; bad?: string }[];
     }

@@ -1,9 +1,10 @@
 import { slugFrom } from '../../core/ids.ts';
 import { awsSignature } from '../../providers/aws.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { Hyperparameters } from '../input.ts';
 import type { Observed } from '../job.ts';
 import { dateIn, errorIn, type Members, needed, numberIn, objectIn, textIn } from './answers.ts';
-import { type Ask, type Backend, missing, type NewJob, type Place, renamed, tokenOf } from './backend.ts';
+import { type Backend, missing, type NewJob, type Place, renamed, tokenOf } from './backend.ts';
 import { bucketOf, storageFiles } from './storage.ts';
 import { converseExample } from './training-examples.ts';
 
@@ -24,7 +25,7 @@ const roleOf = ({ tuning }: Place): string => tuning.role_arn ?? missing(PROVIDE
 const modelName = ({ id, request }: NewJob): string =>
   `${slugFrom(request.suffix ?? 'gateway', 'gateway').slice(0, 40)}-${tokenOf(id).slice(3, 15)}`;
 
-function create(job: NewJob, place: Place): Ask {
+function create(job: NewJob, place: Place): Question {
   const { id, request, trainingFile, validationFile } = job;
   const { learning_rate, warmup_steps } = request.providerOptions;
   const hyperParameters = {

@@ -1,17 +1,9 @@
 import { slugFrom } from '../../core/ids.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { Hyperparameters } from '../input.ts';
 import type { Observed } from '../job.ts';
 import { dateIn, errorIn, lastSegment, type Members, needed, numberIn, objectIn, textIn } from './answers.ts';
-import {
-  type Ask,
-  type Backend,
-  missing,
-  type NewJob,
-  type Place,
-  type RemoteFiles,
-  renamed,
-  tokenOf,
-} from './backend.ts';
+import { type Backend, missing, type NewJob, type Place, type RemoteFiles, renamed, tokenOf } from './backend.ts';
 
 const MEBIBYTE = 1 << 20;
 const KINDS = {
@@ -58,7 +50,7 @@ const files: RemoteFiles = {
 const fullModel = (model: string): string =>
   model.startsWith('accounts/') ? model : `accounts/fireworks/models/${model}`;
 
-function create(job: NewJob, place: Place): Ask {
+function create(job: NewJob, place: Place): Question {
   const { id, request, trainingFile, validationFile } = job;
   const { learning_rate, lora_rank, max_context_length } = request.providerOptions;
   const training = {

@@ -1,8 +1,9 @@
 import type { Metadata } from '../../core/metadata-rule.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { Hyperparameters } from '../input.ts';
 import { type JobError, type Observed, STATUSES } from '../job.ts';
 import { errorIn, listIn, type Members, momentIn, needed, numberIn, objectIn, textIn } from './answers.ts';
-import type { Ask, Backend, NewJob, RemoteCheckpoint, RemoteEvent, RemoteFiles, RemotePage } from './backend.ts';
+import type { Backend, NewJob, RemoteCheckpoint, RemoteEvent, RemoteFiles, RemotePage } from './backend.ts';
 
 const JOBS = '/fine_tuning/jobs';
 const PAGE = 100;
@@ -18,7 +19,7 @@ const paged = (after: string | null): string =>
 const marked = (metadata: Metadata, id: string): Metadata =>
   Object.keys({ ...metadata, [MARK]: id }).length > MOST_PAIRS ? { [MARK]: id } : { ...metadata, [MARK]: id };
 
-function create({ id, request, trainingFile, validationFile }: NewJob): Ask {
+function create({ id, request, trainingFile, validationFile }: NewJob): Question {
   const { method } = request;
   const inner = {
     ...(method.grader !== undefined && { grader: method.grader }),
@@ -85,6 +86,7 @@ function settled(job: Members): Hyperparameters | null {
 
 const pageOf = <Item>(answer: unknown, read: (item: Members) => Item): RemotePage<Item> => {
   const { data, has_more } = objectIn(answer);
+  if (!Array.isArray(data)) throw new Error('the answer has no list');
   const items = listIn(data);
   return { items: items.map(read), next: has_more === true ? textIn(items.at(-1)?.id) : null };
 };

@@ -1,10 +1,11 @@
 import { fail } from '../../core/errors.ts';
 import { accountProject } from '../../providers/google-token.ts';
 import type { ProviderOptions } from '../../providers/provider.ts';
+import type { Question } from '../../relay/provider-call.ts';
 import type { Hyperparameters, Method } from '../input.ts';
 import type { JobError, Observed } from '../job.ts';
 import { dateIn, errorIn, lastSegment, listIn, type Members, needed, numberIn, objectIn, textIn } from './answers.ts';
-import { type Ask, type Backend, type NewJob, type Place, type RemoteCheckpoint, renamed, tokenOf } from './backend.ts';
+import { type Backend, type NewJob, type Place, type RemoteCheckpoint, renamed, tokenOf } from './backend.ts';
 import { bucketOf, storageFiles } from './storage.ts';
 import { geminiExample } from './training-examples.ts';
 
@@ -45,7 +46,7 @@ function hyperParameters(method: Method, options: Readonly<Record<string, unknow
   return Object.keys(found).length > 0 ? { hyperParameters: found } : {};
 }
 
-function create({ id, request, trainingFile, validationFile }: NewJob, place: Place): Ask {
+function create({ id, request, trainingFile, validationFile }: NewJob, place: Place): Question {
   const spec = {
     trainingDatasetUri: trainingFile,
     ...(validationFile !== null && { validationDatasetUri: validationFile }),

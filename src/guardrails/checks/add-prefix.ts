@@ -10,16 +10,17 @@ export const addPrefix = check({
   on: ['input'],
   span: 'whole',
   transforms: true,
-  parameters: z.strictObject({
-    prefix: z.string().min(1, 'must not be empty').max(100_000),
-    applyToRole: z
-      .enum(['system', 'developer', 'user', 'assistant'], {
-        error: 'give "system", "developer", "user" or "assistant"',
-      })
-      .default('user'),
-    addToExisting: z.boolean({ error: 'give true or false' }).default(true),
-    onlyIfEmpty: z.boolean({ error: 'give true or false' }).default(false),
-  }),
+  parameters: () =>
+    z.strictObject({
+      prefix: z.string().min(1, 'must not be empty').max(100_000),
+      applyToRole: z
+        .enum(['system', 'developer', 'user', 'assistant'], {
+          error: 'give "system", "developer", "user" or "assistant"',
+        })
+        .default('user'),
+      addToExisting: z.boolean({ error: 'give true or false' }).default(true),
+      onlyIfEmpty: z.boolean({ error: 'give true or false' }).default(false),
+    }),
   run: (facts, { prefix, applyToRole, addToExisting, onlyIfEmpty }) => {
     const part = facts.texts.findIndex(({ role, kind }) => role === applyToRole && kind === 'text');
     const found = facts.texts[part];

@@ -10,7 +10,7 @@ export const allLowerCase = check({
   passes: 'no text has an upper-case letter, of any script',
   on: ['input', 'output'],
   span: ({ not }) => (not ? 'whole' : 2),
-  parameters: z.strictObject({ not }),
+  parameters: () => z.strictObject({ not: not() }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => UPPER_CASE.test(text));
     return { verdict: (found === undefined) !== not, data: { not, where: found?.where ?? null } };

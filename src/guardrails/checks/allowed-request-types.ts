@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { EndpointType } from '../../core/endpoints.ts';
+import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 
 /** What this gateway calls its endpoints, and the names of others' guardrails, which can so be taken over as they are. */
@@ -42,9 +43,9 @@ const TYPES = [
   'listResponseInputItems',
 ] as const;
 
-const types = z
-  .array(z.enum(TYPES, { error: `give some of ${TYPES.join(', ')}` }), { error: 'give a list' })
-  .default([]);
+const types = lazily(() =>
+  z.array(z.enum(TYPES, { error: `give some of ${TYPES.join(', ')}` }), { error: 'give a list' }).default([]),
+);
 
 export const allowedRequestTypes = check({
   id: 'default.allowedRequestTypes',
@@ -52,14 +53,15 @@ export const allowedRequestTypes = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
-  parameters: z.strictObject({ allowedTypes: types, blockedTypes: types }).superRefine((lists, context) => {
-    const add = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
-    if (lists.allowedTypes.length + lists.blockedTypes.length === 0)
-      add(['allowedTypes'], 'is missing; give allowedTypes or blockedTypes');
-    lists.blockedTypes.forEach((type, index) => {
-      if (lists.allowedTypes.includes(type)) add(['blockedTypes', index], `"${type}" is in allowedTypes, too`);
-    });
-  }),
+  parameters: () =>
+    z.strictObject({ allowedTypes: types(), blockedTypes: types() }).superRefine((lists, context) => {
+      const add = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
+      if (lists.allowedTypes.length + lists.blockedTypes.length === 0)
+        add(['allowedTypes'], 'is missing; give allowedTypes or blockedTypes');
+      lists.blockedTypes.forEach((type, index) => {
+        if (lists.allowedTypes.includes(type)) add(['blockedTypes', index], `"${type}" is in allowedTypes, too`);
+      });
+    }),
   run: ({ endpointType }, { allowedTypes, blockedTypes }) => {
     const allowed: readonly string[] = allowedTypes;
     const isBlocked = (blockedTypes as readonly string[]).includes(endpointType);

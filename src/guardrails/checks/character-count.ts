@@ -8,9 +8,10 @@ export const characterCount = check({
   passes: 'the texts have between `minCharacters` and `maxCharacters` characters (Unicode code points) together',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z
-    .strictObject({ minCharacters: bound(0), maxCharacters: bound(9_999_999), not })
-    .refine(...inOrder('minCharacters', 'maxCharacters')),
+  parameters: () =>
+    z
+      .strictObject({ minCharacters: bound(0), maxCharacters: bound(9_999_999), not: not() })
+      .refine(...inOrder('minCharacters', 'maxCharacters')),
   run: ({ texts }, { minCharacters, maxCharacters, not }) => {
     const count = texts.reduce((sum, { text }) => sum + charactersIn(text), 0);
     const { verdict, explanation } = counted(count, { min: minCharacters, max: maxCharacters, not });

@@ -42,10 +42,11 @@ export const containsCode = check({
   passes: 'some text has a fenced block with a tag of `format`',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({
-    format: z.enum(LANGUAGES, { error: `give one of ${LANGUAGES.join(', ')}` }),
-    not,
-  }),
+  parameters: () =>
+    z.strictObject({
+      format: z.enum(LANGUAGES, { error: `give one of ${LANGUAGES.join(', ')}` }),
+      not: not(),
+    }),
   run: ({ texts }, { format, not }) => {
     const found = new Set(texts.flatMap(({ text }) => languagesIn(text)));
     return { verdict: found.has(format) !== not, data: { format, not, found: [...found] } };

@@ -7,11 +7,12 @@ export const contains = check({
   passes: '`any` or `all` of the words occur in the texts, as parts of words, too; with `none`, when no word does',
   on: ['input', 'output'],
   span: ({ operator, words }) => (operator === 'none' ? Math.max(...words.map(({ length }) => length)) : 'whole'),
-  parameters: z.strictObject({
-    words: texts,
-    operator: operator.default('any'),
-    caseSensitive: z.boolean({ error: 'give true or false' }).default(true),
-  }),
+  parameters: () =>
+    z.strictObject({
+      words: texts(),
+      operator: operator().default('any'),
+      caseSensitive: z.boolean({ error: 'give true or false' }).default(true),
+    }),
   run: (facts, { words, operator, caseSensitive }) => {
     const cased = (text: string) => (caseSensitive ? text : text.toLowerCase());
     const said = facts.texts.map(({ text }) => cased(text));

@@ -9,7 +9,7 @@ export const endsWith = check({
     'the last message of a request, or every choice of an answer, ends with `suffix` or with `suffix` and a full stop',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({ suffix: z.string().min(1, 'must not be empty').max(4_096), not }),
+  parameters: () => z.strictObject({ suffix: z.string().min(1, 'must not be empty').max(4_096), not: not() }),
   run: (facts, { suffix, not }) => {
     const said = formOf(facts);
     const does = said.length > 0 && said.every((text) => text.endsWith(suffix) || text.endsWith(`${suffix}.`));

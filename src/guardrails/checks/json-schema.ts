@@ -1,20 +1,23 @@
 import { z } from 'zod';
+import { lazily } from '../../core/lazily.ts';
 import { check, errored } from '../check.ts';
 import { jsonIn } from './json/json-in-text.ts';
 import { SchemaFault, schemaTest } from './json/schema.ts';
 import { not } from './parameters/operator.ts';
 
-const schema = z
-  .union([z.record(z.string(), z.unknown()), z.boolean()], { error: 'give a JSON Schema' })
-  .transform((given, context) => {
-    try {
-      return schemaTest(given);
-    } catch (error) {
-      if (!(error instanceof SchemaFault)) throw error;
-      context.addIssue({ code: 'custom', path: [...error.path], message: error.message });
-      return z.NEVER;
-    }
-  });
+const schema = lazily(() =>
+  z
+    .union([z.record(z.string(), z.unknown()), z.boolean()], { error: 'give a JSON Schema' })
+    .transform((given, context) => {
+      try {
+        return schemaTest(given);
+      } catch (error) {
+        if (!(error instanceof SchemaFault)) throw error;
+        context.addIssue({ code: 'custom', path: [...error.path], message: error.message });
+        return z.NEVER;
+      }
+    }),
+);
 
 const MOST_MS = 1_000;
 
@@ -24,7 +27,7 @@ export const jsonSchema = check({
     'some JSON in the texts (all of a text, in a fence or in prose) fits the schema, 2020-12. Patterns are of the RE2 kind; `patternProperties` and formats without a test are refused',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({ schema, not }),
+  parameters: () => z.strictObject({ schema: schema(), not: not() }),
   run: ({ texts }, { schema: fits, not }, { now }) => {
     const deadline = now() + MOST_MS;
     let candidates = 0;

@@ -70,8 +70,8 @@ test('a schema refers to itself, is not changed by being used, and leaves no pat
 });
 
 test('a schema beside another with the same pattern keeps its own', async () => {
-  const one = jsonSchema.parameters.parse({ schema: { type: 'string', pattern: '^a' } });
-  const other = jsonSchema.parameters.parse({ schema: { type: 'string', pattern: '^b' } });
+  const one = jsonSchema.parameters().parse({ schema: { type: 'string', pattern: '^a' } });
+  const other = jsonSchema.parameters().parse({ schema: { type: 'string', pattern: '^b' } });
   for (const [parameters, text, fits] of [
     [one, '"a"', true],
     [other, '"a"', false],

@@ -43,7 +43,7 @@ function given(answer: () => Response | Promise<Response> = () => Response.json(
   const parsed = new Map<string, unknown>();
   const run = async (token: string | null, parameters: object = {}, header = 'authorization') => {
     const key = JSON.stringify(parameters);
-    if (!parsed.has(key)) parsed.set(key, jwt.parameters.parse({ jwksUri, ...parameters }));
+    if (!parsed.has(key)) parsed.set(key, jwt.parameters().parse({ jwksUri, ...parameters }));
     const facts = factsOf('x', { headers: token === null ? {} : { [header]: token } });
     return jwt.run(facts, parsed.get(key), portsOf({ verifyJwt }));
   };

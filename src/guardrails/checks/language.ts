@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 import { detectLanguage, LANGUAGES } from './detect/language.ts';
 import { not } from './parameters/operator.ts';
 
 const error = `give some of ${LANGUAGES.join(', ')}`;
-const one = z.enum(LANGUAGES as [string, ...string[]], { error });
+const one = lazily(() => z.enum(LANGUAGES as [string, ...string[]], { error }));
 
 export const language = check({
   id: 'default.language',
@@ -12,15 +13,18 @@ export const language = check({
     'each text of `roles` is in one of the languages (ISO 639-1), by its script, its most frequent words and its letters; with `not`, when none is. What says too little to tell passes where its script fits; with `strict`, not',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({
-    language: z.union([one, z.array(one).min(1, 'give at least one')], { error }).transform((given) => [given].flat()),
-    roles: z
-      .array(z.enum(['system', 'developer', 'user', 'assistant', 'tool']), { error: 'give a list of roles' })
-      .min(1, 'give at least one')
-      .default(['user', 'assistant']),
-    strict: z.boolean({ error: 'give true or false' }).default(false),
-    not,
-  }),
+  parameters: () =>
+    z.strictObject({
+      language: z
+        .union([one(), z.array(one()).min(1, 'give at least one')], { error })
+        .transform((given) => [given].flat()),
+      roles: z
+        .array(z.enum(['system', 'developer', 'user', 'assistant', 'tool']), { error: 'give a list of roles' })
+        .min(1, 'give at least one')
+        .default(['user', 'assistant']),
+      strict: z.boolean({ error: 'give true or false' }).default(false),
+      not: not(),
+    }),
   run: ({ texts }, { language: wanted, roles, strict, not }) => {
     const judged = texts
       .filter(({ role, kind }) => kind === 'text' && (roles as readonly string[]).includes(role))

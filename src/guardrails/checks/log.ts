@@ -11,7 +11,7 @@ export const log = check({
   on: ['input', 'output'],
   span: 'whole',
   judges: 'body',
-  parameters: z.strictObject({ logURL: address, headers, timeout: timeoutMs(5_000) }),
+  parameters: () => z.strictObject({ logURL: address(), headers: headers(), timeout: timeoutMs(5_000) }),
   secrets: ['headers'],
   addresses: ({ logURL }) => [logURL],
   run: async (facts, { logURL, headers, timeout }, { fetch }) => {

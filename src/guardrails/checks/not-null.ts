@@ -8,7 +8,7 @@ export const notNull = check({
   passes: 'the answer says something other than white space; an answer that calls tools passes as it is',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({ not }),
+  parameters: () => z.strictObject({ not: not() }),
   run: (facts, { not }) => {
     if (facts.texts.some(({ kind }) => kind === 'tool_call'))
       return { verdict: true, data: { not, explanation: 'It calls tools, so it needs no text.' } };

@@ -8,7 +8,7 @@ import { startsWith } from './starts-with.ts';
 import { factsOf, faultsOf, judge } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
-const spanWith = (one: Parameters<typeof spanOf>[0], given: unknown) => spanOf(one, one.parameters.parse(given));
+const spanWith = (one: Parameters<typeof spanOf>[0], given: unknown) => spanOf(one, one.parameters().parse(given));
 
 for (const [rule, text, matches] of [
   ['^\\d{3}$', '123', true],

@@ -10,12 +10,13 @@ export const pii = check({
   on: ['input', 'output'],
   span: PII_SPAN,
   transforms: ({ redact }) => redact,
-  parameters: z.strictObject({
-    categories: z
-      .array(z.enum(PII_CATEGORIES, { error: `give some of ${PII_CATEGORIES.join(', ')}` }), { error: 'give a list' })
-      .min(1, 'give at least one')
-      .default(PII_CATEGORIES),
-    redact: z.boolean({ error: 'give true or false' }).default(false),
-  }),
+  parameters: () =>
+    z.strictObject({
+      categories: z
+        .array(z.enum(PII_CATEGORIES, { error: `give some of ${PII_CATEGORIES.join(', ')}` }), { error: 'give a list' })
+        .min(1, 'give at least one')
+        .default(PII_CATEGORIES),
+      redact: z.boolean({ error: 'give true or false' }).default(false),
+    }),
   run: (facts, { categories, redact }) => judgeFindings(facts, redact, (text) => findPii(text, categories)),
 });

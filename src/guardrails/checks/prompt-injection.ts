@@ -8,13 +8,14 @@ export const promptInjection = check({
     'no text of `roles` reaches `threshold` by its signs of an attempt to command the model: overriding its instructions, false turns, roles without rules, extraction of the system prompt, text hidden from people. Signs weigh 0.3 to 1. A heuristic: it stops what is known, not what is new',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({
-    threshold: z.number({ error: 'give a number' }).min(0.3, 'give at least 0.3').max(3, 'give at most 3').default(1),
-    roles: z
-      .array(z.enum(['system', 'developer', 'user', 'assistant', 'tool']), { error: 'give a list of roles' })
-      .min(1, 'give at least one')
-      .default(['user', 'assistant', 'tool']),
-  }),
+  parameters: () =>
+    z.strictObject({
+      threshold: z.number({ error: 'give a number' }).min(0.3, 'give at least 0.3').max(3, 'give at most 3').default(1),
+      roles: z
+        .array(z.enum(['system', 'developer', 'user', 'assistant', 'tool']), { error: 'give a list of roles' })
+        .min(1, 'give at least one')
+        .default(['user', 'assistant', 'tool']),
+    }),
   run: ({ texts }, { threshold, roles }) => {
     const isJudged = (role: string) => (roles as readonly string[]).includes(role) || !KNOWN_ROLES.has(role);
     const judged = texts

@@ -14,11 +14,12 @@ export const regexReplace = check({
   on: ['input', 'output'],
   span: ({ rule }) => longestMatch(rule),
   transforms: true,
-  parameters: z.strictObject({
-    rule: patternWithFlags,
-    redactText: z.string().max(1_000).default('[REDACTED]'),
-    failOnDetection: z.boolean({ error: 'give true or false' }).default(false),
-  }),
+  parameters: () =>
+    z.strictObject({
+      rule: patternWithFlags(),
+      redactText: z.string().max(1_000).default('[REDACTED]'),
+      failOnDetection: z.boolean({ error: 'give true or false' }).default(false),
+    }),
   run: ({ texts }, { rule, redactText, failOnDetection }, { now }) => {
     const deadline = now() + MOST_MS;
     const changed: { part: number; text: string }[] = [];

@@ -109,7 +109,7 @@ for (const [path, parameters] of [
 }
 
 test('webhook may be given the trace, and says which address it will call', () => {
-  const parsed = webhook.parameters.parse({ webhookURL, forwardHeaders: ['x-gateway-trace-id', 'traceparent'] });
+  const parsed = webhook.parameters().parse({ webhookURL, forwardHeaders: ['x-gateway-trace-id', 'traceparent'] });
   expect(webhook.addresses!(parsed)).toEqual([webhookURL]);
   expect(webhook.secrets).toEqual(['headers']);
 });

@@ -1,15 +1,17 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 import { type NamedTool, toolsIn } from './call/tools.ts';
 
-const names = z
-  .array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' })
-  .max(1_000)
-  .optional();
-const values = z
-  .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
-  .max(1_000)
-  .optional();
+const names = lazily(() =>
+  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' }).max(1_000).optional(),
+);
+const values = lazily(() =>
+  z
+    .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
+    .max(1_000)
+    .optional(),
+);
 
 /** The same entry in both lists would mean both yes and no. */
 const apart =
@@ -25,30 +27,34 @@ const apart =
     });
   };
 
-const tools = z
-  .strictObject({
-    allowedTypes: names,
-    blockedTypes: names,
-    allowedFunctionNames: names,
-    blockedFunctionNames: names,
-  })
-  .superRefine(apart('allowedTypes', 'blockedTypes'))
-  .superRefine(apart('allowedFunctionNames', 'blockedFunctionNames'));
+const tools = lazily(() =>
+  z
+    .strictObject({
+      allowedTypes: names(),
+      blockedTypes: names(),
+      allowedFunctionNames: names(),
+      blockedFunctionNames: names(),
+    })
+    .superRefine(apart('allowedTypes', 'blockedTypes'))
+    .superRefine(apart('allowedFunctionNames', 'blockedFunctionNames')),
+);
 
-const params = z
-  .strictObject({
-    allowedKeys: names,
-    blockedKeys: names,
-    values: z
-      .record(
-        z.string(),
-        z
-          .strictObject({ allowedValues: values, blockedValues: values })
-          .superRefine(apart('allowedValues', 'blockedValues')),
-      )
-      .optional(),
-  })
-  .superRefine(apart('allowedKeys', 'blockedKeys'));
+const params = lazily(() =>
+  z
+    .strictObject({
+      allowedKeys: names(),
+      blockedKeys: names(),
+      values: z
+        .record(
+          z.string(),
+          z
+            .strictObject({ allowedValues: values(), blockedValues: values() })
+            .superRefine(apart('allowedValues', 'blockedValues')),
+        )
+        .optional(),
+    })
+    .superRefine(apart('allowedKeys', 'blockedKeys')),
+);
 
 interface Violation {
   readonly reason: `${'type' | 'name' | 'key' | 'value'}_${'blocked' | 'not_allowed'}`;
@@ -63,9 +69,10 @@ export const requestParametersCheck = check({
   on: ['input'],
   span: 'whole',
   judges: 'body',
-  parameters: z
-    .strictObject({ tools: tools.optional(), params: params.optional() })
-    .refine(({ tools, params }) => tools || params, { error: 'needs tools or params' }),
+  parameters: () =>
+    z
+      .strictObject({ tools: tools().optional(), params: params().optional() })
+      .refine(({ tools, params }) => tools || params, { error: 'needs tools or params' }),
   run: ({ request: { json } }, { tools, params }) => {
     if (json === null || typeof json !== 'object' || Array.isArray(json))
       return { verdict: false, data: { violations: [], explanation: 'The body is not a JSON object.' } };
@@ -78,7 +85,7 @@ export const requestParametersCheck = check({
   },
 });
 
-function ofTool({ type, name }: NamedTool, lists: z.infer<typeof tools>): Violation[] {
+function ofTool({ type, name }: NamedTool, lists: Checked<typeof tools>): Violation[] {
   const found = listed('type', type, lists.allowedTypes, lists.blockedTypes);
   // Tools that providers build in have no name of their own.
   if (name === null) return found;
@@ -88,7 +95,7 @@ function ofTool({ type, name }: NamedTool, lists: z.infer<typeof tools>): Violat
 function ofParameter(
   key: string,
   value: unknown,
-  { allowedKeys, blockedKeys, values }: z.infer<typeof params>,
+  { allowedKeys, blockedKeys, values }: Checked<typeof params>,
 ): Violation[] {
   const found = listed('key', key, allowedKeys, blockedKeys);
   const rule = values && Object.hasOwn(values, key) ? values[key] : undefined;

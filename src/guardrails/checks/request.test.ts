@@ -40,6 +40,15 @@ test('modelWhitelist: without a model nothing passes, turned round or not; many 
   expect(performance.now() - started).toBeLessThan(1_000);
 });
 
+test('a call of an MCP server names no model, and lists of models do not concern it', async () => {
+  const call = factsOf([], { model: null, endpointType: 'mcp' });
+  for (const not of [false, true]) {
+    expect(await verdict(modelWhitelist, { models: ['gpt-*'], not }, call)).toBe(true);
+    expect(await verdict(modelRules, { rules: { defaults: ['gpt-*'] }, not }, call)).toBe(true);
+  }
+  expect(await verdict(allowedRequestTypes, { blockedTypes: ['mcp'] }, call)).toBe(false);
+});
+
 const rules = {
   defaults: ['small'],
   metadata: { team: { red: ['large', 'small'], blue: ['blue-*'] }, tier: { gold: ['gold'] } },

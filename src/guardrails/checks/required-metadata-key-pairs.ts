@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 import { holds, operator } from './parameters/operator.ts';
 import { checkedTest, matchType, wantedValues } from './parameters/value-match.ts';
 
-const pairs = z
-  .record(z.string().min(1), wantedValues, { error: 'give an object of values by metadata key' })
-  .refine((given) => Object.keys(given).length > 0, 'give at least one pair');
+const pairs = lazily(() =>
+  z
+    .record(z.string().min(1), wantedValues(), { error: 'give an object of values by metadata key' })
+    .refine((given) => Object.keys(given).length > 0, 'give at least one pair'),
+);
 
 export const requiredMetadataKeyPairs = check({
   id: 'default.requiredMetadataKeyPairs',
@@ -14,16 +17,21 @@ export const requiredMetadataKeyPairs = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
-  parameters: z
-    .strictObject({ metadataPairs: pairs, operator: operator.default('all'), matchType: matchType.default('exact') })
-    .transform(({ metadataPairs, operator, matchType }, context) => ({
-      operator,
-      matchType,
-      tests: Object.entries(metadataPairs).map(([key, values]) => ({
-        key,
-        test: checkedTest(matchType, values, context, ['metadataPairs', key]),
+  parameters: () =>
+    z
+      .strictObject({
+        metadataPairs: pairs(),
+        operator: operator().default('all'),
+        matchType: matchType().default('exact'),
+      })
+      .transform(({ metadataPairs, operator, matchType }, context) => ({
+        operator,
+        matchType,
+        tests: Object.entries(metadataPairs).map(([key, values]) => ({
+          key,
+          test: checkedTest(matchType, values, context, ['metadataPairs', key]),
+        })),
       })),
-    })),
   run: ({ metadata }, { tests, operator, matchType }) => {
     const fits = ({ key, test }: (typeof tests)[number]) => Object.hasOwn(metadata, key) && test(metadata[key]);
     const matched = tests.filter(fits).map(({ key }) => key);

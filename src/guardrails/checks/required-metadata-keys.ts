@@ -8,7 +8,7 @@ export const requiredMetadataKeys = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
-  parameters: z.strictObject({ metadataKeys: texts, operator: operator.default('all') }),
+  parameters: () => z.strictObject({ metadataKeys: texts(), operator: operator().default('all') }),
   run: ({ metadata }, { metadataKeys, operator }) => {
     const present = metadataKeys.filter((key) => Object.hasOwn(metadata, key));
     const missing = metadataKeys.filter((key) => !Object.hasOwn(metadata, key));

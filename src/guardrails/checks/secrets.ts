@@ -10,14 +10,15 @@ export const secrets = check({
   on: ['input', 'output'],
   span: SECRETS_SPAN,
   transforms: ({ redact }) => redact,
-  parameters: z.strictObject({
-    categories: z
-      .array(z.enum(SECRET_CATEGORIES, { error: `give some of ${SECRET_CATEGORIES.join(', ')}` }), {
-        error: 'give a list',
-      })
-      .min(1, 'give at least one')
-      .default(SECRET_CATEGORIES),
-    redact: z.boolean({ error: 'give true or false' }).default(false),
-  }),
+  parameters: () =>
+    z.strictObject({
+      categories: z
+        .array(z.enum(SECRET_CATEGORIES, { error: `give some of ${SECRET_CATEGORIES.join(', ')}` }), {
+          error: 'give a list',
+        })
+        .min(1, 'give at least one')
+        .default(SECRET_CATEGORIES),
+      redact: z.boolean({ error: 'give true or false' }).default(false),
+    }),
   run: (facts, { categories, redact }) => judgeFindings(facts, redact, (text) => findSecrets(text, categories)),
 });

@@ -9,9 +9,10 @@ export const sentenceCount = check({
     'the texts have between `minSentences` and `maxSentences` sentences together; a sentence ends with `.`, `!`, `?` or their kin before white space, or with the text',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z
-    .strictObject({ minSentences: bound(0), maxSentences: bound(99_999), not })
-    .refine(...inOrder('minSentences', 'maxSentences')),
+  parameters: () =>
+    z
+      .strictObject({ minSentences: bound(0), maxSentences: bound(99_999), not: not() })
+      .refine(...inOrder('minSentences', 'maxSentences')),
   run: ({ texts }, { minSentences, maxSentences, not }) => {
     const count = texts.reduce((sum, { text }) => sum + sentencesIn(text), 0);
     const { verdict, explanation } = counted(count, { min: minSentences, max: maxSentences, not });

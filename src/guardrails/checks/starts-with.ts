@@ -8,7 +8,7 @@ export const startsWith = check({
   passes: 'the last message of a request, or every choice of an answer, begins with `prefix`',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({ prefix: z.string().min(1, 'must not be empty').max(4_096), not }),
+  parameters: () => z.strictObject({ prefix: z.string().min(1, 'must not be empty').max(4_096), not: not() }),
   run: (facts, { prefix, not }) => {
     const said = formOf(facts);
     const does = said.length > 0 && said.every((text) => text.startsWith(prefix));

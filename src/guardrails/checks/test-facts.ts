@@ -51,11 +51,11 @@ export const judge = async (
   ports: Partial<Ports> = {},
 ): Promise<CheckResult> => {
   const given = typeof facts === 'object' && 'texts' in facts ? facts : factsOf(facts as PartInput);
-  return await one.run(given, one.parameters.parse(parameters), portsOf(ports));
+  return await one.run(given, one.parameters().parse(parameters), portsOf(ports));
 };
 
 /** Where parameters are at fault, as `path: message`. */
 export const faultsOf = (one: Check, parameters: unknown): string[] =>
-  (one.parameters.safeParse(parameters).error?.issues ?? []).map(
+  (one.parameters().safeParse(parameters).error?.issues ?? []).map(
     ({ path, message }) => `${path.join('.')}: ${message}`,
   );

@@ -13,11 +13,12 @@ export const validUrls = check({
     'every http(s) address in the texts answers a HEAD request with a status below 400 or with 405; with `onlyDNS`, when every host name resolves; with `not`, unless all do. Texts without an address pass. Addresses that the egress policy refuses, plain http among them, are not valid',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z.strictObject({
-    onlyDNS: z.boolean({ error: 'give true or false' }).default(false),
-    timeout: timeoutMs(3_000),
-    not,
-  }),
+  parameters: () =>
+    z.strictObject({
+      onlyDNS: z.boolean({ error: 'give true or false' }).default(false),
+      timeout: timeoutMs(3_000),
+      not: not(),
+    }),
   run: async ({ texts }, { onlyDNS, timeout, not }, ports) => {
     const addresses = [...new Set(texts.flatMap(({ text }) => addressesIn(text)))];
     if (addresses.length === 0) return { verdict: true, data: { not, addresses: 0, invalid: 0 } };

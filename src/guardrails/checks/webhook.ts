@@ -1,19 +1,22 @@
 import { z } from 'zod';
 import { GatewayError } from '../../core/errors.ts';
+import { lazily } from '../../core/lazily.ts';
 import { type CheckResult, check, type Facts } from '../check.ts';
 import { eventOf, sentOn } from './call/event.ts';
 import { address, forwardHeaders, headers, timeoutMs } from './parameters/address.ts';
 
-const replySchema = z.object({
-  verdict: z.boolean(),
-  data: z.record(z.string(), z.unknown()).nullish(),
-  transformedData: z
-    .object({
-      request: z.object({ json: z.unknown() }).nullish(),
-      response: z.object({ json: z.unknown() }).nullish(),
-    })
-    .nullish(),
-});
+const replySchema = lazily(() =>
+  z.object({
+    verdict: z.boolean(),
+    data: z.record(z.string(), z.unknown()).nullish(),
+    transformedData: z
+      .object({
+        request: z.object({ json: z.unknown() }).nullish(),
+        response: z.object({ json: z.unknown() }).nullish(),
+      })
+      .nullish(),
+  }),
+);
 
 export const webhook = check({
   id: 'default.webhook',
@@ -23,13 +26,14 @@ export const webhook = check({
   span: 'whole',
   judges: 'body',
   transforms: true,
-  parameters: z.strictObject({
-    webhookURL: address,
-    headers,
-    timeout: timeoutMs(3_000),
-    failOnError: z.boolean({ error: 'give true or false' }).default(true),
-    forwardHeaders,
-  }),
+  parameters: () =>
+    z.strictObject({
+      webhookURL: address(),
+      headers: headers(),
+      timeout: timeoutMs(3_000),
+      failOnError: z.boolean({ error: 'give true or false' }).default(true),
+      forwardHeaders: forwardHeaders(),
+    }),
   secrets: ['headers'],
   addresses: ({ webhookURL }) => [webhookURL],
   run: async (facts, { webhookURL, headers, timeout, failOnError, forwardHeaders }, { fetch }) => {
@@ -57,7 +61,7 @@ function understood(text: string, { on }: Facts): CheckResult {
   } catch {
     throw new ReplyFault("the webhook's answer is not JSON");
   }
-  const { success, data: reply } = replySchema.safeParse(value);
+  const { success, data: reply } = replySchema().safeParse(value);
   if (!success)
     throw new ReplyFault('the webhook\'s answer has no "verdict" that is true or false, or is of another form');
   const changed = on === 'input' ? reply.transformedData?.request : reply.transformedData?.response;

@@ -8,9 +8,10 @@ export const wordCount = check({
   passes: 'the texts have between `minWords` and `maxWords` words together; words are parted by white space',
   on: ['input', 'output'],
   span: 'whole',
-  parameters: z
-    .strictObject({ minWords: bound(0), maxWords: bound(99_999), not })
-    .refine(...inOrder('minWords', 'maxWords')),
+  parameters: () =>
+    z
+      .strictObject({ minWords: bound(0), maxWords: bound(99_999), not: not() })
+      .refine(...inOrder('minWords', 'maxWords')),
   run: ({ texts }, { minWords, maxWords, not }) => {
     const count = texts.reduce((sum, { text }) => sum + wordsIn(text), 0);
     const { verdict, explanation } = counted(count, { min: minWords, max: maxWords, not });

@@ -5,13 +5,15 @@ import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { Call } from '../../http/route.ts';
 import { readMetadata } from '../../relay/metadata.ts';
-import { type Caller, type CallerDeps, findCommonCaller } from '../caller.ts';
+import type { Changes } from '../../storage/changes.ts';
+import { type Caller, type CallerDeps, checkAgain, findCommonCaller } from '../caller.ts';
 import { withChallenge } from '../challenge.ts';
-import { mismatch, type ReadMessage, readMessages, refused } from '../policy/message.ts';
+import { commonResource } from '../oauth/resources.ts';
 import type { McpPolicy } from '../policy/port.ts';
 import { RPC, RpcError } from '../rpc-error.ts';
 import type { McpServer } from '../server.ts';
 import type { Sessions } from '../sessions.ts';
+import { mismatch, type ReadMessage, readMessages, refused } from '../strict-message.ts';
 import { type Calling, createCalling } from './calling.ts';
 import { type Asker, type Json, META, type Relay, STATELESS, sendVia } from './conversation.ts';
 import { createLists, type FindWay, LISTS, type ListMethod, type Standing } from './lists.ts';
@@ -21,6 +23,7 @@ export interface AggregateDeps extends CallerDeps, Omit<Calling, 'ways' | 'lists
   readonly relay: Relay;
   readonly servers: { inWorkspace(id: WorkspaceId): Promise<readonly McpServer[]> };
   readonly sessions: Sessions;
+  readonly changes: Pick<Changes, 'subscribe'>;
   readonly policy: Pick<McpPolicy, 'isOpen'>;
   readonly version: string;
 }
@@ -76,7 +79,9 @@ export function createAggregate(deps: AggregateDeps) {
   const askerOf = (call: Call, caller: Caller, spoken: string | null): Asker => {
     const sealed = spoken === STATELESS ? null : headerOf(call.headers, 'mcp-session-id');
     const session = sealed === null ? '' : sessions.open(COMMON, caller, sealed);
-    return { call, caller, session, version: spoken ?? OLDER_VERSIONS.at(-1)! };
+    const resource = commonResource(deps.publicUrl()).uri;
+    const again = () => checkAgain({ server: null, headers: call.headers, resource, caller }, deps);
+    return { call, caller, again, session, version: spoken ?? OLDER_VERSIONS.at(-1)! };
   };
 
   const greeting = ({ asker, message }: Asked): Response => {
@@ -149,7 +154,7 @@ export function createAggregate(deps: AggregateDeps) {
       const body = await readBytes(call.request, MOST_BYTES);
       const [message, ...more] = readMessages(body, call.headers);
       if (!message || more.length > 0) throw refused('this address takes one message at a time', RPC.invalidRequest);
-      log.model = message.method;
+      log.model = message.method?.slice(0, 256) ?? null;
       log.usage = {};
       log.metadata = {
         ...readMetadata(call.headers, caller.principal.defaults.metadata),

@@ -10,16 +10,21 @@ const MOST_BYTES = 16 << 20;
 /** A response whose answer is changed on the way. Everything that stays as it is keeps its bytes. */
 export async function mapAnswer(response: Response, change: Change): Promise<Response> {
   const type = response.headers.get('content-type') ?? '';
-  if (!response.ok || !response.body) return response;
   const headers = new Headers(response.headers);
+  // The client has a session with this address, and would take another one for its own from then on.
+  headers.delete('mcp-session-id');
+  const { status } = response;
+  if (!response.ok || !response.body) return new Response(response.body, { status, headers });
+  const isPacked = headers.has('content-encoding');
+  const isStream = /^text\/event-stream\b/i.test(type);
+  if (isPacked || !(isStream || /^application\/json\b/i.test(type)))
+    return new Response(response.body, { status, headers });
   headers.delete('content-length');
-  if (/^text\/event-stream\b/i.test(type))
-    return new Response(response.body.pipeThrough(changedEvents(change)), { status: response.status, headers });
-  if (!/^application\/json\b/i.test(type) || response.headers.has('content-encoding')) return response;
+  if (isStream) return new Response(response.body.pipeThrough(changedEvents(change)), { status, headers });
   const { bytes, rest } = await beginningOf(response.body);
-  if (rest) return new Response(together(bytes, rest), { status: response.status, headers });
+  if (rest) return new Response(together(bytes, rest), { status, headers });
   const next = changed(Buffer.from(bytes).toString(), change);
-  return new Response(next ?? (bytes as Uint8Array<ArrayBuffer>), { status: response.status, headers });
+  return new Response(next ?? (bytes as Uint8Array<ArrayBuffer>), { status, headers });
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;

@@ -3,15 +3,17 @@ import type { SentHeaders } from '../../http/headers.ts';
 import type { Call } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
 import { dataOf, EventCutter } from '../events.ts';
-import { headerValue } from '../policy/message.ts';
 import type { Admitted } from '../relay.ts';
 import type { McpServer } from '../server.ts';
+import { headerValue } from '../strict-message.ts';
 import { quietLog } from './quiet-log.ts';
 
 /** Who asks, and in which conversation. */
 export interface Asker {
   readonly call: Call;
   readonly caller: Caller;
+  /** Throws when they would not be let in any more. */
+  readonly again: () => Promise<void>;
   /** Of the client; empty where it has none. */
   readonly session: string;
   /** The version of the protocol that the client speaks. */
@@ -73,7 +75,7 @@ export function sendVia(
   relay: Relay,
   { server, asker, way, message, signal, isQuiet, isEnd = false }: Sending,
 ): Promise<Response> {
-  const { call, caller } = asker;
+  const { call, caller, again } = asker;
   const headers: Record<string, string> = {};
   for (const name in call.headers) if (!ITS_OWN.test(name) || isMirror(name, way)) headers[name] = call.headers[name]!;
   Object.assign(headers, HEADERS, protocolHeaders(way, message), {
@@ -82,7 +84,7 @@ export function sendVia(
   const body = isEnd ? null : (message.body as Uint8Array<ArrayBuffer>);
   const request = new Request('http://gateway/mcp', { method: isEnd ? 'DELETE' : 'POST', headers, body, signal });
   const log = isQuiet ? quietLog() : call.log;
-  return relay({ ...call, request, headers, search: '', log }, { server, caller });
+  return relay({ ...call, request, headers, search: '', log }, { server, caller, again });
 }
 
 export interface Sending {
@@ -117,15 +119,16 @@ function protocolHeaders(way: Way, { method, name }: Message): SentHeaders {
 }
 
 /** The result that an answer carries; what comes before it is of no interest here. */
-export async function resultOf(response: Response): Promise<Json> {
+export async function resultOf(response: Response): Promise<{ readonly result: Json; readonly bytes: number }> {
   const type = response.headers.get('content-type') ?? '';
-  const message = /^text\/event-stream\b/i.test(type) ? await firstAnswer(response) : await onlyAnswer(response);
+  const text = /^text\/event-stream\b/i.test(type) ? await firstAnswer(response) : await onlyAnswer(response);
+  const message = messageIn(text);
   if (isObject(message?.error)) throw new Refused(message.error);
   if (!isObject(message?.result)) throw new Unusable(response.status);
-  return message.result;
+  return { result: message.result, bytes: text.length };
 }
 
-async function onlyAnswer(response: Response): Promise<Json | null> {
+async function onlyAnswer(response: Response): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
@@ -133,18 +136,19 @@ async function onlyAnswer(response: Response): Promise<Json | null> {
     if (size > MOST_BYTES) throw new Unusable(response.status);
     pieces.push(piece);
   }
-  return messageIn(Buffer.concat(pieces).toString());
+  return Buffer.concat(pieces).toString();
 }
 
-async function firstAnswer(response: Response): Promise<Json | null> {
+async function firstAnswer(response: Response): Promise<string> {
   const cutter = new EventCutter({ mostBytes: MOST_BYTES });
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
     for (const event of cutter.push(piece)) {
-      const message = messageIn(dataOf(event) ?? '');
-      if (message && ('result' in message || 'error' in message)) return message;
+      const text = dataOf(event) ?? '';
+      const message = messageIn(text);
+      if (message && ('result' in message || 'error' in message)) return text;
     }
   }
-  return null;
+  return '';
 }
 
 function messageIn(text: string): Json | null {

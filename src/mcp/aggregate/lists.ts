@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
+import type { Changes } from '../../storage/changes.ts';
 import type { McpServer } from '../server.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import { type Asker, isObject, type Json, Refused, TooSlow, type Way, wantsUser } from './conversation.ts';
@@ -26,6 +27,7 @@ export type ListMethod = keyof typeof LISTS;
 
 export interface ListsDeps {
   readonly ways: Pick<Ways, 'ask'>;
+  readonly changes: Pick<Changes, 'subscribe'>;
   readonly publicUrl: () => string;
   readonly now: () => number;
 }
@@ -42,12 +44,22 @@ const KEPT_MS = 10_000;
 const MOST_KEPT_BYTES = 32 << 20;
 const MOST_PAGES = 20;
 const MOST_ITEMS = 1_000;
+/** Of one server. A list of this size is of use to nobody, and many of them would fill the memory. */
+const MOST_LIST_BYTES = 4 << 20;
 const METHOD_NOT_FOUND = -32_601;
 
 /** What all servers of a caller offer. One that is away, slow or not connected is named, and the others are there. */
-export function createLists({ ways, publicUrl, now }: ListsDeps) {
+export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
   const kept = new Map<string, { readonly listed: Listed; readonly until: number; readonly bytes: number }>();
   let keptBytes = 0;
+  /** Grows when what callers may see has changed: a list that was asked for before is not kept. */
+  let generation = 0;
+  for (const topic of ['mcp-servers', 'users', 'keys'] as const)
+    changes.subscribe(topic, () => {
+      generation++;
+      kept.clear();
+      keptBytes = 0;
+    });
 
   const drop = (key: string) => {
     keptBytes -= kept.get(key)?.bytes ?? 0;
@@ -67,9 +79,11 @@ export function createLists({ ways, publicUrl, now }: ListsDeps) {
   const pagesOf = async (server: McpServer, asker: Asker, way: Way, method: ListMethod): Promise<Listed> => {
     const items: Json[] = [];
     let cursor: unknown;
-    for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
+    let size = 0;
+    for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS && size < MOST_LIST_BYTES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const { result } = await ways.ask(server, asker, way, { method, params });
+      const { result, bytes } = await ways.ask(server, asker, way, { method, params });
+      size += bytes;
       const found = result[LISTS[method].member];
       if (Array.isArray(found)) items.push(...found.filter(isObject));
       cursor = result.nextCursor;
@@ -83,12 +97,13 @@ export function createLists({ ways, publicUrl, now }: ListsDeps) {
     const key = `${asker.caller.id}\n${server.version}\n${method}`;
     const known = kept.get(key);
     if (known && known.until > now()) return known.listed;
+    const began = generation;
     const listed = await pagesOf(server, asker, await find(server, asker), method).catch((error) => {
       // It has no such thing at all.
       if (error instanceof Refused && error.code === METHOD_NOT_FOUND) return { items: [], isWhole: true };
       throw error;
     });
-    keep(key, listed);
+    if (began === generation) keep(key, listed);
     return listed;
   };
 

@@ -29,6 +29,7 @@ const MOST_OPEN = 10_000;
 const OLDER_MS = 60_000;
 const NEWER_MS = 10 * 60_000;
 const AWAY_MS = 15_000;
+const PERSONAL = new Set([401, 403, 407, 429]);
 
 interface Opened {
   readonly way: Promise<Way>;
@@ -55,14 +56,16 @@ export function createWays({ relay, version, now }: WaysDeps) {
         [`${META}/clientCapabilities`]: {},
       },
     };
-    const message = { jsonrpc: '2.0', id: 1, method, params: { ...params, ...meta } };
+    // In the session of a client, whose own ids are numbers or texts of its choice.
+    const id = `gateway-${crypto.randomUUID()}`;
+    const message = { jsonrpc: '2.0', id, method, params: { ...params, ...meta } };
     const body = Buffer.from(JSON.stringify(message));
     // Not bound to one client's patience: others may wait for the same answer.
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const sending = { server, asker, way, message: { method, name: null, body }, signal, isQuiet: true };
     try {
       const response = await sendVia(relay, sending);
-      return { result: await resultOf(response), sessionId: response.headers.get('mcp-session-id') };
+      return { ...(await resultOf(response)), sessionId: response.headers.get('mcp-session-id') };
     } catch (error) {
       throw signal.aborted ? new TooSlow() : error;
     }
@@ -104,6 +107,8 @@ export function createWays({ relay, version, now }: WaysDeps) {
     if (known && known.until > now()) return known.isNewer ?? Promise.reject(new TooSlow());
     const found = await ask(server, asker, { kind: 'stateless' }, { method: 'server/discover' }).catch((error) => {
       const isAway = error instanceof Unusable && error.status >= 500;
+      // It refuses this caller, and may tell others more.
+      if (error instanceof Unusable && PERSONAL.has(error.status)) throw error;
       if (!isAway && !wantsUser(error) && (error instanceof Unusable || error instanceof Refused)) return null;
       // A server that is away is not asked, and waited for, with every message for the others.
       if (isAway || error instanceof TooSlow || error instanceof UpstreamFailure) remember(server, null, AWAY_MS);
@@ -167,6 +172,8 @@ export type Ways = ReturnType<typeof createWays>;
 
 export interface Said {
   readonly result: Json;
+  /** Size of the answer. */
+  readonly bytes: number;
   readonly sessionId: string | null;
 }
 

@@ -21,8 +21,10 @@ const DAY_MS = 86_400_000;
 /** A registration is kept for as long as it is in use, and for a while in which it may come into use. */
 const UNUSED_MS = 7 * DAY_MS;
 const FORGOTTEN_MS = 400 * DAY_MS;
-/** Whoever registers clients in masses must not fill the store. */
+/** Whoever registers clients in masses must neither fill the store nor keep others out: the oldest make room. */
 const MOST_UNUSED = 10_000;
+/** In which a client that has just registered comes back with its user. */
+const COMING_BACK_MS = 3_600_000;
 
 export function createClients({ store, documents, mayRegister, now }: ClientsDeps) {
   const registered = async (id: string): Promise<Client> => {
@@ -110,7 +112,16 @@ async function checkRoom(db: Db, at: number) {
     .select((select) => select.fn.countAll<number>().as('unused'))
     .where('used_at', 'is', null)
     .executeTakeFirstOrThrow();
-  if (Number(unused) >= MOST_UNUSED) fail('oauth_too_many_requests', UNUSED_MS / 1_000);
+  if (Number(unused) < MOST_UNUSED) return;
+  const oldest = db
+    .selectFrom('mcp_clients')
+    .select('id')
+    .where('used_at', 'is', null)
+    .where('created_at', '<=', at - COMING_BACK_MS)
+    .orderBy('created_at')
+    .limit(Number(unused) - MOST_UNUSED + 1);
+  const { numDeletedRows } = await db.deleteFrom('mcp_clients').where('id', 'in', oldest).executeTakeFirst();
+  if (Number(numDeletedRows) === 0) fail('oauth_too_many_requests', COMING_BACK_MS / 1_000);
 }
 
 async function sweepClients(db: Db, at: number) {

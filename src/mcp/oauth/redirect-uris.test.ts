@@ -33,6 +33,10 @@ for (const uri of [
   'file:///etc/passwd',
   '/callback',
   'https://app.example/call back',
+  'https://app.example;frame-ancestors/callback',
+  'https://app.example,default-src/callback',
+  'https://*/callback',
+  "https://'self'/callback",
   `https://app.example/${'a'.repeat(2_000)}`,
 ])
   test(`nobody is sent to ${uri.slice(0, 60)}`, () => expect(redirectFault(uri)).toBeString());

@@ -31,10 +31,14 @@ export function redirectFault(text: string): string | null {
   if (text.includes('#')) return 'has a fragment';
   if (url.username || url.password) return 'holds a user name';
   if (NOT_AN_APPLICATION.has(url.protocol)) return `is of the scheme ${url.protocol}`;
+  // It stands in the policy of a page, whose parts are told apart by such characters.
+  if (isWeb(url) && !/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(url.hostname)) return 'has a host of odd characters';
   if (url.protocol === 'http:' && !LOOPBACK.has(url.hostname)) return 'is plain http and not on this machine';
   const taken = ANSWERED.find((name) => url.searchParams.has(name));
   return taken === undefined ? null : `holds the parameter ${taken}`;
 }
+
+const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:';
 
 export const isLoopback = (text: string): boolean => {
   const url = URL.parse(text);
@@ -56,7 +60,7 @@ function withoutPort(text: string): string {
 /** Where it leads, as people and a page's policy name it: an origin, or the scheme of an application. */
 export function destinationOf(text: string): string {
   const url = new URL(text);
-  return url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol;
+  return isWeb(url) ? url.origin : url.protocol;
 }
 
 /** The same for a page's policy, which has no form for addresses of IPv6. */

@@ -14,11 +14,15 @@ export const oauthRoutes = (mcp: Mcp): Route[] => [
   get(SERVER, ofClients('What the authorization server can do (RFC 8414)'), () => mcp.oauth.metadata()),
   get(OPENID, ofClients('The same, where OpenID clients look'), () => mcp.oauth.openidMetadata()),
   get('/oauth/authorize', ofPeople('Page: let an MCP client act for you'), (call) => mcp.oauth.authorize(call)),
-  post('/oauth/consent', { ...ofPeople('Form: allow it, or not'), audit: { resource: 'mcp_consents' } }, (call) =>
-    mcp.oauth.consent(call),
+  post(
+    '/oauth/consent',
+    { ...ofPeople('Form: allow it, or not'), audit: { resource: 'mcp_consents', changedStatus: 303 } },
+    (call) => mcp.oauth.consent(call),
   ),
-  post('/oauth/sign-in', { ...ofPeople('Form: sign in'), audit: { resource: 'sessions' } }, (call) =>
-    mcp.oauth.signIn(call),
+  post(
+    '/oauth/sign-in',
+    { ...ofPeople('Form: sign in'), audit: { resource: 'sessions', changedStatus: 303 } },
+    (call) => mcp.oauth.signIn(call),
   ),
   get('/oauth/sign-in/provider', ofPeople('Sign in through the identity provider: goes there'), (call) =>
     mcp.oauth.signInThroughProvider(call),

@@ -167,10 +167,20 @@ describe('a body', () => {
       expect(await failure(given)).toMatchObject({ code: 'upstream_failed', status: 502, isCancelled: true });
   });
 
-  test("that is none, or the server's refusal, is given on as it is", async () => {
-    for (const status of [202, 204, 400, 404, 500]) {
+  test("that is the server's refusal is judged, and otherwise its own", async () => {
+    for (const status of [400, 404, 500]) {
       const { answer } = json('secret', { status, type: 'text/plain' });
-      expect(await policedAnswer(answer, rules({ judge }))).toBe(answer);
+      expect(await policedAnswer(answer, rules())).toBe(answer);
+      await expect(policedAnswer(answer, rules({ judge }))).rejects.toMatchObject({ status: 446 });
+      const passed = await policedAnswer(json('no', { status, type: 'text/plain' }).answer, rules({ judge }));
+      expect([passed.status, await textOf(passed)]).toEqual([status, 'no']);
+    }
+  });
+
+  test('where there should be none is left out', async () => {
+    for (const status of [202, 204]) {
+      const passed = await policedAnswer(json('secret', { status, type: 'text/plain' }).answer, rules({ judge }));
+      expect([passed.status, await textOf(passed)]).toEqual([status, '']);
     }
     expect(await textOf(await policedAnswer(json('', { type: '' }).answer, rules()))).toBe('');
   });

@@ -1,12 +1,12 @@
 import { fail, type GatewayError } from '../../core/errors.ts';
 import { GuardrailDenied } from '../../guardrails/verdict.ts';
 import { type Incoming, receivedHeaders } from '../../http/upstream.ts';
-import { dataOf, EventCutter, EventTooLarge, withData, withoutData } from '../events.ts';
+import { dataOf, EventCutter, EventTooLarge, plainEvent, withData, withoutData } from '../events.ts';
 import { RpcError, type RpcId } from '../rpc-error.ts';
+import { Ambiguous } from '../strict-json.ts';
 import type { Capability } from './capability.ts';
 import type { MessageJudge } from './judge.ts';
 import { filterLists } from './lists.ts';
-import { Ambiguous } from './strict-json.ts';
 
 /** What is done to the messages of an answer. */
 export interface AnswerRules {
@@ -21,15 +21,19 @@ export interface AnswerRules {
   readonly requestId: RpcId;
 }
 
-const MOST_BYTES = 64 << 20;
+/** As much as an event may have: while it is looked at nobody else is served. */
+const MOST_BYTES = 16 << 20;
 const NO_BODY = new Set([202, 204, 205]);
 
-/** The answer as far as the caller may see it. Refusals of the server and answers without a body are its own. */
+/** The answer as far as the caller may see it. What a server says when it refuses is judged, too: clients show it. */
 export async function policedAnswer(incoming: Incoming, rules: AnswerRules): Promise<Incoming> {
   const { status } = incoming;
-  if (status < 200 || status >= 300 || NO_BODY.has(status)) return incoming;
-  const { 'content-type': type = '', 'content-encoding': coding } = receivedHeaders(incoming);
+  const isRefusal = status >= 400;
+  if ((status >= 300 && !isRefusal) || (isRefusal && !rules.judge)) return incoming;
+  const { 'content-type': type = '', 'content-encoding': coding, 'content-length': size } = receivedHeaders(incoming);
+  if (size === '0') return incoming;
   try {
+    if (NO_BODY.has(status)) return again(incoming, (await readAll(incoming, rules)).subarray(0, 0));
     if (coding && coding !== 'identity') unreadable(rules, `is packed (${coding.slice(0, 40)})`);
     if (/^text\/event-stream\b/i.test(type)) return streamed(incoming, rules);
     return await whole(incoming, type, rules);
@@ -53,10 +57,11 @@ async function ruled(text: string, { shows, seen, judge }: AnswerRules): Promise
 async function whole(incoming: Incoming, type: string, rules: AnswerRules): Promise<Incoming> {
   const bytes = await readAll(incoming, rules);
   if (bytes.byteLength === 0) return again(incoming, bytes);
-  if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) unreadable(rules, 'is neither JSON nor a stream of events');
+  const isJson = /^application\/([\w.-]+\+)?json\b/i.test(type);
+  if (!isJson && incoming.status < 400) unreadable(rules, 'is neither JSON nor a stream of events');
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    const shown = await ruled(text, rules);
+    const shown = isJson || !rules.judge ? await ruled(text, rules) : await rules.judge.judge(text, type);
     return again(incoming, shown === text ? bytes : Buffer.from(shown));
   } catch (error) {
     if (error instanceof GuardrailDenied) throw denial(error, rules.requestId);
@@ -172,7 +177,8 @@ class RuledEvents {
     return Buffer.concat(passed);
   }
 
-  async #ruled(event: Uint8Array): Promise<Uint8Array> {
+  async #ruled(cut: Uint8Array): Promise<Uint8Array> {
+    const event = plainEvent(cut);
     const data = dataOf(event);
     if (data === null || data === '') return event;
     try {

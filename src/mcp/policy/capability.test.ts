@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
+import { Ambiguous } from '../strict-json.ts';
 import { capabilityOf, pinStatus } from './capability.ts';
-import { Ambiguous } from './strict-json.ts';
 
 const tool = { name: 'a', description: 'Says hello', inputSchema: { type: 'object', properties: { b: {}, a: {} } } };
 const hashOf = (element: unknown) => capabilityOf('tools', element)!.hash;

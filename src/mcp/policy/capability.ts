@@ -1,5 +1,5 @@
 import { sha256 } from '../../crypto/seal.ts';
-import { Ambiguous } from './strict-json.ts';
+import { Ambiguous, carelessly, misspellingOf } from '../strict-json.ts';
 
 export const CAPABILITY_TYPES = ['tool', 'prompt', 'resource', 'resource_template'] as const;
 export type CapabilityType = (typeof CAPABILITY_TYPES)[number];
@@ -64,9 +64,9 @@ export function capabilityOf(list: keyof typeof LISTS, element: unknown): Capabi
   const { type, name: named, members } = LISTS[list]!;
   if (element === null || typeof element !== 'object' || Array.isArray(element)) return null;
   const given = element as Readonly<Record<string, unknown>>;
-  const name = given[named];
+  const name = Object.keys(given).some(misspellsName[named]!) ? null : given[named];
   if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || name.includes('\0')) return null;
-  const definition = canonical(Object.fromEntries(members.flatMap((member) => memberOf(given, member))), 0);
+  const definition = canonical(Object.fromEntries(membersOf(given, members)), 0);
   const description = typeof given.description === 'string' ? given.description : '';
   const flags: Flag[] = [];
   if (HIDDEN.test(definition)) flags.push('hidden_unicode');
@@ -74,8 +74,17 @@ export function capabilityOf(list: keyof typeof LISTS, element: unknown): Capabi
   return { type, name, hash: sha256(definition), flags, definition: definition.slice(0, LONGEST_KEPT) };
 }
 
-const memberOf = (given: Readonly<Record<string, unknown>>, member: string): [string, unknown][] =>
-  given[member] === undefined ? [] : [[member, given[member]]];
+const misspellsName: Readonly<Record<string, (name: string) => boolean>> = {
+  name: misspellingOf(['name']),
+  uri: misspellingOf(['uri']),
+  uriTemplate: misspellingOf(['uriTemplate']),
+};
+
+/** Those, and others that a careless reader would take for them. */
+function membersOf(given: Readonly<Record<string, unknown>>, members: readonly string[]): [string, unknown][] {
+  const careless = new Set(members.map(carelessly));
+  return Object.entries(given).filter(([member]) => careless.has(carelessly(member)));
+}
 
 /** The same text for the same value, in whatever order its members stand. Throws where nobody could look at it. */
 export function canonical(value: unknown, depth: number): string {

@@ -12,6 +12,7 @@ const none = {
 };
 const facts = (given: Partial<PolicyFacts> = {}): PolicyFacts => ({
   off: none,
+  known: none,
   tools: new Map(),
   isFull: false,
   opensToAll: true,
@@ -51,7 +52,8 @@ test('what is switched off can neither be seen nor used, in any spelling that a 
 
 test('a thing of almost the same name stays, if the server has one', () => {
   const tools = new Map<string, Pinned>([['Delete', { hash: 'x', approvedHash: 'x' }]]);
-  const gate = gateFor(policy(), { ...off('tool', 'delete'), tools }, nobody);
+  const known = { ...none, tool: new Set(['Delete']) };
+  const gate = gateFor(policy(), { ...off('tool', 'delete'), tools, known }, nobody);
   expect([gate.refusal('tool', 'delete'), gate.refusal('tool', 'Delete'), gate.refusal('tool', 'DELETE')]).toEqual([
     'unavailable',
     null,

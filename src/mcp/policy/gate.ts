@@ -1,12 +1,14 @@
 import type { Caller } from '../caller.ts';
 import { type Capability, type CapabilityType, type Pinned, pinStatus } from './capability.ts';
-import { folded, templateMatcher } from './names.ts';
+import { folded, foldedUri, templateMatcher } from './names.ts';
 import type { ServerPolicy } from './rules.ts';
 
 /** What is stored of a server for its policy. */
 export interface PolicyFacts {
   /** Names that are switched off. */
   readonly off: Readonly<Record<CapabilityType, ReadonlySet<string>>>;
+  /** Names that the server has shown. */
+  readonly known: Readonly<Record<CapabilityType, ReadonlySet<string>>>;
   /** Definitions that were seen. */
   readonly tools: ReadonlyMap<string, Pinned>;
   /** No more can be remembered of what this server offers. */
@@ -24,24 +26,32 @@ export interface Gate {
   readonly isWatching: boolean;
   /** Null: it may be used. */
   refusal(type: CapabilityType, name: string): Refusal | null;
+  /** What the server calls it, where its name was given in another spelling. */
+  spelt(type: CapabilityType, name: string): string;
   /** Whether it may stand in a list. */
   shows(capability: Capability): boolean;
 }
 
-export const isOpenTo = ({ opensToAll, users }: PolicyFacts, { userId }: Pick<Caller, 'userId'>): boolean =>
-  (userId === null ? undefined : users.get(userId)) ?? opensToAll;
+/** Whoever stands behind the key is let in or kept out, too, and not only whose token comes with it. */
+export function isOpenTo(
+  { opensToAll, users }: Pick<PolicyFacts, 'opensToAll' | 'users'>,
+  { userId, principal }: { readonly userId: string | null; readonly principal?: { readonly userId: string | null } },
+): boolean {
+  const said = [userId, principal?.userId ?? null].map((id) => (id === null ? undefined : users.get(id)));
+  return said.includes(false) ? false : said.includes(true) || opensToAll;
+}
 
 export function gateFor(policy: ServerPolicy, facts: PolicyFacts, caller: Pick<Caller, 'claims'>): Gate {
   const { allows, pinning } = policy;
-  const { off, tools } = facts;
-  const { offTemplates, foldedOff } = prepared(off);
+  const { off, tools, known } = facts;
+  const { offTemplates, foldedOff, knownAs } = prepared(facts);
 
   const isOff = (type: CapabilityType, name: string): boolean => {
     if (off[type].has(name)) return true;
-    if (type === 'resource') return offTemplates.some((fits) => fits(name));
     if (type === 'resource_template') return false;
+    if (type === 'resource' && offTemplates.some((fits) => fits(name))) return true;
     // Another spelling of it, unless the server has a thing of exactly that name.
-    return foldedOff[type].has(folded(name)) && !(type === 'tool' && tools.has(name));
+    return foldedOff[type].size > 0 && foldedOff[type].has(FOLDS[type](name)) && !known[type].has(name);
   };
   const isAllowed = (type: CapabilityType, name: string): boolean =>
     allows[type === 'resource_template' ? 'resource' : type]?.(name, caller) ?? true;
@@ -58,6 +68,7 @@ export function gateFor(policy: ServerPolicy, facts: PolicyFacts, caller: Pick<C
       if (isOff(type, name) || !isAllowed(type, name)) return 'unavailable';
       return type === 'tool' && isUnapproved(tools.get(name)) ? 'unapproved' : null;
     },
+    spelt: (type, name) => (known[type].has(name) ? name : (knownAs(type, FOLDS[type](name)) ?? name)),
     shows: (capability) => {
       const { type, name } = capability;
       if (isOff(type, name) || !isAllowed(type, name)) return false;
@@ -68,25 +79,48 @@ export function gateFor(policy: ServerPolicy, facts: PolicyFacts, caller: Pick<C
 
 interface Prepared {
   readonly offTemplates: readonly ((uri: string) => boolean)[];
-  readonly foldedOff: Readonly<Record<'tool' | 'prompt', ReadonlySet<string>>>;
+  readonly foldedOff: Readonly<Record<CapabilityType, ReadonlySet<string>>>;
+  knownAs(type: CapabilityType, foldedName: string): string | undefined;
 }
+
+const FOLDS: Readonly<Record<CapabilityType, (name: string) => string>> = {
+  tool: folded,
+  prompt: folded,
+  resource: foldedUri,
+  resource_template: foldedUri,
+};
 
 /** The same for every call until something is switched. */
 const preparations = new WeakMap<PolicyFacts['off'], Prepared>();
 
-function prepared(off: PolicyFacts['off']): Prepared {
+function prepared({ off, known }: Pick<PolicyFacts, 'off' | 'known'>): Prepared {
   let found = preparations.get(off);
   if (!found) {
+    const names = new Map<CapabilityType, ReadonlyMap<string, string>>();
     found = {
       offTemplates: [...off.resource_template].map(templateMatcher),
-      foldedOff: { tool: foldedNames(off.tool), prompt: foldedNames(off.prompt) },
+      foldedOff: {
+        tool: foldedNames('tool', off),
+        prompt: foldedNames('prompt', off),
+        resource: foldedNames('resource', off),
+        resource_template: new Set(),
+      },
+      knownAs: (type, name) => {
+        let own = names.get(type);
+        if (!own) {
+          own = new Map([...known[type]].map((each) => [FOLDS[type](each), each]));
+          names.set(type, own);
+        }
+        return own.get(name);
+      },
     };
     preparations.set(off, found);
   }
   return found;
 }
 
-const foldedNames = (names: ReadonlySet<string>): ReadonlySet<string> => new Set([...names].map(folded));
+const foldedNames = (type: CapabilityType, names: PolicyFacts['off']): ReadonlySet<string> =>
+  new Set([...names[type]].map(FOLDS[type]));
 
 /** How a definition stands that a server has just shown. */
 export function pinnedAs(

@@ -8,7 +8,6 @@ import type { Guarding } from '../../relay/guarding.ts';
 const MOST_ASIDE = 100;
 
 const SIDE = { on: 'output', endpoint: 'mcp' } as const;
-const HEAD = { type: 'application/json', encoding: null };
 
 /** Lets the guardrails of a call look at the messages of its answer, one by one: each is whole and nothing waits. */
 export class MessageJudge {
@@ -24,8 +23,8 @@ export class MessageJudge {
   }
 
   /** The message as it may be seen. Throws 446 when a guardrail denies it. */
-  async judge(text: string): Promise<string> {
-    const reading = read(text);
+  async judge(text: string, type = 'application/json'): Promise<string> {
+    const reading = read(text, type);
     const guarding = this.#guarding;
     const all = [...guarding.holding, ...guarding.watching];
     const looking = ++this.#count > MOST_ASIDE ? all.filter(isAwaited) : all;
@@ -50,12 +49,12 @@ export class MessageJudge {
 
 const isAwaited = ({ actions }: { readonly actions: { readonly async: boolean } }) => !actions.async;
 
-function read(text: string): Reading {
+function read(text: string, type: string): Reading {
   const bytes = Buffer.from(text);
   try {
-    return readBody(bytes, HEAD, SIDE);
+    return readBody(bytes, { type, encoding: null }, SIDE);
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    return { ...readBody(bytes, { ...HEAD, encoding: 'none' }, SIDE), obstacle: error.message };
+    return { ...readBody(bytes, { type, encoding: 'none' }, SIDE), obstacle: error.message };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { Ambiguous } from '../strict-json.ts';
 import { type Capability, capabilityOf } from './capability.ts';
 import { filterLists } from './lists.ts';
-import { Ambiguous } from './strict-json.ts';
 
 const without =
   (...names: string[]) =>
@@ -47,7 +47,7 @@ describe('what may not be seen is gone from a list, and the rest stays', () => {
     const text = JSON.stringify({ id: 1, result: { tools } });
     for (let mask = 0; mask < 1 << names.length; mask += 7) {
       const kept = tools.filter(
-        ({ name }, index) => capabilityOf('tools', tools[index]) === null || !(mask & (1 << names.indexOf(name))),
+        ({ name }, index) => capabilityOf('tools', tools[index]) !== null && !(mask & (1 << names.indexOf(name))),
       );
       const shows = ({ name }: Capability) => !(mask & (1 << names.indexOf(name)));
       expect(JSON.parse(filterLists(text, shows)!.text)).toEqual({ id: 1, result: { tools: kept } });

@@ -1,6 +1,6 @@
 import { JsonCursor } from '../../guardrails/json-cursor.ts';
+import { Ambiguous, misspellingOf, refuseTwins } from '../strict-json.ts';
 import { type Capability, capabilityOf, LISTS } from './capability.ts';
-import { Ambiguous } from './strict-json.ts';
 
 export interface Listed {
   /** The message without what may not be seen. */
@@ -31,11 +31,33 @@ export function filterLists(source: string, shows: (capability: Capability) => b
     throw new Ambiguous('it is not valid JSON');
   }
   const messages = Array.isArray(value) ? value : [value];
+  messages.forEach(refuseOdd);
   if (!messages.some(hasList)) return null;
+  // Which of two members of one name counts is up to the client.
+  refuseTwins(source, DEEPEST);
   const filtering = new Filtering(source, shows);
   if (Array.isArray(value)) filtering.cursor.elements(messages.length, (index) => filtering.message(messages[index]));
   else filtering.message(value);
   return { text: spliced(source, filtering.edits), seen: filtering.seen };
+}
+
+const DEEPEST = 128;
+/** Each one is hashed and judged, and meanwhile nobody else is served. */
+const MOST_ELEMENTS = 5_000;
+const misspellsResult = misspellingOf(['result']);
+const misspellsList = misspellingOf(Object.keys(LISTS));
+
+function refuseOdd(message: unknown) {
+  if (!isObject(message)) return;
+  const result = isObject(message.result) ? message.result : {};
+  // A client that reads carelessly would find a list where none is seen here.
+  const odd = Object.keys(message).find(misspellsResult) ?? Object.keys(result).find(misspellsList);
+  if (odd !== undefined) throw new Ambiguous(`it has a member ${JSON.stringify(odd)}, which is not spelt like that`);
+  for (const name of Object.keys(LISTS)) {
+    const list = result[name];
+    if (Array.isArray(list) && list.length > MOST_ELEMENTS)
+      throw new Ambiguous(`it has more than ${MOST_ELEMENTS} ${name}`);
+  }
 }
 
 const hasList = (message: unknown): boolean =>
@@ -58,7 +80,7 @@ class Filtering {
 
   message(message: unknown) {
     if (!isObject(message)) return this.cursor.skip();
-    this.#members(message, (key) => {
+    this.cursor.members((key) => {
       const value = message[key];
       if (key === 'result' && isObject(value)) this.#result(value);
       else this.cursor.skip();
@@ -67,7 +89,7 @@ class Filtering {
 
   #result(result: Json) {
     const holdsList = Object.keys(LISTS).some((name) => isList(result, name));
-    this.#members(result, (key) => {
+    this.cursor.members((key) => {
       const value = result[key];
       if (Object.hasOwn(LISTS, key) && Array.isArray(value)) return this.#list(key, value);
       const start = this.cursor.at;
@@ -86,15 +108,12 @@ class Filtering {
       const from = cursor.at;
       cursor.skip();
       const capability = capabilityOf(key, elements[index]);
-      if (capability) this.seen.push(capability);
-      if (!capability || this.#shows(capability)) kept.push(this.#source.slice(from, cursor.at));
+      // Nobody can ask for what has no name, and whoever reads of it reads what nobody looked at.
+      if (!capability) return;
+      this.seen.push(capability);
+      if (this.#shows(capability)) kept.push(this.#source.slice(from, cursor.at));
     });
     if (kept.length < elements.length) this.edits.push({ start, end: cursor.at, by: `[${kept.join(',')}]` });
-  }
-
-  #members(object: Json, each: (key: string) => void) {
-    // Which of two members of one name counts is up to the client.
-    if (this.cursor.members(each) !== Object.keys(object).length) throw new Ambiguous('a member of it is given twice');
   }
 }
 

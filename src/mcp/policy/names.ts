@@ -11,6 +11,33 @@ export const folded = (name: string): string =>
     .toUpperCase()
     .toLowerCase();
 
+const MOST_DECODINGS = 3;
+
+/**
+ * What is left of an address when it is read carelessly: servers decode it, take dots out of its path, lower its host and
+ * leave default ports out. Of a file only the path counts.
+ */
+export function foldedUri(uri: string): string {
+  let text = uri;
+  for (let times = 0; times < MOST_DECODINGS && text.includes('%'); times++) text = decoded(text);
+  const url = URL.parse(folded(text));
+  if (!url) return folded(text);
+  url.hash = '';
+  if (url.protocol === 'file:') url.search = '';
+  const [start, scheme = ''] = /^([a-z][a-z0-9+.-]*:)\/*/.exec(url.href) ?? [''];
+  const rest = decoded(url.href.slice(start.length)).replace(/[/\\]+/g, '/');
+  return folded(`${scheme}${rest}`).replace(/\/$/, '');
+}
+
+const decoded = (text: string): string =>
+  text.replace(/(?:%[0-9a-f]{2})+/gi, (coded) => {
+    try {
+      return decodeURIComponent(coded);
+    } catch {
+      return coded;
+    }
+  });
+
 /** `*` stands for anything. In time proportional to the text: whoever calls chooses it. */
 export function matcherOf(pattern: string): (text: string) => boolean {
   const parts = pattern.split('*');
@@ -32,5 +59,9 @@ export function matcherOf(pattern: string): (text: string) => boolean {
 }
 
 /** The addresses that a URI template (RFC 6570) may stand for, and perhaps some more. */
-export const templateMatcher = (template: string): ((uri: string) => boolean) =>
-  matcherOf(template.replace(/\{[^{}]*\}/g, '*'));
+export function templateMatcher(template: string): (uri: string) => boolean {
+  const pattern = template.replace(/\{[^{}]*\}/g, '*');
+  const fits = matcherOf(pattern);
+  const fitsFolded = matcherOf(foldedUri(pattern));
+  return (uri) => fits(uri) || fitsFolded(foldedUri(uri));
+}

@@ -12,9 +12,9 @@ import {
   WITH_SESSIONS,
 } from '../probe.ts';
 import type { McpServer } from '../server.ts';
+import { Ambiguous } from '../strict-json.ts';
 import { type Capability, capabilityOf, LIST_METHODS, LISTS } from './capability.ts';
 import { MOST_CAPABILITIES } from './stored.ts';
-import { Ambiguous } from './strict-json.ts';
 
 /** What a server says of itself and has to offer. */
 export interface Offers {

@@ -4,12 +4,13 @@ import type { SentHeaders } from '../../http/headers.ts';
 import type { Incoming } from '../../http/upstream.ts';
 import type { Guard } from '../../relay/guard.ts';
 import type { Guarding } from '../../relay/guarding.ts';
+import type { MessageLook } from '../message.ts';
 import { RPC, RpcError, type RpcId } from '../rpc-error.ts';
+import { type ReadMessage, readMessages, refused, type Target } from '../strict-message.ts';
 import { denial, policedAnswer } from './answer.ts';
 import { type Capability, type CapabilityType, LIST_METHODS } from './capability.ts';
 import { type Gate, gateFor, isOpenTo, type PolicyFacts } from './gate.ts';
 import { MessageJudge } from './judge.ts';
-import { type ReadMessage, readMessages, refused, type Target } from './message.ts';
 import { checkParamHeaders, mirrored } from './param-headers.ts';
 import type { AskedCall, McpPolicy, PassedMessage, PolicedCall } from './port.ts';
 import type { PolicyStore } from './stored.ts';
@@ -42,8 +43,7 @@ export const createMcpPolicy = ({ stored, guard }: McpPolicyDeps): McpPolicy => 
       isStrict: true,
       log,
     });
-    const isCounted = server.policy.limits.length > 0;
-    if (!gate.isWatching && !guarding && !isCounted) return null;
+    if (!gate.isWatching && !guarding && !asked.isCounted) return null;
     return new Policed({ asked, gate, facts, guarding, stored });
   },
   isOpen: async (server, caller) => isOpenTo(await stored.of(server), caller),
@@ -67,13 +67,23 @@ class Policed implements PolicedCall {
     this.#parts = parts;
   }
 
-  read(body: Uint8Array | null): void {
-    if (body === null) return;
+  read(body: Uint8Array | null): MessageLook {
+    if (body === null) return { method: null, name: null };
     this.#body = body;
     this.#messages = readMessages(body, this.#parts.asked.headers);
-    if (this.#messages.length > 1 && this.#parts.asked.server.policy.limits.length > 0)
-      throw refused('calls of this server are counted one by one; send no batch', RPC.invalidRequest);
+    if (this.#messages.length > 1 && this.#parts.asked.isCounted)
+      throw refused('calls are counted one by one here; send no batch', RPC.invalidRequest);
     this.#checkTargets(this.#messages);
+    return this.#look();
+  }
+
+  /** Of a batch, as little as of a message that was not read. */
+  #look(): MessageLook {
+    const [only, ...more] = this.#messages;
+    if (!only || more.length > 0) return { method: null, name: null };
+    const [target] = only.targets;
+    const name = target ? this.#parts.gate.spelt(target.type, target.name) : null;
+    return { method: only.method, name };
   }
 
   async admit(): Promise<PassedMessage> {

@@ -2,6 +2,7 @@ import type { CallLog } from '../../core/call-log.ts';
 import type { SentHeaders } from '../../http/headers.ts';
 import type { Incoming } from '../../http/upstream.ts';
 import type { Caller } from '../caller.ts';
+import type { MessageLook } from '../message.ts';
 import type { McpServer } from '../server.ts';
 
 /** A call as it stands before the policy of its server. */
@@ -11,6 +12,8 @@ export interface AskedCall {
   /** Of HTTP. */
   readonly method: string;
   readonly headers: SentHeaders;
+  /** Messages are counted, and so each comes by itself. */
+  readonly isCounted: boolean;
   readonly log: CallLog;
 }
 
@@ -18,7 +21,7 @@ export interface AskedCall {
  * What stands between clients and servers beside the relay: who may use what, guardrails, pinned definitions.
  *
  *     const policed = await policy.open(asked);               // throws 403
- *     policed?.read(bytes);                                   // throws what refuses the message
+ *     const look = policed?.read(bytes);                      // throws what refuses the message
  *     const passed = await policed?.admit();                  // throws 446
  *     const answer = policed ? await policed.answer(incoming) : incoming;
  */
@@ -33,7 +36,7 @@ export interface PolicedCall {
   /** Larger messages are refused. */
   readonly mostBytes: number;
   /** Reads the message, null where the request has none, and refuses what the caller may not use. */
-  read(body: Uint8Array | null): void;
+  read(body: Uint8Array | null): MessageLook;
   /** Lets guardrails look at what was read. */
   admit(): Promise<PassedMessage>;
   /** The answer as far as the caller may see it. Cancels what it refuses. */

@@ -116,19 +116,23 @@ export type PolicyStore = ReturnType<typeof createPolicyStore>;
 
 type Row = Pick<McpCapabilityRow, 'type' | 'name' | 'enabled' | 'hash' | 'approved_hash'>;
 
+const namesByType = (): Record<CapabilityType, Set<string>> => ({
+  tool: new Set(),
+  prompt: new Set(),
+  resource: new Set(),
+  resource_template: new Set(),
+});
+
 function factsOf(rows: readonly Row[], access: Pick<PolicyFacts, 'opensToAll' | 'users'>): PolicyFacts {
-  const off: Record<CapabilityType, Set<string>> = {
-    tool: new Set(),
-    prompt: new Set(),
-    resource: new Set(),
-    resource_template: new Set(),
-  };
+  const off = namesByType();
+  const known = namesByType();
   const tools = new Map<string, Pinned>();
   for (const { type, name, enabled, hash, approved_hash } of rows) {
     if (Number(enabled) === 0) off[type].add(name);
+    if (hash !== null) known[type].add(name);
     if (type === 'tool' && hash !== null) tools.set(name, { hash, approvedHash: approved_hash });
   }
-  return { ...access, off, tools, isFull: rows.length >= MOST_CAPABILITIES };
+  return { ...access, off, known, tools, isFull: rows.length >= MOST_CAPABILITIES };
 }
 
 /** Those that somebody should look at: what has changed since it was approved, and what hides something. */

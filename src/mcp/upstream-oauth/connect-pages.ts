@@ -1,6 +1,6 @@
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
-import type { Principal } from '../../core/principal.ts';
+import type { Principal, Witnessed } from '../../core/principal.ts';
 import { asGatewayError } from '../../http/reply.ts';
 import type { Call } from '../../http/route.ts';
 import type { Origins } from '../origin.ts';
@@ -23,7 +23,16 @@ export interface ConnectPagesDeps extends VisitsDeps {
   readonly origins: Pick<Origins, 'check'>;
   readonly vault: Pick<Vault, 'find'>;
   readonly connecting: Connecting;
-  readonly disconnect: (holder: Holder) => Promise<boolean>;
+  readonly disconnect: (holder: Holder, who?: Witnessed) => Promise<boolean>;
+  readonly connected: (connected: Connected) => void;
+  readonly now: () => number;
+}
+
+/** A user has connected an account of theirs at a server. */
+export interface Connected {
+  readonly server: McpServer;
+  readonly userId: string;
+  readonly at: number;
 }
 
 const LONGEST_EMAIL = 320;
@@ -107,7 +116,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
     const found = await visit(call, slug);
     if (!found) return signInPage(signInView(slug));
     visits.checkCsrf(found.who, slug, field('csrf'));
-    await deps.disconnect({ serverId: found.server.id, userId: found.visitor.userId });
+    await deps.disconnect({ serverId: found.server.id, userId: found.visitor.userId }, { witness: call.witness });
     return redirect(pathOf(slug));
   });
 
@@ -120,6 +129,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
     // Only now is it known in which workspace they must be a member.
     const there = (await visits.principal(call.headers, server)) ?? fail('mcp_server_not_found', server.slug);
     await connecting.finish(connectable(server, server.slug, there), visitor, returned);
+    deps.connected({ server, userId: visitor.userId, at: deps.now() });
     return redirect(pathOf(server.slug));
   });
 

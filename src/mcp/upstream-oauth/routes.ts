@@ -17,12 +17,20 @@ export const connectRoutes = ({ connect, clientDocument }: ConnectParts): Route[
   ),
   post(
     '/connect/:server/sign-in',
-    { scopes: 'public', audit: { resource: 'sessions' }, summary: 'Sign in on the way to connecting' },
+    {
+      scopes: 'public',
+      audit: { resource: 'sessions', changedStatus: 303 },
+      summary: 'Sign in on the way to connecting',
+    },
     connect.signIn,
   ),
   post(
     '/connect/:server/disconnect',
-    { scopes: 'public', summary: "Forget one's tokens for an MCP server" },
+    {
+      scopes: 'public',
+      audit: { resource: 'mcp_connections', action: 'disconnect', changedStatus: 303 },
+      summary: "Forget one's tokens for an MCP server",
+    },
     connect.leave,
   ),
   get(CALLBACK, { scopes: 'public', summary: 'Where authorization servers send users back to' }, connect.comeBack),

@@ -1,12 +1,12 @@
 import type { FetchSmall } from '../../auth/key-sets.ts';
 import type { Sessions } from '../../auth/sessions.ts';
-import type { Principal } from '../../core/principal.ts';
+import type { Witnessed } from '../../core/principal.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import type { Upstream } from '../../http/upstream.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Origins } from '../origin.ts';
-import { type ConnectableServers, createConnectPages } from './connect-pages.ts';
+import { type ConnectableServers, type Connected, createConnectPages } from './connect-pages.ts';
 import { createConnecting } from './connecting.ts';
 import { createDiscovery } from './discovery.ts';
 import { revokeGrant } from './grant.ts';
@@ -25,6 +25,8 @@ export interface UpstreamOauthDeps {
   readonly sessions: Sessions;
   /** Whether people can sign in through an identity provider. */
   readonly hasIdentityProvider: boolean;
+  /** Is told when a user has connected an account. Never throws. */
+  readonly connected: (connected: Connected) => void;
   readonly publicUrl: () => string;
   readonly now: () => number;
 }
@@ -37,7 +39,7 @@ export function createUpstreamOauth(deps: UpstreamOauthDeps) {
   const renew = createRenewal({ ...deps, vault, forgetClients: (serverId) => forgetClients(store.db, serverId) });
   const connecting = createConnecting({ ...deps, discover: createDiscovery(deps), clients, vault });
 
-  const disconnect = async (holder: Holder, who?: Principal): Promise<boolean> => {
+  const disconnect = async (holder: Holder, who?: Witnessed): Promise<boolean> => {
     const grant = await store.transaction((db) => vault.remove(db, holder), who);
     if (grant) await revokeGrant(grant, deps.fetch);
     return grant !== null;

@@ -4,7 +4,7 @@ import type { ChunkStore } from './chunk-store.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { tsqueryOf, wordQuery } from './thread/postgres.ts';
 import type { NearPlace, Place, SearchThread } from './thread/requests.ts';
-import { MOST_LOOKED_AT, rarest, type Term, termsOf } from './words.ts';
+import { rarest, type Term, termsOf } from './words.ts';
 
 export interface PostgresChunksOptions {
   readonly store: Pick<Store, 'db' | 'engine'>;
@@ -12,6 +12,10 @@ export interface PostgresChunksOptions {
   readonly now: () => number;
 }
 
+/** PostgreSQL ranks so many chunks in some ten milliseconds. */
+const MOST_LOOKED_AT = 2_000;
+/** When a single word is in more, those that come first will do: it tells none of them apart. */
+const MOST_RANKED = 4_000;
 /** An operator may add the extension while we run. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -76,15 +80,19 @@ export function createPostgresChunks({ store, thread, now }: PostgresChunksOptio
     byWords: async (scope, query, most) => {
       const words = termsOf(query);
       if (words.length === 0) return [];
-      const kept = rarest(await countOf(scope.storeIds, words));
+      const kept = rarest(await countOf(scope.storeIds, words), MOST_LOOKED_AT);
       if (kept.length === 0) return [];
       const match = tsqueryOf(
         scope.storeIds,
         kept.map(({ word }) => word),
       );
       const { rows } = await sql<Place>`
-        with ${searched(searchedFiles(store, scope).select('indexed.id'))} select source, number from chunks
-        where words @@ ${match}::tsquery and source in (select id from searched)
+        with ${searched(searchedFiles(store, scope).select('indexed.id'))},
+        found as materialized (select source, number from chunks where words @@ ${match}::tsquery),
+        candidates as materialized (
+          select source, number from found where source in (select id from searched) limit ${MOST_RANKED}
+        )
+        select source, number from candidates join chunks using (source, number)
         order by ${rankOf(kept)} desc, source, number limit ${most}`.execute(db);
       return rows;
     },
@@ -105,7 +113,7 @@ export function createPostgresChunks({ store, thread, now }: PostgresChunksOptio
   };
 }
 
-/** Found first, and once: left to itself, PostgreSQL may look at the attributes of a file for each of its chunks. */
+/** Found first, and once: left to itself, PostgreSQL may look for the words in each file, or at a file for each chunk. */
 const searched = (files: Expression<unknown>): RawBuilder<unknown> => sql`searched as materialized ${files}`;
 
 /** PostgreSQL does not know that a rare word says more than a common one. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../../core/lazily.ts';
 import { json } from '../../../http/reply.ts';
 import { post, type Route } from '../../../http/route.ts';
 import type { Store } from '../../../storage/store.ts';
@@ -9,38 +10,42 @@ import type { Search, SearchResult } from './search.ts';
 
 const LONGEST_QUERY = 16_384;
 const MOST_QUERIES = 16;
-const query = z.string().min(1).max(LONGEST_QUERY);
+const query = lazily(() => z.string().min(1).max(LONGEST_QUERY));
 
-export const searchInput = z.strictObject({
-  query: z.union([query, z.array(query).min(1).max(MOST_QUERIES)]),
-  rewrite_query: z.boolean().default(false),
-  max_num_results: z.int().min(1).max(50).default(10),
-  filters: z.unknown().optional().describe('A comparison with an attribute, or several joined by `and` and `or`.'),
-  ranking_options: z
-    .strictObject({
-      ranker: z.enum(['none', 'auto', 'default-2024-11-15']).default('auto'),
-      score_threshold: z.number().min(0).max(1).default(0),
+export const searchInput = lazily(() =>
+  z.strictObject({
+    query: z.union([query(), z.array(query()).min(1).max(MOST_QUERIES)]),
+    rewrite_query: z.boolean().default(false),
+    max_num_results: z.int().min(1).max(50).default(10),
+    filters: z.unknown().optional().describe('A comparison with an attribute, or several joined by `and` and `or`.'),
+    ranking_options: z
+      .strictObject({
+        ranker: z.enum(['none', 'auto', 'default-2024-11-15']).default('auto'),
+        score_threshold: z.number().min(0).max(1).default(0),
+      })
+      .prefault({}),
+  }),
+);
+
+export const searchPage = lazily(() =>
+  z
+    .object({
+      object: z.literal('vector_store.search_results.page'),
+      search_query: z.array(z.string()),
+      data: z.array(
+        z.object({
+          file_id: z.string(),
+          filename: z.string(),
+          score: z.number().min(0).max(1),
+          attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
+          content: z.array(z.object({ type: z.literal('text'), text: z.string() })),
+        }),
+      ),
+      has_more: z.boolean(),
+      next_page: z.string().nullable(),
     })
-    .prefault({}),
-});
-
-export const searchPage = z
-  .object({
-    object: z.literal('vector_store.search_results.page'),
-    search_query: z.array(z.string()),
-    data: z.array(
-      z.object({
-        file_id: z.string(),
-        filename: z.string(),
-        score: z.number().min(0).max(1),
-        attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
-        content: z.array(z.object({ type: z.literal('text'), text: z.string() })),
-      }),
-    ),
-    has_more: z.boolean(),
-    next_page: z.string().nullable(),
-  })
-  .meta({ id: 'VectorStoreSearchResults' });
+    .meta({ id: 'VectorStoreSearchResults' }),
+);
 
 export interface SearchRouteParts {
   readonly store: Store;
@@ -76,7 +81,7 @@ export const searchRoute = ({ store, search, used }: SearchRouteParts): Route =>
         filter,
         signal: request.signal,
       });
-      const page: z.infer<typeof searchPage> = {
+      const page: Checked<typeof searchPage> = {
         object: 'vector_store.search_results.page',
         search_query: [...queries],
         data: results.map(shown),

@@ -33,6 +33,6 @@ test('of the words, the rarest are looked for, and one at least', () => {
     { word: 'nowhere', chunks: 0 },
     { word: 'house', chunks: 4_000 },
   ];
-  expect(rarest(terms).map(({ word }) => word)).toEqual(['zebra', 'house']);
-  expect(rarest([{ word: 'the', chunks: 90_000 }]).map(({ word }) => word)).toEqual(['the']);
+  expect(rarest(terms, 10_000).map(({ word }) => word)).toEqual(['zebra', 'house']);
+  expect(rarest([{ word: 'the', chunks: 90_000 }], 10_000).map(({ word }) => word)).toEqual(['the']);
 });

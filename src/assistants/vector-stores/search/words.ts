@@ -55,19 +55,16 @@ export interface Term {
   readonly chunks: number;
 }
 
-/** A search looks at so many chunks, unless a single word occurs in more. */
-export const MOST_LOOKED_AT = 10_000;
-
 /**
- * The rarest of the words, as many as can be looked at. A word that is in nearly every chunk says nothing about any of
- * them, and is what makes a search slow.
+ * The rarest of the words, those that are in so many chunks together, and one at least. A word that is in nearly every
+ * chunk says nothing about any of them, and is what makes a search slow.
  */
-export function rarest(terms: readonly Term[]): Term[] {
+export function rarest(terms: readonly Term[], mostChunks: number): Term[] {
   const kept: Term[] = [];
   let total = 0;
   for (const term of terms.filter(({ chunks }) => chunks > 0).sort((one, other) => one.chunks - other.chunks)) {
     total += term.chunks;
-    if (kept.length > 0 && total > MOST_LOOKED_AT) break;
+    if (kept.length > 0 && total > mostChunks) break;
     kept.push(term);
   }
   return kept;

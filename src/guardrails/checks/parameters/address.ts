@@ -1,13 +1,16 @@
 import { z } from 'zod';
+import { lazily } from '../../../core/lazily.ts';
 
 /** An address that a check calls. */
-export const address = z
-  .url({ protocol: /^https?$/, error: 'give an http(s) address' })
-  .max(2_048)
-  .refine((url) => {
-    const { username = '', password = '' } = URL.parse(url) ?? {};
-    return username === '' && password === '';
-  }, 'must not hold a user name or a password; send them as a header');
+export const address = lazily(() =>
+  z
+    .url({ protocol: /^https?$/, error: 'give an http(s) address' })
+    .max(2_048)
+    .refine((url) => {
+      const { username = '', password = '' } = URL.parse(url) ?? {};
+      return username === '' && password === '';
+    }, 'must not hold a user name or a password; send them as a header'),
+);
 
 export const timeoutMs = (fallback: number) =>
   z
@@ -21,17 +24,19 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Headers to send; their values are secrets. */
-export const headers = z
-  .record(z.string(), z.string().max(8_192), { error: 'give an object of texts by header name' })
-  .default({})
-  .superRefine((given, context) => {
-    for (const [name, value] of Object.entries(given)) {
-      const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message });
-      if (!HEADER_NAME.test(name)) refuse('is not a header name');
-      else if (isOfTheConnection(name.toLowerCase())) refuse('belongs to the connection and cannot be set');
-      else if (!HEADER_VALUE.test(value)) refuse('holds a character that a header cannot carry');
-    }
-  });
+export const headers = lazily(() =>
+  z
+    .record(z.string(), z.string().max(8_192), { error: 'give an object of texts by header name' })
+    .default({})
+    .superRefine((given, context) => {
+      for (const [name, value] of Object.entries(given)) {
+        const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message });
+        if (!HEADER_NAME.test(name)) refuse('is not a header name');
+        else if (isOfTheConnection(name.toLowerCase())) refuse('belongs to the connection and cannot be set');
+        else if (!HEADER_VALUE.test(value)) refuse('holds a character that a header cannot carry');
+      }
+    }),
+);
 
 const CONNECTION = new Set([
   'host',
@@ -64,21 +69,23 @@ const CREDENTIALS = new Set([
 const GIVEN_ON = new Set(['x-gateway-trace-id', 'x-gateway-span-id']);
 
 /** Names of request headers that are sent on. */
-export const forwardHeaders = z
-  .array(
-    z
-      .string()
-      .regex(HEADER_NAME, 'is not a header name')
-      .transform((name) => name.toLowerCase())
-      .refine(
-        (name) => !CREDENTIALS.has(name) && !isOfTheConnection(name),
-        'cannot be sent on: it carries a credential or belongs to the connection',
-      )
-      .refine(
-        (name) => !name.startsWith('x-gateway-') || GIVEN_ON.has(name),
-        'cannot be sent on; of x-gateway-* only x-gateway-trace-id and x-gateway-span-id can',
-      ),
-    { error: 'give a list of header names' },
-  )
-  .max(50)
-  .default([]);
+export const forwardHeaders = lazily(() =>
+  z
+    .array(
+      z
+        .string()
+        .regex(HEADER_NAME, 'is not a header name')
+        .transform((name) => name.toLowerCase())
+        .refine(
+          (name) => !CREDENTIALS.has(name) && !isOfTheConnection(name),
+          'cannot be sent on: it carries a credential or belongs to the connection',
+        )
+        .refine(
+          (name) => !name.startsWith('x-gateway-') || GIVEN_ON.has(name),
+          'cannot be sent on; of x-gateway-* only x-gateway-trace-id and x-gateway-span-id can',
+        ),
+      { error: 'give a list of header names' },
+    )
+    .max(50)
+    .default([]),
+);

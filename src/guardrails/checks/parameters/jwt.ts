@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { JwtRules } from '../../../core/jwt.ts';
+import { lazily } from '../../../core/lazily.ts';
 import { address } from './address.ts';
 import { checkedTest, matchType, type ValueTest, wantedValues } from './value-match.ts';
 
@@ -21,11 +22,17 @@ const ALGORITHMS = [
 /** Members that only a private or a shared key has. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-const names = z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of claims' }).max(100);
-const seconds = z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year');
-const oneOrMore = z.union([z.string().min(1).max(2_048), z.array(z.string().min(1).max(2_048)).min(1).max(50)], {
-  error: 'give a text or a list of texts',
-});
+const names = lazily(() =>
+  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of claims' }).max(100),
+);
+const seconds = lazily(() =>
+  z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year'),
+);
+const oneOrMore = lazily(() =>
+  z.union([z.string().min(1).max(2_048), z.array(z.string().min(1).max(2_048)).min(1).max(50)], {
+    error: 'give a text or a list of texts',
+  }),
+);
 const DURATION = /^[1-9]\d{0,8}\s*[smhd]?$/;
 const headerName = (what: string) =>
   z
@@ -33,16 +40,18 @@ const headerName = (what: string) =>
     .regex(/^[a-z0-9][a-z0-9_-]*$/i, `is not a ${what}`)
     .max(100);
 
-const publicKey = z.record(z.string(), z.unknown()).superRefine((key, context) => {
-  const add = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
-  if (typeof key.kty !== 'string') add('kty', 'is missing');
-  else if (key.kty === 'oct') add('kty', 'is of a shared key; give public keys only');
-  for (const member of PRIVATE_MEMBERS) {
-    if (Object.hasOwn(key, member)) add(member, 'belongs to a secret key; give public keys only');
-  }
-});
+const publicKey = lazily(() =>
+  z.record(z.string(), z.unknown()).superRefine((key, context) => {
+    const add = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
+    if (typeof key.kty !== 'string') add('kty', 'is missing');
+    else if (key.kty === 'oct') add('kty', 'is of a shared key; give public keys only');
+    for (const member of PRIVATE_MEMBERS) {
+      if (Object.hasOwn(key, member)) add(member, 'belongs to a secret key; give public keys only');
+    }
+  }),
+);
 
-const claimRule = z.strictObject({ values: wantedValues, matchType: matchType.default('exact') });
+const claimRule = lazily(() => z.strictObject({ values: wantedValues(), matchType: matchType().default('exact') }));
 
 export interface JwtParameters {
   readonly headerName: string;
@@ -54,67 +63,71 @@ export interface JwtParameters {
   readonly claimPrefix: string;
 }
 
-const given = z
-  .strictObject({
-    jwksUri: address.optional(),
-    jwks: z
-      .object({ keys: z.array(publicKey).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' })
-      .optional(),
-    introspectEndpoint: address.optional(),
-    introspectContentType: z
-      .enum(['application/x-www-form-urlencoded', 'application/json'], {
-        error: 'give "application/x-www-form-urlencoded" or "application/json"',
-      })
-      .default('application/x-www-form-urlencoded'),
-    introspectClientId: z.string().min(1).max(1_024).optional(),
-    introspectClientSecret: z.string().min(1).max(8_192).optional(),
-    introspectCacheMaxAge: seconds.default(0),
-    headerKey: headerName('header name').default('Authorization'),
-    algorithms: z
-      .array(z.enum(ALGORITHMS, { error: `give some of ${ALGORITHMS.join(', ')}` }), { error: 'give a list' })
-      .min(1, 'give at least one')
-      .default(['RS256']),
-    cacheMaxAge: seconds.default(86_400),
-    clockTolerance: seconds.max(300, 'give at most 300 seconds').default(5),
-    maxTokenAge: z
-      .string({ error: 'give a duration such as "30m", "12h" or "1d"' })
-      .regex(DURATION, 'give a duration such as "30m", "12h" or "1d"')
-      .default('1d'),
-    issuer: oneOrMore.optional(),
-    audience: oneOrMore.optional(),
-    requiredClaims: names.default([]),
-    claimValues: z.record(z.string().min(1), claimRule).default({}),
-    headerPayloadMatch: names.default([]),
-    extractClaims: z.array(headerName('claim that a header can be named after')).max(100).default([]),
-    claimPrefix: headerName('beginning of a header name')
-      .refine(
-        (prefix) => /^x-/i.test(prefix) && !/^x-gateway-/i.test(prefix),
-        'must begin with x- and not with x-gateway-',
-      )
-      .default('x-jwt-'),
-  })
-  .superRefine((rules, context) => {
-    const add = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
-    const sources = (['jwksUri', 'jwks', 'introspectEndpoint'] as const).filter((name) => rules[name] !== undefined);
-    if (sources.length === 0) add('jwksUri', 'is missing; give jwksUri, jwks or introspectEndpoint');
-    if (sources.length > 1) add(sources[1]!, `cannot stand beside ${sources[0]}; give one of the two`);
-    if (rules.introspectClientSecret !== undefined && rules.introspectClientId === undefined)
-      add('introspectClientId', 'is missing beside introspectClientSecret');
-  });
+const given = lazily(() =>
+  z
+    .strictObject({
+      jwksUri: address().optional(),
+      jwks: z
+        .object({ keys: z.array(publicKey()).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' })
+        .optional(),
+      introspectEndpoint: address().optional(),
+      introspectContentType: z
+        .enum(['application/x-www-form-urlencoded', 'application/json'], {
+          error: 'give "application/x-www-form-urlencoded" or "application/json"',
+        })
+        .default('application/x-www-form-urlencoded'),
+      introspectClientId: z.string().min(1).max(1_024).optional(),
+      introspectClientSecret: z.string().min(1).max(8_192).optional(),
+      introspectCacheMaxAge: seconds().default(0),
+      headerKey: headerName('header name').default('Authorization'),
+      algorithms: z
+        .array(z.enum(ALGORITHMS, { error: `give some of ${ALGORITHMS.join(', ')}` }), { error: 'give a list' })
+        .min(1, 'give at least one')
+        .default(['RS256']),
+      cacheMaxAge: seconds().default(86_400),
+      clockTolerance: seconds().max(300, 'give at most 300 seconds').default(5),
+      maxTokenAge: z
+        .string({ error: 'give a duration such as "30m", "12h" or "1d"' })
+        .regex(DURATION, 'give a duration such as "30m", "12h" or "1d"')
+        .default('1d'),
+      issuer: oneOrMore().optional(),
+      audience: oneOrMore().optional(),
+      requiredClaims: names().default([]),
+      claimValues: z.record(z.string().min(1), claimRule()).default({}),
+      headerPayloadMatch: names().default([]),
+      extractClaims: z.array(headerName('claim that a header can be named after')).max(100).default([]),
+      claimPrefix: headerName('beginning of a header name')
+        .refine(
+          (prefix) => /^x-/i.test(prefix) && !/^x-gateway-/i.test(prefix),
+          'must begin with x- and not with x-gateway-',
+        )
+        .default('x-jwt-'),
+    })
+    .superRefine((rules, context) => {
+      const add = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+      const sources = (['jwksUri', 'jwks', 'introspectEndpoint'] as const).filter((name) => rules[name] !== undefined);
+      if (sources.length === 0) add('jwksUri', 'is missing; give jwksUri, jwks or introspectEndpoint');
+      if (sources.length > 1) add(sources[1]!, `cannot stand beside ${sources[0]}; give one of the two`);
+      if (rules.introspectClientSecret !== undefined && rules.introspectClientId === undefined)
+        add('introspectClientId', 'is missing beside introspectClientSecret');
+    }),
+);
 
-export const jwtParameters = given.transform((parameters, context): JwtParameters => {
-  const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...rules } =
-    parameters;
-  return {
-    headerName: headerKey.toLowerCase(),
-    rules,
-    requiredClaims,
-    claimTests: Object.entries(claimValues).map(([name, { values, matchType }]) => ({
-      name,
-      test: checkedTest(matchType, values, context, ['claimValues', name, 'values']),
-    })),
-    headerPayloadMatch,
-    extractClaims,
-    claimPrefix,
-  };
-});
+export const jwtParameters = lazily(() =>
+  given().transform((parameters, context): JwtParameters => {
+    const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...rules } =
+      parameters;
+    return {
+      headerName: headerKey.toLowerCase(),
+      rules,
+      requiredClaims,
+      claimTests: Object.entries(claimValues).map(([name, { values, matchType }]) => ({
+        name,
+        test: checkedTest(matchType, values, context, ['claimValues', name, 'values']),
+      })),
+      headerPayloadMatch,
+      extractClaims,
+      claimPrefix,
+    };
+  }),
+);

@@ -1,3 +1,4 @@
+import type { EndpointType } from '../../../core/endpoints.ts';
 /** A model's name, in which `*` stands for anything. */
 export function isModel(rule: string, model: string): boolean {
   const names = model.startsWith('@') ? [model, model.slice(model.indexOf('/') + 1)] : [model];
@@ -17,3 +18,8 @@ function fits(rule: string, name: string): boolean {
   }
   return true;
 }
+
+/** Calls of MCP servers name no model: which kinds of requests are allowed is for `allowedRequestTypes` to say. */
+export const isWithoutModel = (endpoint: EndpointType, model: string | null): boolean =>
+  endpoint === 'mcp' && model === null;
+export const NO_MODEL = 'No model is called.';

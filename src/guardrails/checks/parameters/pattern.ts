@@ -1,31 +1,36 @@
 import { RE2JS } from 're2js';
 import { z } from 'zod';
+import { lazily } from '../../../core/lazily.ts';
 import { compilePattern } from '../../../core/patterns.ts';
 import type { Span } from '../../check.ts';
 
 /** A pattern of the RE2 kind: its time is linear in the text, whatever it is. */
-export const pattern = z
-  .string()
-  .min(1, 'give a pattern')
-  .transform((rule, context) => compiled(rule, 0, context));
+export const pattern = lazily(() =>
+  z
+    .string()
+    .min(1, 'give a pattern')
+    .transform((rule, context) => compiled(rule, 0, context)),
+);
 
 /** The same, also written `/pattern/flags` as in JavaScript. */
-export const patternWithFlags = z
-  .string()
-  .min(1, 'give a pattern')
-  .transform((rule, context) => {
-    const [, source, letters] = /^\/(.+)\/([a-z]*)$/s.exec(rule) ?? [];
-    if (source === undefined || letters === undefined) return compiled(rule, 0, context);
-    let flags = 0;
-    for (const letter of letters) {
-      if (!(letter in FLAGS)) {
-        context.addIssue({ code: 'custom', message: `has the flag "${letter}"; known are g, i, m, s and u` });
-        return z.NEVER;
+export const patternWithFlags = lazily(() =>
+  z
+    .string()
+    .min(1, 'give a pattern')
+    .transform((rule, context) => {
+      const [, source, letters] = /^\/(.+)\/([a-z]*)$/s.exec(rule) ?? [];
+      if (source === undefined || letters === undefined) return compiled(rule, 0, context);
+      let flags = 0;
+      for (const letter of letters) {
+        if (!(letter in FLAGS)) {
+          context.addIssue({ code: 'custom', message: `has the flag "${letter}"; known are g, i, m, s and u` });
+          return z.NEVER;
+        }
+        flags |= FLAGS[letter as keyof typeof FLAGS];
       }
-      flags |= FLAGS[letter as keyof typeof FLAGS];
-    }
-    return compiled(source, flags, context);
-  });
+      return compiled(source, flags, context);
+    }),
+);
 
 // Every hit is replaced and every pattern knows Unicode, so two of the letters say what is so anyway.
 const FLAGS = { g: 0, u: 0, i: RE2JS.CASE_INSENSITIVE, m: RE2JS.MULTILINE, s: RE2JS.DOTALL } as const;

@@ -1,24 +1,31 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../../../core/lazily.ts';
 import { compilePattern, isWithinReach } from '../../../core/patterns.ts';
 
 type Scalar = string | number | boolean;
-const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number or a boolean' });
+const scalar = lazily(() =>
+  z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number or a boolean' }),
+);
 
-export const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex'], {
-  error: 'give "exact", "contains", "containsAll" or "regex"',
-});
-export const wantedValues = z.union([scalar, z.array(scalar).min(1, 'give at least one').max(1_000)], {
-  error: 'give a value or a list of values',
-});
+export const matchType = lazily(() =>
+  z.enum(['exact', 'contains', 'containsAll', 'regex'], {
+    error: 'give "exact", "contains", "containsAll" or "regex"',
+  }),
+);
+export const wantedValues = lazily(() =>
+  z.union([scalar(), z.array(scalar()).min(1, 'give at least one').max(1_000)], {
+    error: 'give a value or a list of values',
+  }),
+);
 
-export type MatchType = z.infer<typeof matchType>;
+export type MatchType = Checked<typeof matchType>;
 export type ValueTest = (found: unknown) => boolean;
 
 const isScalar = (value: unknown): value is Scalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
 /** A test of one value, or of a list of values. Throws on a pattern that RE2 cannot read. */
-export function valueTest(type: MatchType, values: z.infer<typeof wantedValues>): ValueTest {
+export function valueTest(type: MatchType, values: Checked<typeof wantedValues>): ValueTest {
   const wanted = [values].flat().map(String);
   const patterns = type === 'regex' ? wanted.map((rule) => compilePattern(rule)) : [];
   return (value) => {
@@ -49,7 +56,7 @@ export function valueTest(type: MatchType, values: z.infer<typeof wantedValues>)
 /** Adds the fault to the schema's instead of throwing it. */
 export function checkedTest(
   type: MatchType,
-  values: z.infer<typeof wantedValues>,
+  values: Checked<typeof wantedValues>,
   context: z.RefinementCtx,
   path: (string | number)[],
 ): ValueTest {

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../core/errors.ts';
-import { headerOf, type SentHeaders } from '../../http/headers.ts';
-import { RPC, RpcError, type RpcId } from '../rpc-error.ts';
-import type { CapabilityType } from './capability.ts';
-import { Ambiguous, misspells, strictJson } from './strict-json.ts';
+import { GatewayError } from '../core/errors.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
+import type { CapabilityType } from './policy/capability.ts';
+import { RPC, RpcError, type RpcId } from './rpc-error.ts';
+import { Ambiguous, misspellingOf, strictJson } from './strict-json.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -25,10 +25,12 @@ export interface ReadMessage {
 const WITH_BATCHES = '2025-03-26';
 const MOST_IN_BATCH = 100;
 
-const TOP = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
-const PARAMS = new Set(['name', 'uri', 'arguments', 'ref', 'cursor', '_meta', 'notifications']);
+const misspellsTop = misspellingOf(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+const misspellsParam = misspellingOf(['name', 'uri', 'arguments', 'ref', 'cursor', '_meta', 'notifications']);
+const SUBSCRIPTIONS = 'resourceSubscriptions';
+const misspellsSubscriptions = misspellingOf([SUBSCRIPTIONS]);
 /** Methods that are looked into, by what they would be in another spelling. */
-const METHODS = new Set([
+const misspellsMethod = misspellingOf([
   'tools/call',
   'tools/list',
   'prompts/get',
@@ -84,13 +86,13 @@ function readMessage(value: unknown, headers: SentHeaders): ReadMessage {
   if (!isObject(value)) throw refused('it is no JSON-RPC message', RPC.invalidRequest);
   const id = idOf(value.id);
   const refuse = (why: string, code: number = RPC.invalidRequest) => refused(why, code, id);
-  const odd = Object.keys(value).find((name) => misspells(name, TOP));
+  const odd = Object.keys(value).find(misspellsTop);
   if (odd !== undefined) throw refuse(`${JSON.stringify(odd.slice(0, 40))} is not how that member is spelt`);
   const { method, params = {} } = value;
   if (method !== undefined && typeof method !== 'string') throw refuse('method is no text');
-  if (typeof method === 'string' && misspells(method.trim(), METHODS)) throw refuse('method is not spelt like that');
+  if (typeof method === 'string' && misspellsMethod(method.trim())) throw refuse('method is not spelt like that');
   if (!isObject(params)) throw refuse('params is no object');
-  const oddParam = Object.keys(params).find((name) => misspells(name, PARAMS));
+  const oddParam = Object.keys(params).find(misspellsParam);
   if (oddParam !== undefined) throw refuse(`params.${oddParam.slice(0, 40)} is not how that member is spelt`);
   const targets = method === undefined ? [] : targetsOf(method, params, refuse);
   checkHeaders(headers, { method: method ?? null, name: nameIn(method, params), id });
@@ -125,19 +127,22 @@ function targetsOf(method: string, params: Json, refuse: Refuse): Target[] {
     case 'completion/complete': {
       const { ref = {} } = params;
       if (!isObject(ref)) throw refuse('params.ref is no object', RPC.invalidParams);
-      const odd = Object.keys(ref).find((name) => misspells(name, PARAMS));
+      const odd = Object.keys(ref).find(misspellsParam);
       if (odd !== undefined) throw refuse(`params.ref.${odd.slice(0, 40)} is not how that member is spelt`);
       return [...named(ref, 'name', ['prompt']), ...named(ref, 'uri', ['resource', 'resource_template'])];
     }
     case 'subscriptions/listen':
-      return urisIn(params.notifications).map((name) => ({ type: 'resource', name }));
+      return urisIn(params.notifications, refuse).map((name) => ({ type: 'resource', name }));
     default:
       return [];
   }
 }
 
-function urisIn(notifications: unknown): string[] {
-  const uris = isObject(notifications) ? notifications.resourceSubscriptions : undefined;
+function urisIn(notifications: unknown, refuse: Refuse): string[] {
+  if (!isObject(notifications)) return [];
+  if (Object.keys(notifications).some(misspellsSubscriptions))
+    throw refuse(`params.notifications.${SUBSCRIPTIONS} is not spelt like that`);
+  const uris = notifications[SUBSCRIPTIONS];
   return Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [];
 }
 

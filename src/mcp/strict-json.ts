@@ -29,8 +29,11 @@ interface Level {
   expectsName: boolean;
 }
 
-/** Before it is parsed, so that depth is bounded; what is no JSON at all is found out then. */
-function refuseTwins(source: string) {
+/**
+ * Throws `Ambiguous` where a member is given twice at any level. Before the text is parsed, so that depth is bounded; what
+ * is no JSON at all is found out then.
+ */
+export function refuseTwins(source: string, deepest = DEEPEST) {
   const levels: Level[] = [];
   let at = 0;
   while (at < source.length) {
@@ -43,7 +46,7 @@ function refuseTwins(source: string) {
       continue;
     }
     if (character === '{' || character === '[') {
-      if (levels.length >= DEEPEST) throw new Ambiguous(`it is nested deeper than ${DEEPEST} levels`);
+      if (levels.length >= deepest) throw new Ambiguous(`it is nested deeper than ${deepest} levels`);
       levels.push({ names: character === '{' ? new Set() : null, expectsName: character === '{' });
     } else if (character === '}' || character === ']') levels.pop();
     else if (character === ',' && level?.names) level.expectsName = true;
@@ -71,9 +74,12 @@ function afterString(source: string, from: number): number {
   return source.length;
 }
 
-/**
- * Whether a name is another spelling of one that means something: some programs (those in Go above all) take `Method` and
- * `paramſ` for `method` and `params`.
- */
-export const misspells = (name: string, known: ReadonlySet<string>): boolean =>
-  !known.has(name) && known.has(name.toUpperCase().toLowerCase());
+/** What a name is to programs (those in Go above all) that take `Method` and `paramſ` for `method` and `params`. */
+export const carelessly = (name: string): string => name.toUpperCase().toLowerCase();
+
+/** Tells whether a name is another spelling of one of these, which mean something. */
+export function misspellingOf(known: readonly string[]): (name: string) => boolean {
+  const exact = new Set(known);
+  const careless = new Set(known.map(carelessly));
+  return (name) => !exact.has(name) && careless.has(carelessly(name));
+}

@@ -1,7 +1,11 @@
 import { NOBODY } from './audit/record.ts';
 import type { AuditTrail } from './audit/trail.ts';
+import { newId } from './core/ids.ts';
 import { sha256 } from './crypto/seal.ts';
 import type { FlaggedDefinition } from './mcp/policy/stored.ts';
+import type { Connected } from './mcp/upstream-oauth/connect-pages.ts';
+
+/** What happens at MCP servers without a request that changes something, for the audit log. */
 
 /** Records definitions of MCP tools that have changed or hide something, once each, however many nodes notice. */
 export function recordFlagged(trail: Pick<AuditTrail, 'note'>): (flagged: FlaggedDefinition) => void {
@@ -26,6 +30,26 @@ export function recordFlagged(trail: Pick<AuditTrail, 'note'>): (flagged: Flagge
         hash: capability.hash,
         what,
       },
+    });
+}
+
+/** Records that a user has connected an account: the browser comes back with a GET, which is no change by its method. */
+export function recordConnected(trail: Pick<AuditTrail, 'note'>): (connected: Connected) => void {
+  return ({ server, userId, at }) =>
+    trail.note({
+      id: newId(),
+      at,
+      caller: {
+        organisationId: server.organisationId,
+        workspaceId: server.workspaceId,
+        type: 'user',
+        id: userId,
+      },
+      resource: 'mcp_connections',
+      action: 'connect',
+      uri: '/oauth/upstream-callback',
+      status: 303,
+      body: { mcp_server: server.slug },
     });
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { GatewayError } from '../../core/errors.ts';
-import { headerValue, plainValue, readMessages } from './message.ts';
+import { GatewayError } from '../core/errors.ts';
+import { headerValue, plainValue, readMessages } from './strict-message.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const read = (text: string | Uint8Array, headers: Record<string, string> = {}) =>

@@ -1,0 +1,79 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { Principal, WorkCaller } from '../../core/principal.ts';
+import type { CallModel } from '../../relay/internal.ts';
+import type { RunCallRow, RunRow } from '../../storage/schema.ts';
+import type { Mark } from './annotations.ts';
+import { Answer } from './answer.ts';
+import { isBuiltIn, placeOf } from './built-in.ts';
+import type { CallUsage } from './calls.ts';
+import { citablesIn, citationMark } from './citations.ts';
+import { failRun } from './failures.ts';
+import { buildPrompt, type Prompt, type PromptDeps } from './prompt.ts';
+import { stepsOf } from './rows.ts';
+import { bodyOf, usageOf } from './run.ts';
+import type { ToolCall } from './step.ts';
+
+export interface QuestionDeps extends PromptDeps {
+  readonly callModel: CallModel;
+  /** Throws 401 when whoever began the run is gone or has expired. */
+  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
+}
+
+/** What one call asks the model, for whom, and what has come of it so far. */
+export interface Question {
+  readonly run: RunRow;
+  readonly who: Principal;
+  readonly prompt: Prompt;
+  readonly answer: Answer;
+}
+
+const ROUTE = '/v1/threads/:thread_id/runs';
+const CALLER_IS_GONE = 'The API key, user or machine that began this run was removed or has expired.';
+
+/** Everything that is needed before the model is called; nothing has left the gateway yet. */
+export async function prepareQuestion(run: RunRow, call: RunCallRow, deps: QuestionDeps): Promise<Question> {
+  const { tools, parallel_tool_calls } = bodyOf(run);
+  const builtIn = new Set<string>(tools.map(({ type }) => type).filter(isBuiltIn));
+  const answer = new Answer({
+    typeOf: (name) => (builtIn.has(name) ? (name as ToolCall['type']) : 'function'),
+    isParallel: parallel_tool_calls,
+    marks: await marksOf(run, builtIn, deps),
+  });
+  const who = await deps.principalOf(run).catch(explainMissing);
+  return { run, who, prompt: await buildPrompt(run, call, deps), answer };
+}
+
+export function sendQuestion({ run, who, prompt }: Question, callModel: CallModel, signal: AbortSignal) {
+  const { 'x-gateway-trace-id': traceId = run.id, ...headers } = JSON.parse(run.headers) as Record<string, string>;
+  return callModel({ who, path: '/chat/completions', body: prompt.body, headers, signal, traceId, route: ROUTE });
+}
+
+/** The numbers of the provider; without them, what was sent and said is counted here. Nothing for a call never made. */
+export async function usageSoFar(
+  question: Question | null,
+  { tokens }: Pick<PromptDeps, 'tokens'>,
+): Promise<CallUsage> {
+  if (question?.answer.usage) {
+    const { prompt, completion } = question.answer.usage;
+    return { ...usageOf(prompt, completion), isEstimated: false };
+  }
+  if (!question || (question.answer.isEmpty && question.answer.finish === null))
+    return { ...usageOf(0, 0), isEstimated: false };
+  const { run, prompt, answer } = question;
+  const [said] = await tokens.count(bodyOf(run).model, [answer.said]);
+  return { ...usageOf(await prompt.tokens(), said!), isEstimated: true };
+}
+
+/** What in the text of the model refers to what it was shown, and to what it has made. */
+async function marksOf(run: RunRow, builtIn: ReadonlySet<string>, { store, builtIns }: PromptDeps): Promise<Mark[]> {
+  const marks: Mark[] = [];
+  if (builtIn.has('file_search')) marks.push(citationMark(citablesIn(await stepsOf(store.db, run.id))));
+  if (builtIn.has('code_interpreter')) marks.push(...((await builtIns.code_interpreter?.marks?.(placeOf(run))) ?? []));
+  return marks;
+}
+
+function explainMissing(error: unknown): never {
+  const isGone = error instanceof GatewayError && error.status === 401;
+  if (isGone) failRun('server_error', CALLER_IS_GONE);
+  throw error;
+}
