@@ -1,5 +1,5 @@
 import type { TestGateway } from './gateway.ts';
-import { givenConnection } from './mcp/connecting.ts';
+import { filledLeaving, givenConnection } from './mcp/connecting.ts';
 import { filledForms } from './mcp/oauth.ts';
 import { startMcpServer } from './mcp/recorder.ts';
 
@@ -211,6 +211,7 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
       status: 303,
       as: { key: null, headers: { origin: url, 'content-type': 'application/x-www-form-urlencoded' } },
     }),
+    'POST /connect/:server/disconnect': () => filledLeaving(gateway),
     'DELETE /v1/mcp-servers/:slug/connections/:user': async () => {
       const { slug, id } = await made('/v1/mcp-servers', server());
       const { id: userId } = await user();

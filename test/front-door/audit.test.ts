@@ -82,7 +82,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           user_type: expect.stringMatching(/^(user|api_key)$/),
           user_id: expect.stringMatching(UUID),
           organisation_id: organisationId,
-          response_status_code: 200,
+          response_status_code: status,
           resource_type: audit!.resource,
           action: audit!.action ?? { POST: 'create', PUT: 'update', DELETE: 'delete' }[method],
         });

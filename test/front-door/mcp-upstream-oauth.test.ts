@@ -302,6 +302,28 @@ describe('as whom the gateway asks', () => {
   });
 });
 
+test('who connects and who leaves is in the audit log', async () => {
+  const slug = await register();
+  const { user, visitor } = await givenPerson(gateway);
+  await connectAccount(visitor, linkTo(slug));
+  const shown = await (await visitor.open(linkTo(slug))).text();
+  const csrf = /name="csrf" value="([^"]+)"/.exec(shown)![1]!;
+  expect((await visitor.open(`${linkTo(slug)}/disconnect`, { csrf })).status).toBe(303);
+  const organisation = (await gateway.api.get('/v1/admin/organisation')).json.id;
+  const query = new URLSearchParams({
+    start_time: new Date(Date.now() - 60_000).toISOString(),
+    end_time: new Date(Date.now() + 60_000).toISOString(),
+    organisation_id: organisation,
+    resource_type: 'mcp_connections',
+    user_id: user.id,
+  });
+  const actions = async () => (await gateway.api.get(`/v1/audit-logs?${query}`)).json.records;
+  for (const deadline = Date.now() + 5_000; (await actions()).length < 2 && Date.now() < deadline; ) await Bun.sleep(20);
+  expect((await actions()).map(({ action }: { action: string }) => action).sort()).toEqual(['connect', 'disconnect']);
+  for (const record of await actions())
+    expect(record).toMatchObject({ user_type: 'user', user_id: user.id, response_status_code: 303 });
+});
+
 describe('the page', () => {
   test('lets people sign in, without a script, in no frame, and tells nobody whether there is such a server', async () => {
     const slug = await register();

@@ -57,3 +57,24 @@ export async function givenConnection(gateway: TestGateway, serverId: string, us
      values ('${serverId}', '${userId}', '${sealed}', 1, 1)`,
   );
 }
+
+/** The form by which somebody who is connected leaves, filled in. */
+export async function filledLeaving(gateway: TestGateway) {
+  const slug = `left-${crypto.randomUUID().slice(0, 8)}`;
+  const url = `${gateway.provider.origin}/mcp`;
+  const made = await gateway.api.post('/v1/mcp-servers', { name: slug, slug, url, auth_type: 'oauth_auto' });
+  const user = await givenUser(gateway, { password: PASSWORD });
+  await givenConnection(gateway, made.json.id, user.id);
+  const { cookie } = (await signIn(gateway, user.email)).headers;
+  const page = await gateway.api.get(`/connect/${slug}`, { key: null, headers: { cookie: cookie! } });
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)![1]!;
+  return {
+    path: `/connect/${slug}/disconnect`,
+    form: new URLSearchParams({ csrf }).toString(),
+    status: 303,
+    as: {
+      key: null,
+      headers: { cookie: cookie!, origin: gateway.url, 'content-type': 'application/x-www-form-urlencoded' },
+    },
+  };
+}

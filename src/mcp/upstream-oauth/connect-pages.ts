@@ -68,7 +68,8 @@ export function createConnectPages(deps: ConnectPagesDeps) {
     const server = await servers.find(slug);
     const who = await visits.principal(call.headers, server);
     if (!who) return null;
-    call.identify(who);
+    // Whoever has signed in has no key.
+    call.identify({ ...who, keyId: null });
     return { who, server: connectable(server, slug, who), visitor: visitorOf(who) };
   };
 
