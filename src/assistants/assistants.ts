@@ -73,6 +73,7 @@ type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;
 export type StoredAssistant = Body & Pick<Assistant, 'id'>;
 
 export const seconds = (ms: number): number => Math.floor(ms / 1_000);
+export const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : seconds(ms));
 
 function shown(row: AssistantRow): Assistant {
   const body = JSON.parse(row.body) as Body;

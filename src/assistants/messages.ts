@@ -8,7 +8,7 @@ import { newObjectId } from '../core/object-ids.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { MessageRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { seconds } from './assistants.ts';
+import { seconds, secondsOrNull } from './assistants.ts';
 import { findThread, goBehindMessages, lockThread } from './thread.ts';
 import { attachmentTool } from './tools.ts';
 
@@ -93,8 +93,8 @@ export const shownMessage = (row: MessageRow): Message => ({
   thread_id: row.thread_id,
   status: row.status as Message['status'],
   incomplete_details: row.incomplete_reason === null ? null : { reason: row.incomplete_reason },
-  completed_at: row.completed_at === null ? null : seconds(row.completed_at),
-  incomplete_at: row.incomplete_at === null ? null : seconds(row.incomplete_at),
+  completed_at: secondsOrNull(row.completed_at),
+  incomplete_at: secondsOrNull(row.incomplete_at),
   role: row.role as Message['role'],
   content: JSON.parse(row.content),
   assistant_id: row.assistant_id,
@@ -132,6 +132,9 @@ function filesIn(inputs: readonly MessageInput[]): Set<string> {
     ...inputs.flatMap(({ attachments }) => (attachments ?? []).map(({ file_id }) => file_id)),
   ]);
 }
+
+/** What is left of a message that was deleted: its place in the list. */
+const NOTHING_SAID = { content: '[]', attachments: '[]', metadata: '{}' };
 
 /** SQLite takes some thousand values in a statement. */
 const ROWS_AT_ONCE = 200;
@@ -247,7 +250,11 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
       await store.transaction(async (db) => {
         await findThread(db, workspaceId, threadId);
         await find(db, threadId, id);
-        await db.updateTable('messages').set({ deleted_at: now() }).where('id', '=', id).execute();
+        await db
+          .updateTable('messages')
+          .set({ deleted_at: now(), ...NOTHING_SAID })
+          .where('id', '=', id)
+          .execute();
       });
       return { id, object: 'thread.message.deleted' as const, deleted: true as const };
     },

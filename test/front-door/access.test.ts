@@ -28,6 +28,9 @@ const ours = {
   message: '',
   run: '',
   step: '',
+  vectorStore: '',
+  fileBatch: '',
+  webhook: '',
 };
 let stranger: { id: string; key: string };
 /** A stranger with a virtual key, for routes that do not look at anything before they have one. */
@@ -62,6 +65,11 @@ beforeAll(async () => {
     ours.step = (await api.get(`${place}/runs/${ours.run}/steps`, { headers })).json.data[0]?.id ?? '';
     return ours.step !== '';
   });
+  ours.vectorStore = (await api.post('/v1/vector_stores', { file_ids: [ours.file] })).json.id;
+  const batch = { file_ids: [training_file] };
+  ours.fileBatch = (await api.post(`/v1/vector_stores/${ours.vectorStore}/file_batches`, batch)).json.id;
+  const webhook = { name: 'ours', url: 'https://example.com/hook', events: ['batch.completed'] };
+  ours.webhook = (await api.post('/v1/webhooks', webhook)).json.id;
   await api.post('/v1/mcp-servers', { name: 'ours', slug: ours.server, url: gateway.provider.url });
   const workspace = await given.workspace({ slug: 'strangers' });
   stranger = await given.apiKey({ workspace_id: workspace.id, scopes: withoutOrganisation });
@@ -78,6 +86,7 @@ beforeAll(async () => {
 /** A path of that route which leads to something that exists. */
 function pathOf({ path }: Route): string {
   if (path.startsWith('/v1/logs')) return path.replace(':id', ours.log);
+  if (path.startsWith('/v1/webhooks')) return path.replace(':id', ours.webhook);
   if (path.startsWith('/v1/mcp-servers')) return path.replace(':slug', ours.server);
   return path
     .replace(':server', ours.server)
@@ -92,6 +101,8 @@ function pathOf({ path }: Route): string {
     .replace(':message_id', ours.message)
     .replace(':run_id', ours.run)
     .replace(':step_id', ours.step)
+    .replace(':vector_store_id', ours.vectorStore)
+    .replace(':batch_id', ours.fileBatch)
     .replace('*', 'echo');
 }
 
@@ -106,6 +117,13 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (path.endsWith('/:thread_id/runs')) return { assistant_id: ours.assistant };
   if (path.endsWith('/messages')) return { role: 'user', content: 'taken over' };
   if (path.endsWith('/submit_tool_outputs')) return { tool_outputs: [] };
+  if (path.endsWith('/capabilities')) return { capabilities: [{ name: 'look', type: 'tool', enabled: false }] };
+  if (path.endsWith('/approve')) return { capabilities: [{ name: 'look', hash: '0'.repeat(64) }] };
+  if (path.endsWith('/user-access')) return { default_user_access: 'deny' };
+  if (path.endsWith('/search')) return { query: 'ours' };
+  if (path.endsWith('/:vector_store_id/files')) return { file_id: ours.file };
+  if (path.endsWith('/file_batches')) return { file_ids: [ours.file] };
+  if (path.endsWith('/:vector_store_id/files/:file_id')) return { attributes: { name: 'taken over' } };
   if (path.startsWith('/v1/threads/')) return { metadata: { name: 'taken over' } };
   return path.endsWith('/complete') ? { part_ids: ['part_x'] } : { name: 'taken over' };
 }
@@ -196,7 +214,7 @@ for (const route of guarded) {
         const missing = await api.call(
           route.method,
           pathOf(route).replace(
-            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+)/,
+            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+|vs_\w+)/,
             'no',
           ),
           { key, body },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import type { RunRow } from '../../storage/schema.ts';
-import { seconds } from '../assistants.ts';
+import { seconds, secondsOrNull } from '../assistants.ts';
 import { reasoningEffort, responseFormat, tool, toolChoice, toolResources, truncationStrategy } from '../tools.ts';
 
 /** While a run is in one of these, its thread is locked. */
@@ -99,7 +99,6 @@ export type Run = Checked<typeof runObject>;
 
 export const bodyOf = (row: Pick<RunRow, 'body'>): RunBody => JSON.parse(row.body) as RunBody;
 
-const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : seconds(ms));
 const parsedOrNull = <Value>(text: string | null): Value | null => (text === null ? null : (JSON.parse(text) as Value));
 
 export function shownRun(row: RunRow): Run {

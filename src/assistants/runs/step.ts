@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
-import { seconds } from '../assistants.ts';
+import { seconds, secondsOrNull } from '../assistants.ts';
 import type { Citable } from './citations.ts';
 import { runError, usageObject } from './run.ts';
 
@@ -102,8 +102,6 @@ export interface Exchange {
 
 export const detailsOf = (row: Pick<RunStepRow, 'details'>): StepDetails => JSON.parse(row.details) as StepDetails;
 export const exchangesOf = (row: Pick<RunStepRow, 'exchange'>): Exchange[] => JSON.parse(row.exchange) as Exchange[];
-
-const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : seconds(ms));
 
 export interface ShowOptions {
   /** Whether what a file search found is shown with its text. */

@@ -5,7 +5,7 @@ import type { Db, Store } from '../../storage/store.ts';
 import type { Workers } from '../../work/workers.ts';
 import type { Chunking } from '../documents/chunks.ts';
 import type { Attributes } from './chunk-index.ts';
-import { endBatch, filesOf, lockBatch } from './rows.ts';
+import { changeFile, endBatch, filesOf, lockBatch } from './rows.ts';
 
 /** The name of the work that taking in a file is. */
 export const INGEST = 'vector-store.ingest';
@@ -59,7 +59,7 @@ export async function addFiles(
       continue;
     }
     const row = newRow(store.id, file, batchId, deps.now());
-    if (before) await replace(db, row);
+    if (before) await changeFile(db, row, row);
     else fresh.push(row);
     await enqueue(db, store, row, deps.workers());
   }
@@ -125,24 +125,10 @@ function staysAsItIs(row: VectorStoreFileRow, { chunking }: FileToAdd, batchId: 
 
 async function keep(db: Db, row: VectorStoreFileRow, { attributes }: FileToAdd, batchId: string | null) {
   if (attributes === null && batchId === null) return;
-  await db
-    .updateTable('vector_store_files')
-    .set({
-      ...(attributes !== null && { attributes: JSON.stringify(attributes) }),
-      ...(batchId !== null && { batch_id: batchId }),
-    })
-    .where('store_id', '=', row.store_id)
-    .where('file_id', '=', row.file_id)
-    .execute();
-}
-
-async function replace(db: Db, { store_id, file_id, ...row }: VectorStoreFileRow) {
-  await db
-    .updateTable('vector_store_files')
-    .set(row)
-    .where('store_id', '=', store_id)
-    .where('file_id', '=', file_id)
-    .execute();
+  await changeFile(db, row, {
+    ...(attributes !== null && { attributes: JSON.stringify(attributes) }),
+    ...(batchId !== null && { batch_id: batchId }),
+  });
 }
 
 const newRow = (

@@ -9,9 +9,8 @@ import { ReadingFailed } from '../documents/reading-process.ts';
 import { INGEST, type Ingestion } from './adding.ts';
 import type { ChunkIndex, FencedTransaction } from './chunk-index.ts';
 import type { LastError } from './file.ts';
-import { endBatch, filesOf, lockBatch } from './rows.ts';
+import { changeFile, endBatch, filesOf, lockBatch } from './rows.ts';
 import { EmbeddingsFailed } from './search/embeddings.ts';
-import { changeFile } from './store-files.ts';
 
 export interface IngestDeps {
   readonly store: Store;

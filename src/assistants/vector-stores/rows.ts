@@ -7,17 +7,18 @@ import { type Contents, type FileCounts, isExpired } from './store.ts';
 
 const NO_FILES: FileCounts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 0 };
 
-/** The row of a store that is there, expired or not. */
-export async function findStore(db: Db, workspaceId: WorkspaceId, id: string): Promise<VectorStoreRow> {
-  const row = await db
+export const storeById = (db: Db, workspaceId: WorkspaceId, id: string): Promise<VectorStoreRow | undefined> =>
+  db
     .selectFrom('vector_stores')
     .selectAll()
     .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
-  return row ?? fail('object_not_found', 'vector store', id);
-}
+
+/** The row of a store that is there, expired or not. */
+export const findStore = async (db: Db, workspaceId: WorkspaceId, id: string): Promise<VectorStoreRow> =>
+  (await storeById(db, workspaceId, id)) ?? fail('object_not_found', 'vector store', id);
 
 /** The row of a store that can be searched and take files. */
 export async function usableStore(db: Db, workspaceId: WorkspaceId, id: string, now: number): Promise<VectorStoreRow> {
@@ -44,6 +45,19 @@ export async function findFile(db: Db, storeId: string, fileId: string): Promise
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
   return row ?? fail('vector_store_file_not_found', fileId, storeId);
+}
+
+export async function changeFile(
+  db: Db,
+  { store_id, file_id }: Pick<VectorStoreFileRow, 'store_id' | 'file_id'>,
+  change: Partial<VectorStoreFileRow>,
+): Promise<void> {
+  await db
+    .updateTable('vector_store_files')
+    .set(change)
+    .where('store_id', '=', store_id)
+    .where('file_id', '=', file_id)
+    .execute();
 }
 
 /** What the files of stores come to, by the stores' ids. */

@@ -8,7 +8,7 @@ import { type AddingDeps, addFiles } from './adding.ts';
 import type { ChunkIndex } from './chunk-index.ts';
 import { chunkingOf } from './chunking.ts';
 import { type AddedFile, type StoreFile, shownFile, type updateFile } from './file.ts';
-import { endBatch, filesOf, findFile, findStore, lockBatch, lockStore, usableStore } from './rows.ts';
+import { changeFile, endBatch, filesOf, findFile, findStore, lockBatch, lockStore, usableStore } from './rows.ts';
 
 export interface StoreFilesDeps extends AddingDeps {
   readonly index: ChunkIndex;
@@ -116,19 +116,6 @@ function withinPositions(query: FileQuery, bounds: Bounds, positions: ReadonlyMa
   const from = above === undefined ? query : query.where('position', '>', positions.get(above)!);
   const to = below === undefined ? from : from.where('position', '<', positions.get(below)!);
   return to.orderBy('position', sort).limit(limit);
-}
-
-export async function changeFile(
-  db: Db,
-  { store_id, file_id }: Pick<VectorStoreFileRow, 'store_id' | 'file_id'>,
-  change: Partial<VectorStoreFileRow>,
-): Promise<void> {
-  await db
-    .updateTable('vector_store_files')
-    .set(change)
-    .where('store_id', '=', store_id)
-    .where('file_id', '=', file_id)
-    .execute();
 }
 
 export interface TakingOutDeps {

@@ -5,7 +5,7 @@ import { findThread } from '../thread.ts';
 import type { NewToolResources, ToolResources } from '../tools.ts';
 import { type AddingDeps, addFiles } from './adding.ts';
 import { USUAL_CHUNKING } from './chunking.ts';
-import { lockStore, usableStore } from './rows.ts';
+import { lockStore, storeById, usableStore } from './rows.ts';
 import { isExpired } from './store.ts';
 import type { Stores } from './stores.ts';
 
@@ -31,13 +31,7 @@ export function createToolStores(deps: ToolStoresDeps) {
     const id = file_search?.vector_store_ids?.[0];
     if (id === undefined) return null;
     await lockStore(store, db, id);
-    const row = await db
-      .selectFrom('vector_stores')
-      .selectAll()
-      .where('workspace_id', '=', workspaceId)
-      .where('id', '=', id)
-      .where('deleted_at', 'is', null)
-      .executeTakeFirst();
+    const row = await storeById(db, workspaceId, id);
     return row && !isExpired(row, now()) ? row : null;
   };
 
