@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
 import type { ObjectId } from '../core/object-ids.ts';
 import type { BatchRow } from '../storage/schema.ts';
@@ -64,19 +65,23 @@ export type CompletionWindow = (typeof WINDOWS)[number];
 const DAY_MS = 86_400_000;
 export const endOfWindow = (createdAt: number): number => createdAt + DAY_MS;
 
-const expiresAfter = z.object({ anchor: z.enum(['created_at']), seconds: z.int().min(3_600).max(2_592_000) });
+const expiresAfter = lazily(() =>
+  z.object({ anchor: z.enum(['created_at']), seconds: z.int().min(3_600).max(2_592_000) }),
+);
 
 /** Unknown members are ignored, as OpenAI does here. */
-export const newBatch = z.object({
-  input_file_id: z.string().min(1).describe('A file of the purpose `batch`.'),
-  endpoint: z
-    .preprocess((given) => (typeof given === 'string' ? withVersion(given) : given), z.enum(ENDPOINTS))
-    .describe('What every request of the file asks for.'),
-  completion_window: z.enum(WINDOWS).describe('`immediate` begins now and on the gateway, whoever the provider is.'),
-  metadata: newMetadata,
-  output_expires_after: expiresAfter.nullish(),
-});
-export type NewBatch = z.infer<typeof newBatch>;
+export const newBatch = lazily(() =>
+  z.object({
+    input_file_id: z.string().min(1).describe('A file of the purpose `batch`.'),
+    endpoint: z
+      .preprocess((given) => (typeof given === 'string' ? withVersion(given) : given), z.enum(ENDPOINTS))
+      .describe('What every request of the file asks for.'),
+    completion_window: z.enum(WINDOWS).describe('`immediate` begins now and on the gateway, whoever the provider is.'),
+    metadata: newMetadata,
+    output_expires_after: expiresAfter().nullish(),
+  }),
+);
+export type NewBatch = Checked<typeof newBatch>;
 
 export interface BatchFault {
   readonly code: string;
@@ -86,43 +91,47 @@ export interface BatchFault {
   readonly line: number | null;
 }
 
-const moment = z.number().int().nullable();
-const fault = z.object({
-  code: z.string(),
-  message: z.string(),
-  param: z.string().nullable(),
-  line: z.number().int().nullable(),
-});
+const moment = lazily(() => z.number().int().nullable());
+const fault = lazily(() =>
+  z.object({
+    code: z.string(),
+    message: z.string(),
+    param: z.string().nullable(),
+    line: z.number().int().nullable(),
+  }),
+);
 
-export const batchObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('batch'),
-    endpoint: z.string(),
-    errors: z.object({ object: z.literal('list'), data: z.array(fault) }).nullable(),
-    input_file_id: z.string(),
-    completion_window: z.string(),
-    status: z.enum(STATUSES),
-    output_file_id: z.string().nullable(),
-    error_file_id: z.string().nullable(),
-    created_at: z.number().int(),
-    in_progress_at: moment,
-    expires_at: moment,
-    finalizing_at: moment,
-    completed_at: moment,
-    failed_at: moment,
-    expired_at: moment,
-    cancelling_at: moment,
-    cancelled_at: moment,
-    request_counts: z.object({
-      total: z.number().int(),
-      completed: z.number().int(),
-      failed: z.number().int(),
-    }),
-    metadata: z.record(z.string(), z.string()),
-  })
-  .meta({ id: 'Batch' });
-export type BatchObject = z.infer<typeof batchObject>;
+export const batchObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('batch'),
+      endpoint: z.string(),
+      errors: z.object({ object: z.literal('list'), data: z.array(fault()) }).nullable(),
+      input_file_id: z.string(),
+      completion_window: z.string(),
+      status: z.enum(STATUSES),
+      output_file_id: z.string().nullable(),
+      error_file_id: z.string().nullable(),
+      created_at: z.number().int(),
+      in_progress_at: moment(),
+      expires_at: moment(),
+      finalizing_at: moment(),
+      completed_at: moment(),
+      failed_at: moment(),
+      expired_at: moment(),
+      cancelling_at: moment(),
+      cancelled_at: moment(),
+      request_counts: z.object({
+        total: z.number().int(),
+        completed: z.number().int(),
+        failed: z.number().int(),
+      }),
+      metadata: z.record(z.string(), z.string()),
+    })
+    .meta({ id: 'Batch' }),
+);
+export type BatchObject = Checked<typeof batchObject>;
 
 export interface Counts {
   readonly completed: number;

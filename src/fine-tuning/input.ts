@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
 
 const MOST_SEED = 2_147_483_647;
@@ -16,66 +17,76 @@ const orAuto = (number: z.ZodType<number>) =>
     })
     .meta({ anyOf: [{ const: 'auto' }, { type: 'number' }] });
 
-const positive = z.number().refine((value) => value > 0, 'it must be above 0');
-const common = {
+const positive = lazily(() => z.number().refine((value) => value > 0, 'it must be above 0'));
+const common = () => ({
   batch_size: orAuto(z.int().min(1).max(256)).nullish(),
-  learning_rate_multiplier: orAuto(positive).nullish(),
+  learning_rate_multiplier: orAuto(positive()).nullish(),
   n_epochs: orAuto(z.int().min(1).max(50)).nullish(),
-};
-const supervised = z.strictObject(common);
-const dpo = z.strictObject({ ...common, beta: orAuto(positive.max(2)).nullish() });
-const reinforcement = z.strictObject({
-  ...common,
-  reasoning_effort: z.enum(['default', 'low', 'medium', 'high']).nullish(),
-  compute_multiplier: orAuto(z.number().min(1e-5).max(10)).nullish(),
-  eval_interval: orAuto(z.int().min(1)).nullish(),
-  eval_samples: orAuto(z.int().min(1)).nullish(),
 });
-const grader = z.looseObject({
-  type: z.enum(['string_check', 'text_similarity', 'python', 'score_model', 'multi']),
-  name: z.string().min(1),
-});
+const supervised = lazily(() => z.strictObject(common()));
+const dpo = lazily(() => z.strictObject({ ...common(), beta: orAuto(positive().max(2)).nullish() }));
+const reinforcement = lazily(() =>
+  z.strictObject({
+    ...common(),
+    reasoning_effort: z.enum(['default', 'low', 'medium', 'high']).nullish(),
+    compute_multiplier: orAuto(z.number().min(1e-5).max(10)).nullish(),
+    eval_interval: orAuto(z.int().min(1)).nullish(),
+    eval_samples: orAuto(z.int().min(1)).nullish(),
+  }),
+);
+const grader = lazily(() =>
+  z.looseObject({
+    type: z.enum(['string_check', 'text_similarity', 'python', 'score_model', 'multi']),
+    name: z.string().min(1),
+  }),
+);
 
 /** Only the member that `type` names counts; clients send the others along. */
-const method = z.discriminatedUnion('type', [
-  z.looseObject({
-    type: z.literal('supervised'),
-    supervised: z.looseObject({ hyperparameters: supervised.nullish() }).nullish(),
-  }),
-  z.looseObject({ type: z.literal('dpo'), dpo: z.looseObject({ hyperparameters: dpo.nullish() }).nullish() }),
-  z.looseObject({
-    type: z.literal('reinforcement'),
-    reinforcement: z.looseObject({ grader, hyperparameters: reinforcement.nullish() }),
-  }),
-]);
+const method = lazily(() =>
+  z.discriminatedUnion('type', [
+    z.looseObject({
+      type: z.literal('supervised'),
+      supervised: z.looseObject({ hyperparameters: supervised().nullish() }).nullish(),
+    }),
+    z.looseObject({ type: z.literal('dpo'), dpo: z.looseObject({ hyperparameters: dpo().nullish() }).nullish() }),
+    z.looseObject({
+      type: z.literal('reinforcement'),
+      reinforcement: z.looseObject({ grader: grader(), hyperparameters: reinforcement().nullish() }),
+    }),
+  ]),
+);
 
-const integration = z.strictObject({
-  type: z.enum(['wandb']),
-  wandb: z.strictObject({
-    project: z.string().min(1),
-    name: z.string().nullish(),
-    entity: z.string().nullish(),
-    tags: z.array(z.string()).nullish(),
+const integration = lazily(() =>
+  z.strictObject({
+    type: z.enum(['wandb']),
+    wandb: z.strictObject({
+      project: z.string().min(1),
+      name: z.string().nullish(),
+      entity: z.string().nullish(),
+      tags: z.array(z.string()).nullish(),
+    }),
   }),
-});
-export type Integration = z.infer<typeof integration>;
+);
+export type Integration = Checked<typeof integration>;
 
 /** The vendor's body is open: members that are not known here go to providers that speak its format, and no others. */
-export const createJob = z.looseObject({
-  model: z.string().min(1).max(256).describe('The base model.'),
-  training_file: z.string().min(1).max(1024).describe('A file of the purpose fine-tune, or an address in a bucket.'),
-  validation_file: z.string().min(1).max(1024).nullish(),
-  suffix: z.string().min(1).max(64).nullish().describe('Becomes part of the name of the model.'),
-  seed: z.int().min(0).max(MOST_SEED).nullish(),
-  method: method.nullish(),
-  hyperparameters: supervised.nullish().describe('As method.supervised.hyperparameters, which it gives way to.'),
-  integrations: z.array(integration).max(5).nullish(),
-  metadata: newMetadata,
-  provider_options: z
-    .record(z.string(), z.union([z.string().max(256), z.number(), z.boolean()]))
-    .nullish()
-    .describe('Settings that only the chosen provider has.'),
-});
+export const createJob = lazily(() =>
+  z.looseObject({
+    model: z.string().min(1).max(256).describe('The base model.'),
+    training_file: z.string().min(1).max(1024).describe('A file of the purpose fine-tune, or an address in a bucket.'),
+    validation_file: z.string().min(1).max(1024).nullish(),
+    suffix: z.string().min(1).max(64).nullish().describe('Becomes part of the name of the model.'),
+    seed: z.int().min(0).max(MOST_SEED).nullish(),
+    method: method().nullish(),
+    hyperparameters: supervised().nullish().describe('As method.supervised.hyperparameters, which it gives way to.'),
+    integrations: z.array(integration()).max(5).nullish(),
+    metadata: newMetadata,
+    provider_options: z
+      .record(z.string(), z.union([z.string().max(256), z.number(), z.boolean()]))
+      .nullish()
+      .describe('Settings that only the chosen provider has.'),
+  }),
+);
 
 export type Hyperparameters = Readonly<Record<string, number | string>>;
 
@@ -104,7 +115,7 @@ export interface JobRequest {
   readonly extra: Readonly<Record<string, unknown>>;
 }
 
-export function requestOf(body: z.infer<typeof createJob>, random: () => number): JobRequest {
+export function requestOf(body: Checked<typeof createJob>, random: () => number): JobRequest {
   const {
     model,
     training_file,
@@ -134,7 +145,7 @@ export function requestOf(body: z.infer<typeof createJob>, random: () => number)
   };
 }
 
-function methodOf(asked: z.infer<typeof method>): Method {
+function methodOf(asked: Checked<typeof method>): Method {
   switch (asked.type) {
     case 'supervised':
       return { type: 'supervised', hyperparameters: given(asked.supervised?.hyperparameters) };

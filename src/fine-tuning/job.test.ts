@@ -119,7 +119,7 @@ function checkTimes(before: JobState, after: JobState, now: number) {
 /** What clients see is of the shape that is promised, in every state. */
 function checkShown(job: Job) {
   const shown = shownJob(job);
-  expect(jobObject.safeParse(shown).error).toBeUndefined();
+  expect(jobObject().safeParse(shown).error).toBeUndefined();
   expect(shown.finished_at === null).toBe(!isFinished(job.state));
   expect(shown.error !== null).toBe(shown.status === 'failed');
   expect(shown.result_files).toEqual(shown.status === 'succeeded' ? ['file-result'] : []);

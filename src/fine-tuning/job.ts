@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OrganisationId, WorkspaceId } from '../core/ids.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import type { ObjectId } from '../core/object-ids.ts';
 import type { Hyperparameters, JobRequest } from './input.ts';
 
@@ -163,32 +164,34 @@ function finishOf({ createdAt }: Pick<Job, 'createdAt'>, { finishedAt }: Observe
   return isPossible ? Math.max(finishedAt, createdAt) : now;
 }
 
-export const jobError = z.object({ code: z.string(), message: z.string(), param: z.string().nullable() });
+export const jobError = lazily(() => z.object({ code: z.string(), message: z.string(), param: z.string().nullable() }));
 
-export const jobObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('fine_tuning.job'),
-    created_at: z.number().int(),
-    error: jobError.nullable(),
-    fine_tuned_model: z.string().nullable(),
-    finished_at: z.number().int().nullable(),
-    hyperparameters: z.record(z.string(), z.union([z.number(), z.string()])),
-    model: z.string(),
-    organization_id: z.string(),
-    result_files: z.array(z.string()),
-    status: z.enum(STATUSES),
-    trained_tokens: z.number().int().nullable(),
-    training_file: z.string(),
-    validation_file: z.string().nullable(),
-    seed: z.number().int(),
-    integrations: z.array(z.unknown()).nullable(),
-    estimated_finish: z.number().int().nullable(),
-    method: z.looseObject({ type: z.string() }),
-    metadata: z.record(z.string(), z.string()),
-  })
-  .meta({ id: 'FineTuningJob' });
-export type JobObject = z.infer<typeof jobObject>;
+export const jobObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('fine_tuning.job'),
+      created_at: z.number().int(),
+      error: jobError().nullable(),
+      fine_tuned_model: z.string().nullable(),
+      finished_at: z.number().int().nullable(),
+      hyperparameters: z.record(z.string(), z.union([z.number(), z.string()])),
+      model: z.string(),
+      organization_id: z.string(),
+      result_files: z.array(z.string()),
+      status: z.enum(STATUSES),
+      trained_tokens: z.number().int().nullable(),
+      training_file: z.string(),
+      validation_file: z.string().nullable(),
+      seed: z.number().int(),
+      integrations: z.array(z.unknown()).nullable(),
+      estimated_finish: z.number().int().nullable(),
+      method: z.looseObject({ type: z.string() }),
+      metadata: z.record(z.string(), z.string()),
+    })
+    .meta({ id: 'FineTuningJob' }),
+);
+export type JobObject = Checked<typeof jobObject>;
 
 export const seconds = (ms: number): number => Math.floor(ms / 1_000);
 

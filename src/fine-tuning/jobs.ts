@@ -1,6 +1,6 @@
-import type { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import type { Checked } from '../core/lazily.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { askProvider, ProviderAway, ProviderRefused, type Question } from '../relay/provider-call.ts';
@@ -64,7 +64,7 @@ export function createJobs(deps: JobsDeps) {
       );
   };
 
-  const create = async (who: Principal, slug: string, body: z.infer<typeof createJob>): Promise<JobObject> => {
+  const create = async (who: Principal, slug: string, body: Checked<typeof createJob>): Promise<JobObject> => {
     const behind = await behindKey(who, slug, virtualKeys);
     const request = requestOf(body, random);
     await checkRequest(who, request, behind);

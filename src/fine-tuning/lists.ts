@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { WorkspaceId } from '../core/ids.ts';
+import { type Checked, lazily } from '../core/lazily.ts';
 import { type Bounds, listPage, listQuery } from '../core/list.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { FineTuningCheckpointRow, FineTuningEventRow, FineTuningJobRow } from '../storage/schema.ts';
@@ -10,58 +11,68 @@ import { jobIn } from './table.ts';
 /** The vendor states no bound; this one keeps a page in memory. */
 const MOST_LISTED = 10_000;
 
-const pageQuery = listQuery({ most: MOST_LISTED }).pick({ after: true, limit: true });
+const pageQuery = lazily(() => listQuery({ most: MOST_LISTED }).pick({ after: true, limit: true }));
 export const eventQuery = pageQuery;
-export const checkpointQuery = listQuery({ most: MOST_LISTED, usual: 10 }).pick({ after: true, limit: true });
+export const checkpointQuery = lazily(() =>
+  listQuery({ most: MOST_LISTED, usual: 10 }).pick({ after: true, limit: true }),
+);
 
 const FILTER = /^metadata\[(.+)\]$/;
 
 /** `metadata[team]=search` asks for jobs with that pair, `metadata=null` for jobs without any. */
-export const jobQuery = pageQuery
-  .extend({ metadata: z.enum(['null', '']).optional().describe('Only jobs without metadata.') })
-  .catchall(z.string())
-  .superRefine((query, context) => {
-    const keys = Object.keys(query).filter((name) => !(name in pageQuery.shape) && name !== 'metadata');
-    const unknown = keys.filter((name) => !FILTER.test(name));
-    if (unknown.length > 0) context.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query });
-  });
-export type JobQuery = z.infer<typeof jobQuery>;
+export const jobQuery = lazily(() =>
+  pageQuery()
+    .extend({ metadata: z.enum(['null', '']).optional().describe('Only jobs without metadata.') })
+    .catchall(z.string())
+    .superRefine((query, context) => {
+      const keys = Object.keys(query).filter((name) => !(name in pageQuery().shape) && name !== 'metadata');
+      const unknown = keys.filter((name) => !FILTER.test(name));
+      if (unknown.length > 0) context.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query });
+    }),
+);
+export type JobQuery = Checked<typeof jobQuery>;
 
-const level = z.enum(['info', 'warn', 'error']);
-export const eventObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('fine_tuning.job.event'),
-    created_at: z.number().int(),
-    level,
-    message: z.string(),
-    type: z.enum(['message', 'metrics']),
-    data: z.unknown(),
-  })
-  .meta({ id: 'FineTuningJobEvent' });
+const level = lazily(() => z.enum(['info', 'warn', 'error']));
+export const eventObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('fine_tuning.job.event'),
+      created_at: z.number().int(),
+      level: level(),
+      message: z.string(),
+      type: z.enum(['message', 'metrics']),
+      data: z.unknown(),
+    })
+    .meta({ id: 'FineTuningJobEvent' }),
+);
 
-export const checkpointObject = z
-  .object({
-    id: z.string(),
-    object: z.literal('fine_tuning.job.checkpoint'),
-    created_at: z.number().int(),
-    fine_tuned_model_checkpoint: z.string(),
-    fine_tuning_job_id: z.string(),
-    step_number: z.number().int(),
-    metrics: z.record(z.string(), z.number()),
-  })
-  .meta({ id: 'FineTuningJobCheckpoint' });
+export const checkpointObject = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal('fine_tuning.job.checkpoint'),
+      created_at: z.number().int(),
+      fine_tuned_model_checkpoint: z.string(),
+      fine_tuning_job_id: z.string(),
+      step_number: z.number().int(),
+      metrics: z.record(z.string(), z.number()),
+    })
+    .meta({ id: 'FineTuningJobCheckpoint' }),
+);
 
 const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ object: z.literal('list'), data: z.array(item), has_more: z.boolean() });
-export const jobList = listOf(jobObject);
-export const eventList = listOf(eventObject);
-export const checkpointList = listOf(checkpointObject).extend({
-  first_id: z.string().nullable(),
-  last_id: z.string().nullable(),
-});
+export const jobList = lazily(() => listOf(jobObject()));
+export const eventList = lazily(() => listOf(eventObject()));
+export const checkpointList = lazily(() =>
+  listOf(checkpointObject()).extend({
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+  }),
+);
 
-const shownEvent = (row: FineTuningEventRow): z.infer<typeof eventObject> => ({
+const shownEvent = (row: FineTuningEventRow): Checked<typeof eventObject> => ({
   id: row.id,
   object: 'fine_tuning.job.event',
   created_at: seconds(row.created_at),
@@ -71,7 +82,7 @@ const shownEvent = (row: FineTuningEventRow): z.infer<typeof eventObject> => ({
   data: row.data === null ? null : JSON.parse(row.data),
 });
 
-const shownCheckpoint = (row: FineTuningCheckpointRow): z.infer<typeof checkpointObject> => ({
+const shownCheckpoint = (row: FineTuningCheckpointRow): Checked<typeof checkpointObject> => ({
   id: row.id,
   object: 'fine_tuning.job.checkpoint',
   created_at: seconds(row.created_at),

@@ -4,6 +4,7 @@ import type { Call } from '../http/route.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { answerStream } from './answer-stream.ts';
 import type { OpenStreams } from './open-streams.ts';
+import type { PolicedCall } from './policy/port.ts';
 import type { McpCall } from './relay.ts';
 import { errorIn, failedBy } from './rpc-outcome.ts';
 import type { Sessions } from './sessions.ts';
@@ -15,8 +16,10 @@ export interface AnswerDeps {
   readonly sessions: Sessions;
   readonly upstreamAuth: UpstreamAuth;
   readonly openStreams: OpenStreams;
-  /** Throws when the caller would not be let in any more; null: nobody asks. */
-  readonly again: (() => Promise<void>) | null;
+  /** Null: everything may be seen. */
+  readonly policed: Pick<PolicedCall, 'answer'> | null;
+  /** Throws when the caller would not be let in any more. */
+  readonly again: () => Promise<void>;
 }
 
 /** An answer of known size below this is read at once; anything else streams. */
@@ -38,7 +41,7 @@ const RETURNED = new Set([
 export async function answerOf(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
   try {
     refuseUnusable(mcp, incoming, deps.upstreamAuth);
-    return await relayed(call, mcp, incoming, deps);
+    return await relayed(call, mcp, deps.policed ? await deps.policed.answer(incoming) : incoming, deps);
   } catch (error) {
     incoming.cancel();
     throw error;
@@ -77,8 +80,8 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
   }
   log.closesLater = true;
   const { openStreams, again } = deps;
-  const watch = again && ((cut: () => void) => openStreams.watch({ again, cut }));
-  return new Response(answerStream(log, incoming, watch ? { watch } : {}), init);
+  const watch = (cut: () => void) => openStreams.watch({ again, cut });
+  return new Response(answerStream(log, incoming, { watch }), init);
 }
 
 function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, sessions }: AnswerDeps): Headers {

@@ -111,15 +111,11 @@ export async function relayTo(call: Call, { server, caller, again }: Admitted, d
     isSent = true;
     const message = passed.body ? { head: passed.body, rest: null } : body;
     const incoming = await send(call, { mcp, body: message, authorization, headersWith }, deps);
-    return await answerOf(call, mcp, policed ? await policed.answer(incoming) : incoming, {
+    return await answerOf(call, mcp, incoming, {
       ...deps,
       notes: admitted.headers,
-      again: async () => {
-        await again();
-        const current = await deps.servers.find(server.slug);
-        if (current?.id !== server.id) fail('mcp_server_not_found', server.slug);
-        if (!(await deps.policy.isOpen(server, caller))) fail('mcp_access_denied', server.slug);
-      },
+      policed,
+      again: () => checkOpen({ server, caller, again }, deps),
     });
   } catch (error) {
     const told = connectionAnswer(error, { body: seen, headers, link: connectUrl(deps.publicUrl(), server.slug) });
@@ -129,6 +125,14 @@ export async function relayTo(call: Call, { server, caller, again }: Admitted, d
   } finally {
     admitted.ended({ isSent });
   }
+}
+
+/** Throws when what lets a caller use a server has gone since. */
+async function checkOpen({ server, caller, again }: Admitted, { servers, policy }: McpRelayDeps): Promise<void> {
+  await again();
+  const current = await servers.find(server.slug);
+  if (current?.id !== server.id) fail('mcp_server_not_found', server.slug);
+  if (!(await policy.isOpen(server, caller))) fail('mcp_access_denied', server.slug);
 }
 
 /** Whoever does not get in learns where to get a token. */

@@ -318,7 +318,8 @@ test('who connects and who leaves is in the audit log', async () => {
     user_id: user.id,
   });
   const actions = async () => (await gateway.api.get(`/v1/audit-logs?${query}`)).json.records;
-  for (const deadline = Date.now() + 5_000; (await actions()).length < 2 && Date.now() < deadline; ) await Bun.sleep(20);
+  for (const deadline = Date.now() + 5_000; (await actions()).length < 2 && Date.now() < deadline; )
+    await Bun.sleep(20);
   expect((await actions()).map(({ action }: { action: string }) => action).sort()).toEqual(['connect', 'disconnect']);
   for (const record of await actions())
     expect(record).toMatchObject({ user_type: 'user', user_id: user.id, response_status_code: 303 });
