@@ -59,6 +59,8 @@ export async function goBehindMessages(db: Db, threadId: string): Promise<void> 
     .selectFrom('messages')
     .select('id')
     .where('thread_id', '=', threadId)
+    // Those that are deleted are in no list, nor in its index.
+    .where('deleted_at', 'is', null)
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();

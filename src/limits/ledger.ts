@@ -45,6 +45,8 @@ const GATHER_MS = 25;
 const WRITE_EVERY_MS = { sqlite: 250, postgres: 0 };
 /** Rows per transaction. SQLite works on the event loop, so calls get a turn after every few rows. */
 const GROUP = { sqlite: 50, postgres: 500 };
+/** Rows of calls without limits that a query takes along at most. */
+const UNCOUNTED_ALONG = 20;
 /** What waits in memory while the store is slow; beyond it, the file is read again later. */
 const MOST_WAITING = 20_000;
 /** A file of settled calls is emptied, or followed by another, at this size. */
@@ -69,6 +71,8 @@ class StoredLedger implements Ledger {
   /** On disk, and not in the store. Empty while we are behind: the files know. */
   #waiting: Posting[] = [];
   #isBehind = false;
+  /** Queries that wait to take settlements along: nobody waits for more than the group under way. */
+  #callers = 0;
   #isClosed = false;
   #writing: Promise<void> | null = null;
   #gathering: Timer | null = null;
@@ -119,9 +123,11 @@ class StoredLedger implements Ledger {
   async alongside<Result>(query: (settlements: string) => Promise<Result>): Promise<Result> {
     this.keep();
     // What is on its way must have arrived: a call that ended makes room for the next one.
+    this.#callers++;
     while (this.#writing && !this.#isBehind) await this.#writing;
+    this.#callers--;
     if (this.#isBehind) return query('[]');
-    const group = this.#waiting.splice(0, this.#group);
+    const group = this.#takeAlong();
     const running = query(settlementsOf(group));
     this.#writing = running.then(
       () => this.#written(),
@@ -132,6 +138,22 @@ class StoredLedger implements Ledger {
       if (this.#waiting.length > 0) this.#writeSoon(0);
     });
     return running;
+  }
+
+  /** Whoever asks for room waits for what makes room, and for few rows that no limit counts. */
+  #takeAlong(): Posting[] {
+    if (this.#waiting.length <= UNCOUNTED_ALONG) return this.#waiting.splice(0);
+    const along: Posting[] = [];
+    const left: Posting[] = [];
+    let uncounted = 0;
+    for (const posting of this.#waiting) {
+      const isCounted = posting.charges.length > 0;
+      const fits = along.length < this.#group && (isCounted || uncounted < UNCOUNTED_ALONG);
+      if (fits && !isCounted) uncounted++;
+      (fits ? along : left).push(posting);
+    }
+    this.#waiting = left;
+    return along;
   }
 
   async catchUp(): Promise<void> {
@@ -184,6 +206,7 @@ class StoredLedger implements Ledger {
       }
       this.#written();
       if (this.#waiting.length > 0) await othersTurn();
+      if (this.#callers > 0) return;
     }
     await this.#prune();
   }
