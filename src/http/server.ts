@@ -4,6 +4,8 @@ const IDLE_SECONDS = 240;
 export interface Server {
   readonly port: number;
   readonly url: string;
+  /** Requests under way. */
+  readonly open: number;
   /** Takes no new connection, lets open requests finish until the limit, then cuts the rest. */
   stop(limitMs: number): Promise<{ cut: number }>;
 }
@@ -42,7 +44,7 @@ export async function tryAddress(host: string, port: number): Promise<number> {
 }
 
 /** What stands in the place of a server where nobody listens. */
-export const silent: Server = { port: 0, url: '', stop: async () => ({ cut: 0 }) };
+export const silent: Server = { port: 0, url: '', open: 0, stop: async () => ({ cut: 0 }) };
 
 export function listen({ host, port, isShared = false, answer, refuse }: ListenOptions): Server {
   let isStopping = false;
@@ -65,6 +67,9 @@ export function listen({ host, port, isShared = false, answer, refuse }: ListenO
     }),
   );
   return {
+    get open() {
+      return server.pendingRequests;
+    },
     port: server.port ?? port,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`,
     stop: async (limitMs) => {
