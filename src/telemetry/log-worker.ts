@@ -186,7 +186,7 @@ function answer({ target }: LogWorkerOptions): Handler {
   };
 }
 
-/** Nobody has created the tables yet, because the writer has not reached the store. */
+/** Nobody has created the tables yet, or all of their columns, because the writer has not reached the store. */
 const isNotReady = (error: unknown) =>
-  /no such table/.test(String(error)) ||
-  /^(42P01|SQLITE_CANTOPEN)$/.test(String((error as { code?: unknown } | null)?.code));
+  /no such (table|column)/.test(String(error)) ||
+  /^(42P01|42703|SQLITE_CANTOPEN)$/.test(String((error as { code?: unknown } | null)?.code));
