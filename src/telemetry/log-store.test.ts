@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
 import { positionOf } from './log-query.ts';
-import { LOG_COLUMNS } from './log-schema.ts';
+import { LOG_COLUMNS, LOG_MIGRATION_TABLE } from './log-schema.ts';
 import { type LogStore, type LogTarget, openLogStore } from './log-store.ts';
 import { ask, batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 
@@ -295,13 +295,45 @@ test('SQLite finds rare values and pages by an index', async () => {
   const store = await openLogStore({ engine: 'sqlite', file }, 'writer');
   await fill(store);
   await store.close();
+  expectIndexes(file);
+});
+
+test('a log of an earlier version gets its indexes turned round, and keeps its entries', async () => {
+  const file = join(temporaryFolder(), 'logs.db');
+  const store = await openLogStore({ engine: 'sqlite', file }, 'writer');
+  await fill(store);
+  await store.close();
+  const database = new Database(file);
+  const indexes = () =>
+    database.query("select name, sql from sqlite_master where sql like 'create index%'").all() as Index[];
+  const before = indexes();
+  for (const { name, sql } of before.filter(({ sql }) => sql.includes('created_at'))) {
+    database.run(`drop index ${name}`);
+    database.run(sql.replace('created_at', 'created_at desc'));
+  }
+  database.run(`delete from ${LOG_MIGRATION_TABLE} where name like '0003%'`);
+  await (await openLogStore({ engine: 'sqlite', file }, 'writer')).close();
+
+  const plain = ({ name, sql }: Index) => `${name}: ${sql.replaceAll(/\s+/g, ' ')}`;
+  expect(indexes().map(plain).sort()).toEqual(before.map(plain).sort());
+  expect(database.query('select count(*) as count from request_logs').get()).toEqual({ count: 20 * 256 });
+  database.close();
+  expectIndexes(file);
+});
+
+interface Index {
+  readonly name: string;
+  readonly sql: string;
+}
+
+function expectIndexes(file: string) {
   const database = new Database(file);
   for (const [filter, index] of selective) {
     const plan = database.query(`explain query plan ${question(filter)}`).all() as { detail: string }[];
     expect(plan[0]!.detail).toContain(index);
   }
   database.close();
-});
+}
 
 test('PostgreSQL finds rare values and pages by an index', async () => {
   const url = await createDatabase();
