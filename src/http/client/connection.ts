@@ -177,7 +177,7 @@ export class Connection {
       this.#unsent = [];
     }
     // The scratch will be written over before the server takes the rest.
-    this.#unsent.push(bytes === scratch ? Uint8Array.from(bytes.subarray(written, size)) : bytes.subarray(written));
+    this.#unsent.push(bytes === scratch ? new Uint8Array(bytes.subarray(written, size)) : bytes.subarray(written));
   }
 
   /** A server that takes no more may have answered before: what it said is read first, then the close is heard of. */
