@@ -1,3 +1,5 @@
+import { textOf } from './bytes.ts';
+
 /** Where one member of a JSON object's top level stands in its bytes. */
 export interface Member {
   /** First byte of the value. */
@@ -99,7 +101,7 @@ function keyMatches(bytes: Uint8Array, start: number, end: number, name: string,
 
 function decodedKey(bytes: Uint8Array, start: number, end: number): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(bytes.subarray(start, end)));
+    return JSON.parse(textOf(bytes, start, end));
   } catch {
     return undefined;
   }

@@ -110,7 +110,7 @@ export function namedHeader(sent: SentHeaders, name: string): string | undefined
 }
 
 /** The provider's end-to-end headers, for the client, with the stamp of ours; `set-cookie` lines stay apart. */
-export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers {
+export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers | Record<string, string> {
   const dropped = namedInConnection(received.connection);
   const returned: Record<string, string> = {};
   for (const name in received) {
@@ -123,7 +123,8 @@ export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Head
     if (name !== 'x-request-id' || returned[name] === undefined) returned[name] = stamp[name]!;
   }
   const cookies = returned['set-cookie'] as string[] | string | undefined;
-  if (cookies === undefined) return new Headers(returned);
+  // A `Response` makes `Headers` of its own, whatever it is given.
+  if (cookies === undefined) return returned;
   delete returned['set-cookie'];
   const headers = new Headers(returned);
   for (const cookie of [cookies].flat()) headers.append('set-cookie', cookie);

@@ -53,7 +53,10 @@ export function createRouter(routes: readonly Route[]) {
     if (before) return before;
     const found = first(byMethod, method, path);
     // OPTIONS is answered by the few routes that browsers ask first.
-    if (!METHODS.has(method) && !found) refuseMethod(method, path, [...METHODS]);
+    if (!METHODS.has(method) && !found) {
+      const own = allowedMethods(path);
+      refuseMethod(method, path, own.length > 0 ? own : [...METHODS]);
+    }
     if (found && !found.route.path.endsWith('*')) return remember(method, path, found);
     // Most calls are for a provider: those are told apart by a look at one segment.
     if (found && !claimedAreas.has(areaOf(path))) return found;

@@ -2,7 +2,7 @@ import { fail } from '../core/errors.ts';
 import type { HeaderMap } from '../core/header-map.ts';
 import { aborted, Exchange, hostOf } from './client/exchange.ts';
 import { Pool } from './client/pool.ts';
-import type { EgressPolicy } from './egress.ts';
+import type { Destination, EgressPolicy } from './egress.ts';
 import { type SentHeaders, sentHeaders } from './headers.ts';
 
 export { type Phase, UpstreamFailure } from './client/failure.ts';
@@ -80,32 +80,38 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
   };
   const ended = (exchange: Exchange) => exchanges.delete(exchange);
 
+  const begin = (outgoing: Outgoing, destination: Destination, isFresh: boolean): Promise<Exchange> => {
+    if (outgoing.signal?.aborted) return Promise.reject(aborted(hostOf(destination), 'connect', 'no'));
+    const exchange = new Exchange(outgoing, destination, ended);
+    watch(exchange);
+    const answered = exchange.send(pool, { isFresh });
+    if (isFresh) return answered;
+    return answered.catch((error) => {
+      if (!mayResend(exchange, outgoing)) throw error;
+      return begin(outgoing, destination, true);
+    });
+  };
+
   return {
     get open() {
       return exchanges.size;
     },
-    send: async (outgoing) => {
-      const admitted = egress.admit(outgoing.url);
-      const destination = admitted instanceof Promise ? await admitted : admitted;
-      if (outgoing.signal?.aborted) throw aborted(hostOf(destination), 'connect', 'no');
-      const started = performance.now();
-      for (let isFresh = outgoing.resend === false; ; isFresh = true) {
-        const exchange = new Exchange(outgoing, destination, ended);
-        watch(exchange);
-        try {
-          await exchange.send(pool, { isFresh });
-          return exchange;
-        } catch (error) {
-          if (isFresh || !mayResend(exchange, outgoing, performance.now() - started)) throw error;
-        }
+    // Not an async function, which would be one more promise to wait for: this is on the way of every call.
+    send: (outgoing) => {
+      const isFresh = outgoing.resend === false;
+      try {
+        const admitted = egress.admit(outgoing.url);
+        if (!(admitted instanceof Promise)) return begin(outgoing, admitted, isFresh);
+        return admitted.then((destination) => begin(outgoing, destination, isFresh));
+      } catch (error) {
+        return Promise.reject(error);
       }
     },
   };
 }
 
-function mayResend({ looksStale }: Exchange, { body }: Outgoing, elapsedMs: number): boolean {
-  return looksStale && !(body instanceof ReadableStream) && elapsedMs < STALE_CONNECTION_MS;
-}
+const mayResend = ({ looksStale, elapsedMs }: Exchange, { body }: Outgoing): boolean =>
+  looksStale && !(body instanceof ReadableStream) && elapsedMs < STALE_CONNECTION_MS;
 
 /** For calls the gateway makes on its own behalf (tokens, key sets): one small JSON answer, bounded in size and time. */
 export async function fetchSmall(

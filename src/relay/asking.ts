@@ -60,6 +60,7 @@ export async function askAgain(
     let failure: unknown;
     try {
       incoming = await ask(call, asked, body, deps);
+      refuseStatus(incoming, target.provider.name);
       asked.admission.sent();
       if (isGood(incoming)) {
         const answering = asked.answered(incoming);
@@ -109,8 +110,8 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** One request to the provider. */
-async function ask(call: OpenCall, asked: Asked, body: Body, deps: AskDeps): Promise<Incoming> {
+/** One request to the provider. Throws, or fails later; asynchronous only where it has to be, for every call passes here. */
+function ask(call: OpenCall, asked: Asked, body: Body, deps: AskDeps): Promise<Incoming> {
   const { target, settings, prepared } = asked;
   const { method } = call.request;
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
@@ -126,24 +127,20 @@ async function ask(call: OpenCall, asked: Asked, body: Body, deps: AskDeps): Pro
     tokens: deps.tokens,
     now: deps.now(),
   });
-  if (authorizing) await authorizing;
+  const send = (signal: AbortSignal): Promise<Incoming> =>
+    target.provider.inProcess
+      ? askInProcess(deps.simulate, { method, url, headers, body, signal })
+      : deps.upstream.send({ method, url, headers, body, signal, timeouts: deps.timeouts });
+  const start = () => withinDeadline(call, settings, send);
+  return authorizing ? authorizing.then(start) : start();
+}
 
-  const deadline = startDeadline(call, settings);
-  try {
-    const outgoing = { method, url, headers, body, signal: deadline.signal };
-    const incoming = target.provider.inProcess
-      ? await askInProcess(deps.simulate, outgoing)
-      : await deps.upstream.send({ ...outgoing, timeouts: deps.timeouts });
-    deadline.disarm();
-    const { status } = incoming;
-    if (status >= 200 && status <= 599) return incoming;
-    incoming.cancel();
-    return fail('upstream_failed', target.provider.name, `its status ${status} is none of HTTP's`);
-  } catch (error) {
-    deadline.disarm();
-    if (deadline.hasPassed) fail('request_timeout', deadline.ms);
-    throw error;
-  }
+/** A status that HTTP does not know would be the gateway's fault in the client's eyes. */
+function refuseStatus(incoming: Incoming, provider: string) {
+  const { status } = incoming;
+  if (status >= 200 && status <= 599) return;
+  incoming.cancel();
+  fail('upstream_failed', provider, `its status ${status} is none of HTTP's`);
 }
 
 /** The client's headers, the provider's and the virtual key's; those that say who pays come after them. */
@@ -177,21 +174,25 @@ function outgoingHeaders(
 }
 
 /** The limit for one request (the config's, else `x-gateway-request-timeout`) and the client's hanging up, as one signal. */
-function startDeadline({ request, headers }: OpenCall, { timeoutMs }: TargetSettings) {
+function withinDeadline(
+  { request, headers }: OpenCall,
+  { timeoutMs }: TargetSettings,
+  send: (signal: AbortSignal) => Promise<Incoming>,
+): Promise<Incoming> {
   const text = timeoutMs === null ? headerOf(headers, 'x-gateway-request-timeout') : null;
-  if (timeoutMs === null && text === null) return { signal: request.signal, ms: 0, hasPassed: false, disarm: () => {} };
+  if (timeoutMs === null && text === null) return send(request.signal);
   const ms = timeoutMs ?? (/^\d{1,9}$/.test(text!) ? Number(text) : 0);
   if (ms < 1) fail('invalid_header', 'x-gateway-request-timeout', 'give a whole number of milliseconds above 0');
   const timer = new AbortController();
-  const deadline = {
-    signal: AbortSignal.any([request.signal, timer.signal]),
-    ms,
-    hasPassed: false,
-    disarm: () => clearTimeout(timeout),
-  };
+  let hasPassed = false;
   const timeout = setTimeout(() => {
-    deadline.hasPassed = true;
+    hasPassed = true;
     timer.abort();
   }, ms);
-  return deadline;
+  return send(AbortSignal.any([request.signal, timer.signal]))
+    .catch((error) => {
+      if (hasPassed) fail('request_timeout', ms);
+      throw error;
+    })
+    .finally(() => clearTimeout(timeout));
 }

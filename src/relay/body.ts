@@ -1,3 +1,4 @@
+import { includesBytes, textOf } from '../core/bytes.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, splice } from '../core/json-bytes.ts';
 import { MemberWatch } from '../core/json-watch.ts';
@@ -105,7 +106,7 @@ const MAYBE_SLUG = Buffer.from('"@');
 
 /** `model: "@slug/name"` in a JSON body: the slug, and the body with the plain name in its place. */
 export function takeModelSlug(head: Uint8Array): { slug: string; name: string; head: Uint8Array } | null {
-  if (!Buffer.from(head.buffer, head.byteOffset, head.byteLength).includes(MAYBE_SLUG)) return null;
+  if (!includesBytes(head, MAYBE_SLUG)) return null;
   const members = findMembers(head, 'model');
   for (const member of members) {
     const model = stringAt(head, member);
@@ -125,9 +126,8 @@ const ESCAPED_LETTER = Buffer.from('\\u006');
 export function modelMember(head: Uint8Array): string | null {
   const [member] = findMembers(head, 'model', 1);
   if (!member) return null;
-  const behind = Buffer.from(head.buffer, head.byteOffset + member.end, head.byteLength - member.end);
   // Hardly any body names it again, so hardly any is walked to its end.
-  const mayBeTwice = behind.includes(QUOTED_MODEL) || behind.includes(ESCAPED_LETTER);
+  const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
   if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
   return stringAt(head, member);
 }
@@ -143,7 +143,7 @@ export function stringMember(head: Uint8Array, name: string): string | null {
 
 function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: number }): string | null {
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes.subarray(start, end)));
+    const value: unknown = JSON.parse(textOf(bytes, start, end));
     return typeof value === 'string' ? value : null;
   } catch {
     return null;

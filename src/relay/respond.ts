@@ -13,18 +13,17 @@ const SMALL_ANSWER = 256 << 10;
 /** How long the error that ends a broken stream has to reach the client. */
 const LAST_WORD_MS = 50;
 
-/** Whatever keeps an answer from the client, its connection does not stay open behind it. */
-export async function respond(call: ModelCall, attempted: Attempted): Promise<Response> {
+/** The provider's answer as the client gets it: the same status, the same end-to-end headers, the same bytes. */
+export function respond(call: ModelCall, attempted: Attempted): Response | Promise<Response> {
   try {
-    return await answer(call, attempted);
+    return answer(call, attempted);
   } catch (error) {
     attempted.discard();
     throw error;
   }
 }
 
-/** The provider's answer as the client gets it: the same status, the same end-to-end headers, the same bytes. */
-async function answer(call: ModelCall, attempted: Attempted): Promise<Response> {
+function answer(call: ModelCall, attempted: Attempted): Response | Promise<Response> {
   const { log, request } = call;
   const { status, incoming } = attempted;
   const received = receivedHeaders(incoming);
@@ -37,25 +36,35 @@ async function answer(call: ModelCall, attempted: Attempted): Promise<Response> 
   const init = { status, statusText: incoming.statusText, headers };
 
   if (request.method === 'HEAD' || status === 204 || status === 304) {
-    await incoming.bytes();
-    log.firstByte();
-    log.close({ status, failedBy });
-    return new Response(null, init);
+    return whole(attempted, () => {
+      log.firstByte();
+      log.close({ status, failedBy });
+      return new Response(null, init);
+    });
   }
   const length = Number(received['content-length'] ?? Number.NaN);
   if (length <= SMALL_ANSWER && !log.isStream) {
-    const bytes = await incoming.bytes();
-    log.firstByte();
-    // Copies the bytes, which the log may take away as soon as it is closed.
-    const response = new Response(bytes as Uint8Array<ArrayBuffer>, init);
-    const answered = log.captureResponse();
-    answered.transferable = true;
-    answered.add(bytes);
-    log.close({ status, failedBy });
-    return response;
+    return whole(attempted, (bytes) => {
+      log.firstByte();
+      // Copies the bytes, which the log may take away as soon as it is closed.
+      const response = new Response(bytes as Uint8Array<ArrayBuffer>, init);
+      const answered = log.captureResponse();
+      answered.transferable = true;
+      answered.add(bytes);
+      log.close({ status, failedBy });
+      return response;
+    });
   }
   log.closesLater = true;
   return new Response(relayedBody(call, incoming, status), init);
+}
+
+/** Whatever keeps an answer from the client, its connection does not stay open behind it. */
+function whole({ incoming, discard }: Attempted, use: (bytes: Uint8Array) => Response): Promise<Response> {
+  return incoming.bytes().then(use, (error) => {
+    discard();
+    throw error;
+  });
 }
 
 /** Bytes pass one piece at a time, and only when the client takes them. */

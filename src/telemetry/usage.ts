@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
+import { textOf } from '../core/bytes.ts';
 import type { Usage } from './record.ts';
 
 /** Reading more than this of a body for its usage would cost more than it tells. */
@@ -81,7 +82,7 @@ function search(head: Uint8Array, tail: Uint8Array | null, isEventStream: boolea
 
 /** Providers that put usage before or between large members. */
 function middle(body: Uint8Array): string {
-  const at = asBuffer(body).lastIndexOf('"usage');
+  const at = Buffer.prototype.lastIndexOf.call(body, '"usage');
   return at < 0 ? '' : textOf(body.subarray(at, at + LONGEST_USAGE));
 }
 
@@ -258,9 +259,6 @@ function usageOf({ input, output, total = sum(input, output), cached, written, r
     ...(reasoning !== undefined && { reasoningTokens: reasoning }),
   };
 }
-
-const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-const textOf = (bytes: Uint8Array) => asBuffer(bytes).toString('utf8');
 
 function parse(text: string): unknown {
   try {

@@ -41,7 +41,7 @@ export class Exchange implements Incoming, ConnectionUser {
   #isOver = false;
   /** The last piece has arrived; it may not have been read. */
   #isWhole = false;
-  #answer: Waiting<void> | null = null;
+  #answer: Waiting<Exchange> | null = null;
   #reading: Waiting<Uint8Array | null> | null = null;
   #pieces: Uint8Array[] = [];
   #aheadBytes = 0;
@@ -60,8 +60,8 @@ export class Exchange implements Incoming, ConnectionUser {
     return this.#headers;
   }
 
-  /** Resolves when the answer's headers are there. */
-  send(pool: Pool, { isFresh }: { isFresh: boolean }): Promise<void> {
+  /** Resolves with itself when the answer's headers are there. */
+  send(pool: Pool, { isFresh }: { isFresh: boolean }): Promise<Exchange> {
     return new Promise((resolve, reject) => {
       this.#answer = { resolve, reject };
       const { connectMs, firstByteMs } = this.#outgoing.timeouts;
@@ -152,6 +152,11 @@ export class Exchange implements Incoming, ConnectionUser {
     this.cancel();
   }
 
+  /** Since it began. */
+  get elapsedMs(): number {
+    return performance.now() - this.#started;
+  }
+
   tick(now: number): void {
     const { totalMs } = this.#outgoing.timeouts;
     if (totalMs > 0 && now - this.#started > totalMs) this.#timeOut('total');
@@ -168,7 +173,7 @@ export class Exchange implements Incoming, ConnectionUser {
     this.status = status;
     this.statusText = statusText;
     this.fields = headers;
-    this.#answer?.resolve();
+    this.#answer?.resolve(this);
     this.#answer = null;
   }
 
