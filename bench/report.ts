@@ -42,35 +42,34 @@ export interface Findings {
   readonly mcp?: readonly McpSample[];
 }
 
-/** The numbers we hold ourselves to, one row each. */
-export function verdicts(findings: Findings): Verdict[] {
-  const {
-    cpu = [],
-    chunks = [],
-    latency = [],
-    memory = [],
-    start,
-    limits = [],
-    processes = [],
-    paths = [],
-    runs = [],
-    search = [],
-    mcp = [],
-  } = findings;
-  return [
-    ...cpuVerdicts(cpu),
-    ...chunkVerdicts(chunks),
-    ...latencyVerdicts(latency),
-    ...memoryVerdicts(memory),
-    ...startVerdicts(start),
-    ...limitVerdicts(limits),
-    ...processVerdicts(processes),
-    ...pathVerdicts(paths),
-    ...runVerdicts(runs),
-    ...searchVerdicts(search),
-    ...mcpVerdicts(mcp),
-  ];
+/** What was measured, held against its targets, and in full. */
+function section<Name extends keyof Findings>(
+  name: Name,
+  judged: (found: NonNullable<Findings[Name]>) => Verdict[],
+  shown: (found: NonNullable<Findings[Name]>) => string[],
+) {
+  return {
+    verdicts: ({ [name]: found }: Findings) => (found ? judged(found) : []),
+    details: ({ [name]: found }: Findings) => (found ? shown(found) : []),
+  };
 }
+
+const sections = [
+  section('cpu', cpuVerdicts, cpuDetails),
+  section('chunks', chunkVerdicts, chunkDetails),
+  section('latency', latencyVerdicts, latencyDetails),
+  section('memory', memoryVerdicts, memoryDetails),
+  section('start', startVerdicts, startDetails),
+  section('limits', limitVerdicts, limitDetails),
+  section('processes', processVerdicts, processDetails),
+  section('paths', pathVerdicts, pathDetails),
+  section('runs', runVerdicts, runDetails),
+  section('search', searchVerdicts, searchDetails),
+  section('mcp', mcpVerdicts, mcpDetails),
+];
+
+/** The numbers we hold ourselves to, one row each. */
+export const verdicts = (findings: Findings): Verdict[] => sections.flatMap((each) => each.verdicts(findings));
 
 export function verdictTable(findings: Findings): string {
   const word = (isMet: boolean | null): string => (isMet === null ? '' : isMet ? 'pass' : 'MISS');
@@ -81,31 +80,4 @@ export function verdictTable(findings: Findings): string {
 }
 
 /** The measurements behind the verdicts. */
-export function details(findings: Findings): string {
-  const {
-    cpu = [],
-    chunks = [],
-    latency = [],
-    memory = [],
-    start,
-    limits = [],
-    processes = [],
-    paths = [],
-    runs = [],
-    search = [],
-    mcp = [],
-  } = findings;
-  return [
-    ...cpuDetails(cpu),
-    ...chunkDetails(chunks),
-    ...latencyDetails(latency),
-    ...memoryDetails(memory),
-    ...startDetails(start),
-    ...limitDetails(limits),
-    ...processDetails(processes),
-    ...pathDetails(paths),
-    ...runDetails(runs),
-    ...searchDetails(search),
-    ...mcpDetails(mcp),
-  ].join('\n\n');
-}
+export const details = (findings: Findings): string => sections.flatMap((each) => each.details(findings)).join('\n\n');

@@ -1,7 +1,7 @@
 import { type Auditing, auditedCaller, completeRefused, loggedCaller, witnessed } from './audited.ts';
 import { readKeys } from './auth/authenticate.ts';
 import type { Callers } from './auth/callers.ts';
-import type { CallLog } from './core/call-log.ts';
+import { silentLog } from './core/call-log.ts';
 import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
@@ -104,7 +104,7 @@ export function createAnswer(deps: AnswerDeps) {
         witness: pending ?? undefined,
         providerKey,
         clientAddress,
-        log: entry ?? unlogged,
+        log: entry ?? silentLog(),
         now: now(),
       });
       response = result instanceof Response ? result : json(result);
@@ -178,26 +178,3 @@ function traceIdOf(headers: SentHeaders): string | null {
   const parent = headerOf(headers, 'traceparent');
   return parent === null ? null : (TRACEPARENT.exec(parent)?.[1] ?? null);
 }
-
-/** What routes outside /v1 write to: nothing of theirs is logged. */
-const unlogged: CallLog = {
-  virtualKey: null,
-  provider: null,
-  model: null,
-  prices: null,
-  metadata: null,
-  isStream: false,
-  isCached: false,
-  usage: null,
-  keepBodies: false,
-  requestHeaders: null,
-  responseHeaders: null,
-  hookResults: null,
-  onCounted: null,
-  captureRequest: () => ({ transferable: false, add: () => {} }),
-  captureResponse: () => ({ transferable: false, add: () => {} }),
-  closesLater: false,
-  awaits: () => {},
-  firstByte: () => {},
-  close: () => {},
-};

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -147,13 +147,16 @@ export const variables = {
   GATEWAY_TOTAL_TIMEOUT_MS: 'limit of a whole exchange',
 } as const;
 
+/** Empty counts as absent. */
+type Get = (name: keyof typeof variables) => string | undefined;
+
 const refuse = (name: keyof typeof variables, fault: string, form: string): never => {
   throw new SettingsError(`${name} ${fault}; ${form}.`);
 };
 
 /** Reads and checks the environment. An empty variable counts as absent. */
 export function readSettings(env: Environment): Settings {
-  const get = (name: keyof typeof variables): string | undefined => env[name]?.trim() || undefined;
+  const get: Get = (name) => env[name]?.trim() || undefined;
 
   const wholeNumber = (name: keyof typeof variables, fallback: number, min: number, max: number): number => {
     const value = get(name);
@@ -204,8 +207,8 @@ export function readSettings(env: Environment): Settings {
     databaseUrl: databaseUrl ? new Secret(databaseUrl) : null,
     redisUrl: redisUrl ? new Secret(redisUrl) : null,
     blobs: blobsOf(get),
-    jwtPrivateKey: jwtPrivateKeyOf(get('JWT_PRIVATE_KEY'), get('JWT_PRIVATE_KEY_FILE')),
-    jwtPublicKeysExtra: jwtPublicKeysOf(get('JWT_PUBLIC_KEYS_EXTRA'), get('JWT_PUBLIC_KEYS_EXTRA_FILE')),
+    jwtPrivateKey: jwtPrivateKeyOf(get),
+    jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: listOf(get('TRUSTED_CUSTOM_HOSTS')),
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
@@ -288,7 +291,7 @@ function headerNameOf(name: keyof typeof variables, value: string | undefined): 
   return value.toLowerCase();
 }
 
-function oidcOf(get: (name: keyof typeof variables) => string | undefined): OidcProvider | null {
+function oidcOf(get: Get): OidcProvider | null {
   const issuer = get('GATEWAY_OIDC_ISSUER');
   const clientId = get('GATEWAY_OIDC_CLIENT_ID');
   const secret = get('GATEWAY_OIDC_CLIENT_SECRET');
@@ -306,10 +309,7 @@ function oidcOf(get: (name: keyof typeof variables) => string | undefined): Oidc
   return { issuer, clientId, clientSecret: secret === undefined ? null : new Secret(secret), newUsers };
 }
 
-function embeddingsOf(
-  get: (name: keyof typeof variables) => string | undefined,
-  dimensions: () => number,
-): EmbeddingSettings | null {
+function embeddingsOf(get: Get, dimensions: () => number): EmbeddingSettings | null {
   const virtualKey = get('GATEWAY_EMBEDDINGS_VIRTUAL_KEY');
   const model = get('GATEWAY_EMBEDDINGS_MODEL');
   if (virtualKey === undefined) {
@@ -341,7 +341,7 @@ function processesOf(value: string | undefined, hasDatabase: boolean): number {
   return number;
 }
 
-function blobsOf(get: (name: keyof typeof variables) => string | undefined): S3Place | null {
+function blobsOf(get: Get): S3Place | null {
   const url = get('GATEWAY_BLOB_URL');
   const accessKeyId = get('GATEWAY_BLOB_ACCESS_KEY_ID');
   const secretAccessKey = get('GATEWAY_BLOB_SECRET_ACCESS_KEY');
@@ -404,51 +404,45 @@ function urlOf(
   return value;
 }
 
-function jwtPrivateKeyOf(value: string | undefined, file: string | undefined): Secret | null {
-  if (value && file) refuse('JWT_PRIVATE_KEY_FILE', 'is set beside JWT_PRIVATE_KEY', 'give one of the two');
+/** What a variable says, or the file that its `_FILE` names. Null: neither is set. */
+function pemOf(get: Get, variable: 'JWT_PRIVATE_KEY' | 'JWT_PUBLIC_KEYS_EXTRA', form: string) {
+  const value = get(variable);
+  const fileVariable = `${variable}_FILE` as const;
+  const file = get(fileVariable);
+  if (value && file) refuse(fileVariable, `is set beside ${variable}`, 'give one of the two');
   if (!value && !file) return null;
-  const name = file ? 'JWT_PRIVATE_KEY_FILE' : 'JWT_PRIVATE_KEY';
-  let pem = value ?? '';
-  if (file) {
-    try {
-      pem = readFileSync(file, 'utf8');
-    } catch {
-      refuse(name, `names a file that cannot be read (${file})`, 'give the path of a PEM file');
-    }
-  }
-  pem = pem.replaceAll('\\n', '\n');
-  if (!isStrongRsaKey(pem))
-    refuse(name, 'is not an RSA private key of at least 2048 bits in PEM form', 'make one with openssl genrsa 2048');
-  return new Secret(pem);
+  const text = file
+    ? readOr(file, () => refuse(fileVariable, `names a file that cannot be read (${file})`, form))
+    : value!;
+  return { name: file ? fileVariable : variable, text: text.replaceAll('\\n', '\n') };
 }
 
-function isStrongRsaKey(pem: string): boolean {
+function readOr(file: string, otherwise: () => never): string {
   try {
-    const key = createPrivateKey(pem);
-    return key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+    return readFileSync(file, 'utf8');
   } catch {
-    return false;
+    return otherwise();
   }
+}
+
+function jwtPrivateKeyOf(get: Get): Secret | null {
+  const given = pemOf(get, 'JWT_PRIVATE_KEY', 'give the path of a PEM file');
+  if (!given) return null;
+  const { name, text } = given;
+  if (!isStrongRsa(() => createPrivateKey(text)))
+    refuse(name, 'is not an RSA private key of at least 2048 bits in PEM form', 'make one with openssl genrsa 2048');
+  return new Secret(text);
 }
 
 const PUBLIC_KEY = /-----BEGIN (?:RSA )?PUBLIC KEY-----[^-]+-----END (?:RSA )?PUBLIC KEY-----/g;
 
-function jwtPublicKeysOf(value: string | undefined, file: string | undefined): string[] {
-  if (value && file) refuse('JWT_PUBLIC_KEYS_EXTRA_FILE', 'is set beside JWT_PUBLIC_KEYS_EXTRA', 'give one of the two');
-  if (!value && !file) return [];
-  const name = file ? 'JWT_PUBLIC_KEYS_EXTRA_FILE' : 'JWT_PUBLIC_KEYS_EXTRA';
-  let text = value ?? '';
-  if (file) {
-    try {
-      text = readFileSync(file, 'utf8');
-    } catch {
-      refuse(name, `names a file that cannot be read (${file})`, 'give the path of a file of public keys in PEM form');
-    }
-  }
-  text = text.replaceAll('\\n', '\n');
+function jwtPublicKeysOf(get: Get): string[] {
+  const given = pemOf(get, 'JWT_PUBLIC_KEYS_EXTRA', 'give the path of a file of public keys in PEM form');
+  if (!given) return [];
+  const { name, text } = given;
   const keys = text.match(PUBLIC_KEY) ?? [];
   const rest = text.replace(PUBLIC_KEY, '').trim();
-  if (keys.length === 0 || rest !== '' || !keys.every(isStrongPublicKey))
+  if (keys.length === 0 || rest !== '' || !keys.every((key) => isStrongRsa(() => createPublicKey(key))))
     refuse(
       name,
       'holds something else than RSA public keys of at least 2048 bits in PEM form',
@@ -457,9 +451,9 @@ function jwtPublicKeysOf(value: string | undefined, file: string | undefined): s
   return keys;
 }
 
-function isStrongPublicKey(pem: string): boolean {
+function isStrongRsa(read: () => KeyObject): boolean {
   try {
-    const key = createPublicKey(pem);
+    const key = read();
     return key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
   } catch {
     return false;

@@ -17,7 +17,7 @@ import { builtInPrices } from './core/prices.ts';
 import { ownFile } from './core/program.ts';
 import { createSealer } from './crypto/seal.ts';
 import { openBlobs } from './files/open-blobs.ts';
-import { startSweeper } from './files/sweeper.ts';
+import { startFileSweeper } from './files/sweeper.ts';
 import { createEgressPolicy } from './http/egress.ts';
 import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
@@ -141,7 +141,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   await changes.start();
   await workers.start();
   const watch = watchStore({ store, health });
-  const sweeper = startSweeper({ store, blobs });
+  const fileSweeper = startFileSweeper({ store, blobs });
   const chunkSweeper = startChunkSweeper({ store, chunks });
   const responsesSweeper = startResponsesSweeper({
     sweep: async (signal) => (await responses.sweep(signal)) + (await thoughts.sweep(signal)),
@@ -164,7 +164,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
       await workers.stop(settings.shutdownSeconds * 1_000);
       await sandbox?.stop();
       watch.stop();
-      await sweeper.stop();
+      await fileSweeper.stop();
       await chunkSweeper.stop();
       chunks.close();
       await responsesSweeper.stop();

@@ -38,8 +38,8 @@ const filter = lazily(() =>
 );
 const listQuery = lazily(() =>
   filter().extend({
-    current_page: integerInQuery(0, 1_000_000).default(0).meta({ default: 0 }).describe('Page number, from 0.'),
-    page_size: integerInQuery(0, 100).default(50).meta({ default: 50 }).describe('0 asks for the total alone.'),
+    current_page: integerInQuery(0, 1_000_000).default(0).describe('Page number, from 0.'),
+    page_size: integerInQuery(0, 100).default(50).describe('0 asks for the total alone.'),
   }),
 );
 

@@ -6,6 +6,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { DATA_SCOPES, type Scope } from '../core/scopes.ts';
 import { mask, sha256 } from '../crypto/seal.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { ApiKeyRow } from '../storage/schema.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -101,6 +102,14 @@ function checkReach(who: Principal, row: ApiKeyRow) {
   checkGrant(who, JSON.parse(row.scopes));
 }
 
+async function findChangeable(db: Db, who: Principal, id: string): Promise<ApiKeyRow> {
+  const row = await find(db, who, id);
+  checkReach(who, row);
+  if (row.origin === 'bootstrap')
+    fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+  return row;
+}
+
 async function checkUser(db: Db, who: Principal, userId: string | null | undefined) {
   if (!userId) return;
   const user = await db
@@ -175,21 +184,13 @@ export function createApiKeys({
     adopt,
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }, now: number): Promise<Page<ApiKey>> {
-      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
-      const matching = () => {
-        const all = visible(store.db, who);
-        return workspace === null ? all : all.where('workspace_id', '=', workspace);
-      };
-      const { total } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await matching()
-        .selectAll()
-        .orderBy('id')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
-      return page(await shown(rows, now), Number(total), query);
+      const all = visible(store.db, who);
+      const matching =
+        query.workspace_id === undefined
+          ? all
+          : all.where('workspace_id', '=', await workspaceFor(store.db, who, query.workspace_id));
+      const { rows, total } = await rowsOnPage(matching, query);
+      return page(await shown(rows, now), total, query);
     },
 
     async read(who: Principal, id: string, now: number): Promise<ApiKey> {
@@ -205,10 +206,7 @@ export function createApiKeys({
       if (input.scopes) checkGrant(who, input.scopes);
       const row = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
-          const old = await find(db, who, id);
-          checkReach(who, old);
-          if (old.origin === 'bootstrap')
-            fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+          const old = await findChangeable(db, who, id);
           const updated: ApiKeyRow = {
             ...old,
             name: input.name ?? old.name,
@@ -237,10 +235,7 @@ export function createApiKeys({
       const key = newApiKey();
       const until = now + key_transition_period_ms;
       await transaction(async (db) => {
-        const old = await find(db, who, id);
-        checkReach(who, old);
-        if (old.origin === 'bootstrap')
-          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        await findChangeable(db, who, id);
         const open = await db
           .selectFrom('api_key_secrets')
           .select('valid_until')
@@ -270,10 +265,7 @@ export function createApiKeys({
     /** Gives a key another known secret; every earlier one ends at once. */
     async replaceSecret(who: Principal, id: string, { hash, masked }: KnownSecret, now: number): Promise<void> {
       await transaction(async (db) => {
-        const old = await find(db, who, id);
-        checkReach(who, old);
-        if (old.origin === 'bootstrap')
-          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        await findChangeable(db, who, id);
         await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
         await db
           .insertInto('api_key_secrets')
@@ -285,10 +277,7 @@ export function createApiKeys({
 
     async delete(who: Principal, id: string): Promise<void> {
       await transaction(async (db) => {
-        const old = await find(db, who, id);
-        checkReach(who, old);
-        if (old.origin === 'bootstrap')
-          fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
+        await findChangeable(db, who, id);
         await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
         await db.deleteFrom('api_keys').where('id', '=', id).execute();
       }, who);

@@ -1,13 +1,19 @@
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
-import { headerOf, type SentHeaders } from '../http/headers.ts';
+import { askedProvider } from '../http/asked-provider.ts';
+import type { SentHeaders } from '../http/headers.ts';
 import type { StoredCredential, VirtualKeys } from './virtual-keys.ts';
 
-/** The virtual key of a call that must have one: the one it names, or the default of its key. */
+/**
+ * The virtual key of a call that must have one: the one it names, or the default of its key. A provider by name is none,
+ * and the default does not stand in for it: the caller asked for somebody else.
+ */
 export async function requiredVirtualKey(
   call: { readonly headers: SentHeaders; readonly principal: Principal },
   virtualKeys: Pick<VirtualKeys, 'resolve'>,
 ): Promise<StoredCredential> {
-  const slug = headerOf(call.headers, 'x-gateway-virtual-key') ?? call.principal.defaults.virtual_key;
+  const asked = askedProvider(call.headers);
+  if (asked?.by === 'provider') fail('missing_virtual_key');
+  const slug = asked?.slug ?? call.principal.defaults.virtual_key;
   return virtualKeys.resolve(call.principal, slug || fail('missing_virtual_key'));
 }

@@ -5,6 +5,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation, type Witnessed } from '../core/principal.ts';
 import type { Passwords } from '../crypto/password.ts';
 import { sha256 } from '../crypto/seal.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { InviteRow, UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Role } from './roles.ts';
@@ -115,16 +116,8 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
     },
 
     async list(who: Principal, query: PageQuery): Promise<Page<Invite>> {
-      const { total } = await visible(store.db, who)
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await visible(store.db, who)
-        .selectAll()
-        .orderBy('id')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
-      return page(rows.map(shown), Number(total), query);
+      const { rows, total } = await rowsOnPage(visible(store.db, who), query);
+      return page(rows.map(shown), total, query);
     },
 
     read: async (who: Principal, id: string): Promise<Invite> => shown(await find(store.db, who, id)),

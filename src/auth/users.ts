@@ -4,6 +4,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Passwords } from '../crypto/password.ts';
 import type { Changes } from '../storage/changes.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { UserRow, WorkspaceMemberRow } from '../storage/schema.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
 import { isRaise, type Role, type WorkspaceRole } from './roles.ts';
@@ -181,27 +182,17 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
     },
 
     async list(who: Principal, query: PageQuery & { email?: string; role?: Role }): Promise<Page<User>> {
-      const matching = () => {
-        let all = visible(store.db, who);
-        if (query.email !== undefined) all = all.where('email', '=', plainEmail(query.email));
-        return query.role === undefined ? all : all.where('role', '=', query.role);
-      };
-      const { total } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await matching()
-        .selectAll()
-        .orderBy('id')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
+      let matching = visible(store.db, who);
+      if (query.email !== undefined) matching = matching.where('email', '=', plainEmail(query.email));
+      if (query.role !== undefined) matching = matching.where('role', '=', query.role);
+      const { rows, total } = await rowsOnPage(matching, query);
       const workspaces = await workspaceIdsOf(
         store.db,
         rows.map(({ id }) => id),
       );
       return page(
         rows.map((row) => shownUser(row, workspaces.get(row.id)!)),
-        Number(total),
+        total,
         query,
       );
     },

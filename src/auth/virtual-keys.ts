@@ -1,58 +1,29 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { isSlug, newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
-import type { Limit, LimitOwner } from '../core/limits.ts';
+import type { Limit } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { budgetsOf, type LimitChange, limitsOf, restartingIfAsked, storedLimits, withUsage } from './limited.ts';
 import {
-  budgetsOf,
-  type LimitChange,
-  type LimitInput,
-  limitsOf,
-  restartingIfAsked,
-  type ShownLimits,
-  storedLimits,
-  withUsage,
-} from './limited.ts';
+  changed,
+  type EnvironmentCredential,
+  ownerOf,
+  type SealedKey,
+  shownFromEnvironment,
+  shownVirtualKey,
+  type VirtualKey,
+  type VirtualKeyInput,
+} from './virtual-key.ts';
 import { DEFAULT_WORKSPACE } from './workspaces.ts';
-
-/** A provider credential under a name, as callers see it: without the secret. */
-export interface VirtualKey extends ShownLimits {
-  readonly id: string;
-  readonly object: 'virtual-key';
-  readonly slug: string;
-  readonly name: string;
-  readonly note: string | null;
-  readonly workspace_id: string;
-  readonly provider: string;
-  readonly masked_key: string;
-  readonly custom_host: string | null;
-  readonly configurations: Readonly<Record<string, unknown>>;
-  readonly status: 'active' | 'exhausted' | 'expired';
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  readonly last_updated_at: string;
-}
-
-export interface VirtualKeyInput extends LimitInput {
-  readonly name: string;
-  readonly slug?: string;
-  readonly note?: string | null;
-  readonly workspace_id?: string;
-  readonly provider: string;
-  readonly key?: string;
-  readonly custom_host?: string | null;
-  readonly configurations?: Readonly<Record<string, unknown>>;
-  readonly expires_at?: string | null;
-}
 
 /** The same key as the relay needs it: opened. */
 export interface StoredCredential {
@@ -67,13 +38,6 @@ export interface StoredCredential {
   readonly prices: PriceList | null;
 }
 
-/** A virtual key that exists because the operator set a variable such as OPENAI_API_KEY. */
-export interface EnvironmentCredential {
-  readonly provider: string;
-  readonly variable: string;
-  readonly credential: Secret;
-}
-
 /** Throws when a provider, its configuration or its host cannot be used. Given by the composition. */
 export type CheckVirtualKey = (key: {
   provider: string;
@@ -81,41 +45,9 @@ export type CheckVirtualKey = (key: {
   configurations: Readonly<Record<string, unknown>>;
 }) => Promise<void>;
 
-interface Sealed {
-  readonly key: string | null;
-  readonly configurations: Readonly<Record<string, unknown>>;
-}
-
-export const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
-
-/** Configurations with everything that could be a secret masked. */
-function maskConfigurations(value: unknown, name = ''): unknown {
-  if (name === 'prices') return value;
-  if (Array.isArray(value)) return value.map((item) => maskConfigurations(item, name));
-  if (value !== null && typeof value === 'object') {
-    if (SECRET_NAME.test(name)) return '***';
-    // The values of custom headers are credentials more often than not.
-    const inHeaders = name === 'custom_headers';
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, inHeaders ? mask(String(item)) : maskConfigurations(item, key)]),
-    );
-  }
-  return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
-}
-
-const ownerOf = ({ id, slug }: { id: string; slug: string }): LimitOwner => ({ kind: 'virtual-key', id, name: slug });
-
-const statusOf = (row: VirtualKeyRow, isExhausted: boolean, now: number): VirtualKey['status'] => {
-  if (row.expires_at !== null && row.expires_at <= now) return 'expired';
-  return isExhausted ? 'exhausted' : 'active';
-};
-
 /** Prices were checked when the key was saved. */
 const pricesIn = ({ prices }: Readonly<Record<string, unknown>>): PriceList | null =>
   prices ? priceListOf(prices as Parameters<typeof priceListOf>[0]) : null;
-
-/** What decides where a credential goes and as whom; prices do not. */
-const withoutPrices = ({ prices: _, ...rest }: Readonly<Record<string, unknown>>) => rest;
 
 const visible = (db: Db, who: Principal) => {
   const query = db.selectFrom('virtual_keys').where('organisation_id', '=', who.organisationId);
@@ -158,55 +90,18 @@ export function createVirtualKeys({
 }) {
   const cache = new StaleCache<StoredCredential>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
 
-  const open = (row: VirtualKeyRow): Sealed => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
-  const seal = (id: string, sealed: Sealed) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
+  const open = (row: VirtualKeyRow): SealedKey => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
+  const seal = (id: string, sealed: SealedKey) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
 
-  const shownWith = (row: VirtualKeyRow, limits: ShownLimits, isExhausted: boolean): VirtualKey => ({
-    id: row.id,
-    object: 'virtual-key',
-    slug: row.slug,
-    name: row.name,
-    note: row.note,
-    workspace_id: row.workspace_id,
-    provider: row.provider,
-    masked_key: row.masked,
-    custom_host: row.custom_host,
-    configurations: maskConfigurations(open(row).configurations) as Record<string, unknown>,
-    ...limits,
-    status: statusOf(row, isExhausted, now()),
-    expires_at: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
-    created_at: new Date(row.created_at).toISOString(),
-    last_updated_at: new Date(row.updated_at).toISOString(),
-  });
-  const shown = (rows: readonly VirtualKeyRow[]) => withUsage(rows, { ownerOf, budgets, now: now() }, shownWith);
+  const shown = (rows: readonly VirtualKeyRow[]) =>
+    withUsage(rows, { ownerOf, budgets, now: now() }, (row, limits, isExhausted) =>
+      shownVirtualKey(row, { limits, isExhausted, configurations: open(row).configurations, now: now() }),
+    );
   const shownOne = async (row: VirtualKeyRow): Promise<VirtualKey> => (await shown([row]))[0]!;
 
   /** The operator's own keys belong to the default workspace; a stored key of the same slug stands before them. */
   const fromEnvironment = (who: Principal, slug: string) =>
     who.workspaceSlug === DEFAULT_WORKSPACE ? environment.get(slug) : undefined;
-
-  const shownFromEnvironment = (
-    who: Principal,
-    { provider, variable, credential }: EnvironmentCredential,
-  ): VirtualKey => ({
-    id: `environment:${variable}`,
-    object: 'virtual-key',
-    slug: provider,
-    name: `${provider} (from ${variable})`,
-    note: null,
-    workspace_id: who.workspaceId,
-    provider,
-    masked_key: mask(credential.reveal()),
-    custom_host: null,
-    configurations: {},
-    rate_limits: null,
-    usage_limits: null,
-    usage: [],
-    status: 'active',
-    expires_at: null,
-    created_at: new Date(0).toISOString(),
-    last_updated_at: new Date(0).toISOString(),
-  });
 
   /** The operator's keys that no stored key of the same slug hides. */
   const unshadowed = async (who: Principal): Promise<EnvironmentCredential[]> => {
@@ -263,25 +158,6 @@ export function createVirtualKeys({
       : null;
   };
 
-  /** What a key becomes. Its secrets go only to the host they were stored for: a move asks for all of them again. */
-  const changed = (row: VirtualKeyRow, input: Partial<VirtualKeyInput>) => {
-    const old = open(row);
-    const provider = input.provider ?? row.provider;
-    const customHost = input.custom_host === undefined ? row.custom_host : input.custom_host || null;
-    const moves = provider !== row.provider || customHost !== row.custom_host;
-    const turns =
-      input.configurations !== undefined &&
-      !isDeepStrictEqual(withoutPrices(input.configurations), withoutPrices(old.configurations));
-    if ((moves || turns) && input.key === undefined && old.key !== null) {
-      fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
-    }
-    if (moves && input.configurations === undefined && Object.keys(old.configurations).length > 0) {
-      fail('invalid_request', 'configurations', 'send them again when provider or custom_host change');
-    }
-    const key = input.key === undefined ? old.key : input.key || null;
-    return { provider, customHost, key, configurations: input.configurations ?? old.configurations };
-  };
-
   const usable = (found: StoredCredential | null, slug: string): StoredCredential => {
     if (!found) fail('unknown_virtual_key', slug);
     if (found.expiresAt !== null && found.expiresAt <= now()) {
@@ -333,20 +209,13 @@ export function createVirtualKeys({
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<VirtualKey>> {
       const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
-      const matching = () => {
-        const all = visible(store.db, who);
-        return workspace === null ? all : all.where('workspace_id', '=', workspace);
-      };
-      const { total: count } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const stored = Number(count);
-      const offset = query.current_page * query.page_size;
-      const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
+      const all = visible(store.db, who);
+      const matching = workspace === null ? all : all.where('workspace_id', '=', workspace);
+      const { rows, total: stored } = await rowsOnPage(matching, query);
       // The operator's keys stand after all stored ones.
       const isOwn = workspace === null || workspace === who.workspaceId;
       const fixed = isOwn ? await unshadowed(who) : [];
-      const start = Math.max(0, offset - stored);
+      const start = Math.max(0, query.current_page * query.page_size - stored);
       const shownFixed = fixed.slice(start, start + query.page_size - rows.length);
       return page(
         [...(await shown(rows)), ...shownFixed.map((each) => shownFromEnvironment(who, each))],
@@ -367,13 +236,14 @@ export function createVirtualKeys({
       name: VirtualKeyName,
       input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>> & LimitChange,
     ): Promise<VirtualKey> {
-      const next = changed(await findOrFail(store.db, who, name), input);
+      const old = await findOrFail(store.db, who, name);
+      const next = changed(old, open(old), input);
       await check(next);
       const updated = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           // Decided anew: another change may have come while the host was looked up.
           const current = await findOrFail(db, who, name);
-          const { provider, customHost, key, configurations } = changed(current, input);
+          const { provider, customHost, key, configurations } = changed(current, open(current), input);
           const row: VirtualKeyRow = {
             ...current,
             name: input.name ?? current.name,

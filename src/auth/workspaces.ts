@@ -4,6 +4,7 @@ import { newId, type WorkspaceId } from '../core/ids.ts';
 import type { LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { WorkspaceRow } from '../storage/schema.ts';
 import { findWorkspace, visibleWorkspaces, withFreeSlug } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
@@ -96,16 +97,8 @@ export function createWorkspaces({
     },
 
     async list(who: Principal, query: PageQuery, now: number): Promise<Page<Workspace>> {
-      const { total } = await visibleWorkspaces(store.db, who)
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await visibleWorkspaces(store.db, who)
-        .selectAll()
-        .orderBy('id')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
-      return page(await shown(rows, now), Number(total), query);
+      const { rows, total } = await rowsOnPage(visibleWorkspaces(store.db, who), query);
+      return page(await shown(rows, now), total, query);
     },
 
     async read(who: Principal, idOrSlug: string, now: number): Promise<Workspace> {
@@ -147,6 +140,7 @@ export function createWorkspaces({
         const policies = db.selectFrom('policies').select('id').where('workspace_id', '=', id);
         await db.deleteFrom('policy_entities').where('policy_id', 'in', policies).execute();
         await db.deleteFrom('policies').where('workspace_id', '=', id).execute();
+        await db.deleteFrom('configs').where('workspace_id', '=', id).execute();
         await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).execute();
         await db.deleteFrom('api_keys').where('workspace_id', '=', id).execute();
         // Their bytes go with the next sweep.

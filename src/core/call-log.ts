@@ -58,3 +58,26 @@ export interface CallLog {
   /** The first call counts. */
   close(outcome: Outcome): void;
 }
+
+/** Writes nothing: for calls that have no entry, and for those that another entry speaks for. */
+export const silentLog = (): CallLog => ({
+  virtualKey: null,
+  provider: null,
+  model: null,
+  prices: null,
+  metadata: null,
+  isStream: false,
+  isCached: false,
+  usage: null,
+  keepBodies: false,
+  requestHeaders: null,
+  responseHeaders: null,
+  hookResults: null,
+  onCounted: null,
+  captureRequest: () => ({ transferable: false, add: () => {} }),
+  captureResponse: () => ({ transferable: false, add: () => {} }),
+  closesLater: false,
+  awaits: () => {},
+  firstByte: () => {},
+  close: () => {},
+});

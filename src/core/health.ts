@@ -8,7 +8,6 @@ export const HEALTH_PARTS = [
   'limits',
   'notify',
   'prices',
-  'work',
   'audit',
   'audit-seal',
   'search',

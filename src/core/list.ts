@@ -26,10 +26,13 @@ export interface List<Item> {
 const NO_ID = '';
 
 /** A whole number in a query, where everything is text. */
-export const integerInQuery = (least: number, most: number) =>
+export const integerInQuery = (least: number, most = 1_000_000_000) =>
   z.preprocess(
     (given) => (typeof given === 'string' && /^-?\d{1,15}$/.test(given) ? Number(given) : given),
-    z.int().min(least).max(most),
+    z
+      .int({ error: `give a whole number from ${least} to ${most}` })
+      .min(least)
+      .max(most),
   );
 
 const cursor = lazily(() =>
@@ -42,7 +45,7 @@ const cursor = lazily(() =>
 /** The query of a list. Lists without `before` say `.omit({ before: true })`. */
 export const listQuery = ({ most = 100, usual = 20 }: { most?: number; usual?: number } = {}) =>
   z.strictObject({
-    limit: integerInQuery(1, most).default(usual).meta({ default: usual }).describe('Elements per page.'),
+    limit: integerInQuery(1, most).default(usual).describe('Elements per page.'),
     order: z.enum(['asc', 'desc']).default('desc').describe('By the time of creation.'),
     after: cursor().describe('The id of the element behind which the page begins.'),
     before: cursor().describe('The id of the element before which the page ends.'),

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { type Checked, lazily } from './lazily.ts';
+import { integerInQuery } from './list.ts';
 
 /** Query of the lists of admin resources. */
 export const pageQuery = lazily(() =>
   z.strictObject({
-    current_page: z.coerce.number().int().min(0).default(0).describe('Page number, from 0.'),
-    page_size: z.coerce.number().int().min(1).max(1000).default(100).describe('Entries per page.'),
+    current_page: integerInQuery(0).default(0).describe('Page number, from 0.'),
+    page_size: integerInQuery(1, 1000).default(100).describe('Entries per page.'),
   }),
 );
 export type PageQuery = Checked<typeof pageQuery>;

@@ -109,3 +109,15 @@ test('a load that began before a change is not kept', async () => {
   expect(await loading).toBe('from before');
   expect(cache.peek('a')).toBeUndefined();
 });
+
+test('of many whom nobody knows a few are loaded in one turn of the event loop, and all of them in the end', async () => {
+  const { get, loads } = given(100);
+  const all = Promise.all(Array.from({ length: 40 }, (_, index) => get(`key ${index}`)));
+  const first = loads.length;
+  expect(first).toBeLessThan(20);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(loads.length).toBeGreaterThan(first);
+  expect(loads.length).toBeLessThan(40);
+  expect((await all).at(-1)).toBe('key 39!');
+  expect(loads).toHaveLength(40);
+});

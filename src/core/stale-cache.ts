@@ -1,4 +1,5 @@
 import { GatewayError } from './errors.ts';
+import { LoopTurns } from './loop-turns.ts';
 
 interface Entry<Value> {
   readonly value: Value;
@@ -14,10 +15,14 @@ interface Options {
   readonly patienceMs?: number;
 }
 
+/** What is loaded in one turn of the event loop: some milliseconds where the store is a file. */
+const LOADED_AT_ONCE = 8;
+
 /**
  * A bounded cache for what changes rarely and must outlive its source for a while. A fresh value is answered without
  * waiting; an older one is loaded again; when the store is away the older one still serves, up to `staleMs`. What was
- * not found (null) is not kept: a flood of wrong keys must not push out the right ones.
+ * not found (null) is not kept: a flood of wrong keys must not push out the right ones. Those whom nobody knows yet may
+ * come all at once: they are loaded a few at a time, so that whoever is known is served between them.
  */
 export class StaleCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
@@ -27,6 +32,7 @@ export class StaleCache<Value> {
   #generation = 0;
   /** The last load failed for want of a store, or still waits for one: nobody with an older value waits along. */
   #isAway = false;
+  readonly #turns = new LoopTurns(LOADED_AT_ONCE);
 
   constructor(options: Options) {
     this.#options = options;
@@ -67,6 +73,8 @@ export class StaleCache<Value> {
   }
 
   async #load(key: string, load: () => Promise<Value | null>): Promise<Value | null> {
+    const waiting = this.#turns.wait();
+    if (waiting) await waiting;
     const generation = this.#generation;
     try {
       const value = await load();

@@ -1,3 +1,4 @@
+import { GatewayError } from '../core/errors.ts';
 import type { ModelReply, ModelRequest, ReplyEvent } from './ir.ts';
 
 /** Without what is no part of the meaning: where things stood, and what the client calls them. */
@@ -5,6 +6,18 @@ export function bare<Value extends ModelRequest | ModelReply>(value: Value): Val
   return JSON.parse(JSON.stringify(value), function (this: unknown, name, member) {
     return (name === 'at' && typeof member === 'string') || name === 'origin' ? undefined : member;
   });
+}
+
+/** What a client is told that its request is at fault for: `param | message`. */
+export function faultOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'invalid_request' && error.status === 400)
+      return `${error.param} | ${error.message}`;
+    throw error;
+  }
+  return 'no fault';
 }
 
 /** What is wrong with the order of events, by the rules that `ReplyEvent` states. Nothing is expected after an error. */

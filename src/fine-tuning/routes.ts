@@ -1,6 +1,5 @@
+import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { fail } from '../core/errors.ts';
-import { headerOf } from '../http/headers.ts';
 import { type Call, get, post, type Route } from '../http/route.ts';
 import type { FineTuning } from './fine-tuning.ts';
 import { createJob } from './input.ts';
@@ -23,9 +22,7 @@ export const fineTuningRoutes = ({
 }): Route[] => {
   /** Every one of these routes names a virtual key (spec 5.1), also where the job itself knows its own. */
   const slugOf = async (call: Call): Promise<string> => {
-    const slug = headerOf(call.headers, 'x-gateway-virtual-key') ?? call.principal.defaults.virtual_key;
-    if (!slug) return fail('missing_virtual_key');
-    const { provider } = await virtualKeys.resolve(call.principal, slug);
+    const { slug, provider } = await requiredVirtualKey(call, virtualKeys);
     call.log.virtualKey = slug;
     call.log.provider = provider;
     return slug;

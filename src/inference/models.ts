@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
+import { integerInQuery } from '../core/list.ts';
 import { readQuery } from '../http/input.ts';
 import { json } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
@@ -16,8 +17,8 @@ const catalogueQuery = lazily(() =>
     provider: z.string().min(1).optional(),
     sort: z.enum(['name', 'provider']).default('name'),
     order: z.enum(['asc', 'desc']).default('asc'),
-    offset: z.coerce.number().int().min(0).default(0),
-    limit: z.coerce.number().int().min(1).optional(),
+    offset: integerInQuery(0).default(0),
+    limit: integerInQuery(1).optional(),
   }),
 );
 

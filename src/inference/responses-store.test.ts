@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../../test/postgres.ts';
+import { givenWorkspaces } from '../../test/workspaces.ts';
 import { type ErrorCode, GatewayError } from '../core/errors.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
@@ -9,7 +10,6 @@ import { responses as dialect } from '../dialects/responses/responses.ts';
 import type { Engine } from '../storage/migrate.ts';
 import { openPostgres, openSqlite, type Store } from '../storage/store.ts';
 import { createResponseStore, type ResponseStore } from './responses-store.ts';
-import { startResponsesSweeper } from './responses-sweeper.ts';
 
 const DAY_MS = 86_400_000;
 const principal = (workspaceId: string) => ({ workspaceId, organisationId: 'org' }) as unknown as Principal;
@@ -33,23 +33,7 @@ function contract(engine: Engine, open: () => Promise<Store>) {
     beforeAll(async () => {
       store = await open();
       await store.migrate();
-      await store.db.insertInto('organisations').values({ id: 'org', name: 'o', created_at: 0 }).execute();
-      for (const id of ['mine', 'foreign'])
-        await store.db
-          .insertInto('workspaces')
-          .values({
-            id,
-            organisation_id: 'org',
-            slug: id,
-            name: id,
-            description: null,
-            defaults: '{}',
-            rate_limits: null,
-            usage_limits: null,
-            created_at: 0,
-            updated_at: 0,
-          })
-          .execute();
+      await givenWorkspaces(store, ['mine', 'foreign']);
       kept = createResponseStore({ store, now: () => at, mostBytes: 4_000 });
     });
     afterAll(() => store.close());
@@ -236,22 +220,3 @@ function contract(engine: Engine, open: () => Promise<Store>) {
 
 contract('sqlite', async () => openSqlite(':memory:'));
 contract('postgres', async () => openPostgres(await createDatabase()));
-
-test('the sweeper sweeps again after a failure, and stops', async () => {
-  const problems: string[] = [];
-  let sweeps = 0;
-  const sweep = async () => {
-    sweeps++;
-    if (sweeps === 1) throw new Error('on purpose');
-    return 0;
-  };
-  const sweeper = startResponsesSweeper({ sweep }, { everyMs: 1, report: (problem) => problems.push(problem) });
-  const deadline = Date.now() + 5_000;
-  while (sweeps < 3 && Date.now() < deadline) await Bun.sleep(2);
-  await sweeper.stop();
-  const counted = sweeps;
-  await Bun.sleep(10);
-  expect(sweeps).toBe(counted);
-  expect(counted).toBeGreaterThanOrEqual(3);
-  expect(problems).toEqual(['on purpose']);
-});

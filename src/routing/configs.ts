@@ -6,6 +6,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { mask, type Sealer, sha256 } from '../crypto/seal.ts';
 import type { Changes } from '../storage/changes.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { ConfigRow } from '../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -240,17 +241,13 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     },
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<Config>> {
-      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
-      const matching = () => {
-        const all = visible(store.db, who);
-        return workspace === null ? all : all.where('workspace_id', '=', workspace);
-      };
-      const { total } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const offset = query.current_page * query.page_size;
-      const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
-      return page(rows.map(shown), Number(total), query);
+      const all = visible(store.db, who);
+      const matching =
+        query.workspace_id === undefined
+          ? all
+          : all.where('workspace_id', '=', await workspaceFor(store.db, who, query.workspace_id));
+      const { rows, total } = await rowsOnPage(matching, query);
+      return page(rows.map(shown), total, query);
     },
 
     async read(who: Principal, name: ConfigName): Promise<Config & { config: unknown }> {
@@ -307,16 +304,8 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     /** Newest first. */
     async versions(who: Principal, name: ConfigName, query: PageQuery): Promise<Page<ConfigVersion>> {
       const { id } = await find(store.db, who, name);
-      const matching = () => store.db.selectFrom('config_versions').where('config_id', '=', id);
-      const { total } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await matching()
-        .selectAll()
-        .orderBy('id', 'desc')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
+      const all = store.db.selectFrom('config_versions').where('config_id', '=', id);
+      const { rows, total } = await rowsOnPage(all, query, 'desc');
       const data = rows.map((row) => ({
         id: row.id,
         object: 'config-version' as const,
@@ -325,7 +314,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
         created_by: row.created_by,
         created_at: new Date(row.created_at).toISOString(),
       }));
-      return page(data, Number(total), query);
+      return page(data, total, query);
     },
   };
 }

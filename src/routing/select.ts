@@ -1,17 +1,11 @@
 import { fail } from '../core/errors.ts';
+import { askedProvider, type Selection } from '../http/asked-provider.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
-
-/** How the provider of a call is chosen: a stored credential, or the caller's own. */
-export type Selection =
-  | { readonly by: 'virtual-key'; readonly slug: string }
-  | { readonly by: 'provider'; readonly name: string; readonly customHost: string | null };
 
 export interface KeyDefaults {
   readonly virtual_key?: string;
   readonly config?: string;
 }
-
-const MAX_HOST_LENGTH = 2_048;
 
 /** Endpoint families whose calls name a virtual key (spec 5.1). */
 const NEEDS_VIRTUAL_KEY = /^\/(threads|batches|fine_tuning)(\/|$)/;
@@ -47,33 +41,6 @@ export const choosesProvider = (headers: SentHeaders, defaults: KeyDefaults): bo
   headerOf(headers, 'x-gateway-config') !== null ||
   askedProvider(headers, null) !== null ||
   Boolean(defaults.config ?? defaults.virtual_key);
-
-function askedProvider(headers: SentHeaders, modelSlug: string | null): Selection | null {
-  const provider = headerOf(headers, 'x-gateway-provider');
-  const customHost = headerOf(headers, 'x-gateway-custom-host');
-  const slug = modelSlug ?? headerOf(headers, 'x-gateway-virtual-key') ?? slugOfProvider(provider);
-  if (slug !== null) {
-    // A stored credential goes only to the host stored with it.
-    if (provider !== null && slugOfProvider(provider) === null) fail('conflicting_provider', 'x-gateway-provider');
-    if (customHost !== null) fail('conflicting_provider', 'x-gateway-custom-host');
-    return { by: 'virtual-key', slug };
-  }
-  if (customHost !== null && customHost.length > MAX_HOST_LENGTH) {
-    fail('invalid_header', 'x-gateway-custom-host', `is longer than ${MAX_HOST_LENGTH} characters`);
-  }
-  if (provider !== null) return { by: 'provider', name: provider, customHost };
-  if (customHost !== null) {
-    fail(
-      'invalid_header',
-      'x-gateway-custom-host',
-      'also send x-gateway-provider, which says how that host is spoken to',
-    );
-  }
-  return null;
-}
-
-/** `x-gateway-provider: @slug` names a stored credential. */
-const slugOfProvider = (provider: string | null) => (provider?.startsWith('@') ? provider.slice(1) : null);
 
 /** `@slug/name` → its two parts; a plain model name is none. */
 export function splitModel(model: string): { slug: string; name: string } | null {

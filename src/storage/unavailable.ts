@@ -31,9 +31,16 @@ async function reporting<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (isStoreAway(error)) throw Object.assign(new GatewayError('store_unavailable', []), { cause: error });
-    throw error;
+    throw told(error);
   }
+}
+
+const told = (error: unknown): unknown =>
+  isStoreAway(error) ? Object.assign(new GatewayError('store_unavailable', []), { cause: error }) : error;
+
+/** Throws what a thread of ours has reported: an error cannot cross from there as it is. */
+export function failOf({ fault, code }: { readonly fault: string; readonly code: string }): never {
+  throw told(Object.assign(new Error(fault), { code }));
 }
 
 class GuardedConnection implements DatabaseConnection {

@@ -2,6 +2,7 @@ import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import { dirname, join } from 'node:path';
 import { Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
+import { unpackHookResults } from '../core/hook-results.ts';
 import { type Engine, migrate } from '../storage/migrate.ts';
 import { BodySegments, Share } from './body-segments.ts';
 import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
@@ -424,5 +425,5 @@ const toRecord = (row: LogRow): LogRecord => ({
   ...row,
   is_stream: Boolean(row.is_stream),
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
-  hook_results: row.hook_results === null ? null : JSON.parse(row.hook_results),
+  hook_results: row.hook_results === null ? null : unpackHookResults(JSON.parse(row.hook_results)),
 });

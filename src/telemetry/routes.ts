@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
+import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Call, Route } from '../http/route.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
@@ -37,7 +38,7 @@ const logsQuery = lazily(() =>
         .describe('Only for keys that act on the whole organisation; others see their own.'),
       start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
       end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
-      status: z.coerce.number().int().min(100).max(599).optional(),
+      status: integerInQuery(100, 599).optional(),
       failed_by: z.enum(['gateway', 'provider', 'client']).optional(),
       provider: word().optional(),
       model: word().optional(),
@@ -47,7 +48,7 @@ const logsQuery = lazily(() =>
       trace_id: word().optional(),
       path: word().optional().describe('The beginning of the path.'),
       is_stream: z.enum(['true', 'false']).optional(),
-      limit: z.coerce.number().int().min(1).max(1000).default(100),
+      limit: integerInQuery(1, 1000).default(100),
       after: word()
         .refine((cursor) => positionOf(cursor) !== null, 'must be the next_cursor of an earlier page')
         .optional()

@@ -6,6 +6,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { lockName } from '../storage/name-lock.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -147,17 +148,13 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
     },
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }): Promise<Page<Webhook>> {
-      const workspace = query.workspace_id === undefined ? null : await workspaceFor(store.db, who, query.workspace_id);
-      const matching = () => {
-        const all = visible(store.db, who);
-        return workspace === null ? all : all.where('workspace_id', '=', workspace);
-      };
-      const { total } = await matching()
-        .select(({ fn }) => fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const offset = query.current_page * query.page_size;
-      const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
-      return page(rows.map(shownWebhook), Number(total), query);
+      const all = visible(store.db, who);
+      const matching =
+        query.workspace_id === undefined
+          ? all
+          : all.where('workspace_id', '=', await workspaceFor(store.db, who, query.workspace_id));
+      const { rows, total } = await rowsOnPage(matching, query);
+      return page(rows.map(shownWebhook), total, query);
     },
 
     async read(who: Principal, id: string): Promise<Webhook> {

@@ -4,20 +4,28 @@ export interface Member {
   isAwake: boolean;
 }
 
-/** How long a process that thaws gets to write what it must not. */
-const THAWING_MS = 700;
+export interface CrewOptions {
+  /** How long a process that thaws gets to write what it must not, before it counts as awake. */
+  readonly thawingMs?: number;
+  /** Gets what the processes say beside `ready`. */
+  readonly onLine?: (line: string) => void;
+}
 
 /** Processes that do the same work, and to whom things happen. Each says `ready` when it works and ends on SIGTERM. */
 export class Crew<Order extends object> {
   readonly #script: string;
   readonly #order: Order;
+  readonly #thawingMs: number;
+  readonly #onLine: (line: string) => void;
   readonly #members = new Map<string, Member>();
   readonly #arrivals: Promise<void>[] = [];
   #hired = 0;
 
-  constructor(script: string, order: Order) {
+  constructor(script: string, order: Order, { thawingMs = 700, onLine = () => {} }: CrewOptions = {}) {
     this.#script = script;
     this.#order = order;
+    this.#thawingMs = thawingMs;
+    this.#onLine = onLine;
   }
 
   get awake(): Member[] {
@@ -47,9 +55,13 @@ export class Crew<Order extends object> {
     const decoder = new TextDecoder();
     let text = '';
     for await (const piece of child.stdout as unknown as AsyncIterable<Uint8Array>) {
-      const isReady = text.includes('ready\n');
       text += decoder.decode(piece, { stream: true });
-      if (!isReady && text.includes('ready\n')) onReady();
+      const lines = text.split('\n');
+      text = lines.pop()!;
+      for (const line of lines) {
+        if (line === 'ready') onReady();
+        else this.#onLine(line);
+      }
     }
   }
 
@@ -65,7 +77,7 @@ export class Crew<Order extends object> {
     setTimeout(() => member.child.kill('SIGCONT'), forMs);
     setTimeout(() => {
       member.isAwake = true;
-    }, forMs + THAWING_MS);
+    }, forMs + this.#thawingMs);
   }
 
   /** Lets the frozen thaw and do what they can, then ends all; answers their exit codes. */

@@ -242,7 +242,7 @@ async function stepsIn(store: Store, runId: string): Promise<string[]> {
 /** Whoever watches the run from its beginning now sees streams that obey the grammar. */
 async function streamFaults(front: Engine, { id }: RunRow): Promise<string[]> {
   const stretches: StreamEvent[][] = [[]];
-  for await (const shown of front.runs.watch(id, BEGINNING, false).follow()) {
+  for await (const shown of front.runs.watch({ runId: id, from: BEGINNING, endsAtAction: false }).follow()) {
     if (!shown) continue;
     stretches.at(-1)!.push({ event: shown.name, data: JSON.parse(shown.data) });
     if (shown.name === 'thread.run.requires_action') stretches.push([]);

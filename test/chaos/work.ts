@@ -8,6 +8,7 @@ import { defaultTiming, type Timing } from '../../src/work/work.ts';
 import { createWorkers } from '../../src/work/workers.ts';
 import { seeded } from '../fuzz.ts';
 import { createDatabase } from '../postgres.ts';
+import { Crew } from './crew.ts';
 import type { WorkerOrder } from './work-worker.ts';
 
 export interface ChaosOptions {
@@ -51,7 +52,15 @@ export async function workChaos(options: ChaosOptions): Promise<ChaosResult> {
   const place: WorkerOrder['place'] =
     engine === 'postgres' ? { postgres: await createDatabase() } : { sqlite: join(home, 'state.db') };
   const store = 'postgres' in place ? await openPostgres(place.postgres) : openSqlite(place.sqlite);
-  const crew = new Crew({ place, timing, concurrency: options.concurrency, pauseMs: options.pauseMs });
+  const { concurrency, pauseMs } = options;
+  const order: Omit<WorkerOrder, 'name'> = { place, timing, concurrency, pauseMs };
+  let lost = 0;
+  const crew = new Crew(join(import.meta.dir, 'work-worker.ts'), order, {
+    thawingMs: pauseMs + 300,
+    onLine: (line) => {
+      if (line.startsWith('lost ')) lost++;
+    },
+  });
   const stopped: Held[] = [];
   const stalls = watchStalls();
   try {
@@ -78,7 +87,7 @@ export async function workChaos(options: ChaosOptions): Promise<ChaosResult> {
     }
     for (const { from, until } of stalls.list) report?.(`the machine stood still for ${until - from} ms`);
     const exits = await crew.stop();
-    return { ...(await findings(store, stopped, stalls.list)), lost: crew.lost, exits };
+    return { ...(await findings(store, stopped, stalls.list)), lost, exits };
   } finally {
     stalls.end();
     await crew.abandon();
@@ -169,92 +178,3 @@ function watchStalls() {
 
 const stalledBetween = (stalls: readonly Stall[], from: number, until: number): number =>
   stalls.reduce((sum, stall) => sum + Math.max(0, Math.min(until, stall.until) - Math.max(from, stall.from)), 0);
-
-interface Member {
-  readonly name: string;
-  readonly child: Bun.Subprocess<'ignore', 'pipe', 'inherit'>;
-  isAwake: boolean;
-}
-
-/** The worker processes. */
-class Crew {
-  readonly #order: Omit<WorkerOrder, 'name'>;
-  readonly #members = new Map<string, Member>();
-  readonly #arrivals: Promise<void>[] = [];
-  #hired = 0;
-  lost = 0;
-
-  constructor(order: Omit<WorkerOrder, 'name'>) {
-    this.#order = order;
-  }
-
-  get awake(): Member[] {
-    return [...this.#members.values()].filter(({ isAwake }) => isAwake);
-  }
-
-  /** Resolves when it works. */
-  add(): Promise<void> {
-    const name = `worker ${++this.#hired}`;
-    const order: WorkerOrder = { ...this.#order, name };
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, 'work-worker.ts'), JSON.stringify(order)], {
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'inherit',
-    });
-    const ready = Promise.withResolvers<void>();
-    void this.#listen(child, () => {
-      this.#members.set(name, { name, child, isAwake: true });
-      ready.resolve();
-    });
-    void child.exited.then((code) => ready.reject(new Error(`${name} ended with ${code} instead of starting`)));
-    this.#arrivals.push(ready.promise);
-    return ready.promise;
-  }
-
-  async #listen(child: Bun.Subprocess<'ignore', 'pipe', 'inherit'>, onReady: () => void) {
-    const decoder = new TextDecoder();
-    let text = '';
-    for await (const piece of child.stdout as unknown as AsyncIterable<Uint8Array>) {
-      text += decoder.decode(piece, { stream: true });
-      const lines = text.split('\n');
-      text = lines.pop()!;
-      for (const line of lines) {
-        if (line === 'ready') onReady();
-        if (line.startsWith('lost ')) this.lost++;
-      }
-    }
-  }
-
-  async kill({ name, child }: Member): Promise<void> {
-    this.#members.delete(name);
-    child.kill('SIGKILL');
-    await child.exited;
-  }
-
-  /** It counts as awake again when it has had the time to write what it must not. */
-  freeze(member: Member, forMs: number) {
-    member.isAwake = false;
-    member.child.kill('SIGSTOP');
-    setTimeout(() => member.child.kill('SIGCONT'), forMs);
-    setTimeout(
-      () => {
-        member.isAwake = true;
-      },
-      forMs + this.#order.pauseMs + 300,
-    );
-  }
-
-  /** Lets the frozen thaw and do what they can, then ends all; answers their exit codes. */
-  async stop(): Promise<number[]> {
-    await Promise.all(this.#arrivals);
-    while (this.awake.length < this.#members.size) await Bun.sleep(50);
-    for (const { child } of this.awake) child.kill('SIGTERM');
-    return Promise.all([...this.#members.values()].map(({ child }) => child.exited));
-  }
-
-  async abandon(): Promise<void> {
-    await Promise.allSettled(this.#arrivals);
-    for (const { child } of this.#members.values()) child.kill('SIGKILL');
-    await Promise.all([...this.#members.values()].map(({ child }) => child.exited));
-  }
-}

@@ -50,7 +50,8 @@ function readResult(value: unknown, context: ResultContext): NativeResult | null
       return retold(name, message, DIALECT, context);
     case 'errored': {
       const status = STATUS_OF[String(members(members(error).error).type)] ?? 500;
-      if (!speaks(context.endpoint, DIALECT)) return retoldError(name, { status, error }, DIALECT, context.endpoint);
+      if (!speaks(context.endpoint, DIALECT))
+        return retoldError(name, { code: status, error }, DIALECT, context.endpoint);
       return answered(name, status, error, text(members(error).request_id) ?? '');
     }
     case 'expired':

@@ -130,6 +130,9 @@ export const unanswered = (name: string, code: string, message: string): NativeR
   result: { isError: true, response: null, error: JSON.stringify({ code, message }) },
 });
 
+export const unexplained = (name: string): NativeResult =>
+  unanswered(name, 'invalid_response', 'The provider gave neither an answer nor a reason.');
+
 /** The files of a job that was uploaded to the provider and answered in others. */
 export const filesOf = ({ file, job }: Left): string[] => [
   ...(file === null ? [] : [`/files/${segment(file)}`]),

@@ -11,7 +11,7 @@ import {
   type ResultContext,
   segment,
   text,
-  unanswered,
+  unexplained,
 } from './api.ts';
 import { folderIn, folderOf, folderOfFile } from './folder.ts';
 import { retold, retoldError, translated } from './translation.ts';
@@ -79,16 +79,14 @@ function readJob(answer: unknown): NativeJob {
 }
 
 function readResult(value: unknown, context: ResultContext): NativeResult | null {
-  const { recordId, modelOutput, error } = members(value);
+  const { recordId, modelOutput, error: reason } = members(value);
   const name = text(recordId);
   if (name === null) return null;
   if (modelOutput !== undefined && modelOutput !== null) return retold(name, modelOutput, DIALECT, context);
-  const { errorCode, errorMessage } = members(error);
-  if (errorCode === undefined && errorMessage === undefined)
-    return unanswered(name, 'invalid_response', 'The provider gave neither an answer nor a reason.');
-  const isHttp = typeof errorCode === 'number' && errorCode >= 400 && errorCode < 600;
-  const status = isHttp ? errorCode : 500;
-  return retoldError(name, { status, error: { message: text(errorMessage) } }, DIALECT, context.endpoint);
+  const { errorCode, errorMessage } = members(reason);
+  if (errorCode === undefined && errorMessage === undefined) return unexplained(name);
+  const error = { message: text(errorMessage) };
+  return retoldError(name, { code: errorCode, error }, DIALECT, context.endpoint);
 }
 
 const hasTools = (body: Readonly<Record<string, unknown>>): boolean =>

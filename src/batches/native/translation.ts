@@ -37,13 +37,14 @@ export function retold(
   }
 }
 
-/** The provider's refusal of one request, likewise. */
+/** The provider's refusal of one request, likewise. Its code is not always a status of HTTP. */
 export function retoldError(
   name: string,
-  { status, error }: { readonly status: number; readonly error: unknown },
+  { code, error }: { readonly code: unknown; readonly error: unknown },
   dialect: DialectName,
   endpoint: Endpoint,
 ): NativeResult {
+  const status = typeof code === 'number' && code >= 400 && code < 600 ? code : 500;
   if (speaks(endpoint, dialect)) return answered(name, status, error);
   const failure = dialects[dialect].outbound!.decodeError(status, error);
   return answered(name, status, dialects[dialectOf(endpoint)].inbound!.encodeError(failure).body);

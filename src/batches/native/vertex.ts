@@ -15,7 +15,7 @@ import {
   type ResultContext,
   segment,
   text,
-  unanswered,
+  unexplained,
 } from './api.ts';
 import { folderIn, folderOf, folderOfFile } from './folder.ts';
 import { retold, retoldError, speaks, translated } from './translation.ts';
@@ -117,12 +117,11 @@ function readResult(value: unknown, context: ResultContext): NativeResult | null
   const status = text(line.status);
   if (status === null && Object.keys(members(line.response)).length > 0)
     return retold(name, line.response, dialect, context);
-  if (status === null) return unanswered(name, 'invalid_response', 'The provider gave neither an answer nor a reason.');
+  if (status === null) return unexplained(name);
   const inside = parsed(status.slice(Math.max(0, status.indexOf('{'))));
   const code = members(members(inside).error).code;
   const error = Object.keys(members(inside)).length > 0 ? inside : { error: { message: status.slice(0, 2_000) } };
-  const isHttp = typeof code === 'number' && code >= 400 && code < 600;
-  return retoldError(name, { status: isHttp ? code : 500, error }, dialect, context.endpoint);
+  return retoldError(name, { code, error }, dialect, context.endpoint);
 }
 
 /** Gemini and Claude on Vertex AI: requests and answers are files in a bucket of Cloud Storage. */

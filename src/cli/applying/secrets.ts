@@ -1,4 +1,4 @@
-import { SECRET_NAME } from '../../auth/virtual-keys.ts';
+import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { mask, sha256 } from '../../crypto/seal.ts';
 import type { ApiKeyWish } from '../desired/desired.ts';
 import { type Findings, pathText } from '../reading/findings.ts';

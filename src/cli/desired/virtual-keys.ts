@@ -1,4 +1,4 @@
-import { SECRET_NAME } from '../../auth/virtual-keys.ts';
+import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { isoOf, type Shape, sameMoment, type VirtualKeyWish } from './desired.ts';
 import type { Context, KindOf } from './kinds.ts';
 import { limitsIn, withLimits } from './limits.ts';

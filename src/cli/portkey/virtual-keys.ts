@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
-import { SECRET_NAME } from '../../auth/virtual-keys.ts';
+import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { slugFrom } from '../../core/ids.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
 import type { VirtualKeyWish } from '../desired/desired.ts';

@@ -4,6 +4,7 @@ import type { Quirks } from '../dialect.ts';
 import { ownFailure } from '../failure.ts';
 import type { ModelReply, ModelRequest, Part, TextPart, Turn } from '../ir.ts';
 import { openaiChat } from '../openai-chat/openai-chat.ts';
+import { faultOf } from '../test-support.ts';
 import { anthropic } from './anthropic.ts';
 import { outputCap, takesEffort, takesSystemTurns } from './models.ts';
 
@@ -11,17 +12,6 @@ const { inbound, outbound } = anthropic;
 const user = { role: 'user', content: 'Hi' };
 const body = (more: object) => ({ model: 'claude-opus-5', max_tokens: 9, messages: [user], ...more });
 const content = (...blocks: object[]) => body({ messages: [{ role: 'user', content: blocks }] });
-
-function faultOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof GatewayError && error.code === 'invalid_request' && error.status === 400)
-      return `${error.param} | ${error.message}`;
-    throw error;
-  }
-  return 'no fault';
-}
 
 const FAULTS: readonly [body: unknown, param: string, message: string][] = [
   [[], 'body', 'must be an object, not a list'],

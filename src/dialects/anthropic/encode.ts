@@ -1,10 +1,11 @@
 import type { Encoded, Quirks } from '../dialect.ts';
-import type { Effort, ModelRequest, Reasoning, Tool } from '../ir.ts';
+import type { ModelRequest, Tool } from '../ir.ts';
 import { present } from '../json.ts';
 import { Losses } from '../losses.ts';
 import { cacheControl } from './encode-blocks.ts';
 import { encodeTurns } from './encode-messages.ts';
-import { outputCap, takesEffort } from './models.ts';
+import { encodeReasoning } from './encode-reasoning.ts';
+import { outputCap } from './models.ts';
 import type { MessagesRequest, OutputConfig, Thinking, ToolChoice, Tool as WireTool } from './wire.ts';
 
 export function encodeRequest(request: ModelRequest, quirks: Quirks = {}): Encoded<MessagesRequest> {
@@ -129,55 +130,4 @@ function encodeTier({ serviceTier }: ModelRequest, losses: Losses): MessagesRequ
   if (serviceTier === 'standard') return 'standard_only';
   losses.hint('serviceTier', `anthropic has no tier ${serviceTier}`);
   return undefined;
-}
-
-/** How much of the output limit an effort may use for thinking, on models that know only budgets. */
-const SHARES: Readonly<Partial<Record<Effort, number>>> = {
-  minimal: 0.1,
-  low: 0.2,
-  medium: 0.5,
-  high: 0.8,
-  xhigh: 0.9,
-  max: 0.95,
-};
-/** The vendor's least budget. */
-const LEAST_BUDGET = 1_024;
-
-function encodeReasoning(
-  { model, reasoning }: ModelRequest,
-  limit: number,
-  losses: Losses,
-): { thinking?: Thinking; effort?: OutputConfig['effort'] } {
-  if (!reasoning) return {};
-  const { effort, mode } = reasoning;
-  if (mode !== undefined) return { thinking: statedThinking(reasoning), effort: effort && knownEffort(effort, losses) };
-  if (effort === undefined) return {};
-  if (effort === 'none') {
-    losses.changeSetting('reasoning.effort', 'sent as disabled thinking');
-    return { thinking: { type: 'disabled' } };
-  }
-  if (takesEffort(model)) {
-    losses.changeSetting('reasoning.effort', 'sent as adaptive thinking with that effort');
-    return { thinking: { type: 'adaptive' }, effort: knownEffort(effort, losses) };
-  }
-  const budget_tokens = Math.max(LEAST_BUDGET, Math.floor(limit * (SHARES[effort] ?? 0)));
-  if (budget_tokens >= limit) {
-    losses.hint('reasoning.effort', `thinking needs an output limit above ${LEAST_BUDGET} tokens`);
-    return {};
-  }
-  losses.changeSetting('reasoning.effort', `sent as a thinking budget of ${budget_tokens} tokens`);
-  return { thinking: { type: 'enabled', budget_tokens } };
-}
-
-function statedThinking({ mode, budgetTokens = LEAST_BUDGET, display }: Reasoning): Thinking {
-  if (mode === 'off') return { type: 'disabled' };
-  const shown = display === undefined ? {} : { display: display as 'summarized' };
-  if (mode === 'adaptive') return { type: 'adaptive', ...shown };
-  return { type: 'enabled', budget_tokens: budgetTokens, ...shown };
-}
-
-function knownEffort(effort: Effort, losses: Losses): OutputConfig['effort'] {
-  if (effort !== 'none' && effort !== 'minimal') return effort;
-  losses.changeSetting('reasoning.effort', 'sent as low, the least effort anthropic has');
-  return 'low';
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { GatewayError } from '../../core/errors.ts';
 import { anthropic } from '../anthropic/anthropic.ts';
 import { FramingError } from '../framing-error.ts';
 import type { ModelRequest, Part, TextPart, Turn } from '../ir.ts';
 import { openaiChat } from '../openai-chat/openai-chat.ts';
+import { faultOf } from '../test-support.ts';
 import { gemini } from './gemini.ts';
 
 const { outbound } = gemini;
@@ -25,16 +25,6 @@ const losses = (given: ModelRequest) => {
   };
 };
 const context = { request: { model: 'm' }, id: 'made-here', now: 0 };
-
-function faultOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof GatewayError && error.status === 400) return `${error.param} | ${error.message}`;
-    throw error;
-  }
-  return 'no fault';
-}
 
 test('a result that answers no call, and arguments that are no object, are the client’s fault by its own path', () => {
   const messages = [

@@ -1,22 +1,11 @@
 import { expect, test } from 'bun:test';
-import { GatewayError } from '../../core/errors.ts';
 import type { Quirks } from '../dialect.ts';
 import type { ModelRequest, Part, Turn } from '../ir.ts';
+import { faultOf } from '../test-support.ts';
 import { openaiChat } from './openai-chat.ts';
 
 const { inbound, outbound } = openaiChat;
 const user = { role: 'user', content: 'Hi' };
-
-function faultOf(body: unknown): string {
-  try {
-    inbound.decodeRequest(body);
-  } catch (error) {
-    if (error instanceof GatewayError && error.code === 'invalid_request' && error.status === 400)
-      return `${error.param} | ${error.message}`;
-    throw error;
-  }
-  return 'no fault';
-}
 
 const FAULTS: readonly [body: unknown, param: string, message: string][] = [
   ['text', 'body', 'must be an object, not "text"'],
@@ -62,7 +51,7 @@ const FAULTS: readonly [body: unknown, param: string, message: string][] = [
 ];
 for (const [body, param, message] of FAULTS)
   test(`a fault at ${param} is named: ${message}`, () => {
-    const fault = faultOf(body);
+    const fault = faultOf(() => inbound.decodeRequest(body));
     expect(fault).toStartWith(`${param} | `);
     expect(fault).toContain(message);
   });

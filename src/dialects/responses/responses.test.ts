@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test';
-import { GatewayError } from '../../core/errors.ts';
 import { anthropic } from '../anthropic/anthropic.ts';
 import type { Outbound, ReplyContext } from '../dialect.ts';
 import { unfold } from '../fold.ts';
 import type { ModelReply, ModelRequest, Part, Turn } from '../ir.ts';
 import { openaiChat } from '../openai-chat/openai-chat.ts';
-import { bare } from '../test-support.ts';
+import { bare, faultOf } from '../test-support.ts';
 import { continued, finalResponse, takeKept } from './kept.ts';
 import { responses } from './responses.ts';
 
@@ -13,17 +12,6 @@ const { inbound, outbound } = responses;
 const user = { role: 'user', content: 'Hi' };
 const asking = (more: object) => ({ model: 'm', input: [user], ...more });
 const saying = (...items: unknown[]) => ({ model: 'm', input: items });
-
-function faultOf(body: unknown): string {
-  try {
-    inbound.decodeRequest(body);
-  } catch (error) {
-    if (error instanceof GatewayError && error.code === 'invalid_request' && error.status === 400)
-      return `${error.param} | ${error.message}`;
-    throw error;
-  }
-  return 'no fault';
-}
 
 const FAULTS: readonly [body: unknown, param: string, message: string][] = [
   ['text', 'body', 'must be an object, not "text"'],
@@ -72,7 +60,7 @@ const FAULTS: readonly [body: unknown, param: string, message: string][] = [
 ];
 for (const [body, param, message] of FAULTS)
   test(`a fault at ${param} is named: ${message}`, () => {
-    const fault = faultOf(body);
+    const fault = faultOf(() => inbound.decodeRequest(body));
     expect(fault).toStartWith(`${param} | `);
     expect(fault).toContain(message);
   });

@@ -1,3 +1,4 @@
+import { silentLog } from '../../core/call-log.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { SentHeaders } from '../../http/headers.ts';
 import type { Call } from '../../http/route.ts';
@@ -6,7 +7,6 @@ import { dataOf, EventCutter } from '../events.ts';
 import type { Admitted } from '../relay.ts';
 import type { McpServer } from '../server.ts';
 import { headerValue } from '../strict-message.ts';
-import { quietLog } from './quiet-log.ts';
 
 /** Who asks, and in which conversation. */
 export interface Asker {
@@ -83,7 +83,7 @@ export function sendVia(
   });
   const body = isEnd ? null : (message.body as Uint8Array<ArrayBuffer>);
   const request = new Request('http://gateway/mcp', { method: isEnd ? 'DELETE' : 'POST', headers, body, signal });
-  const log = isQuiet ? quietLog() : call.log;
+  const log = isQuiet ? silentLog() : call.log;
   return relay({ ...call, request, headers, search: '', log }, { server, caller, again });
 }
 

@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from 'node:util';
+import { fail } from '../core/errors.ts';
+import type { LimitOwner } from '../core/limits.ts';
+import type { Principal } from '../core/principal.ts';
+import type { Secret } from '../core/secret.ts';
+import { mask } from '../crypto/seal.ts';
+import type { VirtualKeyRow } from '../storage/schema.ts';
+import type { LimitInput, ShownLimits } from './limited.ts';
+
+/** A provider credential under a name, as callers see it: without the secret. */
+export interface VirtualKey extends ShownLimits {
+  readonly id: string;
+  readonly object: 'virtual-key';
+  readonly slug: string;
+  readonly name: string;
+  readonly note: string | null;
+  readonly workspace_id: string;
+  readonly provider: string;
+  readonly masked_key: string;
+  readonly custom_host: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+  readonly status: 'active' | 'exhausted' | 'expired';
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+export interface VirtualKeyInput extends LimitInput {
+  readonly name: string;
+  readonly slug?: string;
+  readonly note?: string | null;
+  readonly workspace_id?: string;
+  readonly provider: string;
+  readonly key?: string;
+  readonly custom_host?: string | null;
+  readonly configurations?: Readonly<Record<string, unknown>>;
+  readonly expires_at?: string | null;
+}
+
+/** A virtual key that exists because the operator set a variable such as OPENAI_API_KEY. */
+export interface EnvironmentCredential {
+  readonly provider: string;
+  readonly variable: string;
+  readonly credential: Secret;
+}
+
+/** What is stored of it under seal. */
+export interface SealedKey {
+  readonly key: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+}
+
+export const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
+
+/** Configurations with everything that could be a secret masked. */
+function maskConfigurations(value: unknown, name = ''): unknown {
+  if (name === 'prices') return value;
+  if (Array.isArray(value)) return value.map((item) => maskConfigurations(item, name));
+  if (value !== null && typeof value === 'object') {
+    if (SECRET_NAME.test(name)) return '***';
+    // The values of custom headers are credentials more often than not.
+    const inHeaders = name === 'custom_headers';
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, inHeaders ? mask(String(item)) : maskConfigurations(item, key)]),
+    );
+  }
+  return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
+}
+
+export const ownerOf = ({ id, slug }: { id: string; slug: string }): LimitOwner => ({
+  kind: 'virtual-key',
+  id,
+  name: slug,
+});
+
+const statusOf = (row: VirtualKeyRow, isExhausted: boolean, now: number): VirtualKey['status'] => {
+  if (row.expires_at !== null && row.expires_at <= now) return 'expired';
+  return isExhausted ? 'exhausted' : 'active';
+};
+
+interface ShownWith {
+  readonly limits: ShownLimits;
+  readonly isExhausted: boolean;
+  readonly configurations: SealedKey['configurations'];
+  readonly now: number;
+}
+
+/** As callers see it, with `configurations` opened. */
+export const shownVirtualKey = (
+  row: VirtualKeyRow,
+  { limits, isExhausted, configurations, now }: ShownWith,
+): VirtualKey => ({
+  id: row.id,
+  object: 'virtual-key',
+  slug: row.slug,
+  name: row.name,
+  note: row.note,
+  workspace_id: row.workspace_id,
+  provider: row.provider,
+  masked_key: row.masked,
+  custom_host: row.custom_host,
+  configurations: maskConfigurations(configurations) as Record<string, unknown>,
+  ...limits,
+  status: statusOf(row, isExhausted, now),
+  expires_at: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
+  created_at: new Date(row.created_at).toISOString(),
+  last_updated_at: new Date(row.updated_at).toISOString(),
+});
+export const shownFromEnvironment = (
+  who: Principal,
+  { provider, variable, credential }: EnvironmentCredential,
+): VirtualKey => ({
+  id: `environment:${variable}`,
+  object: 'virtual-key',
+  slug: provider,
+  name: `${provider} (from ${variable})`,
+  note: null,
+  workspace_id: who.workspaceId,
+  provider,
+  masked_key: mask(credential.reveal()),
+  custom_host: null,
+  configurations: {},
+  rate_limits: null,
+  usage_limits: null,
+  usage: [],
+  status: 'active',
+  expires_at: null,
+  created_at: new Date(0).toISOString(),
+  last_updated_at: new Date(0).toISOString(),
+});
+
+/** What decides where a credential goes and as whom; prices do not. */
+const withoutPrices = ({ prices: _, ...rest }: Readonly<Record<string, unknown>>) => rest;
+
+/** What a key becomes. Its secrets go only to the host they were stored for: a move asks for all of them again. */
+export function changed(row: VirtualKeyRow, old: SealedKey, input: Partial<VirtualKeyInput>) {
+  const provider = input.provider ?? row.provider;
+  const customHost = input.custom_host === undefined ? row.custom_host : input.custom_host || null;
+  const moves = provider !== row.provider || customHost !== row.custom_host;
+  const turns =
+    input.configurations !== undefined &&
+    !isDeepStrictEqual(withoutPrices(input.configurations), withoutPrices(old.configurations));
+  if ((moves || turns) && input.key === undefined && old.key !== null) {
+    fail('invalid_request', 'key', 'send the credential again when provider, custom_host or configurations change');
+  }
+  if (moves && input.configurations === undefined && Object.keys(old.configurations).length > 0) {
+    fail('invalid_request', 'configurations', 'send them again when provider or custom_host change');
+  }
+  const key = input.key === undefined ? old.key : input.key || null;
+  return { provider, customHost, key, configurations: input.configurations ?? old.configurations };
+}

@@ -1,0 +1,78 @@
+import { error } from './entry.ts';
+
+/** Who is calling: keys, users, sessions and machines. */
+export const callerErrors = {
+  invalid_api_key: error(
+    401,
+    () =>
+      'The gateway key is missing or unknown. Send it as x-gateway-api-key, or as Authorization: Bearer, x-api-key or x-goog-api-key when x-gateway-api-key is absent.',
+  ),
+  expired_api_key: error(401, (when: string) => `This gateway key expired at ${when}. Ask for a new one or rotate it.`),
+  caller_gone: error(
+    401,
+    () =>
+      'The API key, user or machine that began this was removed, has expired, or no longer belongs to the workspace.',
+  ),
+  insufficient_scope: error(
+    403,
+    (needed: string) => `This key lacks the scope ${needed}. Create a key with that scope, or use another key.`,
+  ),
+  invalid_user_token: error(
+    401,
+    (why: string) => `The user's token was refused: ${why}. Get a new one from the identity provider of this server.`,
+  ),
+  identity_provider_unavailable: error(
+    503,
+    (host: string, why: string) =>
+      `The user's token cannot be checked at the moment: ${host} gave no usable answer (${why}). Try again shortly.`,
+  ),
+  untrusted_origin: error(
+    403,
+    (header: string, allowed: string) =>
+      `${header} is not one that this gateway answers MCP calls for: ${allowed}. See GATEWAY_PUBLIC_URL and GATEWAY_ALLOWED_ORIGINS.`,
+    (header) => header,
+  ),
+  scope_not_grantable: error(
+    403,
+    (scope: string) => `This key cannot grant the scope ${scope}, because it does not hold it itself.`,
+    () => 'scopes',
+  ),
+  sign_in_failed: error(
+    401,
+    () => 'Email and password do not belong together, or this user has no password. Ask an administrator for help.',
+  ),
+  too_many_sign_ins: error(429, (until: string) => `Signing in has failed too often. Try again at ${until}.`),
+  sign_in_busy: error(503, () => 'Too many people are signing in at this moment. Try again in a few seconds.'),
+  csrf_token_missing: error(
+    403,
+    () => 'A change by a signed-in user needs the header x-gateway-csrf; GET /v1/sessions/current shows its value.',
+    () => 'x-gateway-csrf',
+  ),
+  session_required: error(
+    403,
+    () => 'This is about a signed-in user, and the request was made with a key. Sign in with POST /v1/sessions.',
+  ),
+  not_a_member: error(
+    403,
+    (workspace: string | null) =>
+      workspace === null
+        ? 'This user is a member of no workspace. Ask an administrator to add them to one.'
+        : `This user is not a member of workspace ${workspace}. Name another one in x-gateway-workspace.`,
+    () => 'x-gateway-workspace',
+  ),
+  own_role: error(
+    403,
+    () => 'Nobody raises their own role. Ask somebody else with the right to do it.',
+    () => 'role',
+  ),
+  invalid_machine_token: error(
+    401,
+    (why: string) => `The token in place of a gateway key was refused: ${why}. See docs/users.md for what it must say.`,
+  ),
+  oidc_refused: error(403, (why: string) => `Signing in through the identity provider did not work: ${why}.`),
+  foreign_organisation: error(
+    403,
+    (asked: string, own: string) => `organisation_id: ${asked} is not the organisation of this key, which is ${own}.`,
+    () => 'organisation_id',
+  ),
+};

@@ -1,0 +1,22 @@
+import { error } from './entry.ts';
+
+/** The gateway itself. */
+export const gatewayErrors = {
+  store_unavailable: error(
+    503,
+    () => 'The store does not answer at the moment. Nothing was changed; try again shortly.',
+  ),
+  blob_store_unavailable: error(
+    503,
+    (why: string) => `Files cannot be read or written at the moment: ${why}. Nothing was changed; try again shortly.`,
+  ),
+  limits_unavailable: error(
+    503,
+    () => 'Limits cannot be checked at the moment. Nothing was sent; try again in a second.',
+  ),
+  shutting_down: error(503, () => 'This process is shutting down. Try again; another one will answer.'),
+  internal_error: error(
+    500,
+    (requestId: string) => `Something failed inside the gateway. Quote request ${requestId} to its operator.`,
+  ),
+};

@@ -1,0 +1,78 @@
+import { error, named } from './entry.ts';
+
+/** MCP servers and what is called through them. */
+export const mcpErrors = {
+  mcp_server_not_found: error(404, (slug: string) => `No MCP server ${slug} in this workspace.`),
+  mcp_session_not_found: error(
+    404,
+    () => 'This session is unknown here: it ended, or it belongs to another server or caller. Initialize a new one.',
+  ),
+  mcp_access_denied: error(
+    403,
+    (slug: string) => `MCP server ${slug} is not open to this caller. Ask whoever administers it for access.`,
+  ),
+  mcp_message_refused: error(
+    400,
+    (why: string) => `This message was not sent to the MCP server: ${why}.`,
+    () => 'body',
+  ),
+  mcp_header_mismatch: error(
+    400,
+    (header: string, why: string) => `${header} ${why}. Send it as the body says, or leave it out where it may be.`,
+    named,
+  ),
+  mcp_capability_unavailable: error(200, (kind: string, name: string) => `${kind} ${name} is not available here.`),
+  mcp_definition_unapproved: error(
+    200,
+    (tool: string) =>
+      `Tool ${tool} is blocked until an administrator approves its definition, which is new, has changed or holds hidden characters.`,
+  ),
+  mcp_identity_too_large: error(
+    500,
+    (header: string, size: number, most: number) =>
+      `The claims for ${header} take ${size} bytes, more than the ${most} that servers accept. Name fewer of them in user_identity_forwarding.include_claims.`,
+  ),
+  mcp_signing_key_missing: error(
+    503,
+    (slug: string) =>
+      `MCP server ${slug} is to be told who calls by a signed token, and the gateway has no key to sign with. Its operator sets JWT_PRIVATE_KEY.`,
+  ),
+  mcp_upstream_refused: error(
+    502,
+    (slug: string, status: number) =>
+      `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. Whoever registered the server must renew it.`,
+  ),
+  mcp_user_required: error(
+    403,
+    (slug: string) =>
+      `MCP server ${slug} is used with each user's own account, and this caller is no user of the gateway. Use a key that belongs to a user, or sign in.`,
+  ),
+  mcp_connection_required: error(
+    403,
+    (slug: string, link: string, why: string) =>
+      `MCP server ${slug} needs your own account there: ${why}. Open ${link} in a browser, connect, and try again.`,
+  ),
+  mcp_servers_unavailable: error(
+    502,
+    (servers: string) => `None of the MCP servers answered: ${servers}. Each has an address of its own that says more.`,
+  ),
+  mcp_version_unsupported: error(
+    400,
+    (version: string, supported: string) =>
+      `Version ${version} of MCP is not spoken at this address, as not every server behind it speaks it. Use ${supported}.`,
+  ),
+  mcp_method_unknown: error(
+    404,
+    (method: string) => `${method} is not possible at the address of all servers. Use the address of one server.`,
+  ),
+  mcp_connection_not_found: error(
+    404,
+    (user: string, slug: string) => `User ${user} has connected no account at MCP server ${slug}.`,
+  ),
+  mcp_upstream_oauth_failed: error(
+    502,
+    (slug: string, why: string) =>
+      `No token for MCP server ${slug} could be got from its authorization server: ${why}.`,
+  ),
+  mcp_connect_refused: error(400, (why: string) => `The account was not connected: ${why}.`),
+};

@@ -1,0 +1,132 @@
+import { error, named } from './entry.ts';
+
+/** Which provider, what is judged, what is left, and what the provider did. */
+export const providerErrors = {
+  // Which provider
+  missing_virtual_key: error(
+    400,
+    () => 'This route needs a virtual key: send x-gateway-virtual-key, or use a key that has a default virtual key.',
+    () => 'x-gateway-virtual-key',
+  ),
+  missing_provider: error(
+    400,
+    () =>
+      'No provider was chosen. Send x-gateway-virtual-key, or x-gateway-provider with Authorization, or model "@slug/name" in a JSON body, or use a key that has a default virtual key.',
+  ),
+  conflicting_provider: error(
+    400,
+    (header: string) =>
+      `${header} cannot be combined with x-gateway-virtual-key: a stored credential goes only to its own host.`,
+    named,
+  ),
+  unknown_provider: error(
+    400,
+    (name: string) => `There is no provider "${name}". GET /v1/providers lists the known ones.`,
+    () => 'x-gateway-provider',
+  ),
+  unknown_virtual_key: error(
+    400,
+    (slug: string) => `There is no virtual key "${slug}" in this workspace.`,
+    () => 'x-gateway-virtual-key',
+  ),
+  expired_virtual_key: error(
+    400,
+    (slug: string, when: string) => `The virtual key "${slug}" expired at ${when}.`,
+    () => 'x-gateway-virtual-key',
+  ),
+  missing_credential: error(
+    400,
+    (provider: string) =>
+      `Provider ${provider} needs a credential: send Authorization: Bearer <provider key> beside x-gateway-api-key, or use a virtual key.`,
+    () => 'authorization',
+  ),
+  missing_provider_option: error(
+    400,
+    (provider: string, option: string) =>
+      `Provider ${provider} needs ${option}: set configurations.${option} on the virtual key, or send x-gateway-${option.replaceAll('_', '-')}.`,
+    (_provider, option) => option,
+  ),
+  invalid_provider_option: error(400, (option: string, why: string) => `${option}: ${why}`, named),
+  unknown_config: error(
+    400,
+    (slug: string) => `There is no config "${slug}" in this workspace.`,
+    () => 'x-gateway-config',
+  ),
+  unsupported_by_provider: error(
+    400,
+    (provider: string, what: string) => `Provider ${provider} has no ${what}. Choose another provider for it.`,
+  ),
+  model_not_found: error(
+    404,
+    (id: string, provider: string) =>
+      `Provider ${provider} lists no model "${id.slice(0, 200)}". GET /v1/models lists them.`,
+  ),
+  media_unreachable: error(
+    400,
+    (path: string, why: string) => `${path}: the file cannot be fetched for the provider: ${why}.`,
+    named,
+  ),
+  not_expressible: error(
+    400,
+    (path: string, provider: string, why: string) => `${path}: cannot be sent to ${provider}: ${why}.`,
+    named,
+  ),
+  invalid_config: error(400, (path: string, why: string) => `${path}: ${why}`, named),
+  unknown_guardrail: error(
+    400,
+    (reference: string) => `There is no guardrail "${reference}" in this workspace or its organisation.`,
+    () => 'guardrails',
+  ),
+  guardrail_misplaced: error(
+    400,
+    (id: string, side: 'input' | 'output') =>
+      `Guardrail "${id}" has no check that looks at ${side === 'input' ? 'requests' : 'answers'}, so it cannot be one of the ${side}_guardrails.`,
+    (_id, side) => `${side}_guardrails`,
+  ),
+  egress_refused: error(400, (host: string, rule: string) => `The gateway does not call ${host}: ${rule}`),
+
+  // What is judged
+  guardrail_denied: {
+    ...error(
+      446,
+      (what: 'request' | 'answer', guardrails: string, checks: string) =>
+        `The ${what} was denied by ${guardrails}: ${checks}. hook_results says more.`,
+    ),
+    answered: { type: 'hooks_failed' },
+  },
+
+  // What is left
+  rate_limited: error(
+    429,
+    (whose: string, limit: string, why: string, resets: string) =>
+      `The rate limit of ${whose} is ${limit}: ${why}. It starts again at ${resets}.`,
+  ),
+  budget_exhausted: error(
+    412,
+    (whose: string, limit: string, why: string, resets: string | null) =>
+      `The budget of ${whose} is ${limit}: ${why}. ${resets ? `It starts again at ${resets}.` : 'It does not start again by itself; its owner can raise it or reset its usage.'}`,
+  ),
+
+  // What the provider did
+  upstream_unreachable: error(
+    502,
+    (host: string, why: string) => `No connection to ${host}: ${why}. Nothing was sent.`,
+  ),
+  upstream_failed: error(
+    502,
+    (host: string, why: string) =>
+      `${host} broke off before it answered: ${why}. The request may have been carried out.`,
+  ),
+  upstream_timeout: error(
+    504,
+    (host: string, phase: string, ms: number) => `${host} did not answer in time: ${phase} took more than ${ms} ms.`,
+  ),
+  request_timeout: error(
+    408,
+    (ms: number) => `The request took longer than the ${ms} ms that x-gateway-request-timeout allows.`,
+  ),
+  credential_rejected: error(
+    502,
+    (provider: string, why: string) => `Provider ${provider} issued no access token for the stored credential: ${why}.`,
+  ),
+};

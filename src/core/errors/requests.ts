@@ -1,0 +1,31 @@
+import { error, named } from './entry.ts';
+
+/** What was asked, and how. */
+export const requestErrors = {
+  route_not_found: error(
+    404,
+    (method: string, path: string) => `There is no ${method} ${path}. The API lives under /v1; see /docs.`,
+  ),
+  method_not_allowed: error(
+    405,
+    (method: string, path: string, allowed: string) => `${method} is not possible on ${path}. Use ${allowed}.`,
+  ),
+  invalid_path: error(400, (why: string) => `The request path cannot be used: ${why}.`),
+  invalid_header: error(400, (header: string, why: string) => `${header}: ${why}`, named),
+  invalid_json: error(400, (why: string) => `The body is not valid JSON: ${why}.`),
+  invalid_request: error(400, (param: string, why: string) => `${param}: ${why}`, named),
+  unsupported_media_type: error(
+    415,
+    (got: string, wanted?: string) =>
+      `This route takes ${wanted ?? 'application/json'}, not ${got || 'a body without a content type'}.`,
+    () => 'content-type',
+  ),
+  body_too_large: error(413, (limit: number) => `The body is larger than ${limit} bytes, the limit of this route.`),
+  body_incomplete: error(400, () => 'The connection ended before the whole body had arrived.'),
+  invalid_multipart: error(400, (why: string) => `The multipart body cannot be read: ${why}.`),
+  range_not_satisfiable: error(
+    416,
+    (range: string, size: number) => `range: ${range} asks for nothing that is there: there are ${size} bytes.`,
+    () => 'range',
+  ),
+};

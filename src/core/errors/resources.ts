@@ -1,0 +1,75 @@
+import { error } from './entry.ts';
+
+/** What an organisation and its workspaces have set up. */
+export const resourceErrors = {
+  workspace_not_found: error(404, (id: string) => `No workspace ${id} in this organisation.`),
+  workspace_in_use: error(400, (slug: string, what: string) => `Workspace ${slug} cannot be deleted: ${what}.`),
+  api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
+  user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
+  email_taken: error(
+    400,
+    (email: string) => `There is already a user ${email} in this organisation.`,
+    () => 'email',
+  ),
+  last_owner: error(
+    400,
+    (id: string) => `User ${id} is the last owner of the organisation. Make somebody else an owner first.`,
+  ),
+  member_not_found: error(
+    404,
+    (user: string, workspace: string) => `User ${user} is not a member of workspace ${workspace}.`,
+  ),
+  already_a_member: error(
+    400,
+    (user: string, workspace: string) =>
+      `User ${user} is a member of workspace ${workspace} already; PUT changes the role.`,
+    () => 'user_id',
+  ),
+  invite_not_found: error(404, (id: string) => `No invite ${id} in this organisation.`),
+  invite_not_open: error(
+    400,
+    (status: string) => `This invite is ${status}; only a pending one can be accepted, sent again or cancelled.`,
+  ),
+  oidc_not_configured: error(
+    404,
+    () => 'No identity provider is set up here. The operator sets GATEWAY_OIDC_ISSUER and GATEWAY_OIDC_CLIENT_ID.',
+  ),
+  machine_tokens_not_configured: error(
+    404,
+    () => 'No tokens of machines are accepted here yet. PUT sets up whose are.',
+  ),
+  rotation_in_progress: error(
+    400,
+    (id: string, until: string) =>
+      `API key ${id} is being rotated; the old secret is valid until ${until}. Rotate again after that.`,
+  ),
+  guardrail_not_found: error(404, (id: string) => `No guardrail ${id} in this workspace or its organisation.`),
+  guardrail_in_use: error(
+    400,
+    (slug: string, where: string) =>
+      `Guardrail ${slug} cannot be deleted: it is named by ${where}. Take it out there first.`,
+  ),
+  webhook_not_found: error(404, (id: string) => `No webhook ${id} in this workspace.`),
+  too_many_webhooks: error(
+    400,
+    (most: number) => `This workspace has ${most} webhooks, and may have no more. Delete one that is not needed.`,
+  ),
+  config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
+  virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
+  virtual_key_fixed: error(
+    400,
+    (slug: string, variable: string) =>
+      `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
+  ),
+  slug_taken: error(
+    400,
+    (slug: string) => `The slug "${slug}" is taken. Choose another, or leave slug out to have one made.`,
+    () => 'slug',
+  ),
+  policy_not_found: error(404, (id: string) => `No policy ${id} of this kind in this workspace.`),
+  policy_entity_not_found: error(
+    404,
+    (id: string, policy: string) => `Policy ${policy} has counted no entity ${id}. GET its entities lists them.`,
+  ),
+  log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
+};

@@ -1,0 +1,52 @@
+import { GatewayError } from './errors.ts';
+
+export interface Sweeper {
+  /** Resolves when a sweep under way is over. */
+  stop(): Promise<void>;
+}
+
+export interface SweeperOptions {
+  /** What is swept, for whoever reads of a failure. */
+  readonly what: string;
+  /** From the end of a sweep to the next. */
+  readonly everyMs: number;
+  /** Given the signal, it ends at the next convenient place; the next one goes on there. */
+  readonly sweep: (signal: AbortSignal) => Promise<unknown>;
+  readonly report?: (problem: string) => void;
+}
+
+/** Sweeps now and then, for as long as the process lives. */
+export function startSweeper({ what, everyMs, sweep, report = toStderr(what) }: SweeperOptions): Sweeper {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let sweeping: Promise<void> = Promise.resolve();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const sweepOnce = async () => {
+    try {
+      await sweep(signal);
+    } catch (error) {
+      // A store that is away is reported where it is watched; the next sweep does what this one did not.
+      if (!(error instanceof GatewayError)) report(error instanceof Error ? error.message : String(error));
+    }
+    later();
+  };
+  const later = () => {
+    if (signal.aborted) return;
+    timer = setTimeout(() => {
+      sweeping = sweepOnce();
+    }, everyMs);
+    timer.unref?.();
+  };
+  later();
+  return {
+    stop: async () => {
+      stopping.abort();
+      clearTimeout(timer);
+      await sweeping;
+    },
+  };
+}
+
+const toStderr = (what: string) => (problem: string) =>
+  void process.stderr.write(`${what}: sweeping failed: ${problem}\n`);

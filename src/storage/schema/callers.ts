@@ -1,0 +1,135 @@
+import type { Generated } from 'kysely';
+
+export interface CallerTables {
+  organisations: OrganisationRow;
+  workspaces: WorkspaceRow;
+  users: UserRow;
+  workspace_members: WorkspaceMemberRow;
+  sessions: SessionRow;
+  invites: InviteRow;
+  sign_in_failures: SignInFailureRow;
+  api_keys: ApiKeyRow;
+  api_key_secrets: ApiKeySecretRow;
+  machine_callers: MachineCallerRow;
+}
+
+export interface OrganisationRow {
+  id: string;
+  name: string;
+  /** JSON. */
+  defaults: Generated<string>;
+  /** JSON: whose tokens let machines in. Null: nobody's. */
+  machine_tokens?: string | null;
+  created_at: number;
+}
+
+export interface WorkspaceRow {
+  id: string;
+  organisation_id: string;
+  slug: string;
+  name: string;
+  description: string | null;
+  /** JSON. */
+  defaults: string;
+  /** JSON as it was given. */
+  rate_limits: string | null;
+  usage_limits: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface UserRow {
+  id: string;
+  organisation_id: string;
+  email: string;
+  username: string | null;
+  first_name: string | null;
+  last_name: string | null;
+  role: 'owner' | 'admin' | 'member';
+  /** Argon2id in its own notation. Null: no password lets this user in. */
+  password_hash: string | null;
+  /** Who the identity provider says it is: its address and its name for the user. */
+  external_id: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface WorkspaceMemberRow {
+  workspace_id: string;
+  user_id: string;
+  role: 'admin' | 'manager' | 'member';
+  created_at: number;
+  updated_at: number;
+}
+
+/** Somebody who signed in with a browser. */
+export interface SessionRow {
+  /** SHA-256 of the token, hexadecimal. */
+  hash: string;
+  user_id: string;
+  created_at: number;
+  expires_at: number;
+}
+
+export interface InviteRow {
+  id: string;
+  organisation_id: string;
+  email: string;
+  role: UserRow['role'];
+  /** JSON `[{ id, role }]`. */
+  workspaces: string;
+  token_hash: string;
+  status: 'pending' | 'accepted' | 'cancelled';
+  created_at: number;
+  expires_at: number;
+  updated_at: number;
+}
+
+/** How often signing in has failed from somewhere, or for somebody, in a period. */
+export interface SignInFailureRow {
+  source: string;
+  failures: number;
+  ends_at: number;
+}
+
+export interface ApiKeyRow {
+  id: string;
+  organisation_id: string;
+  workspace_id: string;
+  user_id: string | null;
+  name: string;
+  description: string | null;
+  /** JSON array of scopes. */
+  scopes: string;
+  /** JSON. */
+  defaults: string;
+  /** The first and last characters of the secret, for people to recognise it. */
+  masked: string;
+  /** `bootstrap`: the key of GATEWAY_ADMIN_KEY. `api`: made by a route. */
+  origin: 'bootstrap' | 'api';
+  expires_at: number | null;
+  /** JSON as it was given. */
+  rate_limits: string | null;
+  usage_limits: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** A key has one secret, and two while it is being rotated. */
+export interface ApiKeySecretRow {
+  /** SHA-256 of the whole secret, hexadecimal. */
+  hash: string;
+  api_key_id: string;
+  valid_until: number | null;
+  created_at: number;
+}
+
+/** A machine that began work and was known by its token alone: what the last such token said of it. */
+export interface MachineCallerRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  /** JSON. */
+  scopes: string;
+  updated_at: number;
+}
