@@ -14,7 +14,8 @@ import { createAuditing } from './audited.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createJwtVerifier } from './auth/jwt-verify.ts';
-import { createVirtualKeys, type EnvironmentCredential, type VirtualKeys } from './auth/virtual-keys.ts';
+import type { EnvironmentCredential } from './auth/virtual-key.ts';
+import { createVirtualKeys, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaceCaller } from './auth/workspace-caller.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
@@ -106,7 +107,7 @@ export interface AppDeps {
 }
 
 /** What the routes are built from. */
-export interface Parts extends Omit<AssistantsApi, 'kind'>, People {
+export interface Parts extends Omit<AssistantsApi, 'kinds'>, People {
   readonly store: Store;
   readonly health: Health;
   readonly log: RequestLog;
@@ -315,7 +316,7 @@ export function createApp(deps: AppDeps): App {
     now,
   });
   kinds.push(...vectorStores.kinds);
-  const { kind: runs, ...assistantsApi } = createAssistantsApi({
+  const { kinds: assistantKinds, ...assistantsApi } = createAssistantsApi({
     store: grouped,
     changes,
     files,
@@ -346,7 +347,7 @@ export function createApp(deps: AppDeps): App {
     },
     now,
   });
-  kinds.push(runs);
+  kinds.push(...assistantKinds);
   const fineTuning = createFineTuning({
     store,
     files,

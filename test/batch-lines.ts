@@ -14,6 +14,14 @@ export const chatLine = (customId: string, said = 'Hello', body: Record<string, 
 export const uploadLines = async (openai: OpenAI, lines: readonly string[]) =>
   openai.files.create({ file: await toFile(Buffer.from(lines.join('\n')), 'in.jsonl'), purpose: 'batch' });
 
+export const beginBatch = async (openai: OpenAI, lines: readonly string[], more?: Partial<OpenAI.BatchCreateParams>) =>
+  openai.batches.create({
+    input_file_id: (await uploadLines(openai, lines)).id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+    ...more,
+  });
+
 const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
 
 /** The batch, once it has ended. */

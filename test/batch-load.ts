@@ -105,6 +105,24 @@ export function percentile(times: readonly number[], share: number): number {
   return times.toSorted((a, b) => a - b)[Math.floor(times.length * share)]!;
 }
 
+export const median = (values: readonly number[]): number => percentile(values, 0.5);
+
+const QUIET_LOOK_MS = 250;
+/** In one look, of which a process with nothing to do uses a hundredth. */
+const QUIET_CPU_MS = 20;
+const QUIET_LOOKS = 6;
+
+/** Waits until the gateway has nothing left to do and has given back what memory it does not need. */
+export async function isQuiet({ pid }: GatewayProcess, limitMs = 60_000): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  for (let quiet = 0; quiet < QUIET_LOOKS; ) {
+    const before = cpuMs(pid);
+    await Bun.sleep(QUIET_LOOK_MS);
+    quiet = cpuMs(pid) - before <= QUIET_CPU_MS ? quiet + 1 : 0;
+    if (performance.now() > deadline) throw new Error(`the gateway was not quiet within ${limitMs} ms`);
+  }
+}
+
 /** Processor time of a process so far, in milliseconds. */
 export function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');

@@ -3,6 +3,8 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
+import { keptHeaders } from '../relay/kept-headers.ts';
+import type { Configs } from '../routing/configs.ts';
 
 export const BETA = 'assistants=v2';
 
@@ -16,23 +18,20 @@ export function checkBeta({ headers }: Pick<Call, 'headers'>) {
 }
 
 /** What a run's model calls take over from the request that created it. */
-const KEPT_HEADERS = ['x-gateway-metadata', 'x-gateway-trace-id', 'x-gateway-request-timeout', 'x-gateway-debug'];
+const KEPT_HEADERS = [
+  'x-gateway-config',
+  'x-gateway-metadata',
+  'x-gateway-trace-id',
+  'x-gateway-request-timeout',
+  'x-gateway-debug',
+];
 
 /** The headers of a run's model calls. They are stored with the run, so nothing secret may be among them. */
 export async function runHeaders(
   call: Pick<Call, 'headers' | 'principal'>,
-  virtualKeys: VirtualKeys,
+  { virtualKeys, configs }: { virtualKeys: VirtualKeys; configs: Configs },
 ): Promise<Record<string, string>> {
   checkBeta(call);
   const { slug } = await requiredVirtualKey(call, virtualKeys);
-  const headers: Record<string, string> = { 'x-gateway-virtual-key': slug };
-  const config = headerOf(call.headers, 'x-gateway-config');
-  if (config?.trimStart().startsWith('{'))
-    fail('invalid_header', 'x-gateway-config', 'a run outlives its request: save the config and send its slug');
-  if (config !== null) headers['x-gateway-config'] = config;
-  for (const name of KEPT_HEADERS) {
-    const value = headerOf(call.headers, name);
-    if (value !== null) headers[name] = value;
-  }
-  return headers;
+  return { 'x-gateway-virtual-key': slug, ...(await keptHeaders(call, KEPT_HEADERS, configs)) };
 }

@@ -8,6 +8,7 @@ import type { Kind } from '../work/work.ts';
 import type { Workers } from '../work/workers.ts';
 import { type Assistants, createAssistants } from './assistants.ts';
 import { createToolChecks } from './check-tools.ts';
+import { clearThreadKind } from './clearing.ts';
 import { createMessages, type Messages } from './messages.ts';
 import type { BuiltInTools } from './runs/built-in.ts';
 import { createRunBus } from './runs/bus.ts';
@@ -28,7 +29,7 @@ export interface AssistantsApiDeps {
   readonly callModel: CallModel;
   /** Throws 401 when whoever began the run is gone or has expired. */
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
-  /** They need the kind, so they come after it. */
+  /** They need the kinds, so they come after them. */
   readonly workers: () => Workers;
   readonly metrics: Pick<Metrics, 'gauge'>;
   readonly runSeconds: number;
@@ -42,8 +43,8 @@ export interface AssistantsApi {
   readonly threads: Threads;
   readonly messages: Messages;
   readonly runs: Runs;
-  /** The work that runs are. */
-  readonly kind: Kind;
+  /** The work that runs are, and what deleted threads leave to do. */
+  readonly kinds: readonly Kind[];
 }
 
 /** Assistants, threads, messages and runs, put together. */
@@ -64,7 +65,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     attach,
     now,
   });
-  const threads = createThreads({ store, messages, check, settle, refuseActiveRun: refuseSecondRun, now });
+  const threads = createThreads({ store, messages, check, settle, refuseActiveRun: refuseSecondRun, workers, now });
   const bus = createRunBus({ changes: deps.changes, engine: store.engine });
   const runs = createRuns({
     store,
@@ -98,5 +99,5 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     },
     now,
   });
-  return { assistants, threads, messages, runs, kind };
+  return { assistants, threads, messages, runs, kinds: [kind, clearThreadKind(store)] };
 }

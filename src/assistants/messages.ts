@@ -9,6 +9,7 @@ import { withinBounds } from '../storage/keyset.ts';
 import type { MessageRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { seconds, secondsOrNull } from './assistants.ts';
+import { forgetEvents } from './runs/events.ts';
 import { findThread, goBehindMessages, lockThread } from './thread.ts';
 import { attachmentTool } from './tools.ts';
 
@@ -136,6 +137,12 @@ function filesIn(inputs: readonly MessageInput[]): Set<string> {
 /** What is left of a message that was deleted: its place in the list. */
 const NOTHING_SAID = { content: '[]', attachments: '[]', metadata: '{}' };
 
+/** While a run is under way, those who watch it need what it has said. */
+async function endedRun(db: Db, id: string): Promise<string[]> {
+  const run = db.selectFrom('runs').select('id').where('id', '=', id).where('ended_at', 'is not', null);
+  return (await run.execute()).map((row) => row.id);
+}
+
 /** SQLite takes some thousand values in a statement. */
 const ROWS_AT_ONCE = 200;
 
@@ -241,7 +248,12 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
         await findThread(db, workspaceId, threadId);
         const row = await find(db, threadId, id);
         const metadata = JSON.stringify(changedMetadata(JSON.parse(row.metadata), input.metadata));
-        await db.updateTable('messages').set({ metadata }).where('id', '=', id).execute();
+        const changed = db
+          .updateTable('messages')
+          .set({ metadata })
+          .where('id', '=', id)
+          .where('deleted_at', 'is', null);
+        await changed.execute();
         return shownMessage({ ...row, metadata });
       });
     },
@@ -249,12 +261,13 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
     async delete(workspaceId: WorkspaceId, threadId: string, id: string) {
       await store.transaction(async (db) => {
         await findThread(db, workspaceId, threadId);
-        await find(db, threadId, id);
+        const { run_id } = await find(db, threadId, id);
         await db
           .updateTable('messages')
           .set({ deleted_at: now(), ...NOTHING_SAID })
           .where('id', '=', id)
           .execute();
+        if (run_id !== null) await forgetEvents(store, db, await endedRun(db, run_id));
       });
       return { id, object: 'thread.message.deleted' as const, deleted: true as const };
     },

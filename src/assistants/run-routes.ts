@@ -11,34 +11,47 @@ import { BEGINNING, placeIn } from './runs/events.ts';
 import { createRun, createThreadAndRun, include, submitToolOutputs, updateRun, wantsContent } from './runs/input.ts';
 import { pollAfterMs, runObject, shownRun } from './runs/run.ts';
 import type { Watchable } from './runs/runs.ts';
-import { stepObject } from './runs/step.ts';
+import { type ShowOptions, stepObject } from './runs/step.ts';
 import type { Watch } from './runs/watch.ts';
 import { type AssistantParts, onThread, page, reads, writes } from './shared-route.ts';
 
 const included = lazily(() => page().pick({}).extend(include()));
 const stepPage = lazily(() => page().extend(include()));
 
+/** How a request wants to be told of its run. */
+interface Asked extends ShowOptions {
+  readonly stream?: boolean | null;
+}
+
 /** Runs of assistants: created, watched, answered and cancelled. */
-export const runRoutes = ({ runs, virtualKeys }: AssistantParts): Route[] => {
+export const runRoutes = ({ runs, virtualKeys, configs }: AssistantParts): Route[] => {
   const workspace = (call: Call) => onThread(call, virtualKeys);
-  const caller = async (call: Call) => ({ principal: call.principal, headers: await runHeaders(call, virtualKeys) });
+  const caller = async (call: Call) => ({
+    principal: call.principal,
+    headers: await runHeaders(call, { virtualKeys, configs }),
+  });
   const thread = (call: Call) => call.params.thread_id!;
   const run = (call: Call) => call.params.run_id!;
 
   /** The run, or what happens in it from here on. */
-  const answered = (call: Call, { run: row, from }: Watchable, isStream: boolean | null | undefined): Response =>
-    isStream ? streamed(call, runs.watch(row.id, from, true)) : shown(row, call.now);
+  const answered = (call: Call, { run: row, from }: Watchable, { stream, withContent }: Asked): Response =>
+    stream
+      ? streamed(call, runs.watch({ runId: row.id, from, endsAtAction: true, withContent }))
+      : shown(row, call.now);
 
   return [
     post(
       '/v1/threads/runs',
       { ...writes, summary: 'Begin a thread and run it', body: createThreadAndRun, response: runObject },
-      async (call) => answered(call, await runs.createWithThread(await caller(call), call.body), call.body.stream),
+      async (call) => answered(call, await runs.createWithThread(await caller(call), call.body), call.body),
     ),
     post(
       '/v1/threads/:thread_id/runs',
       { ...writes, summary: 'Run a thread', query: included, body: createRun, response: runObject },
-      async (call) => answered(call, await runs.create(await caller(call), thread(call), call.body), call.body.stream),
+      async (call) => {
+        const asked = { stream: call.body.stream, withContent: wantsContent(call.query) };
+        return answered(call, await runs.create(await caller(call), thread(call), call.body), asked);
+      },
     ),
     get(
       '/v1/threads/:thread_id/runs',
@@ -62,16 +75,22 @@ export const runRoutes = ({ runs, virtualKeys }: AssistantParts): Route[] => {
       '/v1/threads/:thread_id/runs/:run_id/submit_tool_outputs',
       { ...writes, summary: 'Give a run what its functions answered', body: submitToolOutputs, response: runObject },
       async (call) => {
-        const { tool_outputs, stream } = call.body;
-        return answered(call, await runs.submit(await workspace(call), thread(call), run(call), tool_outputs), stream);
+        const { tool_outputs } = call.body;
+        const given = await runs.submit(await workspace(call), thread(call), run(call), tool_outputs);
+        return answered(call, given, call.body);
       },
     ),
     get(
       '/v1/threads/:thread_id/runs/:run_id/events',
-      { ...reads, summary: 'What happened in a run, and what happens: from its beginning, or from Last-Event-ID' },
+      {
+        ...reads,
+        summary: 'What happened in a run, and what happens: from its beginning, or from Last-Event-ID',
+        query: included,
+      },
       async (call) => {
         const { id } = await runs.read(await workspace(call), thread(call), run(call));
-        return streamed(call, runs.watch(id, lastEventOf(call), false));
+        const options = { from: lastEventOf(call), endsAtAction: false, withContent: wantsContent(call.query) };
+        return streamed(call, runs.watch({ runId: id, ...options }));
       },
     ),
     get(

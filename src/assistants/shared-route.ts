@@ -5,15 +5,17 @@ import type { WorkspaceId } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
 import type { Call } from '../http/route.ts';
+import type { Configs } from '../routing/configs.ts';
 import type { Store } from '../storage/store.ts';
 import { checkBeta } from './access.ts';
 import type { AssistantsApi } from './api.ts';
 import type { VectorStores } from './vector-stores/vector-stores.ts';
 
-export interface AssistantParts extends Omit<AssistantsApi, 'kind'> {
+export interface AssistantParts extends Omit<AssistantsApi, 'kinds'> {
   readonly store: Store;
   readonly vectorStores: VectorStores;
   readonly virtualKeys: VirtualKeys;
+  readonly configs: Configs;
 }
 
 /** Which page of a list is asked for. */

@@ -7,7 +7,9 @@ import { newObjectId } from '../core/object-ids.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
+import type { Workers } from '../work/workers.ts';
 import type { CheckTools, SettleResources } from './assistants.ts';
+import { CLEAR_THREAD, clearSome } from './clearing.ts';
 import { type Messages, newMessages } from './messages.ts';
 import { findThread, lockThread, shownThread, type Thread } from './thread.ts';
 import { changedResources, newToolResources, toolResources } from './tools.ts';
@@ -34,10 +36,15 @@ export interface ThreadsDeps {
   readonly settle: SettleResources;
   /** Throws while a run holds the thread. */
   readonly refuseActiveRun: (db: Db, threadId: string) => Promise<void>;
+  readonly workers: () => Workers;
   readonly now?: () => number;
 }
 
-export function createThreads({ store, messages, check, settle, refuseActiveRun, now = Date.now }: ThreadsDeps) {
+/** What is left of a thread that was deleted: its place in the list. */
+const NOTHING_KEPT = { tool_resources: '{}', metadata: '{}' };
+
+export function createThreads(deps: ThreadsDeps) {
+  const { store, messages, check, settle, refuseActiveRun, workers, now = Date.now } = deps;
   const insert = async (db: Db, workspaceId: WorkspaceId, input: Checked<typeof createThread>): Promise<ThreadRow> => {
     const row: ThreadRow = {
       id: newObjectId('thread', now()),
@@ -92,7 +99,13 @@ export function createThreads({ store, messages, check, settle, refuseActiveRun,
       await store.transaction(async (db) => {
         await lockThread(store, db, workspaceId, id);
         await refuseActiveRun(db, id);
-        await db.updateTable('threads').set({ deleted_at: now() }).where('id', '=', id).execute();
+        await db
+          .updateTable('threads')
+          .set({ deleted_at: now(), ...NOTHING_KEPT })
+          .where('id', '=', id)
+          .execute();
+        if (await clearSome(store, db, id))
+          await workers().enqueue(db, { kind: CLEAR_THREAD, tenant: workspaceId, ref: id });
       });
       return { id, object: 'thread.deleted' as const, deleted: true as const };
     },

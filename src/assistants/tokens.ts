@@ -1,4 +1,5 @@
 import { plainModelName } from '../core/context-windows.ts';
+import { threadOnDemand } from '../core/thread.ts';
 import type { CountQuestion, CountReply } from './token-worker.ts';
 import type { Encoding } from './tokenizer.ts';
 
@@ -35,54 +36,21 @@ export const mostTokens = (text: string): number => Buffer.byteLength(text);
 /** So much memory is not kept for who counts once an hour. */
 const IDLE_MS = 60_000;
 
-interface Waiting {
-  readonly texts: readonly string[];
-  resolve(counts: readonly number[]): void;
-}
-
 /** Counts in a thread that begins with the first question and ends when there are no more. */
 export function createTokens({ workerUrl }: { workerUrl: string | URL }): Tokens {
-  const waiting = new Map<number, Waiting>();
-  let worker: Worker | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let lastId = 0;
-
-  /** Whoever still waits gets the estimate: a run is not to fail because it cannot be counted. */
-  const end = () => {
-    clearTimeout(timer);
-    worker?.terminate();
-    worker = null;
-    for (const { texts, resolve } of waiting.values()) resolve(texts.map(estimateTokens));
-    waiting.clear();
-  };
-  const begin = (): Worker => {
-    const made = new Worker(workerUrl);
-    made.unref?.();
-    made.onmessage = ({ data: { id, counts } }: MessageEvent<CountReply>) => {
-      waiting.get(id)?.resolve(counts);
-      waiting.delete(id);
-    };
-    made.onerror = () => end();
-    return made;
-  };
-  const rest = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => (waiting.size === 0 ? end() : rest()), IDLE_MS);
-    timer.unref?.();
-  };
-
+  const thread = threadOnDemand<Omit<CountQuestion, 'id'>, CountReply, readonly number[]>({
+    workerUrl,
+    idleMs: IDLE_MS,
+    read: ({ counts }) => counts,
+    // A run is not to fail because it cannot be counted.
+    unanswered: ({ texts }) => texts.map(estimateTokens),
+  });
   return {
     async count(model, texts) {
       const encoding = encodingOf(model);
       if (!encoding || texts.length === 0) return texts.map(estimateTokens);
-      return new Promise((resolve) => {
-        const id = ++lastId;
-        waiting.set(id, { texts, resolve });
-        worker ??= begin();
-        worker.postMessage({ id, encoding, texts } satisfies CountQuestion);
-        rest();
-      });
+      return thread.ask({ encoding, texts });
     },
-    close: end,
+    close: thread.close,
   };
 }

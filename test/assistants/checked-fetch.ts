@@ -27,12 +27,54 @@ const upload = z.strictObject({
   file: file.nullable().optional(),
 });
 
+const counts = z.strictObject({
+  in_progress: z.int(),
+  completed: z.int(),
+  failed: z.int(),
+  cancelled: z.int(),
+  total: z.int(),
+});
+const vectorStore = z.strictObject({
+  id: z.string().regex(/^vs_/),
+  object: z.literal('vector_store'),
+  created_at: z.int(),
+  name: z.string(),
+  description: z.string().optional(),
+  usage_bytes: z.int().min(0),
+  file_counts: counts,
+  status: z.enum(['expired', 'in_progress', 'completed']),
+  expires_after: z.strictObject({ anchor: z.literal('last_active_at'), days: z.int() }).optional(),
+  expires_at: z.int().nullable().optional(),
+  last_active_at: z.int().nullable(),
+  metadata: z.record(z.string(), z.string()),
+});
+const vectorStoreFile = z
+  .strictObject({
+    id: z.string().regex(/^file-[0-9A-Za-z]{24}$/),
+    object: z.literal('vector_store.file'),
+    usage_bytes: z.int().min(0),
+    created_at: z.int(),
+    vector_store_id: z.string().regex(/^vs_/),
+    status: z.enum(['in_progress', 'completed', 'cancelled', 'failed']),
+    last_error: z
+      .strictObject({ code: z.enum(['server_error', 'unsupported_file', 'invalid_file']), message: z.string() })
+      .nullable(),
+    attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
+    chunking_strategy: z.strictObject({
+      type: z.literal('static'),
+      static: z.strictObject({ max_chunk_size_tokens: z.int(), chunk_overlap_tokens: z.int() }),
+    }),
+  })
+  .refine(({ status, last_error }) => (status === 'failed') === (last_error !== null), 'last_error iff failed');
+
 const OBJECTS: Readonly<Record<string, z.ZodType>> = {
   assistant: schemas.assistant,
   thread: schemas.thread,
   'thread.message': schemas.message,
   'thread.run': schemas.run,
   'thread.run.step': schemas.step,
+  vector_store: vectorStore,
+  'vector_store.file': vectorStoreFile,
   file,
   upload,
   'upload.part': z.strictObject({

@@ -18,6 +18,10 @@ export interface ClientMajor {
   submitAndPoll(place: Place, tool_outputs: Outputs): ReturnType<Runs['submitToolOutputsAndPoll']>;
   submitStream(place: Place, tool_outputs: Outputs): ReturnType<Runs['submitToolOutputsStream']>;
   listSteps(place: Place, query?: { limit?: number; order?: 'asc' | 'desc' }): ReturnType<Runs['steps']['list']>;
+  retrieveStep(
+    place: Place & { step_id: string },
+    query: Pick<OpenAI.Beta.Threads.Runs.StepRetrieveParams, 'include'>,
+  ): ReturnType<Runs['steps']['retrieve']>;
   deleteMessage(threadId: string, messageId: string): Promise<unknown>;
   deleteThread(threadId: string): Promise<unknown>;
   deleteAssistant(assistantId: string): Promise<unknown>;
@@ -51,6 +55,7 @@ function named(openai: OpenAI): ClientMajor {
     submitStream: ({ run_id, thread_id }, tool_outputs) =>
       runs.submitToolOutputsStream(run_id, { thread_id, tool_outputs }),
     listSteps: ({ run_id, thread_id }, query) => runs.steps.list(run_id, { thread_id, ...query }),
+    retrieveStep: ({ step_id, ...place }, query) => runs.steps.retrieve(step_id, { ...place, ...query }),
     deleteMessage: (thread_id, id) => messages.delete(id, { thread_id }),
     deleteThread: (id) => openai.beta.threads.delete(id),
     deleteAssistant: (id) => openai.beta.assistants.delete(id),
@@ -71,6 +76,8 @@ function positional(client: OpenAI4): ClientMajor {
     submitStream: ({ run_id, thread_id }: Place, tool_outputs: Outputs) =>
       runs.submitToolOutputsStream(thread_id, run_id, { tool_outputs }),
     listSteps: ({ run_id, thread_id }: Place, query?: object) => runs.steps.list(thread_id, run_id, query),
+    retrieveStep: ({ thread_id, run_id, step_id }: Place & { step_id: string }, query: object) =>
+      runs.steps.retrieve(thread_id, run_id, step_id, query),
     deleteMessage: (thread_id: string, id: string) => messages.del(thread_id, id),
     deleteThread: (id: string) => client.beta.threads.del(id),
     deleteAssistant: (id: string) => client.beta.assistants.del(id),

@@ -70,7 +70,7 @@ export function createEngine(options: EngineOptions): Engine {
   const workers: Workers = createWorkers({
     store,
     node: name,
-    kinds: [api.kind],
+    kinds: api.kinds,
     wake: changes,
     timing,
     isAlone,

@@ -328,6 +328,9 @@ test('paths of our own answer 405 to other methods and are never passed to a pro
     ['PATCH', '/v1/api-keys', 'POST, GET, HEAD'],
     ['POST', '/v1/logs', 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
+    ['OPTIONS', '/health', 'GET, HEAD'],
+    ['OPTIONS', '/v1/api-keys', 'POST, GET, HEAD'],
+    ['OPTIONS', '/v1/echo', 'GET, POST, PUT, PATCH, DELETE, HEAD'],
   ] as const) {
     const reply = await api.call(method, path, { headers });
     expect(reply.status).toBe(405);

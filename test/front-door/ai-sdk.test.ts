@@ -3,20 +3,15 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { generateObject, generateText, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
 import { startGateway, type TestGateway } from '../gateway.ts';
+import { givenProviders, PROVIDERS, type ProviderKeys } from '../three-providers.ts';
 
 /** The Vercel AI SDK, told only where the gateway is: its chat and its responses model, on three providers. */
 let gateway: TestGateway;
-const keys: Record<string, string> = {};
-const PROVIDERS = ['openai', 'anthropic', 'google'] as const;
+let keys: ProviderKeys;
 
 beforeAll(async () => {
   gateway = await startGateway();
-  const { given, provider } = gateway;
-  for (const name of PROVIDERS) {
-    const custom_host = name === 'google' ? `${provider.origin}/v1beta` : provider.url;
-    await given.virtualKey({ slug: name, provider: name, key: 'simulated', custom_host });
-    keys[name] = (await given.apiKey({ defaults: { virtual_key: name } })).key;
-  }
+  keys = await givenProviders(gateway);
 });
 afterAll(() => gateway.stop());
 
@@ -24,7 +19,7 @@ const ANSWER = 'This is a simulated answer. You said: "Hello"';
 
 for (const provider of PROVIDERS) {
   describe(`the AI SDK on a model of ${provider}`, () => {
-    const model = () => createOpenAI({ baseURL: `${gateway.url}/v1`, apiKey: keys[provider]! }).chat('any-model');
+    const model = () => createOpenAI({ baseURL: `${gateway.url}/v1`, apiKey: keys[provider] }).chat('any-model');
 
     test('gets a text with usage', async () => {
       const { text, usage } = await generateText({ model: model(), prompt: 'Hello', maxRetries: 0 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
-import { chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
+import { beginBatch, chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { startS3 } from '../s3.ts';
@@ -16,15 +16,6 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 const clientOf = (slug: string) => openai.withOptions({ defaultHeaders: { 'x-gateway-virtual-key': slug } });
-
-const begin = async (client: OpenAI, lines: string[]) => {
-  const file = await uploadLines(client, lines);
-  return client.batches.create({
-    input_file_id: file.id,
-    endpoint: '/v1/chat/completions',
-    completion_window: '24h',
-  });
-};
 
 const jsonLines = (text: string) =>
   text
@@ -121,7 +112,7 @@ test('Vertex AI: requests travel through a bucket, answers come back from it, an
   await vertexKey(google.origin, 'vertex');
   const client = clientOf('vertex');
   const model = { model: 'gemini-2.5-flash' };
-  const begun = await begin(client, [
+  const begun = await beginBatch(client, [
     chatLine('first one', 'Ada', model),
     chatLine('b', 'bad', model),
     chatLine('c', 'Bob', model),
@@ -147,7 +138,7 @@ test('Vertex AI: a cancellation is passed on, and what was not answered says so'
   google.held.isHeld = true;
   await vertexKey(google.origin, 'vertex-held');
   const client = clientOf('vertex-held');
-  const begun = await begin(client, [chatLine('a', 'Ada', { model: 'gemini-2.5-flash' })]);
+  const begun = await beginBatch(client, [chatLine('a', 'Ada', { model: 'gemini-2.5-flash' })]);
   await eventually('it is being followed', async () => {
     return google.job() !== null && (await client.batches.retrieve(begun.id)).status === 'in_progress';
   });
@@ -234,7 +225,7 @@ test('Bedrock: requests go to S3 in signed parts, answers come from there, and n
   // Together more than one part holds.
   const long = 'x'.repeat(100_000);
   const lines = Array.from({ length: 120 }, (_, at) => chatLine(`n${at}`, at === 7 ? 'bad' : `${at} ${long}`, model));
-  const begun = await begin(client, lines);
+  const begun = await beginBatch(client, lines);
   const batch = await ended(client, begun.id, 25_000);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 120, completed: 119, failed: 1 } });
   expect(amazon.job()).toMatchObject({
@@ -266,7 +257,7 @@ test('a batch that the provider would not take as a whole goes through the gatew
     many.map((name, at) => chatLine(name, 'Hi', { model: at === 50 ? 'amazon.nova-pro-v1:0' : model.model })),
     many.map((name, at) => chatLine(name, 'Hi', at === 50 ? { ...model, tools } : model)),
   ]) {
-    const batch = await ended(client, (await begin(client, lines)).id);
+    const batch = await ended(client, (await beginBatch(client, lines)).id);
     expect(batch.request_counts).toEqual({ total: lines.length, completed: lines.length, failed: 0 });
     const [first] = await linesIn(client, batch.output_file_id);
     expect(first!.response!.body.choices[0].message.content).toBe('At once');

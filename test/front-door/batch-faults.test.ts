@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import { chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
+import { beginBatch, chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
+import { completion, type Respond, responding, throughProvider } from '../batch-provider.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
@@ -17,40 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-const answer = (said: string) =>
-  Response.json({
-    id: 'chatcmpl-1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  });
+const answer = (said: string) => Response.json(completion(said));
 
 /** A batch through a provider of the test's own making. */
-async function throughProvider(lines: number, respond: (said: string) => Response | Promise<Response>, slug: string) {
-  const provider = serve(async (request) => {
-    const { messages } = (await request.json()) as { messages: { content: string }[] };
-    return respond(messages[0]!.content);
-  });
-  await gateway.given.virtualKey({ slug, name: slug, custom_host: `${provider.origin}/v1` });
-  const client = openai.withOptions({ defaultHeaders: { 'x-gateway-virtual-key': slug } });
-  const names = Array.from({ length: lines }, (_, index) => `n${index}`);
-  const file = await uploadLines(
-    client,
-    names.map((name) => chatLine(name, name)),
-  );
-  const begun = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: '/v1/chat/completions',
-    completion_window: '24h',
-  });
+async function throughProviderThat(respond: Respond, { slug, lines }: { slug: string; lines: number }) {
+  const provider = serve(responding(respond));
   try {
-    const batch = await ended(client, begun.id, 28_000);
-    const output = await linesIn(client, batch.output_file_id);
-    const errors = await linesIn(client, batch.error_file_id);
-    expect([...output, ...errors].map((line) => line.custom_id).sort()).toEqual(names.sort());
-    return { batch, output, errors };
+    return await throughProvider({ gateway, openai, origin: provider.origin, slug, lines, limitMs: 28_000 });
   } finally {
     provider.stop();
   }
@@ -59,13 +33,12 @@ async function throughProvider(lines: number, respond: (said: string) => Respons
 test('a provider that refuses half of all requests answers every one in the end', async () => {
   const refusal = () =>
     Response.json({ error: { message: 'slow down' } }, { status: 429, headers: { 'retry-after': '0.05' } });
-  const { batch, output } = await throughProvider(
-    200,
+  const { batch, output } = await throughProviderThat(
     async (said) => {
       await Bun.sleep(2);
       return Math.random() < 0.5 ? refusal() : answer(said);
     },
-    'refusing',
+    { slug: 'refusing', lines: 200 },
   );
   expect(batch.status).toBe('completed');
   expect(output).toHaveLength(200);
@@ -74,24 +47,22 @@ test('a provider that refuses half of all requests answers every one in the end'
 test('a provider that dies for a while costs time and nothing else', async () => {
   let deadUntil = 0;
   let asked = 0;
-  const { batch, output } = await throughProvider(
-    150,
+  const { batch, output } = await throughProviderThat(
     (said) => {
       if (++asked === 40) deadUntil = performance.now() + 2_000;
       if (performance.now() < deadUntil) return new Response('gone', { status: 503 });
       return answer(said);
     },
-    'dying',
+    { slug: 'dying', lines: 150 },
   );
   expect(batch.status).toBe('completed');
   expect(output).toHaveLength(150);
 });
 
 test('answers that cannot be right are in the error file, with what was answered', async () => {
-  const { batch, output, errors } = await throughProvider(
-    20,
+  const { batch, output, errors } = await throughProviderThat(
     (said) => (said === 'n3' ? new Response('<p>no</p>', { status: 404 }) : answer(said)),
-    'malformed',
+    { slug: 'malformed', lines: 20 },
   );
   expect(batch.request_counts).toEqual({ total: 20, completed: 19, failed: 1 });
   expect(output).toHaveLength(19);
@@ -103,12 +74,7 @@ test('a batch whose window is over keeps what it has, and says so of the rest', 
   const lines = Array.from({ length: 400 }, (_, index) =>
     chatLine(`r${index}`, index < 10 ? 'Hello' : '[[simulate: delay=4000]] Hello'),
   );
-  const file = await uploadLines(openai, lines);
-  const { id } = await openai.batches.create({
-    input_file_id: file.id,
-    endpoint: '/v1/chat/completions',
-    completion_window: '24h',
-  });
+  const { id } = await beginBatch(openai, lines);
   await eventually('some are answered', async () => {
     return (await openai.batches.retrieve(id)).request_counts!.completed > 0;
   });
@@ -133,12 +99,7 @@ test('requests of a batch whose key was deleted fail and say so', async () => {
   const { key, id: keyId } = await gateway.given.apiKey({ defaults: { virtual_key: 'sim' } });
   const client = openaiClient(gateway.url, key);
   const lines = Array.from({ length: 900 }, (_, index) => chatLine(`r${index}`, '[[simulate: delay=1000]] Hello'));
-  const file = await uploadLines(client, lines);
-  const { id } = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: '/v1/chat/completions',
-    completion_window: '24h',
-  });
+  const { id } = await beginBatch(client, lines);
   expect((await gateway.api.delete(`/v1/api-keys/${keyId}`)).status).toBeLessThan(300);
   const batch = await ended(openai, id);
   const errors = await linesIn(openai, batch.error_file_id);

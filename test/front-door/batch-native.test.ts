@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
-import { chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
+import { beginBatch, chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
@@ -93,15 +93,6 @@ function startBatchProvider() {
   return { url: `${origin}/v1`, seen, lines, held, metadata: () => metadata, stop };
 }
 
-const begin = async (client: OpenAI, lines: string[]) => {
-  const file = await uploadLines(client, lines);
-  return client.batches.create({
-    input_file_id: file.id,
-    endpoint: '/v1/chat/completions',
-    completion_window: '24h',
-  });
-};
-
 test('a provider with a batch API carries the batch out, and the client sees only our ids', async () => {
   const provider = startBatchProvider();
   await gateway.given.virtualKey({
@@ -113,7 +104,7 @@ test('a provider with a batch API carries the batch out, and the client sees onl
   });
   const client = openai.withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'native' } });
   const names = ['first, with spaces', 'second', 'third'];
-  const begun = await begin(
+  const begun = await beginBatch(
     client,
     names.map((name) => chatLine(name, `I am ${name}`)),
   );
@@ -150,7 +141,7 @@ test('cancelling asks the provider to, and keeps what it has answered', async ()
     configurations: { batches: 'native' },
   });
   const client = openai.withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'held' } });
-  const begun = await begin(client, [chatLine('a'), chatLine('b'), chatLine('c')]);
+  const begun = await beginBatch(client, [chatLine('a'), chatLine('b'), chatLine('c')]);
   await eventually('the job is there', () => provider.seen.includes('POST /v1/batches'));
   await eventually(
     'it is being followed',
@@ -204,7 +195,7 @@ test("chat completions become Anthropic's message batches, and their results cha
   });
   const client = openai.withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'claude' } });
   const body = { model: 'claude-sonnet-4-5', max_tokens: 10 };
-  const begun = await begin(client, [
+  const begun = await beginBatch(client, [
     chatLine('a', 'Hi', body),
     chatLine('b', 'Hello', body),
     chatLine('c', 'Hey', body),
@@ -242,7 +233,7 @@ test('a provider that refuses the job ends the batch as failed, with its reason'
     configurations: { batches: 'native' },
   });
   const client = openai.withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'refused' } });
-  const batch = await ended(client, (await begin(client, [chatLine('a')])).id);
+  const batch = await ended(client, (await beginBatch(client, [chatLine('a')])).id);
   expect(batch.status).toBe('failed');
   expect(batch.errors!.data).toMatchObject([
     { code: 'provider_error', message: expect.stringContaining('no batches for you') },
@@ -283,7 +274,7 @@ test('guardrails see every request: a batch they hold for goes to no provider in
   expect(made.status).toBe(200);
   const { key } = await gateway.given.apiKey({ defaults: { input_guardrails: [made.json.slug] } });
   const client = openaiClient(gateway.url, key).withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'guarded' } });
-  const begun = await begin(client, [chatLine('one', 'this is forbidden')]);
+  const begun = await beginBatch(client, [chatLine('one', 'this is forbidden')]);
   const batch = await ended(client, begun.id, 25_000);
   expect(provider.seen).toEqual([]);
   const [denied] = await linesIn(client, batch.error_file_id);

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
-import { chatLine, ended, linesIn, uploadLines } from '../batch-lines.ts';
+import { beginBatch, chatLine, ended, linesIn } from '../batch-lines.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
-
-const ENDPOINT = '/v1/chat/completions' as const;
 
 for (const engine of ['sqlite', 'postgres'] as const)
   describe(`batches on ${engine}`, () => {
@@ -19,15 +17,8 @@ for (const engine of ['sqlite', 'postgres'] as const)
     });
     afterAll(() => gateway.stop());
 
-    const begin = async (lines: readonly string[], more: Partial<OpenAI.BatchCreateParams> = {}) => {
-      const file = await uploadLines(openai, lines);
-      return openai.batches.create({
-        input_file_id: file.id,
-        endpoint: ENDPOINT,
-        completion_window: '24h',
-        ...more,
-      });
-    };
+    const begin = (lines: readonly string[], more?: Partial<OpenAI.BatchCreateParams>) =>
+      beginBatch(openai, lines, more);
 
     test('a file of requests becomes a file of answers', async () => {
       const names = Array.from({ length: 40 }, (_, index) => `request-${index}`);
@@ -38,7 +29,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(begun).toMatchObject({
         object: 'batch',
         status: 'validating',
-        endpoint: ENDPOINT,
+        endpoint: '/v1/chat/completions',
         completion_window: '24h',
         errors: null,
         output_file_id: null,

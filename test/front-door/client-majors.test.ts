@@ -1,20 +1,33 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
 import { checkedFetch } from '../assistants/checked-fetch.ts';
-import { time, weather } from '../assistants/client.ts';
+import { scripted, time, weather } from '../assistants/client.ts';
 import { CLIENT_MAJORS, type ClientMajor } from '../assistants/client-majors.ts';
+import { codeInterpreter, fileSearch, type Story } from '../assistants/file-stories.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 
 let gateway: TestGateway;
+let dataDir: string;
 /** Where runs have a second to live. */
 let hasty: TestGateway;
 
 beforeAll(async () => {
-  gateway = await startGateway();
+  dataDir = await dataDirWithSnapshot();
+  gateway = await startGateway({
+    environment: {
+      GATEWAY_DATA_DIR: dataDir,
+      GATEWAY_INTERPRETER_SECONDS: '20',
+      GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'sim',
+      GATEWAY_EMBEDDINGS_MODEL: 'text-embedding-3-small',
+    },
+  });
   hasty = await startGateway({ environment: { GATEWAY_RUN_SECONDS: '1' } });
-});
+}, PREPARED_MS);
 afterAll(async () => {
   await gateway.stop();
   await hasty.stop();
+  rmSync(dataDir, { recursive: true, force: true });
 });
 
 const ANSWER = 'This is a simulated answer. You said: "Hello"';
@@ -120,6 +133,17 @@ describe.each(Object.keys(CLIENT_MAJORS))('%s, unmodified', (major) => {
     const stream = client.submitStream({ thread_id: second.thread_id, run_id: waiting.id }, again);
     expect((await stream.finalRun()).status).toBe('completed');
   });
+
+  const tell = async ({ model, tell: storyOf }: Story) => {
+    const { key, provider } = await scripted(gateway, model);
+    await storyOf(CLIENT_MAJORS[major]!({ url: gateway.url, key, fetch }), provider);
+    provider.stop();
+  };
+
+  test('has answers from files cited, and what was found shown with its text when it asks for it', () =>
+    tell(fileSearch));
+
+  test('has a file computed from a CSV by code, and downloads it', () => tell(codeInterpreter));
 
   test('shows images by address and from a file', async () => {
     const file = await openai.files.create({ file: new File([PNG], 'dot.png'), purpose: 'vision' });

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
-import { checkMessage, checkRun, checkStep, clientFor, scripted } from '../assistants/client.ts';
+import { checkStep, clientFor, scripted } from '../assistants/client.ts';
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
 import type { ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
@@ -58,55 +58,7 @@ async function shownCalls(openai: OpenAI, threadId: string, runId: string) {
   return calls;
 }
 
-const SUM = `import csv
-rows = list(csv.DictReader(open('/mnt/data/sales.csv')))
-total = sum(int(row['amount']) for row in rows)
-with open('/mnt/data/totals.csv', 'w') as file:
-    file.write(f'total\\n{total}\\n')
-total`;
-const LINKS = 'Grüße 🎉: [totals](sandbox:/mnt/data/totals.csv), not sandbox:/mnt/data/totals.csv.gz.';
-
 describe('the code interpreter', () => {
-  test('takes a CSV, computes a file from it, and the answer links to it', async () => {
-    const { openai, provider, assistant_id } = await given(runs(SUM), says(LINKS));
-    const sales = await upload(openai, 'sales.csv', 'amount\n40\n2\n');
-    const attachments = [{ file_id: sales.id, tools }];
-    const thread = await openai.beta.threads.create({
-      messages: [{ role: 'user', content: 'Add it up.', attachments }],
-    });
-
-    const run = checkRun(await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id }));
-
-    expect([run.status, run.last_error]).toEqual(['completed', null]);
-    expect((await openai.beta.threads.retrieve(thread.id)).tool_resources).toEqual({
-      code_interpreter: { file_ids: [sales.id] },
-    });
-    expect(provider.requests[0]!.tools[0].function).toMatchObject({
-      name: 'code_interpreter',
-      parameters: { properties: { code: { type: 'string' } }, required: ['code'] },
-    });
-    expect(provider.requests[0]!.tools[0].function.description).toContain('/mnt/data/sales.csv (12 bytes)');
-    expect(await shownCalls(openai, thread.id, run.id)).toEqual([
-      { input: SUM, outputs: [{ type: 'logs', logs: '42' }] },
-    ]);
-    expect(provider.requests[1]!.messages.at(-1).content).toBe('42\n[file written: sandbox:/mnt/data/totals.csv]');
-
-    const [message] = (await openai.beta.threads.messages.list(thread.id)).data;
-    checkMessage(message!);
-    const [block] = message!.content;
-    if (block?.type !== 'text') throw new Error('no text');
-    const [annotation] = block.text.annotations;
-    if (annotation?.type !== 'file_path') throw new Error('no file path');
-    expect(block.text.value).toBe(LINKS);
-    expect(block.text.annotations).toHaveLength(1);
-    expect(annotation.text).toBe('sandbox:/mnt/data/totals.csv');
-    expect(LINKS.slice(annotation.start_index, annotation.end_index)).toBe(annotation.text);
-
-    const made = await openai.files.retrieve(annotation.file_path.file_id);
-    expect(made).toMatchObject({ filename: 'totals.csv', purpose: 'assistants_output', bytes: 9 });
-    expect(await (await openai.files.content(made.id)).text()).toBe('total\n42\n');
-  });
-
   test('streams the code, what it printed and the links, in the order of the grammar', async () => {
     const code = 'open("a.txt", "w").write("ü")\nprint("\\u00e4\\n1")\nraise ValueError("no")';
     const { openai, key, assistant_id } = await given(runs(code), says('See sandbox:/mnt/data/a.txt'));

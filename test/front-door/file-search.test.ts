@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import { checkMessage, checkRun, checkStep, clientFor, conversation, scripted } from '../assistants/client.ts';
+import { checkMessage, clientFor, conversation, scripted } from '../assistants/client.ts';
+import { ATLAS, COOKING, searching, storeWith } from '../assistants/file-stories.ts';
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
-import type { ChatRequest, ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 
@@ -21,30 +21,6 @@ beforeAll(async () => {
   ({ openai: plain } = await clientFor(gateway));
 });
 afterAll(() => gateway.stop());
-
-const ATLAS = 'Atlantis is a city in the sea. The capital of Atlantis is Poseidonis, and its harbour is deep.';
-const COOKING = 'A loaf of bread needs flour, water, salt and time. Knead the dough and let it rest.';
-
-async function storeWith(openai: OpenAI, files: Record<string, string>) {
-  const store = await openai.vectorStores.create({ name: 'knowledge' });
-  const ids: Record<string, string> = {};
-  for (const [name, text] of Object.entries(files)) {
-    const file = await openai.vectorStores.files.uploadAndPoll(store.id, await toFile(Buffer.from(text), name));
-    expect(file).toMatchObject({ status: 'completed', last_error: null });
-    ids[name] = file.id;
-  }
-  return { store, ids };
-}
-
-/** A model that searches once and then answers with what `answer` makes of what it was shown. */
-const searching =
-  (answer: (markers: readonly string[]) => NonNullable<ScriptedAnswer['parts']>) =>
-  ({ messages }: ChatRequest): ScriptedAnswer => {
-    const output = messages.findLast(({ role }) => role === 'tool')?.content;
-    if (output === undefined)
-      return { parts: [{ call: 'file_search', arguments: '{"queries":["capital of Atlantis"]}' }] };
-    return { parts: answer(output.match(/【\d+:\d+†source】/g) ?? []) };
-  };
 
 describe('searching a vector store', () => {
   test('finds passages by their words and by their meaning, with scores and attributes', async () => {
@@ -171,56 +147,6 @@ test('PostgreSQL finds and cites the same', async () => {
 }, 30_000);
 
 describe('file search in runs', () => {
-  test('cites the files it has its answer from, and shows what it found', async () => {
-    const { openai, provider } = await scripted(
-      gateway,
-      searching(([first]) => [{ text: `😀 It is Poseidonis${first}. 【9:9†source】Ask me more.` }]),
-    );
-    const { store, ids } = await storeWith(openai, { 'atlas.txt': ATLAS, 'cooking.md': COOKING });
-    const ranking_options = { ranker: 'default_2024_08_21' as const, score_threshold: 0.2 };
-    const { assistant_id, thread_id } = await conversation(openai, {
-      said: 'What is the capital of Atlantis?',
-      assistant: {
-        tools: [{ type: 'file_search', file_search: { ranking_options } }],
-        tool_resources: { file_search: { vector_store_ids: [store.id] } },
-      },
-    });
-
-    const run = checkRun(await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id }));
-
-    expect(run).toMatchObject({ status: 'completed', last_error: null });
-    const [offer] = provider.requests[0]!.tools;
-    expect(offer).toMatchObject({ type: 'function', function: { name: 'file_search' } });
-    const [message] = (await openai.beta.threads.messages.list(thread_id, { run_id: run.id })).data;
-    const [block] = checkMessage(message!).content as [OpenAI.Beta.Threads.TextContentBlock];
-    const { value, annotations } = block.text;
-    expect(value).toBe('😀 It is Poseidonis【0:0†source】. Ask me more.');
-    expect(annotations).toEqual([
-      {
-        type: 'file_citation',
-        text: '【0:0†source】',
-        start_index: 19,
-        end_index: 31,
-        file_citation: { file_id: ids['atlas.txt'] },
-      },
-    ] as never);
-    expect(value.slice(19, 31)).toBe('【0:0†source】');
-
-    const steps = await openai.beta.threads.runs.steps.list(run.id, { thread_id, order: 'asc' });
-    const found = fileSearchIn(checkStep(steps.data[0]!));
-    expect(found.ranking_options).toEqual(ranking_options);
-    expect(found.results![0]).toMatchObject({ file_id: ids['atlas.txt'], file_name: 'atlas.txt' });
-    expect(found.results![0]!.content).toBeUndefined();
-    const include = ['step_details.tool_calls[*].file_search.results[*].content' as const];
-    const whole = await openai.beta.threads.runs.steps.retrieve(steps.data[0]!.id, {
-      thread_id,
-      run_id: run.id,
-      include,
-    });
-    expect(fileSearchIn(checkStep(whole)).results![0]!.content).toEqual([{ type: 'text', text: ATLAS }]);
-    provider.stop();
-  });
-
   test('streams citations whole, though the model writes them in pieces', async () => {
     const { openai, key, provider } = await scripted(
       gateway,
@@ -264,6 +190,17 @@ describe('file search in runs', () => {
         file_citation: { file_id: ids['atlas.txt'] },
       },
     ]);
+
+    const { id } = events.at(-1)!.data;
+    const include = 'include[]=step_details.tool_calls[*].file_search.results[*].content';
+    const again = await fetch(`${gateway.url}/v1/threads/${thread_id}/runs/${id}/events?${encodeURI(include)}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const isSearch = ({ event, data }: (typeof events)[number]) =>
+      event === 'thread.run.step.completed' && data.type === 'tool_calls';
+    const [found] = events.find(isSearch)!.data.step_details.tool_calls[0].file_search.results;
+    const [whole] = eventsIn(await again.text()).find(isSearch)!.data.step_details.tool_calls[0].file_search.results;
+    expect(whole).toEqual({ ...found, content: [{ type: 'text', text: ATLAS }] });
 
     const second = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Again' }] });
     const stream = openai.beta.threads.runs.stream(second.id, { assistant_id });
@@ -319,8 +256,3 @@ describe('file search in runs', () => {
     provider.stop();
   });
 });
-
-function fileSearchIn({ step_details }: { step_details: unknown }) {
-  const { tool_calls } = step_details as OpenAI.Beta.Threads.Runs.ToolCallsStepDetails;
-  return (tool_calls[0] as OpenAI.Beta.Threads.Runs.FileSearchToolCall).file_search;
-}

@@ -212,6 +212,7 @@ test('what passes comes byte for byte to strict clients, and with hook_results t
     before_request_hooks: [{ verdict: true }],
     after_request_hooks: [{ verdict: true }],
   });
+  expect((await gateway.logOf(loose)).hook_results).toEqual(loose.json.hook_results);
 });
 
 test('a check that is off does not look, and a guardrail without one says that it was skipped', async () => {

@@ -18,7 +18,7 @@ test('a gateway in good health says so without a key', async () => {
 
   expect([reply.status, reply.json]).toEqual([200, { status: 'ok', degraded: [] }]);
   const { text } = await gateway.api.get('/metrics');
-  for (const part of ['store', 'redis', 'log', 'limits', 'notify', 'prices', 'work'])
+  for (const part of ['store', 'redis', 'log', 'limits', 'notify', 'prices', 'audit', 'search'])
     expect(text).toContain(`\ngateway_degraded{part="${part}"} 0\n`);
 });
 

@@ -95,6 +95,9 @@ test('the bounds of a page are in the description', () => {
   const { parameters } = description.paths['/v1/api-keys'].get;
   const size = parameters.find(({ name }: { name: string }) => name === 'page_size');
   expect(size).toMatchObject({ in: 'query', required: false, schema: { minimum: 1, maximum: 1000, default: 100 } });
+  const messages = description.paths['/v1/threads/{thread_id}/messages'].get.parameters;
+  const limit = messages.find(({ name }: { name: string }) => name === 'limit');
+  expect(limit).toMatchObject({ in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } });
 });
 
 test('/docs is a page that shows it and loads nothing from elsewhere', async () => {

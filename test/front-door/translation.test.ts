@@ -4,21 +4,15 @@ import type OpenAI from 'openai';
 import { APIError as OpenAIError } from 'openai';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { anthropicClient, folded, openaiClient } from '../sdk-clients.ts';
+import { givenProviders, PROVIDERS, type ProviderKeys } from '../three-providers.ts';
 
 /** Clients of one vendor, models of another: only the virtual key differs. */
 let gateway: TestGateway;
-const keys: Record<string, string> = {};
-
-const PROVIDERS = ['openai', 'anthropic', 'google'] as const;
+let keys: ProviderKeys;
 
 beforeAll(async () => {
   gateway = await startGateway();
-  const { given, provider } = gateway;
-  for (const name of PROVIDERS) {
-    const custom_host = name === 'google' ? `${provider.origin}/v1beta` : provider.url;
-    await given.virtualKey({ slug: name, provider: name, key: 'simulated', custom_host });
-    keys[name] = (await given.apiKey({ defaults: { virtual_key: name } })).key;
-  }
+  keys = await givenProviders(gateway);
 });
 afterAll(() => gateway.stop());
 
@@ -34,7 +28,7 @@ const weather: OpenAI.Chat.Completions.ChatCompletionTool = {
 
 for (const provider of PROVIDERS) {
   describe(`OpenAI's client on a model of ${provider}`, () => {
-    const openai = () => openaiClient(gateway.url, keys[provider]!);
+    const openai = () => openaiClient(gateway.url, keys[provider]);
     const model = 'any-model';
 
     test('gets an answer with usage', async () => {
@@ -146,7 +140,7 @@ for (const provider of PROVIDERS) {
   });
 
   describe(`Anthropic's client on a model of ${provider}`, () => {
-    const anthropic = () => anthropicClient(gateway.url, keys[provider]!);
+    const anthropic = () => anthropicClient(gateway.url, keys[provider]);
     const call = { model: 'any-model', max_tokens: 100 };
 
     test('gets an answer', async () => {
@@ -196,12 +190,12 @@ for (const provider of PROVIDERS) {
 }
 
 describe('what cannot be said', () => {
-  const post = (provider: string, body: object) =>
+  const post = (provider: keyof ProviderKeys, body: object) =>
     gateway.api.post(
       '/v1/chat/completions',
       { model: 'any', messages: [{ role: 'user', content: 'Hello' }], ...body },
       {
-        key: keys[provider]!,
+        key: keys[provider],
       },
     );
 
@@ -248,20 +242,18 @@ describe('a picture by its address, for a provider that takes only data', () => 
       bodies.push((await request.json()) as (typeof bodies)[number]);
       return Response.json(converse);
     });
-    await gateway.given
-      .virtualKey({
-        slug: `bedrock-${crypto.randomUUID()}`,
-        name: 'b',
-        provider: 'bedrock',
-        key: 'bedrock-api-key',
-        custom_host: bedrock.origin,
-        configurations: { aws_region: 'us-east-1' },
-      })
-      .then(({ slug }) => (keys.bedrock = slug));
+    const { slug } = await gateway.given.virtualKey({
+      slug: `bedrock-${crypto.randomUUID()}`,
+      name: 'b',
+      provider: 'bedrock',
+      key: 'bedrock-api-key',
+      custom_host: bedrock.origin,
+      configurations: { aws_region: 'us-east-1' },
+    });
     const reply = await gateway.api.post(
       '/v1/chat/completions',
       { model: 'anthropic.claude', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] },
-      { headers: { 'x-gateway-virtual-key': keys.bedrock! } },
+      { headers: { 'x-gateway-virtual-key': slug } },
     );
     bedrock.stop();
     return { reply, bodies };

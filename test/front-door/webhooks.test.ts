@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
-import { chatLine, ended, uploadLines } from '../batch-lines.ts';
+import { beginBatch, chatLine, ended } from '../batch-lines.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually, forTests, newDataDir, removeDataDir, startProcess, startSimulator } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
@@ -19,11 +19,6 @@ function startReceiver(...statuses: number[]) {
   });
   return { url: `${origin}/told`, messages, stop };
 }
-
-const begin = async (openai: OpenAI, lines: string[]) => {
-  const file = await uploadLines(openai, lines);
-  return openai.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' });
-};
 
 const idOf = ({ headers }: Message) => headers.get('webhook-id');
 
@@ -49,8 +44,8 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const receiver = startReceiver();
       const webhook = await made({ url: receiver.url });
       expect(webhook.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-      const { id } = await begin(openai, [chatLine('a')]);
-      const failing = await begin(openai, ['no request']);
+      const { id } = await beginBatch(openai, [chatLine('a')]);
+      const failing = await beginBatch(openai, ['no request']);
       await eventually('both are told', () => receiver.messages.length === 2);
       const events = await Promise.all(
         receiver.messages.map(({ body, headers }) => openai.webhooks.unwrap(body, headers, webhook.secret)),
@@ -80,7 +75,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
     test('a receiver that is away is told again, under the same id, and both states show', async () => {
       const receiver = startReceiver(503);
       const webhook = await made({ url: receiver.url, events: ['batch.completed'] });
-      await begin(openai, [chatLine('a')]);
+      await beginBatch(openai, [chatLine('a')]);
       await eventually('it is tried', async () => (await read(webhook.id)).last_delivery?.status === 'retrying');
       expect((await read(webhook.id)).last_delivery).toMatchObject({ attempts: 1, response_status: 503 });
       await eventually('it is told', async () => (await read(webhook.id)).last_delivery.status === 'delivered', 15_000);
@@ -106,7 +101,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const job = await openai.fineTuning.jobs.create({ model: 'gpt-4o-mini', training_file });
       const endless = await openai.fineTuning.jobs.create({ model: 'never-done', training_file });
       await openai.fineTuning.jobs.cancel(endless.id);
-      await ended(openai, (await begin(openai, [chatLine('a')])).id);
+      await ended(openai, (await beginBatch(openai, [chatLine('a')])).id);
       await eventually('both are told', () => receiver.messages.length === 2, 20_000);
       const told = receiver.messages.map(({ body }) => JSON.parse(body));
       expect(told.map(({ type, data }) => [type, data.id]).sort()).toEqual([
@@ -159,7 +154,7 @@ describe('the resource', () => {
     const { id, secret } = (await gateway.api.post('/v1/webhooks', { name: 'told', url: receiver.url })).json;
     const rotated = (await gateway.api.post(`/v1/webhooks/${id}/rotate`)).json;
     expect(rotated.secret).not.toBe(secret);
-    await begin(openai, [chatLine('a')]);
+    await beginBatch(openai, [chatLine('a')]);
     await eventually('it is told', () => receiver.messages.length === 1);
     const [{ body, headers }] = receiver.messages as [Message];
     for (const each of [secret, rotated.secret])
@@ -191,7 +186,7 @@ describe('the resource', () => {
     for (const verb of ['GET', 'DELETE'])
       expect((await gateway.api.call(verb, `/v1/webhooks/${id}`, { key })).status).toBe(404);
     expect((await gateway.api.get('/v1/webhooks', { key })).json.data).toMatchObject([{ name: 'theirs' }]);
-    await ended(openai, (await begin(openai, [chatLine('a')])).id);
+    await ended(openai, (await beginBatch(openai, [chatLine('a')])).id);
     const { data } = (await gateway.api.get('/v1/webhooks')).json;
     expect(data.map(({ last_delivery }: { last_delivery: unknown }) => last_delivery)).toEqual([null, null]);
     expect(receiver.messages).toEqual([]);
@@ -212,7 +207,7 @@ test('what ended before a process was killed is told by the next one', async () 
   const nowhere = startReceiver();
   nowhere.stop();
   const { id } = (await first.api.post('/v1/webhooks', { name: 'told', url: nowhere.url })).json;
-  const batch = await ended(client(first.url), (await begin(client(first.url), [chatLine('a')])).id);
+  const batch = await ended(client(first.url), (await beginBatch(client(first.url), [chatLine('a')])).id);
   await first.kill();
 
   const second = await startProcess(options);

@@ -88,6 +88,37 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       }
     });
 
+    test('one is deleted with everything that lies in it', async () => {
+      const workspace = await gateway.given.workspace({ name: 'Full' });
+      const within = { workspace_id: workspace.id };
+      const { key } = await gateway.given.apiKey(within);
+      await gateway.given.virtualKey({ ...within, slug: 'inside' });
+      const checks = [{ id: 'default.wordCount', parameters: { maxWords: 5 } }];
+      const limits = { conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }], type: 'requests' };
+      const made: [string, Record<string, unknown>][] = [
+        ['/v1/configs', { name: 'x', config: { virtual_key: 'inside' } }],
+        ['/v1/guardrails', { name: 'x', checks, actions: { deny: true } }],
+        ['/v1/mcp-servers', { name: 'x', slug: `full-${engine}`, url: 'http://127.0.0.1:9/mcp' }],
+        ['/v1/webhooks', { name: 'x', url: 'http://127.0.0.1:9/hook', events: ['batch.completed'] }],
+        ['/v1/policies/rate-limits', { ...limits, unit: 'rpm', value: 9 }],
+        ['/v1/policies/usage-limits', { ...limits, credit_limit: 9 }],
+      ];
+      for (const [where, body] of made)
+        expect((await gateway.api.post(where, { ...body, ...within })).json).toHaveProperty('id');
+      const inside = { key, headers: { 'x-gateway-virtual-key': 'inside' } };
+      const used: [string, Record<string, unknown>][] = [
+        ['/v1/assistants', { model: 'gpt' }],
+        ['/v1/threads', { messages: [{ role: 'user', content: 'hi' }] }],
+        ['/v1/vector_stores', { name: 'x' }],
+      ];
+      for (const [where, body] of used) expect((await gateway.api.post(where, body, inside)).status).toBe(200);
+
+      expect((await gateway.api.delete(`${path}/${workspace.id}`)).status).toBe(200);
+      expect((await gateway.api.get(`${path}/${workspace.id}`)).status).toBe(404);
+      for (const where of ['/v1/configs', '/v1/guardrails', '/v1/mcp-servers', '/v1/virtual-keys'])
+        expect((await gateway.api.get(`${where}?workspace_id=${workspace.id}`)).status).toBe(404);
+    });
+
     test('the default workspace stays, and so does that of the calling key', async () => {
       refusal(await gateway.api.delete(`${path}/default`), 400, { code: 'workspace_in_use' });
       const workspace = await gateway.given.workspace({ name: 'Own' });
@@ -111,6 +142,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect([...first.data, ...second.data]).toEqual(all.data.slice(0, 4));
       expect(first).toMatchObject({ total: all.total, has_more: true });
       refusal(await gateway.api.get(`${path}?page_size=0`), 400, { param: 'page_size' });
+      for (const size of ['', '1e2', '0x10', '%205', '1.5', '1001'])
+        refusal(await gateway.api.get(`${path}?page_size=${size}`), 400, { param: 'page_size' });
+      for (const number of ['', '-1', '99999999999999999999'])
+        refusal(await gateway.api.get(`${path}?current_page=${number}`), 400, { param: 'current_page' });
+      const { error } = (await gateway.api.get(`${path}?page_size=many`)).json;
+      expect(error.message).toBe('page_size: give a whole number from 1 to 1000');
       refusal(await gateway.api.get(`${path}?workspace_id=default`), 400, { param: 'workspace_id' });
     });
 
@@ -127,6 +164,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           refusal(await gateway.api.post(path, body), 400, { code: 'invalid_request', param });
         });
       }
+
+      test('half of a surrogate pair, which could not be read back', async () => {
+        const json = { headers: { 'content-type': 'application/json' } };
+        const torn = await gateway.api.post(path, '{"name":"x","description":"\\ud83d"}', json);
+        refusal(torn, 400, { code: 'invalid_request', param: 'description' });
+        const whole = await gateway.given.workspace({ description: '\u{1f600}' });
+        expect((await gateway.api.get(`${path}/${whole.id}`)).json.description).toBe('\u{1f600}');
+      });
 
       test('broken JSON, another content type, or too many bytes', async () => {
         const json = { headers: { 'content-type': 'application/json' } };

@@ -1,5 +1,6 @@
 import type { RunEventRow } from '../../storage/schema.ts';
-import type { Db } from '../../storage/store.ts';
+import type { Db, Store } from '../../storage/store.ts';
+import { lockRuns } from './rows.ts';
 
 /** One event of a run's stream: its name, and its data as one line of JSON. */
 export interface RunEvent {
@@ -96,4 +97,12 @@ export async function piecesOf(db: Db, runId: string, call: number): Promise<Pla
 /** They will be said again. */
 export async function forgetPieces(db: Db, runId: string, call: number): Promise<void> {
   await db.deleteFrom('run_events').where('run_id', '=', runId).where('call', '=', call).execute();
+}
+
+/** From here on, whoever asks for what happened in these runs is told how they ended. */
+export async function forgetEvents(store: Pick<Store, 'engine'>, db: Db, runIds: readonly string[]): Promise<void> {
+  if (runIds.length === 0) return;
+  await lockRuns(store, db, runIds);
+  await db.deleteFrom('run_events').where('run_id', 'in', runIds).execute();
+  await db.updateTable('runs').set({ keeps_events: 0 }).where('id', 'in', runIds).execute();
 }

@@ -1,6 +1,7 @@
-import type { Db } from '../../storage/store.ts';
+import type { Db, Store } from '../../storage/store.ts';
 import type { Kind, Work } from '../../work/work.ts';
 import { type Ending, endRun, failure } from './ending.ts';
+import { forgetEvents } from './events.ts';
 import { Execution, type ExecutionDeps } from './execution.ts';
 import { record } from './journal.ts';
 import { runById } from './rows.ts';
@@ -35,7 +36,7 @@ export const runKind = (deps: RunKindDeps): Kind => {
     cancelled: (db, work) => end(db, work, { status: 'cancelled' }),
     sweep: async (db, now) => {
       for (const id of await overdue(db, now)) await deps.runs().expire(db, id);
-      await pruneEvents(db, now - EVENTS_LIVE_MS);
+      await pruneEvents(deps.store, db, now - EVENTS_LIVE_MS);
     },
   };
 };
@@ -53,7 +54,7 @@ async function overdue(db: Db, now: number): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-async function pruneEvents(db: Db, endedBefore: number): Promise<void> {
+async function pruneEvents(store: Store, db: Db, endedBefore: number): Promise<void> {
   const rows = await db
     .selectFrom('runs')
     .select('id')
@@ -62,8 +63,6 @@ async function pruneEvents(db: Db, endedBefore: number): Promise<void> {
     .orderBy('id')
     .limit(AT_ONCE)
     .execute();
-  if (rows.length === 0) return;
   const ids = rows.map(({ id }) => id);
-  await db.deleteFrom('run_events').where('run_id', 'in', ids).execute();
-  await db.updateTable('runs').set({ keeps_events: 0 }).where('id', 'in', ids).execute();
+  await forgetEvents(store, db, ids);
 }

@@ -1,7 +1,8 @@
+import { sql } from 'kysely';
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import type { MessageRow, RunRow, RunStepRow } from '../../storage/schema.ts';
-import type { Db } from '../../storage/store.ts';
+import type { Db, Store } from '../../storage/store.ts';
 import { findThread } from '../thread.ts';
 import { ACTIVE } from './run.ts';
 
@@ -30,6 +31,12 @@ export async function refuseSecondRun(db: Db, threadId: string): Promise<void> {
 export async function refuseMessages(db: Db, threadId: string): Promise<void> {
   const active = await activeRunOf(db, threadId);
   if (active) fail('thread_locked', threadId, active.id);
+}
+
+/** Whoever removes what belongs to several runs takes them in one order: two that do so at once wait for each other. */
+export async function lockRuns({ engine }: Pick<Store, 'engine'>, db: Db, ids: readonly string[]): Promise<void> {
+  if (engine === 'postgres')
+    await db.selectFrom('runs').select('id').where('id', 'in', ids).orderBy('id').forUpdate().execute();
 }
 
 /** Changes a run that is still in the state it was read in. Its metadata may have changed meanwhile. */
@@ -65,8 +72,10 @@ export async function putStep(db: Db, step: RunStepRow): Promise<RunStepRow> {
     .executeTakeFirstOrThrow();
 }
 
+/** The same. What somebody has deleted meanwhile says nothing any more. */
 export async function putMessage(db: Db, message: MessageRow): Promise<MessageRow> {
-  const { status, content, incomplete_reason, completed_at, incomplete_at } = message;
+  const { status, incomplete_reason, completed_at, incomplete_at } = message;
+  const content = sql<string>`case when messages.deleted_at is null then excluded.content else messages.content end`;
   return db
     .insertInto('messages')
     .values(message)

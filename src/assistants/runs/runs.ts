@@ -23,7 +23,7 @@ import { record } from './journal.ts';
 import { changeRun, findRun, openStepOf, putStep, refuseSecondRun, runById } from './rows.ts';
 import { isActive, type RequiredAction, type RunBody, shownRun } from './run.ts';
 import { detailsOf, exchangesOf, type ShowOptions, type Step, shownStep } from './step.ts';
-import { Watch } from './watch.ts';
+import { Watch, type WatchOptions } from './watch.ts';
 
 /** The name of the work that a run is. */
 export const RUN = 'run';
@@ -162,7 +162,9 @@ export function createRuns(deps: RunsDeps) {
       return store.transaction(async (db) => {
         const run = await findRun(db, workspaceId, threadId, id);
         const metadata = JSON.stringify(changedMetadata(JSON.parse(run.metadata), input.metadata));
-        return db.updateTable('runs').set({ metadata }).where('id', '=', id).returningAll().executeTakeFirstOrThrow();
+        const changed = db.updateTable('runs').set({ metadata }).where('id', '=', id).returningAll();
+        // Its thread may have been deleted a moment ago.
+        return (await changed.executeTakeFirst()) ?? fail('object_not_found', 'run', id);
       });
     },
 
@@ -171,7 +173,7 @@ export function createRuns(deps: RunsDeps) {
       await findRun(store.db, workspaceId, threadId, id);
       return store.transaction(async (db) => {
         const { ended, asked } = await workers().cancel(db, { kind: RUN, ref: id });
-        const run = (await runById(db, id))!;
+        const run = await findRun(db, workspaceId, threadId, id);
         if (ended > 0) return { ...run, ...cancelling, cancelled_at: null };
         if (asked === 0 || run.status === 'cancelling') fail('run_not_cancellable', run.status);
         return changeRun(db, run, cancelling);
@@ -182,7 +184,7 @@ export function createRuns(deps: RunsDeps) {
       const known = await findRun(store.db, workspaceId, threadId, id);
       if (isActive(known) && known.expires_at <= now()) await store.transaction((db) => expire(db, id));
       const { result } = await workers().resume({ kind: RUN, ref: id }, async (db) => {
-        const run = (await runById(db, id))!;
+        const run = await findRun(db, workspaceId, threadId, id);
         if (run.status !== 'requires_action') fail('run_takes_no_outputs', run.status);
         const given = outputsFor(run, outputs);
         return record(db, id, bus, async (tell) => {
@@ -227,8 +229,7 @@ export function createRuns(deps: RunsDeps) {
     },
 
     /** The run's events behind a place. Ends with the request's own stretch, or with all there is. */
-    watch: (runId: string, from: Place & { isDelta?: boolean }, endsAtAction: boolean): Watch =>
-      new Watch({ runId, from, endsAtAction }, { store, bus }),
+    watch: (options: WatchOptions): Watch => new Watch(options, { store, bus }),
 
     expire,
   };

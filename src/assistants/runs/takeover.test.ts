@@ -9,6 +9,7 @@ import type { CallModel } from '../../relay/internal.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import type { BuiltInTools } from './built-in.ts';
 import { BEGINNING, placeIn } from './events.ts';
+import type { WatchOptions } from './watch.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -61,9 +62,9 @@ async function givenRun({ assistants, threads, runs }: Node, tools: object[] = [
 const orphan = (store: Store, runId: string) =>
   store.db.updateTable('work').set({ owner: null, lease_until: 0 }).where('ref', '=', runId).execute();
 
-async function eventsOf(node: Node, runId: string, from: Parameters<Node['runs']['watch']>[1] = BEGINNING) {
+async function eventsOf(node: Node, runId: string, from: WatchOptions['from'] = BEGINNING) {
   const events: StreamEvent[] = [];
-  for await (const shown of node.runs.watch(runId, from, true).follow())
+  for await (const shown of node.runs.watch({ runId, from, endsAtAction: true }).follow())
     if (shown) events.push({ event: shown.name, data: JSON.parse(shown.data), id: shown.id });
   return events;
 }
@@ -97,7 +98,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         isDeaf: true,
       }));
       const run = await givenRun(dying);
-      const early = dying.runs.watch(run.id, BEGINNING, true);
+      const early = dying.runs.watch({ runId: run.id, from: BEGINNING, endsAtAction: true });
       cleanups.push(() => early.close());
       await eventually('pieces are written down', async () => {
         const rows = await store.db.selectFrom('run_events').selectAll().where('run_id', '=', run.id).execute();
@@ -151,7 +152,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const run = await givenRun(node);
       const seen: StreamEvent[] = [];
       const watching = (async () => {
-        for await (const shown of node.runs.watch(run.id, BEGINNING, true).follow())
+        for await (const shown of node.runs.watch({ runId: run.id, from: BEGINNING, endsAtAction: true }).follow())
           if (shown) seen.push({ event: shown.name, data: JSON.parse(shown.data), id: shown.id });
       })();
       await eventually('a piece was seen', () => seen.some(({ event }) => event === 'thread.message.delta'));

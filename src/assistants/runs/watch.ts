@@ -1,10 +1,13 @@
+import { fail } from '../../core/errors.ts';
 import type { Store } from '../../storage/store.ts';
 import type { RunBus } from './bus.ts';
 import { eventsAfter, idOf, isAfter, isDelta, type Place, type PlacedEvent } from './events.ts';
+import { withFoundContent } from './found-content.ts';
 import { runById } from './rows.ts';
 import { isActive, shownRun } from './run.ts';
+import type { ShowOptions } from './step.ts';
 
-export interface WatchOptions {
+export interface WatchOptions extends ShowOptions {
   readonly runId: string;
   /** Begins behind this place. */
   readonly from: Place & { readonly isDelta?: boolean };
@@ -70,7 +73,7 @@ export class Watch {
     try {
       while (!this.#isClosed) {
         for (let event = this.#queue.shift(); event; event = this.#queue.shift()) {
-          if (this.#isFit(event)) yield { id: idOf(event), name: event.name, data: event.data };
+          if (this.#isFit(event)) yield await this.#shown(event);
           saidAt = performance.now();
           if (FINAL.test(event.name)) return;
           if (event.name === ACTION && (this.#options.endsAtAction || (await this.#waitsForClient()))) return;
@@ -112,7 +115,8 @@ export class Watch {
     const { runId } = this.#options;
     this.#hasNews = false;
     const before = this.#tail;
-    const run = await runById(store.db, runId);
+    // It goes with its thread.
+    const run = (await runById(store.db, runId)) ?? fail('object_not_found', 'run', runId);
     const events = await eventsAfter(store.db, runId, before);
     // There may be more than one reading brings.
     if (events.length > 0) this.#hasNews = true;
@@ -123,9 +127,15 @@ export class Watch {
       this.#tail = event;
     }
     // Read before its events, so a run that ended has all of them there, unless they are pruned.
-    const isOver = run && (!isActive(run) || run.status === 'requires_action');
+    const isOver = !isActive(run) || run.status === 'requires_action';
     if (!isOver || events.length > 0 || this.#tail !== before) return null;
     return { name: `thread.run.${run.status}`, data: JSON.stringify(shownRun(run)) };
+  }
+
+  async #shown(event: PlacedEvent): Promise<Shown> {
+    const { withContent = false } = this.#options;
+    const data = withContent ? await withFoundContent(this.#deps.store.db, event) : event.data;
+    return { id: idOf(event), name: event.name, data };
   }
 
   /** Who has a part of an attempt that was given up gets no parts of the next one, only the whole. */
