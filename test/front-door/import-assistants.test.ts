@@ -155,7 +155,13 @@ describe.each(['sqlite', 'postgres'] as const)('an export, on %s', (engine) => {
     await withGateway(home, environment, async (openai) => {
       // What was deleted here stays deleted.
       expect(await textsIn(openai, other)).toEqual(['later']);
+      await openai.beta.threads.delete(other);
     });
+    writeExportFolder(folder, {
+      ...EXPORT,
+      messages: [...EXPORT.messages, exportedMessage(other, 'later still', { created_at: 1_700_000_200 })],
+    });
+    expect((await run()).output).toContain('0 assistants, 0 threads, 0 messages, 0 files taken over');
   }, 60_000);
 });
 

@@ -119,6 +119,8 @@ async function writeThread(thread: FoundThread, source: FileHandle | null, writi
       .onConflict((conflict) => conflict.doNothing())
       .returning('id')
       .executeTakeFirst();
+    // What was deleted here stays deleted, with all that an export may still hold of it.
+    if (!inserted && (await isDeleted(db, thread.id))) return { isNew: false, messages: 0 };
     const known = inserted ? new Set<string>() : await knownIn(db, thread.id);
     let messages = 0;
     for (let at = 0; at < thread.messages.length; at += AT_ONCE) {
@@ -127,6 +129,11 @@ async function writeThread(thread: FoundThread, source: FileHandle | null, writi
     }
     return { isNew: inserted !== undefined, messages };
   });
+}
+
+async function isDeleted(db: Db, threadId: string): Promise<boolean> {
+  const row = await db.selectFrom('threads').select('deleted_at').where('id', '=', threadId).executeTakeFirst();
+  return row?.deleted_at !== null;
 }
 
 async function knownIn(db: Db, threadId: string): Promise<Set<string>> {
