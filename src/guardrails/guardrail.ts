@@ -40,7 +40,6 @@ export const actionsSchema = lazily(() =>
   }),
 );
 export type Actions = Checked<typeof actionsSchema>;
-export type Feedback = Checked<typeof FEEDBACK>;
 
 export const checkSchema = lazily(() =>
   z.strictObject({

@@ -6,6 +6,7 @@ import { StaleCache } from '../core/stale-cache.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import type { Changes } from '../storage/changes.ts';
+import { rowsOnPage } from '../storage/paged.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import { findWorkspace, withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -177,22 +178,11 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
       if (organisation_id !== undefined && organisation_id !== who.organisationId)
         fail('foreign_organisation', organisation_id, who.organisationId);
       const workspace = workspace_id === undefined ? null : (await findWorkspace(store.db, who, workspace_id)).id;
-      const matching = () => {
-        let all = visible(store.db, who);
-        if (workspace !== null) all = all.where('workspace_id', '=', workspace);
-        if (ids) all = all.where((where) => where.or([where('id', 'in', ids), where('slug', 'in', ids)]));
-        return all;
-      };
-      const { total } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await matching()
-        .selectAll()
-        .orderBy('id')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
-      return page(rows.map(shown), Number(total), query);
+      let matching = visible(store.db, who);
+      if (workspace !== null) matching = matching.where('workspace_id', '=', workspace);
+      if (ids) matching = matching.where((where) => where.or([where('id', 'in', ids), where('slug', 'in', ids)]));
+      const { rows, total } = await rowsOnPage(matching, query);
+      return page(rows.map(shown), total, query);
     },
 
     async read(who: Principal, idOrSlug: string): Promise<WholeGuardrail> {
@@ -255,16 +245,8 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
     /** Newest first. */
     async versions(who: Principal, idOrSlug: string, query: PageQuery): Promise<Page<GuardrailVersion>> {
       const { id } = await find(store.db, who, idOrSlug);
-      const matching = () => store.db.selectFrom('guardrail_versions').where('guardrail_id', '=', id);
-      const { total } = await matching()
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const rows = await matching()
-        .selectAll()
-        .orderBy('id', 'desc')
-        .limit(query.page_size)
-        .offset(query.current_page * query.page_size)
-        .execute();
+      const all = store.db.selectFrom('guardrail_versions').where('guardrail_id', '=', id);
+      const { rows, total } = await rowsOnPage(all, query, 'desc');
       const data = rows.map((row): GuardrailVersion => {
         const { checks, actions } = open(row.id, row.sealed);
         return {
@@ -278,7 +260,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
           created_at: new Date(row.created_at).toISOString(),
         };
       });
-      return page(data, Number(total), query);
+      return page(data, total, query);
     },
   };
 }

@@ -44,19 +44,27 @@ const isJsonType = (type: string) => /^application\/([\w.-]+\+)?json\b/i.test(ty
 export function readBody(bytes: Uint8Array | null, { type, encoding }: BodyHead, side: Side): Reading {
   if (!bytes || bytes.byteLength === 0) return EMPTY;
   if (encoding !== null && encoding !== 'identity') return opaque(bytes, `it is encoded (${encoding.slice(0, 40)})`);
+  // What nearly all bodies are.
+  if (type === 'application/json') return readUnicode(bytes, type, side);
   const boundary = boundaryIn(type);
   if (boundary !== null) return readForm(bytes, boundary);
   if (MEDIA.test(type)) return opaque(bytes, `it is ${type.split(';')[0]}, not text`);
   if (/^text\/event-stream\b/i.test(type)) return readEvents(bytes, side);
   if (/^application\/vnd\.amazon\.eventstream\b/i.test(type)) return readAws(bytes, side);
   if (/^application\/x-www-form-urlencoded\b/i.test(type)) return opaque(bytes, 'it is a form of another kind');
+  return readUnicode(bytes, type, side);
+}
+
+function readUnicode(bytes: Uint8Array, type: string, side: Side): Reading {
   const source = utf8(bytes);
   if (source === null || source.includes('\0')) return opaque(bytes, 'it is not text');
-  if (source.startsWith('\ufeff')) throw new Unreadable('it begins with a byte order mark');
+  if (source.charCodeAt(0) === BYTE_ORDER_MARK) throw new Unreadable('it begins with a byte order mark');
   return readText(source, type, side);
 }
 
-const EMPTY: Reading = {
+const BYTE_ORDER_MARK = 0xfeff;
+
+export const EMPTY: Reading = {
   texts: [],
   json: null,
   model: null,
@@ -68,9 +76,11 @@ const EMPTY: Reading = {
 
 const opaque = (bytes: Uint8Array, obstacle: string): Reading => ({ ...EMPTY, isEmpty: false, bytes, obstacle });
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function utf8(bytes: Uint8Array): string | null {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     return null;
   }

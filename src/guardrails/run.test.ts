@@ -36,7 +36,7 @@ const SURROUNDINGS = {
   endpointType: 'chatComplete',
   metadata: {},
   headers: {},
-  isStream: false,
+  isStream: () => false,
   provider: null,
 } as const;
 

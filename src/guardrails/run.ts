@@ -3,10 +3,12 @@ import { errored } from './check.ts';
 import type { Guardrail, PreparedCheck } from './guardrail.ts';
 import type { Reading } from './reading.ts';
 import { Unreadable } from './texts.ts';
-import { type CheckOutcome, type HookResult, resultOf } from './verdict.ts';
+import { type CheckOutcome, type HookResult, resultOf, writtenTime } from './verdict.ts';
 
 /** What is judged, apart from the body. */
-export type Surroundings = Omit<Facts, 'texts' | 'json' | 'on' | 'request' | 'model'> & {
+export type Surroundings = Omit<Facts, 'texts' | 'json' | 'on' | 'request' | 'model' | 'isStream'> & {
+  /** Finding it out takes a walk over the body, and few checks ask for it. */
+  readonly isStream: () => boolean;
   readonly model: string | null;
   /** The model that the address names, whatever the body says. */
   readonly addressed?: string | null;
@@ -39,22 +41,30 @@ const MOST_LOOKS = 5;
  */
 export function judge(judging: Judging): Judged | Promise<Judged> {
   const subject = new Subject(judging);
-  const running = judging.guardrails.map((guardrail) => runGuardrail(guardrail, subject));
-  const judged = (results: readonly HookResult[]): Judged => ({
-    reading: subject.reading,
-    results,
-    headers: subject.headers,
-  });
-  return running.some((each) => each instanceof Promise)
-    ? Promise.all(running).then(judged)
-    : judged(running as HookResult[]);
+  const running: (HookResult | Promise<HookResult>)[] = [];
+  for (const guardrail of judging.guardrails) running.push(runGuardrail(guardrail, subject));
+  return isSettled(running) ? judged(subject, running) : Promise.all(running).then((all) => judged(subject, all));
 }
+
+const judged = ({ reading, headers }: Subject, results: readonly HookResult[]): Judged => ({
+  reading,
+  results,
+  headers,
+});
+
+/** Whether none of them has to be waited for. */
+function isSettled<Value>(running: readonly (Value | Promise<Value>)[]): running is readonly Value[] {
+  for (const each of running) if (each instanceof Promise) return false;
+  return true;
+}
+
+const NO_HEADERS: Judged['headers'] = {};
 
 /** The body while it is judged. */
 class Subject {
   readonly hook: Hook;
   readonly ports: Ports;
-  headers: Record<string, string | null> = {};
+  headers = NO_HEADERS;
   reading: Reading;
   facts: Facts;
   /** Grows with each change. */
@@ -66,84 +76,131 @@ class Subject {
     this.hook = judging.hook;
     this.ports = judging.ports;
     this.reading = judging.reading;
-    this.facts = this.#factsOf(judging.reading);
+    this.facts = new SeenFacts(judging, judging.reading);
   }
 
   change(reading: Reading) {
     this.reading = reading;
-    this.facts = this.#factsOf(reading);
+    this.facts = new SeenFacts(this.#judging, reading);
     this.version++;
-  }
-
-  #factsOf(reading: Reading): Facts {
-    const { hook, request, surroundings } = this.#judging;
-    const isInput = hook === 'input';
-    const asked = isInput ? reading : request;
-    return {
-      ...surroundings,
-      on: hook,
-      texts: reading.texts,
-      // Putting a stream together takes time, and few checks ask for it.
-      get json() {
-        return reading.json;
-      },
-      request: asked,
-      model: surroundings.addressed ?? asked.model ?? surroundings.model,
-      status: isInput ? null : surroundings.status,
-    };
   }
 }
 
-function runGuardrail(guardrail: Guardrail, subject: Subject): HookResult | Promise<HookResult> {
-  const startedAt = subject.ports.now();
-  const started = performance.now();
-  const checks = guardrail.checks[subject.hook].filter((prepared) => hasSomethingToSee(prepared, subject.reading));
-  const result = (outcomes: readonly CheckOutcome[]) =>
-    resultOf(guardrail, outcomes, { startedAt, ms: elapsed(started) });
-  if (guardrail.actions.sequential) {
-    const outcomes = inOrder(checks, subject);
-    return outcomes instanceof Promise ? outcomes.then(result) : result(outcomes);
+/** What checks see of a body and of what is around it. */
+class SeenFacts implements Facts {
+  readonly on: Hook;
+  readonly texts: Facts['texts'];
+  readonly request: Facts['request'];
+  readonly model: string | null;
+  readonly status: number | null;
+  readonly endpointType: Facts['endpointType'];
+  readonly metadata: Facts['metadata'];
+  readonly headers: Facts['headers'];
+  readonly provider: string | null;
+  readonly #reading: Reading;
+  readonly #surroundings: Surroundings;
+
+  constructor({ hook, request, surroundings }: Judging, reading: Reading) {
+    const isInput = hook === 'input';
+    const asked = isInput ? reading : request;
+    this.on = hook;
+    this.texts = reading.texts;
+    this.request = asked;
+    this.model = surroundings.addressed ?? asked.model ?? surroundings.model;
+    this.status = isInput ? null : surroundings.status;
+    this.endpointType = surroundings.endpointType;
+    this.metadata = surroundings.metadata;
+    this.headers = surroundings.headers;
+    this.provider = surroundings.provider;
+    this.#reading = reading;
+    this.#surroundings = surroundings;
   }
-  const running = checks.map((prepared) => runCheck(prepared, subject));
-  return running.some((each) => each instanceof Promise)
-    ? Promise.all(running).then(result)
-    : result(running as CheckOutcome[]);
+
+  /** Putting a stream together takes time, and few checks ask for it. */
+  get json(): unknown {
+    return this.#reading.json;
+  }
+
+  get isStream(): boolean {
+    return this.#surroundings.isStream();
+  }
+}
+
+interface Start {
+  /** Since 1970, in milliseconds, as the clock says. */
+  readonly at: number;
+  /** For measuring. */
+  readonly mono: number;
+}
+
+const startNow = ({ ports }: Subject): Start => ({ at: ports.now(), mono: performance.now() });
+const elapsed = ({ mono }: Start): number => Math.round((performance.now() - mono) * 1_000) / 1_000;
+
+function runGuardrail(guardrail: Guardrail, subject: Subject): HookResult | Promise<HookResult> {
+  const start = startNow(subject);
+  const outcomes = runChecks(guardrail, subject);
+  return outcomes instanceof Promise
+    ? outcomes.then((all) => ended(guardrail, all, start))
+    : ended(guardrail, outcomes, start);
+}
+
+const ended = (guardrail: Guardrail, outcomes: readonly CheckOutcome[], start: Start): HookResult =>
+  resultOf(guardrail, outcomes, { startedAt: start.at, ms: elapsed(start) });
+
+function runChecks(
+  { checks, actions }: Guardrail,
+  subject: Subject,
+): readonly CheckOutcome[] | Promise<readonly CheckOutcome[]> {
+  if (actions.sequential) return inOrder(checks[subject.hook], subject);
+  const { isEmpty } = subject.reading;
+  const running: (CheckOutcome | Promise<CheckOutcome>)[] = [];
+  for (const prepared of checks[subject.hook])
+    if (hasSomethingToSee(prepared, isEmpty)) running.push(runCheck(prepared, subject));
+  return isSettled(running) ? running : Promise.all(running);
 }
 
 /** Nobody can say of a request without a body what its texts are like. */
-const hasSomethingToSee = ({ check: { judges = 'texts' } }: PreparedCheck, { isEmpty }: Reading): boolean =>
-  judges !== 'texts' || !isEmpty;
+const hasSomethingToSee = ({ check: { judges = 'texts' } }: PreparedCheck, isEmpty: boolean): boolean =>
+  !isEmpty || judges !== 'texts';
 
 async function inOrder(checks: readonly PreparedCheck[], subject: Subject): Promise<CheckOutcome[]> {
+  const { isEmpty } = subject.reading;
   const outcomes: CheckOutcome[] = [];
-  for (const prepared of checks) outcomes.push(await runCheck(prepared, subject));
+  for (const prepared of checks)
+    if (hasSomethingToSee(prepared, isEmpty)) outcomes.push(await runCheck(prepared, subject));
   return outcomes;
 }
 
-const elapsed = (started: number): number => Math.round((performance.now() - started) * 1_000) / 1_000;
-
 function runCheck(prepared: PreparedCheck, subject: Subject, looks = 1): CheckOutcome | Promise<CheckOutcome> {
   const { version } = subject;
-  const startedAt = subject.ports.now();
-  const started = performance.now();
-  const end = (found: CheckResult): CheckOutcome | Promise<CheckOutcome> => {
-    let result = found;
-    let isTransformed = false;
-    if (found.transformed) {
-      if (subject.version !== version)
-        return looks < MOST_LOOKS
-          ? runCheck(prepared, subject, looks + 1)
-          : outcomeOf(prepared, errored('what it looked at kept changing'), { startedAt, started, isTransformed });
-      const changed = changedBy(found, subject.reading);
-      if (changed) subject.change(changed);
-      else result = errored('what it puts in the place of this body cannot be put there');
-      isTransformed = changed !== null;
-    }
-    if (result.headers) subject.headers = { ...subject.headers, ...result.headers };
-    return outcomeOf(prepared, result, { startedAt, started, isTransformed });
-  };
+  const start = startNow(subject);
   const looking = look(prepared, subject);
-  return looking instanceof Promise ? looking.then(end) : end(looking);
+  return looking instanceof Promise
+    ? looking.then((found) => taken(prepared, subject, found, { start, version, looks }))
+    : taken(prepared, subject, looking, { start, version, looks });
+}
+
+/** What becomes of the body by what a check has found, and of the check when another one came between. */
+function taken(
+  prepared: PreparedCheck,
+  subject: Subject,
+  found: CheckResult,
+  { start, version, looks }: { readonly start: Start; readonly version: number; readonly looks: number },
+): CheckOutcome | Promise<CheckOutcome> {
+  let result = found;
+  let isTransformed = false;
+  if (found.transformed) {
+    if (subject.version !== version)
+      return looks < MOST_LOOKS
+        ? runCheck(prepared, subject, looks + 1)
+        : outcomeOf(prepared, errored('what it looked at kept changing'), start, isTransformed);
+    const changed = changedBy(found, subject.reading);
+    if (changed) subject.change(changed);
+    else result = errored('what it puts in the place of this body cannot be put there');
+    isTransformed = changed !== null;
+  }
+  if (result.headers) subject.headers = { ...subject.headers, ...result.headers };
+  return outcomeOf(prepared, result, start, isTransformed);
 }
 
 /** A check that throws has not looked. */
@@ -175,11 +232,11 @@ function changedBy({ transformed }: CheckResult, reading: Reading): Reading | nu
 function outcomeOf(
   { id, name, failsOnError }: PreparedCheck,
   { verdict, data, log = null, error }: CheckResult,
-  { startedAt, started, isTransformed }: { startedAt: number; started: number; isTransformed: boolean },
+  start: Start,
+  isTransformed: boolean,
 ): CheckOutcome {
-  return {
+  const outcome = {
     id,
-    ...(name !== undefined && { name }),
     // Whatever a check answers beside true is no pass.
     verdict: verdict === true,
     data,
@@ -187,7 +244,8 @@ function outcomeOf(
     error: error === undefined ? null : { message: error },
     fail_on_error: failsOnError,
     transformed: isTransformed,
-    execution_time: elapsed(started),
-    created_at: new Date(startedAt).toISOString(),
+    execution_time: elapsed(start),
+    created_at: writtenTime(start.at),
   };
+  return name === undefined ? outcome : { ...outcome, name };
 }

@@ -113,6 +113,13 @@ class Text implements FoundText {
 const isObject = (value: unknown): value is Json =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
+const inTurn = ({ role, kind, isGiven }: Context, turn: number): Context => ({ role, kind, turn, isGiven });
+
+/** Which of two members of one name counts is up to whoever reads it. */
+function refuseTwice(object: Json, count: number) {
+  if (count !== Object.keys(object).length) throw new Unreadable('a member of it is given twice');
+}
+
 class Walk {
   readonly texts: FoundText[] = [];
   readonly revealing: Stretch[] = [];
@@ -138,12 +145,18 @@ class Walk {
     if (!isObject(json)) return this.#value(json, context, { above: null, key: 'body', named: 'body' }, true, 0);
     this.#event = json;
     const inner = this.#side.on === 'output' ? contextInside(json, context) : context;
-    this.#members(json, (key, value) => {
+    const cursor = this.#cursor;
+    let count = 0;
+    cursor.open();
+    for (let key = cursor.key(); key !== null; key = cursor.key()) {
+      count++;
+      const value = json[key];
       const own = contextAtTop(key, value, this.#side, inner);
       const at = own && contextOfMember(key, value, json, own, this.#side);
-      if (!at || this.#isRevealing(key)) return this.#cursor.skip();
-      this.#value(value, at, { above: null, key, named: key }, startsTurns(key, this.#side), 0);
-    });
+      if (!at || this.#isRevealing(key)) cursor.skip();
+      else this.#value(value, at, { above: null, key, named: key }, startsTurns(key, this.#side), 0);
+    }
+    refuseTwice(json, count);
   }
 
   #outermost(): Context {
@@ -180,27 +193,31 @@ class Walk {
   }
 
   #elements(elements: readonly unknown[], context: Context, way: Way, hasTurns: boolean, depth: number) {
-    this.#cursor.elements(elements.length, (index) => {
+    const cursor = this.#cursor;
+    cursor.open();
+    for (let index = 0; index < elements.length; index++) {
       const element = elements[index];
       const place = isObject(element) && typeof element.index === 'number' ? element.index : index;
-      const inner = hasTurns ? { ...context, turn: context.turn + place } : context;
+      const inner = hasTurns ? inTurn(context, context.turn + place) : context;
       this.#value(element, inner, { above: way, key: index, named: place }, false, depth + 1);
-    });
+      cursor.comma();
+    }
+    cursor.close();
   }
 
   #object(object: Json, outer: Context, way: Way, depth: number) {
     const inner = contextInside(object, outer);
-    this.#members(object, (key, value) => {
+    const cursor = this.#cursor;
+    let count = 0;
+    cursor.open();
+    for (let key = cursor.key(); key !== null; key = cursor.key()) {
+      count++;
+      const value = object[key];
       const context = contextOfMember(key, value, object, inner, this.#side);
-      if (!context || this.#isRevealing(key)) return this.#cursor.skip();
-      this.#value(value, context, { above: way, key, named: key }, false, depth + 1);
-    });
-  }
-
-  #members(object: Json, each: (key: string, value: unknown) => void) {
-    const count = this.#cursor.members((key) => each(key, object[key]));
-    // Which of two members of one name counts is up to whoever reads it.
-    if (count !== Object.keys(object).length) throw new Unreadable('a member of it is given twice');
+      if (!context || this.#isRevealing(key)) cursor.skip();
+      else this.#value(value, context, { above: way, key, named: key }, false, depth + 1);
+    }
+    refuseTwice(object, count);
   }
 
   #isRevealing(key: string): boolean {

@@ -1,51 +1,16 @@
 import { GatewayError } from '../core/errors.ts';
+import type { CheckOutcome, HookResult, HookResults } from '../core/hook-results.ts';
 import type { Hook } from './check.ts';
-import type { Actions, Feedback, Guardrail } from './guardrail.ts';
+import type { Actions, Guardrail } from './guardrail.ts';
 
-/** What one check came to. Names are those of the wire. */
-export interface CheckOutcome {
-  readonly id: string;
-  readonly name?: string;
-  readonly verdict: boolean;
-  readonly data: unknown;
-  /** For the log alone: it may quote what was judged. */
-  readonly log: unknown;
-  readonly error: { readonly message: string } | null;
-  readonly fail_on_error: boolean;
-  readonly transformed: boolean;
-  /** Milliseconds. */
-  readonly execution_time: number;
-  readonly created_at: string;
-}
-
-/** What one guardrail came to. */
-export interface HookResult {
-  readonly type: 'guardrail';
-  readonly id: string;
-  readonly guardrail_version_id: string | null;
-  /** Null: none of its checks looked. */
-  readonly verdict: boolean | null;
-  readonly deny: boolean;
-  readonly async: boolean;
-  readonly skipped: boolean;
-  readonly transformed: boolean;
-  readonly checks: readonly CheckOutcome[];
-  readonly feedback: (Omit<Feedback, 'metadata'> & { readonly metadata: Readonly<Record<string, string>> }) | null;
-  readonly execution_time: number;
-  readonly created_at: string;
-}
-
-export interface HookResults {
-  readonly before_request_hooks: readonly HookResult[];
-  readonly after_request_hooks: readonly HookResult[];
-}
+export type { CheckOutcome, HookResult, HookResults };
 
 export function resultOf(
   { id, versionId, actions }: Guardrail,
   outcomes: readonly CheckOutcome[],
   { startedAt, ms }: { startedAt: number; ms: number },
 ): HookResult {
-  const verdict = outcomes.length === 0 ? null : outcomes.every((outcome) => outcome.verdict);
+  const verdict = outcomes.length === 0 ? null : outcomes.every(hasPassed);
   return {
     type: 'guardrail',
     id,
@@ -54,12 +19,27 @@ export function resultOf(
     deny: actions.deny,
     async: actions.async,
     skipped: verdict === null,
-    transformed: outcomes.some(({ transformed }) => transformed),
+    transformed: outcomes.some(isTransformed),
     checks: outcomes,
     feedback: verdict === null ? null : feedbackOf(actions, verdict, outcomes),
     execution_time: ms,
-    created_at: new Date(startedAt).toISOString(),
+    created_at: writtenTime(startedAt),
   };
+}
+
+const hasPassed = ({ verdict }: CheckOutcome) => verdict;
+const isTransformed = ({ transformed }: CheckOutcome) => transformed;
+
+let lastTime = Number.NaN;
+let lastWritten = '';
+
+/** Checks of one guardrail begin within a millisecond, mostly, so it is mostly written already. */
+export function writtenTime(ms: number): string {
+  if (ms !== lastTime) {
+    lastWritten = new Date(ms).toISOString();
+    lastTime = ms;
+  }
+  return lastWritten;
 }
 
 function feedbackOf(actions: Actions, verdict: boolean, outcomes: readonly CheckOutcome[]): HookResult['feedback'] {
@@ -84,8 +64,9 @@ function feedbackOf(actions: Actions, verdict: boolean, outcomes: readonly Check
 
 const hasFailed = ({ verdict, async: isAside }: HookResult) => verdict === false && !isAside;
 
-export const isDenied = (results: readonly HookResult[]): boolean =>
-  results.some((result) => hasFailed(result) && result.deny);
+const isDenial = (result: HookResult) => result.deny && hasFailed(result);
+
+export const isDenied = (results: readonly HookResult[]): boolean => results.some(isDenial);
 
 export const isFailed = (results: readonly HookResult[]): boolean => results.some(hasFailed);
 
@@ -124,9 +105,7 @@ export class GuardrailDenied extends GatewayError {
 }
 
 function factsOf(hook: Hook, { before_request_hooks, after_request_hooks }: HookResults): [string, string, string] {
-  const denying = (hook === 'input' ? before_request_hooks : after_request_hooks).filter(
-    (result) => hasFailed(result) && result.deny,
-  );
+  const denying = (hook === 'input' ? before_request_hooks : after_request_hooks).filter(isDenial);
   const failed = denying.flatMap(({ checks }) => checks.filter(({ verdict }) => !verdict));
   const checks = failed.map(({ id, error }) =>
     error ? `${id} could not look (${error.message})` : `${id} does not pass`,

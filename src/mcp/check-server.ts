@@ -1,5 +1,6 @@
-import { fail, GatewayError } from '../core/errors.ts';
+import { fail } from '../core/errors.ts';
 import type { EgressPolicy } from '../http/egress.ts';
+import { checkStoredAddress } from '../http/stored-address.ts';
 import { checkClientCredentials, checkUserOauth } from './check-oauth.ts';
 import type { AuthType, Configurations } from './configuration.ts';
 import { normalised } from './header-names.ts';
@@ -26,20 +27,14 @@ export async function checkServer(draft: ServerDraft, { egress, canSign }: Check
   checkForwarding(draft.configurations);
   const { jwt_validation: rules, oauth_metadata: oauth } = draft.configurations;
   if (new URL(draft.url).hash) fail('invalid_request', 'url', 'cannot carry a fragment (#…)');
-  const { issuer, token_endpoint, registration_endpoint, revocation_endpoint } = oauth ?? {};
-  const asked = [issuer, token_endpoint, registration_endpoint, revocation_endpoint];
-  for (const url of [draft.url, rules?.jwksUri, rules?.introspectEndpoint, ...asked]) {
-    if (url !== undefined) await checkAddress(url, egress);
-  }
-}
-
-async function checkAddress(url: string, egress: EgressPolicy) {
-  try {
-    await egress.admit(url);
-  } catch (error) {
-    // A name that does not resolve at this moment may do so tomorrow; an address that is forbidden stays so.
-    if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
-  }
+  const check = async (url: string | undefined, field: string) => {
+    if (url !== undefined) await checkStoredAddress(egress, url, field);
+  };
+  await check(draft.url, 'url');
+  for (const name of ['jwksUri', 'introspectEndpoint'] as const)
+    await check(rules?.[name], `configurations.jwt_validation.${name}`);
+  for (const name of ['issuer', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'] as const)
+    await check(oauth?.[name], `configurations.oauth_metadata.${name}`);
 }
 
 function checkAuthType({ authType, configurations }: ServerDraft) {

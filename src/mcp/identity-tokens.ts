@@ -29,6 +29,8 @@ const CAPACITY = 10_000;
 const REGISTERED = new Set(['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']);
 const LAST_MOMENTS_MS = 5_000;
 
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
 interface Entry {
   readonly token: string;
   /** Served until then: a little before the token dies. */
@@ -39,7 +41,10 @@ interface Entry {
 export function createIdentityTokens({ key, now, capacity = CAPACITY }: IdentityTokensDeps): IdentityTokens {
   const entries = new Map<string, Entry>();
   const signing = new Map<string, Promise<string>>();
-  /** One after the other: a burst of new users must not take every core from the calls of the others. */
+  /**
+   * One after the other, and whoever came meanwhile before the next one: a burst of new users must not take every core
+   * from the calls of the others, nor the only one.
+   */
   let turn: Promise<unknown> = Promise.resolve();
 
   const keep = (cacheKey: string, entry: Entry) => {
@@ -77,7 +82,10 @@ export function createIdentityTokens({ key, now, capacity = CAPACITY }: Identity
       entries.delete(cacheKey);
       let waiting = signing.get(cacheKey);
       if (!waiting) {
-        waiting = turn.then(() => sign(cacheKey, ask)).finally(() => signing.delete(cacheKey));
+        waiting = turn
+          .then(nextTurn)
+          .then(() => sign(cacheKey, ask))
+          .finally(() => signing.delete(cacheKey));
         turn = waiting.catch(() => {});
         signing.set(cacheKey, waiting);
       }

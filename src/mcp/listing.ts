@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
+import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
@@ -10,7 +11,7 @@ import { endpointOf } from './shown.ts';
 /** The servers a caller may use, in the format of the public MCP registry. */
 export const listingQuery = lazily(() =>
   z.strictObject({
-    limit: z.coerce.number().int().min(1).max(100).default(50),
+    limit: integerInQuery(1, 100).default(50),
     cursor: z.string().optional(),
     search: z.string().max(255).optional().describe('A part of the name or the slug.'),
     updated_since: z.iso

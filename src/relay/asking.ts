@@ -1,7 +1,7 @@
 import { fail } from '../core/errors.ts';
 import type { PlainHeaders } from '../core/header-map.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
-import { forwardedHeaders, headerOf, namedHeader } from '../http/headers.ts';
+import { forwardedHeaders, namedHeader } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import { upstreamUrl } from '../providers/address.ts';
@@ -13,6 +13,7 @@ import { askInProcess } from './in-process.ts';
 import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
+import { readTimeout } from './timeout.ts';
 
 export interface AskDeps {
   readonly upstream: Upstream;
@@ -179,10 +180,8 @@ function withinDeadline(
   { timeoutMs }: TargetSettings,
   send: (signal: AbortSignal) => Promise<Incoming>,
 ): Promise<Incoming> {
-  const text = timeoutMs === null ? headerOf(headers, 'x-gateway-request-timeout') : null;
-  if (timeoutMs === null && text === null) return send(request.signal);
-  const ms = timeoutMs ?? (/^\d{1,9}$/.test(text!) ? Number(text) : 0);
-  if (ms < 1) fail('invalid_header', 'x-gateway-request-timeout', 'give a whole number of milliseconds above 0');
+  const ms = timeoutMs ?? readTimeout(headers);
+  if (ms === null) return send(request.signal);
   const timer = new AbortController();
   let hasPassed = false;
   const timeout = setTimeout(() => {

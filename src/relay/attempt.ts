@@ -69,20 +69,18 @@ export async function attempt(
   let turn: Lead | null = null;
   const notes: Record<string, string> = {};
   try {
-    const passed = guarding ? await letThrough(call, guarding) : call;
+    const letting = guarding ? letThrough(call, guarding) : call;
+    const passed = letting instanceof Promise ? await letting : letting;
     const made = passed === call ? asIs : await ready(passed, { target, settings, isRead, guarding }, deps);
     // Not before the limits and the guardrails have let it through: files are fetched in the gateway's name.
     const supplied = made.supply ? await made.supply() : made.prepared;
     const prepared = countsUsage ? askForUsage(passed, target, supplied) : supplied;
     const cached = settings.cache ? await lookUp(passed, { target, settings, prepared }, deps.cache) : null;
     turn = cached?.turn ?? null;
-    Object.assign(notes, {
-      ...admission.headers,
-      ...prepared.translation?.notes,
-      'x-gateway-last-used-option-index': path,
-      'x-gateway-cache-status': cached?.status ?? 'DISABLED',
-      'x-gateway-retry-attempt-count': '0',
-    });
+    Object.assign(notes, admission.headers, prepared.translation?.notes);
+    notes['x-gateway-last-used-option-index'] = path;
+    notes['x-gateway-cache-status'] = cached?.status ?? 'DISABLED';
+    notes['x-gateway-retry-attempt-count'] = '0';
     const finishing = { guarding, turn, now: deps.now, onPassed: made.onPassed };
     if (cached?.hit) {
       log.isCached = true;
@@ -92,7 +90,7 @@ export async function attempt(
       const translating = prepared.translation?.answer(incoming, reportTo(log));
       return translating ? translating.then((answer) => finish(answer, finishing)) : finish(incoming, finishing);
     };
-    const isJudged = guarding !== null && (guarding.judgesAnswers || guarding.told !== null);
+    const isJudged = guarding?.touchesAnswers === true;
     const asked = { target, settings, prepared, admission, isJudged, answered };
     const { incoming, retries } = await askAgain(passed, asked, deps);
     notes['x-gateway-retry-attempt-count'] = String(retries);

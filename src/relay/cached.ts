@@ -1,4 +1,4 @@
-import { headerOf, sentHeaders } from '../http/headers.ts';
+import { flagOf, headerOf, sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { type AnswerCache, type CachedAnswer, type CacheStatus, cacheKey, type Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
@@ -31,7 +31,7 @@ export async function lookUp(
 ): Promise<Cached> {
   const { body } = prepared;
   if (!settings.cache || call.request.method !== 'POST' || body?.rest || !CACHEABLE.test(call.path)) return DISABLED;
-  const refresh = headerOf(call.headers, 'x-gateway-cache-force-refresh')?.toLowerCase() === 'true';
+  const refresh = flagOf(call.headers, 'x-gateway-cache-force-refresh') ?? false;
   const key = cacheKey({
     workspaceId: call.principal.workspaceId,
     namespace: headerOf(call.headers, 'x-gateway-cache-namespace'),

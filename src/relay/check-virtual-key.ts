@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
-import { fail, GatewayError } from '../core/errors.ts';
+import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checked } from '../http/input.ts';
+import { checkStoredAddress } from '../http/stored-address.ts';
 import { readOptions, upstreamUrl } from '../providers/address.ts';
 import { batchStorage } from '../providers/batch-storage.ts';
 import { fineTuningOptions } from '../providers/fine-tuning-options.ts';
@@ -47,13 +48,7 @@ export const checkVirtualKey =
     if (configurations.fine_tuning !== undefined)
       checked(fineTuning(), { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
     const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
-    if (provider.inProcess) return;
-    try {
-      await egress.admit(url);
-    } catch (error) {
-      // A name that does not resolve at this moment may do so tomorrow; an address that is forbidden stays so.
-      if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
-    }
+    if (!provider.inProcess) await checkStoredAddress(egress, url, 'custom_host');
   };
 
 const BATCH_MODES = ['managed', 'native', 'auto'];

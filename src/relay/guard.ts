@@ -36,7 +36,7 @@ export interface GuardedCall {
   /** The model that the address names, whatever the body says. */
   readonly addressed?: string | null;
   readonly provider: string | null;
-  readonly isStream: boolean;
+  readonly isStream: () => boolean;
   /** Answers keep to the vendor's own form unless something failed. */
   readonly isStrict: boolean;
   readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'>;
@@ -56,33 +56,73 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
     typeof reference === 'string' ? guardrails.resolve(reach, reference) : written(reference);
 
   const resolveAll = (reach: Reach, references: readonly GuardrailReference[], side: Hook) => {
-    const all = references.map((reference) => found(reach, reference));
-    const inPlace = (resolved: readonly Guardrail[]) => {
-      for (const { id, on } of resolved) if (!on.has(side)) fail('guardrail_misplaced', id, side);
-      // A guardrail that several levels name looks once.
-      return [...new Set(resolved)];
-    };
-    return all.some((each) => each instanceof Promise) ? Promise.all(all).then(inPlace) : inPlace(all as Guardrail[]);
+    const all: (Guardrail | Promise<Guardrail>)[] = [];
+    for (const reference of references) all.push(found(reach, reference));
+    for (const each of all)
+      if (each instanceof Promise) return Promise.all(all).then((resolved) => inPlace(resolved, side));
+    return inPlace(all as Guardrail[], side);
   };
 
   const open = (call: GuardedCall, held: GuardrailUse): Guarding | null | Promise<Guarding> => {
     const { who, asked } = call;
-    const input = [...held.input, ...(who.defaults?.input_guardrails ?? []), ...(asked?.input ?? [])];
-    const output = [...held.output, ...(who.defaults?.output_guardrails ?? []), ...(asked?.output ?? [])];
+    const input = allOf(held.input, who.defaults?.input_guardrails, asked?.input);
+    const output = allOf(held.output, who.defaults?.output_guardrails, asked?.output);
     if (input.length + output.length === 0) return null;
     const before = resolveAll(who, input, 'input');
     const after = resolveAll(who, output, 'output');
-    const made = (guardrails: Readonly<Record<Hook, readonly Guardrail[]>>) =>
-      new Guarding(call, guardrails, call.principal ? { ...ports, askModel: askModel(call.principal) } : ports);
     return before instanceof Promise || after instanceof Promise
-      ? Promise.all([before, after]).then(([first, last]) => made({ input: first, output: last }))
-      : made({ input: before, output: after });
+      ? Promise.all([before, after]).then(([first, last]) => made(call, first, last))
+      : made(call, before, after);
   };
+
+  const made = (call: GuardedCall, input: readonly Guardrail[], output: readonly Guardrail[]): Guarding =>
+    new Guarding(call, { input, output }, call.principal ? new CallPorts(ports, askModel, call.principal) : ports);
 
   return (call) => {
     const held = defaults.of(call.who);
     return held instanceof Promise ? held.then((use) => open(call, use)) : open(call, held);
   };
+}
+
+/** Those of the organisation and the workspace, of the key and of the config. Mostly only one of them has any. */
+function allOf(
+  held: readonly GuardrailReference[],
+  own: readonly GuardrailReference[] = NONE,
+  asked: readonly GuardrailReference[] = NONE,
+): readonly GuardrailReference[] {
+  const all = held.length === 0 ? own : own.length === 0 ? held : [...held, ...own];
+  return all.length === 0 ? asked : asked.length === 0 ? all : [...all, ...asked];
+}
+
+const NONE: readonly GuardrailReference[] = [];
+
+function inPlace(resolved: readonly Guardrail[], side: Hook): readonly Guardrail[] {
+  for (const { id, on } of resolved) if (!on.has(side)) fail('guardrail_misplaced', id, side);
+  // A guardrail that several levels name looks once.
+  return resolved.length < 2 ? resolved : [...new Set(resolved)];
+}
+
+/** The ports of the process, with a model that is asked in the caller's name. */
+class CallPorts implements Ports {
+  readonly fetch: Ports['fetch'];
+  readonly resolves: Ports['resolves'];
+  readonly now: Ports['now'];
+  readonly verifyJwt: Ports['verifyJwt'];
+  readonly #askModel: GuardDeps['askModel'];
+  readonly #principal: Principal;
+
+  constructor(ports: GuardDeps['ports'], askModel: GuardDeps['askModel'], principal: Principal) {
+    this.fetch = ports.fetch;
+    this.resolves = ports.resolves;
+    this.now = ports.now;
+    this.verifyJwt = ports.verifyJwt;
+    this.#askModel = askModel;
+    this.#principal = principal;
+  }
+
+  get askModel(): AskModel {
+    return this.#askModel(this.#principal);
+  }
 }
 
 /** A config is checked when it is read, so that this only fails for what was stored by an earlier version. */

@@ -1,7 +1,7 @@
 import { NANO_DOLLARS } from '../core/limits.ts';
 import type { Prices } from '../core/prices.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
-import { headerOf } from '../http/headers.ts';
+import { flagOf } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import type { Lead } from '../routing/cache.ts';
@@ -10,7 +10,7 @@ import { modelMember } from './body.ts';
 import { keeping } from './cached.ts';
 import type { Guard } from './guard.ts';
 import { storedAfterVerdict } from './guarded-kept.ts';
-import type { Guarding } from './guarding.ts';
+import type { Guarding, Passed } from './guarding.ts';
 import { isStream } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
@@ -27,7 +27,6 @@ export function openGuard(
   // A list of names is no text that a model reads or wrote.
   if (call.isUnguarded || call.endpoint === 'listModels') return null;
   const { principal, headers, log, body, path } = call;
-  const strict = headerOf(headers, 'x-gateway-strict-open-ai-compliance');
   return guard({
     who: principal,
     principal,
@@ -38,21 +37,25 @@ export function openGuard(
     model: log.model,
     addressed: call.addressed,
     provider: target.provider.name,
-    isStream: (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
-    isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
+    isStream: () => (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
+    isStrict: settings.strict ?? flagOf(headers, 'x-gateway-strict-open-ai-compliance') ?? true,
     log,
   });
 }
 
-/** The call as its guardrails let it through. Throws 446. */
-export async function letThrough(call: OpenCall, guarding: Guarding): Promise<OpenCall> {
+/** The call as its guardrails let it through, at once where all of them find out at once. Throws 446. */
+export function letThrough(call: OpenCall, guarding: Guarding): OpenCall | Promise<OpenCall> {
   const { headers, body } = call;
   const judged = guarding.input({
     bytes: guarding.readsRequest ? (body?.head ?? null) : null,
     type: headers['content-type'] ?? '',
     encoding: headers['content-encoding'] ?? null,
   });
-  const passed = judged instanceof Promise ? await judged : judged;
+  return judged instanceof Promise ? judged.then((passed) => asPassed(call, passed)) : asPassed(call, judged);
+}
+
+function asPassed(call: OpenCall, passed: Passed): OpenCall {
+  const { body } = call;
   const changed =
     Object.keys(passed.headers).length > 0 ? { ...call, headers: withHeaders(call, passed.headers) } : call;
   if (!passed.body || !body) return changed;
@@ -81,7 +84,7 @@ export interface Finishing {
 /** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */
 export function finish(answer: Incoming, finishing: Finishing): Incoming | Promise<Incoming> {
   const { guarding, turn, now } = finishing;
-  return guarding ? finishGuarded(answer, guarding, finishing) : keeping(answer, turn, now);
+  return guarding?.touchesAnswers ? finishGuarded(answer, guarding, finishing) : keeping(answer, turn, now);
 }
 
 async function finishGuarded(

@@ -1,7 +1,8 @@
 import { fail } from '../core/errors.ts';
+import { packHookResults } from '../core/hook-results.ts';
 import type { Hook, Ports } from '../guardrails/check.ts';
 import { type Guardrail, holdsStreams } from '../guardrails/guardrail.ts';
-import { type BodyHead, type Reading, readBody } from '../guardrails/reading.ts';
+import { type BodyHead, EMPTY, type Reading, readBody } from '../guardrails/reading.ts';
 import { type Judged, judge } from '../guardrails/run.ts';
 import { Unreadable } from '../guardrails/texts.ts';
 import {
@@ -29,6 +30,9 @@ export interface GuardedBody extends Partial<BodyHead> {
   readonly bytes: Uint8Array | null;
 }
 
+const NOTHING: readonly HookResult[] = [];
+const isAside = ({ actions }: Guardrail) => actions.async;
+const isAwaited = ({ actions }: Guardrail) => !actions.async;
 const isBodyRead = ({ checks }: Guardrail) => checks.input.some(({ check }) => check.judges !== 'call');
 
 /** The guardrails of one exchange, and what they have found so far. */
@@ -36,8 +40,8 @@ export class Guarding {
   readonly call: GuardedCall;
   readonly #guardrails: Readonly<Record<Hook, readonly Guardrail[]>>;
   readonly #ports: Ports;
-  readonly #results: Record<Hook, readonly HookResult[]> = { input: [], output: [] };
-  #request: Reading = readBody(null, { type: '', encoding: null }, { on: 'input', endpoint: 'proxy' });
+  readonly #results: Record<Hook, readonly HookResult[]> = { input: NOTHING, output: NOTHING };
+  #request = EMPTY;
 
   constructor(call: GuardedCall, guardrails: Readonly<Record<Hook, readonly Guardrail[]>>, ports: Ports) {
     this.call = call;
@@ -56,7 +60,7 @@ export class Guarding {
 
   /** Nobody waits for any of their verdicts on the answer. */
   get isAside(): boolean {
-    return this.#guardrails.output.every(({ actions }) => actions.async);
+    return this.#guardrails.output.every(isAside);
   }
 
   /** Those that hold an answer back until they have looked. */
@@ -74,13 +78,22 @@ export class Guarding {
   }
 
   get hasFailed(): boolean {
-    return isFailed([...this.#results.input, ...this.#results.output]);
+    return isFailed(this.#results.input) || isFailed(this.#results.output);
+  }
+
+  /** Whether answers have to be looked into, be it only to say there what was found. */
+  get touchesAnswers(): boolean {
+    return this.judgesAnswers || this.#isTold;
+  }
+
+  get #isTold(): boolean {
+    const hasRun = this.#results.input.length + this.#results.output.length > 0;
+    return hasRun && (!this.call.isStrict || this.hasFailed);
   }
 
   /** For the caller; null where the caller wants none and needs none. */
   get told(): HookResults | null {
-    const hasRun = this.#results.input.length + this.#results.output.length > 0;
-    return this.hasFailed || (hasRun && !this.call.isStrict) ? toldToCaller(this.results) : null;
+    return this.#isTold ? toldToCaller(this.results) : null;
   }
 
   /** Judges a request. Throws 446 when a guardrail denies it, 400 when it cannot be read in one way only. */
@@ -88,12 +101,15 @@ export class Guarding {
     const reading = this.#readRequest(body);
     this.#request = reading;
     const judged = this.judge('input', reading);
-    const passed = (outcome: Judged): Passed => {
-      this.settle('input', outcome.results);
-      this.#request = outcome.reading;
-      return { body: outcome.reading === reading ? null : outcome.reading.bytes, headers: outcome.headers };
-    };
-    return judged instanceof Promise ? judged.then(passed) : passed(judged);
+    return judged instanceof Promise
+      ? judged.then((outcome) => this.#passed(reading, outcome))
+      : this.#passed(reading, judged);
+  }
+
+  #passed(before: Reading, { results, reading, headers }: Judged): Passed {
+    this.settle('input', results);
+    this.#request = reading;
+    return { body: reading === before ? null : reading.bytes, headers };
   }
 
   /** Judges an answer of a provider. Throws 446 when a guardrail denies it before anything was given on. */
@@ -111,6 +127,7 @@ export class Guarding {
     const { call } = this;
     const judging = {
       hook,
+      guardrails: all,
       reading,
       request: this.#request,
       surroundings: {
@@ -125,12 +142,10 @@ export class Guarding {
       },
       ports: this.#ports,
     };
-    const aside = all.filter(({ actions }) => actions.async);
-    if (aside.length > 0) {
-      const looking = Promise.resolve(judge({ ...judging, guardrails: aside }));
-      call.log.awaits(looking.then(({ results }) => this.#record(hook, results)));
-    }
-    return judge({ ...judging, guardrails: aside.length > 0 ? all.filter(({ actions }) => !actions.async) : all });
+    if (!all.some(isAside)) return judge(judging);
+    const looking = Promise.resolve(judge({ ...judging, guardrails: all.filter(isAside) }));
+    call.log.awaits(looking.then(({ results }) => this.#record(hook, results)));
+    return judge({ ...judging, guardrails: all.filter(isAwaited) });
   }
 
   /** Keeps what was found; throws when that is a denial. */
@@ -141,13 +156,14 @@ export class Guarding {
 
   /** Forgets what was found of an answer that is not used. */
   forgetAnswer() {
-    this.#results.output = [];
+    this.#results.output = NOTHING;
   }
 
   #record(hook: Hook, results: readonly HookResult[]) {
     if (results.length === 0) return;
-    this.#results[hook] = [...this.#results[hook], ...results];
-    this.call.log.hookResults = this.results;
+    const earlier = this.#results[hook];
+    this.#results[hook] = earlier.length === 0 ? results : [...earlier, ...results];
+    this.call.log.hookResults = packHookResults(this.results);
   }
 
   #readRequest({ bytes, type = 'application/json', encoding = null }: GuardedBody): Reading {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../../test/postgres.ts';
+import { givenWorkspaces } from '../../test/workspaces.ts';
 import type { Principal } from '../core/principal.ts';
 import { createSealer } from '../crypto/seal.ts';
 import type { CallThoughts } from '../dialects/lost-thoughts.ts';
@@ -27,23 +28,7 @@ function contract(engine: Engine, open: () => Promise<Store>) {
     beforeAll(async () => {
       store = await open();
       await store.migrate();
-      await store.db.insertInto('organisations').values({ id: 'org', name: 'o', created_at: 0 }).execute();
-      for (const id of ['mine', 'foreign'])
-        await store.db
-          .insertInto('workspaces')
-          .values({
-            id,
-            organisation_id: 'org',
-            slug: id,
-            name: id,
-            description: null,
-            defaults: '{}',
-            rate_limits: null,
-            usage_limits: null,
-            created_at: 0,
-            updated_at: 0,
-          })
-          .execute();
+      await givenWorkspaces(store, ['mine', 'foreign']);
     });
     afterAll(() => store.close());
 

@@ -71,7 +71,10 @@ const NONE: readonly Limit[] = [];
 /** A second target of the same call is not a second request; what it may take is held again. */
 function limitsOf({ principal, counted }: OpenCall, target: Target, policies: readonly Limit[]): readonly Limit[] {
   if (principal.limits.length + target.limits.length + policies.length === 0) return NONE;
-  const all = [...principal.limits, ...target.limits, ...policies];
+  const all =
+    target.limits.length + policies.length === 0
+      ? principal.limits
+      : [...principal.limits, ...target.limits, ...policies];
   return counted.size === 0 ? all : all.filter(({ counts, counter }) => counts !== 'requests' || !counted.has(counter));
 }
 

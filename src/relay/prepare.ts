@@ -6,7 +6,7 @@ import type { Dialect } from '../dialects/dialect.ts';
 import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
 import type { CallName } from '../dialects/lost-thoughts.ts';
-import { headerOf } from '../http/headers.ts';
+import { flagOf } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { chatEndpoint } from '../providers/chat.ts';
 import type { ChatEndpoint, Provider } from '../providers/provider.ts';
@@ -134,7 +134,6 @@ function translated(
   }: { from: Dialect; provider: Provider; settings: TargetSettings; deps: PrepareDeps },
 ): Prepared {
   const { now, thoughts } = deps;
-  const strict = headerOf(call.headers, 'x-gateway-strict-open-ai-compliance');
   const made = translate(body, {
     from,
     to: dialects[endpoint.dialect],
@@ -142,7 +141,7 @@ function translated(
     framing: framings[endpoint.framing ?? 'sse'],
     requestId: call.stamp['x-gateway-request-id'] ?? '',
     now,
-    isStrict: settings.strict ?? strict?.toLowerCase() !== 'false',
+    isStrict: settings.strict ?? flagOf(call.headers, 'x-gateway-strict-open-ai-compliance') ?? true,
     kept: call.kept,
     files: call.files,
     thoughts: call.thoughts,

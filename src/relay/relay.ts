@@ -5,7 +5,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import type { CallThoughts } from '../dialects/lost-thoughts.ts';
 import type { FetchedFile } from '../dialects/remote-media.ts';
-import { headerOf, type SentHeaders } from '../http/headers.ts';
+import { flagOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { Breakers } from '../routing/breaker.ts';
 import type { Configs } from '../routing/configs.ts';
@@ -72,7 +72,7 @@ export interface RelayDeps extends AttemptDeps {
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
   const { headers, log, principal } = call;
   log.metadata = readMetadata(headers, principal.defaults.metadata);
-  log.keepBodies = headerOf(headers, 'x-gateway-debug')?.toLowerCase() !== 'false';
+  log.keepBodies = flagOf(headers, 'x-gateway-debug') ?? true;
   log.requestHeaders = headers;
 
   const received = await openBody(call.request, headers, deps.maxBodyBytes);
@@ -111,7 +111,8 @@ function namedIn(head: Uint8Array, headers: SentHeaders) {
 /** The same with a config: its plan says who is asked, in which order, and how. */
 async function relayByPlan(call: OpenCall, reference: string, slug: string | null, deps: RelayDeps): Promise<Response> {
   const { principal } = call;
-  const plan = await deps.configs.resolve(principal, reference);
+  const resolving = deps.configs.resolve(principal, reference);
+  const plan = resolving instanceof Promise ? await resolving : resolving;
   const kept =
     call.body?.rest && plan.needsWholeBody ? await keepWhole(call.body, deps.maxBodyBytes, call.isJson) : call.body;
   const config = reference.trimStart().startsWith('{') ? null : reference.trim();
@@ -132,6 +133,8 @@ async function byRequest(call: OpenCall, slug: string | null, plan: Plan, deps: 
 
 function walk(call: OpenCall, plan: Plan, deps: RelayDeps): Promise<Attempted> {
   const { principal, request } = call;
+  // Most configs have one target and no circuit breaker: nothing is to be chosen, and nothing to be remembered.
+  if (plan.root.kind === 'target' && !plan.root.breaker) return attemptStep(call, plan.root, deps);
   let params: Readonly<Record<string, unknown>> | null | undefined;
   const parsed = () => {
     params ??= call.isJson && call.body && !call.body.rest ? parsedObject(call.body.head) : null;
@@ -140,19 +143,27 @@ function walk(call: OpenCall, plan: Plan, deps: RelayDeps): Promise<Attempted> {
   // Two workspaces may send the same config, and their virtual keys are not the same.
   const own = { ...plan, id: `${principal.workspaceId} ${plan.id}` };
   return runPlan(own, {
-    attempt: async ({ choice, settings, path }: TargetStep) => {
-      const target =
-        choice.by === 'request'
-          ? await findTarget(selectProvider(call, principal.defaults, null), principal, call, deps.virtualKeys)
-          : await targetOfChoice(choice, principal, call, deps.virtualKeys);
-      return attempt(call, { target, settings, path }, deps);
-    },
+    attempt: (step) => attemptStep(call, step, deps),
     breakers: deps.breakers,
     facts: { metadata: call.log.metadata, params: parsed, pathname: `/v1${call.path}` },
     now: deps.now,
     random: Math.random,
     statusOf: (error) => (request.signal.aborted ? null : statusOf(error)),
   });
+}
+
+async function attemptStep(
+  call: OpenCall,
+  { choice, settings, path }: TargetStep,
+  deps: RelayDeps,
+): Promise<Attempted> {
+  const { principal } = call;
+  const finding =
+    choice.by === 'request'
+      ? findTarget(selectProvider(call, principal.defaults, null), principal, call, deps.virtualKeys)
+      : targetOfChoice(choice, principal, call, deps.virtualKeys);
+  const target = finding instanceof Promise ? await finding : finding;
+  return attempt(call, { target, settings, path }, deps);
 }
 
 function statusOf(error: unknown): number | null {

@@ -5,13 +5,13 @@ import type { PriceList } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
 import { sha256 } from '../crypto/seal.ts';
+import type { Selection } from '../http/asked-provider.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
 import { secretOptionNames } from '../providers/options.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
 import type { Choice } from '../routing/plan.ts';
-import type { Selection } from '../routing/select.ts';
 
 /** Where a call goes and who pays for it there. */
 export interface Target {

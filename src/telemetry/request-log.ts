@@ -203,6 +203,7 @@ export class LogEntry implements CallLog {
     this.onCounted?.({ usage, cost, model: reading.model ?? null });
     this.onCounted = null;
     metrics.closed({ route, method, status, provider, model, durationMs, firstByteMs: this.#firstByteMs, usage, cost });
+    const bodies = this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null;
     const row: LogRow = {
       id,
       trace_id: traceId,
@@ -232,12 +233,10 @@ export class LogEntry implements CallLog {
       cost,
       client_address: clientAddress,
       metadata: this.metadata && Object.keys(this.metadata).length > 0 ? JSON.stringify(this.metadata) : null,
-      hook_results: null,
+      hook_results: this.#hookResults(bodies !== null),
     };
-    const bodies = this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null;
-    const judged = this.hookResults === null ? row : { ...row, hook_results: this.#hookResults(bodies !== null) };
-    this.#ledger.add(judged, bodies);
-    if (this.#awaited.length > 0) this.#amendLater(judged, bodies !== null);
+    this.#ledger.add(row, bodies);
+    if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null);
     // Whoever still holds the entry must not hold the bodies.
     this.#request = null;
     this.#response = null;

@@ -83,7 +83,11 @@ export const providerErrors = {
       `Guardrail "${id}" has no check that looks at ${side === 'input' ? 'requests' : 'answers'}, so it cannot be one of the ${side}_guardrails.`,
     (_id, side) => `${side}_guardrails`,
   ),
-  egress_refused: error(400, (host: string, rule: string) => `The gateway does not call ${host}: ${rule}`),
+  egress_refused: error(
+    400,
+    (host: string, rule: string, _field?: string) => `The gateway does not call ${host}: ${rule}`,
+    (_host: string, _rule: string, field?: string) => field ?? null,
+  ),
 
   // What is judged
   guardrail_denied: {

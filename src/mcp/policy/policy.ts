@@ -39,7 +39,7 @@ export const createMcpPolicy = ({ stored, guard }: McpPolicyDeps): McpPolicy => 
       headers,
       model: null,
       provider: 'mcp',
-      isStream: false,
+      isStream: () => false,
       isStrict: true,
       log,
     });

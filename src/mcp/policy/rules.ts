@@ -1,33 +1,13 @@
 import { z } from 'zod';
-import { type ClaimRule, claimFault, isPattern } from '../../auth/token-claims.ts';
+import { type ClaimRule, claimFault } from '../../auth/token-claims.ts';
 import type { GuardrailUse } from '../../core/guardrails.ts';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import { compileRateLimit, type Limit, rateLimit } from '../../core/limits.ts';
 import type { Caller } from '../caller.ts';
+import { claimRule } from '../claim-rule.ts';
 import { folded, foldedUri, matcherOf } from './names.ts';
 
 /** The members of a server's configurations that say who may use what of it, and how often. */
-
-const claimValue = lazily(() =>
-  z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number, true or false' }),
-);
-const claimRule = lazily(() =>
-  z
-    .strictObject({
-      values: z.union([claimValue(), z.array(claimValue()).min(1).max(1_000)], {
-        error: 'give a value or a list of values',
-      }),
-      matchType: z
-        .enum(['exact', 'contains', 'containsAll', 'regex'], {
-          error: 'give "exact", "contains", "containsAll" or "regex"',
-        })
-        .optional(),
-    })
-    .superRefine(({ values, matchType }, context) => {
-      if (matchType !== 'regex' || [values].flat().every((pattern) => isPattern(String(pattern)))) return;
-      context.addIssue({ code: 'custom', path: ['values'], message: 'holds a pattern that RE2 cannot read' });
-    }),
-);
 
 const requirement = lazily(() =>
   z

@@ -1,26 +1,9 @@
 import { z } from 'zod';
 import type { JwtRules } from '../../../core/jwt.ts';
+import { algorithms, introspectContentType, keySet, oneOrMore } from '../../../core/jwt-input.ts';
 import { lazily } from '../../../core/lazily.ts';
 import { address } from './address.ts';
 import { checkedTest, matchType, type ValueTest, wantedValues } from './value-match.ts';
-
-/** Asymmetric ones only: with a public key anybody could sign by HMAC, and `none` signs nothing. */
-const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
-
-/** Members that only a private or a shared key has. */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
 const names = lazily(() =>
   z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of claims' }).max(100),
@@ -28,28 +11,12 @@ const names = lazily(() =>
 const seconds = lazily(() =>
   z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year'),
 );
-const oneOrMore = lazily(() =>
-  z.union([z.string().min(1).max(2_048), z.array(z.string().min(1).max(2_048)).min(1).max(50)], {
-    error: 'give a text or a list of texts',
-  }),
-);
 const DURATION = /^[1-9]\d{0,8}\s*[smhd]?$/;
 const headerName = (what: string) =>
   z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]*$/i, `is not a ${what}`)
     .max(100);
-
-const publicKey = lazily(() =>
-  z.record(z.string(), z.unknown()).superRefine((key, context) => {
-    const add = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
-    if (typeof key.kty !== 'string') add('kty', 'is missing');
-    else if (key.kty === 'oct') add('kty', 'is of a shared key; give public keys only');
-    for (const member of PRIVATE_MEMBERS) {
-      if (Object.hasOwn(key, member)) add(member, 'belongs to a secret key; give public keys only');
-    }
-  }),
-);
 
 const claimRule = lazily(() => z.strictObject({ values: wantedValues(), matchType: matchType().default('exact') }));
 
@@ -67,23 +34,14 @@ const given = lazily(() =>
   z
     .strictObject({
       jwksUri: address().optional(),
-      jwks: z
-        .object({ keys: z.array(publicKey()).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' })
-        .optional(),
+      jwks: keySet().optional(),
       introspectEndpoint: address().optional(),
-      introspectContentType: z
-        .enum(['application/x-www-form-urlencoded', 'application/json'], {
-          error: 'give "application/x-www-form-urlencoded" or "application/json"',
-        })
-        .default('application/x-www-form-urlencoded'),
+      introspectContentType: introspectContentType().default('application/x-www-form-urlencoded'),
       introspectClientId: z.string().min(1).max(1_024).optional(),
       introspectClientSecret: z.string().min(1).max(8_192).optional(),
       introspectCacheMaxAge: seconds().default(0),
       headerKey: headerName('header name').default('Authorization'),
-      algorithms: z
-        .array(z.enum(ALGORITHMS, { error: `give some of ${ALGORITHMS.join(', ')}` }), { error: 'give a list' })
-        .min(1, 'give at least one')
-        .default(['RS256']),
+      algorithms: algorithms().default(['RS256']),
       cacheMaxAge: seconds().default(86_400),
       clockTolerance: seconds().max(300, 'give at most 300 seconds').default(5),
       maxTokenAge: z
