@@ -12,6 +12,7 @@ import { type BatchObject, cancelled, endOfWindow, type NewBatch, shownBatch } f
 import { finishKind } from './finish.ts';
 import { enqueueFinish, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { linesKind } from './lane.ts';
+import { Litter } from './litter.ts';
 import { modeOf } from './native/apis.ts';
 import type { NativeDeps } from './native/deps.ts';
 import { nativeKind } from './native/kind.ts';
@@ -27,14 +28,15 @@ export interface NewBatchOptions {
 }
 
 /** Batches of workspaces: accepted here, carried out by the kinds of work. */
-export interface BatchesDeps extends Omit<NativeDeps, 'table'> {
+export interface BatchesDeps extends Omit<NativeDeps, 'table' | 'litter'> {
   /** Whether guardrails hold for whatever this caller asks: what goes to a provider in one file passes by them. */
   readonly isGuarded: (who: Principal) => Promise<boolean>;
 }
 
 export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
   const table = batchTable(parts.store);
-  const deps: NativeDeps = { ...parts, table };
+  const litter = new Litter({ isInTheWay: () => parts.gates.isGivingWay });
+  const deps: NativeDeps = { ...parts, table, litter };
   const { store, files, workers, now } = deps;
 
   const shown = async (rows: readonly BatchRow[]): Promise<BatchObject[]> => {

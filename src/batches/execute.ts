@@ -128,6 +128,8 @@ function oneLine(text: string): string | null {
 const decoder = new TextDecoder();
 
 async function textOf(response: Response): Promise<string | null> {
+  // Most answers say how long they are, and those are not made into a stream first.
+  if (Number(response.headers.get('content-length') ?? Number.NaN) <= LARGEST_ANSWER) return response.text();
   if (!response.body) return '';
   const pieces: Uint8Array[] = [];
   let size = 0;

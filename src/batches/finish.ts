@@ -37,7 +37,8 @@ export function finishKind(deps: BatchDeps): Kind {
     run: async (lease) => {
       const batch = await table.read(store.db, lease.work.ref);
       if (batch && !hasEnded(batch.status)) await publish(batch, lease, deps);
-      while (batch && (await lease.transaction((db) => table.forgetLines(db, batch.id, FORGOTTEN_AT_ONCE)))) {
+      const forget = (db: Db) => table.forgetLines(db, batch!.id, FORGOTTEN_AT_ONCE);
+      while (batch && (await lease.transaction(forget, { flush: 'later' }))) {
         lease.signal.throwIfAborted();
         await sleep(BREATH_MS);
       }
@@ -89,7 +90,7 @@ async function* linesOfFile(
   batch: BatchRow,
   file: 'output' | 'error',
   lease: Lease,
-  { store, table }: BatchDeps,
+  { store, table, litter }: BatchDeps,
 ): AsyncGenerator<Uint8Array> {
   for (let after = -1; ; ) {
     lease.signal.throwIfAborted();
@@ -101,7 +102,9 @@ async function* linesOfFile(
       const outcome = id === null ? `null,"error":${unmade}` : `${response ?? 'null'},"error":${error ?? 'null'}`;
       return `{"id":${requestId},"custom_id":${customId},"response":${outcome}}\n`;
     });
-    yield Buffer.from(text.join(''));
+    const bytes = Buffer.from(text.join(''));
+    litter.add(bytes.length);
+    yield bytes;
     after = rows.at(-1)!.number;
   }
 }

@@ -76,6 +76,11 @@ export class Gates {
     });
   }
 
+  /** Whether somebody outside batches calls models. */
+  get isGivingWay(): boolean {
+    return this.#options.pace.isGivingWay;
+  }
+
   /** For tests and metrics. */
   limitOf(key: string): number {
     return this.#gates.get(key)?.limit ?? FIRST;

@@ -9,6 +9,7 @@ import type { Notify } from '../webhooks/webhooks.ts';
 import type { Workers } from '../work/workers.ts';
 import { type BatchFault, type BatchStatus, entered } from './batch.ts';
 import type { Gates } from './gates.ts';
+import type { Litter } from './litter.ts';
 import type { BatchTable } from './table.ts';
 
 /** The work that batches are made of, by the names of its kinds. */
@@ -24,6 +25,7 @@ export interface BatchDeps {
   readonly table: BatchTable;
   readonly files: Files;
   readonly gates: Gates;
+  readonly litter: Litter;
   readonly callModel: CallModel;
   /** Who made the batch, as they are now; throws 401 when they are gone or have expired. */
   readonly principalOf: (caller: WorkCaller) => Principal | Promise<Principal>;

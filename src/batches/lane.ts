@@ -49,13 +49,15 @@ export function linesKind(deps: BatchDeps): Kind {
           return lease.done(db);
         });
       await runLines(batch, lane, lease, deps);
-      await lease.transaction(async (db) => {
+      const next = nextOf(lane, batch.total ?? 0);
+      const move = async (db: Db) => {
         lease.signal.throwIfAborted();
-        const next = nextOf(lane, batch.total ?? 0);
         if (next) return lease.reschedule(db, { afterMs: 0 }, next);
         await laneEnded(db, lease.work);
         await lease.done(db);
-      });
+      };
+      // A lane that a power cut sets back finds the results that are there.
+      await lease.transaction(move, { flush: next ? 'later' : 'now' });
     },
     // What it did not get to is in the error file.
     failed: (db, work) => laneEnded(db, work),
@@ -69,7 +71,7 @@ export function linesKind(deps: BatchDeps): Kind {
 }
 
 async function runLines(batch: BatchRow, lane: Lane, lease: Lease, deps: BatchDeps): Promise<void> {
-  const { store, table, files, gates, callModel } = deps;
+  const { store, table, files, gates, litter, callModel } = deps;
   const open = await table.openLines(store.db, batch.id, lane.from, lane.from + lane.size);
   if (open.length === 0) return;
   const calls = endingWith(lease.signal);
@@ -98,7 +100,9 @@ async function runLines(batch: BatchRow, lane: Lane, lease: Lease, deps: BatchDe
     });
   const one = async ({ number, body }: LineInput) => {
     const result = body === null ? inputGone() : await run(body);
-    if (result) await results.add(number, result);
+    if (!result) return;
+    litter.add((body?.byteLength ?? 0) + (result.response?.length ?? 0));
+    await results.add(number, result);
   };
   const consume = async () => {
     try {

@@ -33,13 +33,16 @@ test('while nobody else calls models, batches are as fast as they can be', () =>
 
 test('the first interactive call slows them down at once, and its end sets them free', () => {
   const { pace, pass } = startProcess();
+  expect(pace.isGivingWay).toBe(false);
   pass(1);
+  expect(pace.isGivingWay).toBe(true);
   expect(pace.perSecond).toBe(200);
   // A second of it.
   const begun = pass(100);
   expect(begun).toBeGreaterThan(195);
   expect(begun).toBeLessThan(300);
   pass(101, { isCalled: false });
+  expect(pace.isGivingWay).toBe(false);
   expect(pace.perSecond).toBe(Number.POSITIVE_INFINITY);
 });
 

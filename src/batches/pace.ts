@@ -64,6 +64,12 @@ export class Pace {
     this.#options = { lastInteractiveAt, now, cpuMs };
   }
 
+  /** Whether somebody outside batches calls models. */
+  get isGivingWay(): boolean {
+    const { now, lastInteractiveAt } = this.#options;
+    return now() - lastInteractiveAt() < INTERACTIVE_MS;
+  }
+
   get perSecond(): number {
     return this.#perSecond;
   }
@@ -93,11 +99,11 @@ export class Pace {
 
   /** To be called every ten milliseconds: how late it comes is what it measures. */
   sample() {
-    const { now, lastInteractiveAt } = this.#options;
+    const { now } = this.#options;
     const isLate = now() - this.#expectedAt > LATE_MS;
     this.#expectedAt = now() + SAMPLE_MS;
     this.#late += ((isLate ? 1 : 0) - this.#late) * WEIGHT;
-    if (now() - lastInteractiveAt() >= INTERACTIVE_MS) this.#perSecond = UNLIMITED;
+    if (!this.isGivingWay) this.#perSecond = UNLIMITED;
     else if (this.#perSecond === UNLIMITED) this.#begin();
     else if (++this.#samples % SAMPLES === 0) this.#adjust(this.#busy());
     const perSample = (this.#perSecond * SAMPLE_MS) / 1_000;

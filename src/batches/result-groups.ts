@@ -7,6 +7,11 @@ const MOST_RESULTS = 100;
 const MOST_CHARACTERS = 1 << 20;
 /** The longest a result waits to be saved: what is not saved is asked for again after a crash. */
 const LONGEST_WAIT_MS = 200;
+/** So often the disk is waited for. What a power cut takes back is asked for again. */
+const FLUSH_EVERY_MS = 2_000;
+
+/** The same for all lanes: what they save at the same moment goes to the disk together. */
+const currentFlush = () => Math.floor(Date.now() / FLUSH_EVERY_MS);
 
 /** Saves results together: a transaction for each would cost more than the requests. */
 export class ResultGroups {
@@ -15,6 +20,7 @@ export class ResultGroups {
   #characters = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #saving: Promise<void> = Promise.resolve();
+  #flushed = currentFlush();
 
   constructor(options: { readonly lease: Lease; readonly table: BatchTable; readonly batchId: string }) {
     this.#options = options;
@@ -42,7 +48,10 @@ export class ResultGroups {
     this.#characters = 0;
     const { lease, table } = this.#options;
     this.#saving = this.#saving.then(async () => {
-      if (rows.length > 0) await lease.transaction((db) => table.insertResults(db, rows));
+      if (rows.length === 0) return;
+      const isDue = this.#flushed !== currentFlush();
+      this.#flushed = currentFlush();
+      await lease.transaction((db) => table.insertResults(db, rows), { flush: isDue ? 'now' : 'later' });
     });
     // Whoever flushes next hears of it.
     this.#saving.catch(() => {});

@@ -1,12 +1,12 @@
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { download } from '../files/download.ts';
 import type { Files } from '../files/files.ts';
-import { headerOf } from '../http/headers.ts';
 import { type Call, get, post, type Route } from '../http/route.ts';
+import { keptHeaders } from '../relay/kept-headers.ts';
+import type { Configs } from '../routing/configs.ts';
 import { batchObject, newBatch } from './batch.ts';
 import type { Batches } from './batches.ts';
 
@@ -14,6 +14,7 @@ export interface BatchParts {
   readonly batches: Batches;
   readonly files: Files;
   readonly virtualKeys: VirtualKeys;
+  readonly configs: Configs;
 }
 
 const wording = 'openai' as const;
@@ -22,7 +23,7 @@ const writes = { scopes: ['batches.write'] as const, wording };
 const page = lazily(() => listQuery().omit({ before: true, order: true }));
 
 /** Batches belong to the workspace of the calling key; spec 5.1 wants a virtual key on each of their routes. */
-export const batchRoutes = ({ batches, files, virtualKeys }: BatchParts): Route[] => {
+export const batchRoutes = ({ batches, files, virtualKeys, configs }: BatchParts): Route[] => {
   const workspaceOf = async (call: Call) => {
     await requiredVirtualKey(call, virtualKeys);
     return call.principal.workspaceId;
@@ -34,7 +35,8 @@ export const batchRoutes = ({ batches, files, virtualKeys }: BatchParts): Route[
       { ...writes, summary: 'Create a batch', body: newBatch, response: batchObject },
       async (call) => {
         const virtualKey = await requiredVirtualKey(call, virtualKeys);
-        return batches.create(call.body, { who: call.principal, virtualKey, headers: headersOf(call) });
+        const headers = await keptHeaders(call, KEPT_HEADERS, configs);
+        return batches.create(call.body, { who: call.principal, virtualKey, headers });
       },
     ),
     get(
@@ -56,17 +58,5 @@ export const batchRoutes = ({ batches, files, virtualKeys }: BatchParts): Route[
   ];
 };
 
-const KEPT_HEADERS = ['x-gateway-config', 'x-gateway-metadata', 'x-gateway-cache-force-refresh'] as const;
-
-/** What the call says about its requests. Nothing secret is kept: a config is named. */
-function headersOf({ headers }: Call): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of KEPT_HEADERS) {
-    const value = headerOf(headers, name);
-    if (value === null) continue;
-    if (name === 'x-gateway-config' && value.trimStart().startsWith('{'))
-      fail('invalid_header', name, 'a batch takes the slug of a saved config, not the config itself.');
-    kept[name] = value;
-  }
-  return kept;
-}
+/** What the requests of a batch take over from the request that created it. */
+const KEPT_HEADERS = ['x-gateway-config', 'x-gateway-metadata', 'x-gateway-cache-force-refresh', 'x-gateway-debug'];

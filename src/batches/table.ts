@@ -3,6 +3,10 @@ import type { WorkspaceId } from '../core/ids.ts';
 import type { BatchLineRow, BatchResultRow, BatchRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Counts } from './batch.ts';
+import { insertRows } from './insert-rows.ts';
+
+const LINE_COLUMNS = ['batch_id', 'number', 'custom_id', 'position', 'bytes'] as const;
+const RESULT_COLUMNS = ['batch_id', 'number', 'id', 'is_error', 'response', 'error'] as const;
 
 /** A request that has no result yet. */
 export type OpenLine = Pick<BatchLineRow, 'number' | 'position' | 'bytes'>;
@@ -50,12 +54,7 @@ export function batchTable({ engine }: Pick<Store, 'engine'>) {
     },
 
     insertLines: async (db: Db, lines: readonly BatchLineRow[]): Promise<void> => {
-      if (lines.length === 0) return;
-      await db
-        .insertInto('batch_lines')
-        .values(lines)
-        .onConflict((conflict) => conflict.columns(['batch_id', 'number']).doNothing())
-        .execute();
+      await insertRows(db, 'batch_lines', LINE_COLUMNS, lines);
     },
 
     /** Requests from `from` up to and without `to` that have no result, in the order of the input. */
@@ -80,16 +79,8 @@ export function batchTable({ engine }: Pick<Store, 'engine'>) {
         .execute(),
 
     /** A request that was made twice, because a process died, keeps its first result. Answers which were added. */
-    insertResults: async (db: Db, results: readonly BatchResultRow[]): Promise<number[]> => {
-      if (results.length === 0) return [];
-      const added = await db
-        .insertInto('batch_results')
-        .values(results)
-        .onConflict((conflict) => conflict.columns(['batch_id', 'number']).doNothing())
-        .returning('number')
-        .execute();
-      return added.map(({ number }) => number);
-    },
+    insertResults: (db: Db, results: readonly BatchResultRow[]): Promise<number[]> =>
+      insertRows(db, 'batch_results', RESULT_COLUMNS, results),
 
     /** The next lines of the output or the error file, after `after`; those of the latter may have no result. */
     linesOfFile: (db: Db, id: string, file: 'output' | 'error', after: number, limit: number) => {
