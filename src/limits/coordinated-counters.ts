@@ -9,13 +9,9 @@ import { type Place, type PlaceInRedis, PlaceKeeper } from './coordinated-place.
 import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from './counters.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { createPostgresCounters } from './postgres-counters.ts';
-import {
-  type CounterSnapshot,
-  createRedisCounters,
-  type Hold,
-  type RedisCounters,
-  type RedisVerdict,
-} from './redis-counters.ts';
+import { type CounterSnapshot, createRedisCounters, type RedisCounters } from './redis-counters.ts';
+import type { RedisVerdict } from './redis-groups.ts';
+import type { Hold } from './redis-hold.ts';
 
 export interface CoordinatedDeps {
   /** PostgreSQL. */
@@ -187,7 +183,7 @@ class CoordinatedCounters implements Counters {
 
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer);
-    await this.#sweeping;
+    await this.flush();
     await this.keeper.close();
     await this.#parts.postgres.close();
   }

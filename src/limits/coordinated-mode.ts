@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { Store } from '../storage/store.ts';
 import { postingOf } from './posting.ts';
-import type { CounterSnapshot, Hold } from './redis-counters.ts';
+import type { CounterSnapshot } from './redis-counters.ts';
+import type { Hold } from './redis-hold.ts';
 
 /**
  * Where calls are counted, as all nodes read it in PostgreSQL.

@@ -1,8 +1,9 @@
 import type { Reservation, Settlement } from './counters.ts';
-import { type CounterSnapshot, type Hold, holdOf } from './redis-counters.ts';
+import type { CounterSnapshot } from './redis-counters.ts';
+import { holdOf } from './redis-hold.ts';
 
 interface OpenCall {
-  readonly hold: Hold;
+  readonly reservation: Reservation;
   /** By `performance.now()`. */
   endsAt: number;
   /** Whether PostgreSQL knows of the hold, so that it has to be renewed there, too. */
@@ -22,7 +23,7 @@ export class OpenCalls {
 
   admitted(reservation: Reservation, holdMs: number, { isWritten }: { isWritten: boolean }): void {
     const now = performance.now();
-    this.#calls.set(reservation.id, { hold: holdOf(reservation), endsAt: now + holdMs, isWritten });
+    this.#calls.set(reservation.id, { reservation, endsAt: now + holdMs, isWritten });
     if (now - this.#forgotAt > FORGET_EVERY_MS) this.#forget(now);
   }
 
@@ -45,7 +46,10 @@ export class OpenCalls {
 
   holds(): CounterSnapshot['holds'] {
     const now = performance.now();
-    return [...this.#calls.values()].map(({ hold, endsAt }) => ({ hold, leftMs: Math.max(0, endsAt - now) }));
+    return [...this.#calls.values()].map(({ reservation, endsAt }) => ({
+      hold: holdOf(reservation),
+      leftMs: Math.max(0, endsAt - now),
+    }));
   }
 
   markWritten(holds: CounterSnapshot['holds']): void {

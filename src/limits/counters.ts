@@ -36,7 +36,7 @@ interface Admitted {
   readonly levels: readonly number[];
 }
 
-interface Refused {
+export interface Refused {
   readonly admitted: false;
   /** Indexes of the charges that did not fit. */
   readonly refused: readonly number[];

@@ -54,9 +54,19 @@ export function estimateTokens({ bytes, isJson, hasMore, model }: EstimatedBody)
   return { inputTokens, outputTokens: outputIn(body, model) };
 }
 
+/** The same few models come again and again; the bound is for clients that invent names. */
+const MOST_CAPS = 1_000;
+const caps = new Map<string, number>();
+
 function capOf(model: string | null): number {
-  const name = model?.toLowerCase().replace(/^.*\//, '') ?? '';
-  return OUTPUT_CAPS.find(([pattern]) => pattern.test(name))?.[1] ?? DEFAULT_OUTPUT;
+  if (model === null) return DEFAULT_OUTPUT;
+  let cap = caps.get(model);
+  if (cap === undefined) {
+    const name = model.toLowerCase().replace(/^.*\//, '');
+    cap = OUTPUT_CAPS.find(([pattern]) => pattern.test(name))?.[1] ?? DEFAULT_OUTPUT;
+    if (caps.size < MOST_CAPS) caps.set(model, cap);
+  }
+  return cap;
 }
 
 /** What the names of all members that bound an answer begin with, and those that ask for several answers. */

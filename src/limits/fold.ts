@@ -64,10 +64,16 @@ const foldIntoSqlite =
 
 const negative = ([counter, amount, endsAt]: Posted): Posted => [counter, -amount, endsAt];
 
+/** Parameters go in beside a text that Kysely does not have to put together again for every group. */
+const raw = <Row>(db: Db, text: string, parameters: readonly unknown[] = []) =>
+  db.executeQuery({ ...RAW, sql: text, parameters } as CompiledQuery<Row>);
+const RAW = CompiledQuery.raw('');
+
+const KNOWN = 'select id, settled, charges from usage_ledger where id in (select value from json_each(?))';
+
 async function knownRows(db: Db, postings: readonly Posting[]) {
   const ids = JSON.stringify(postings.map(({ entry }) => entry.id));
-  const { rows } = await sql<{ id: string; settled: number; charges: string }>`
-    select id, settled, charges from usage_ledger where id in (select value from json_each(${ids}))`.execute(db);
+  const { rows } = await raw<{ id: string; settled: number; charges: string }>(db, KNOWN, [ids]);
   return new Map(
     rows.map(({ id, settled, charges }) => [
       id,
@@ -96,28 +102,27 @@ const REPLACE = ` on conflict (id) do update set ${[...COLUMNS.slice(1), 'charge
   .map((column) => `${column} = excluded.${column}`)
   .join(', ')}`;
 
-const RAW = CompiledQuery.raw('');
-
 /** Plain values: a quarter of the time that one JSON parameter takes. Kysely would freeze hundreds of them, one by one. */
 async function writeRows(db: Db, postings: readonly Posting[]) {
   const values: unknown[] = [];
   for (const { entry, expired, charges } of postings) {
     for (const column of COLUMNS) values.push(entry[column]);
-    values.push(JSON.stringify(charges), expired ? 0 : 1);
+    values.push(charges.length === 0 ? '[]' : JSON.stringify(charges), expired ? 0 : 1);
   }
   const rows = postings.map(() => ROW).join(', ');
-  await db.executeQuery({ ...RAW, sql: `${INSERT}${rows}${REPLACE}`, parameters: values });
+  await raw(db, `${INSERT}${rows}${REPLACE}`, values);
 }
+
+const ADD = `
+  insert into limit_counters (counter, used, held, ends_at)
+  select value ->> 0, value ->> 1, 0, value ->> 2 from json_each(?) where true
+  on conflict (counter) do update set used = max(0, used + excluded.used)`;
 
 async function addToCounters(db: Db, sums: readonly [string, { amount: number; endsAt: number | null }][]) {
   const values = JSON.stringify(sums.map(([counter, { amount, endsAt }]) => [counter, amount, endsAt]));
-  await sql`
-    insert into limit_counters (counter, used, held, ends_at)
-    select value ->> 0, value ->> 1, 0, value ->> 2 from json_each(${values}) where true
-    on conflict (counter) do update set used = max(0, used + excluded.used)`.execute(db);
+  await raw(db, ADD, [values]);
   // A correction of something that a reset had forgotten.
-  if (sums.some(([, { amount }]) => amount < 0))
-    await sql`update limit_counters set used = 0 where used < 0`.execute(db);
+  if (sums.some(([, { amount }]) => amount < 0)) await raw(db, 'update limit_counters set used = 0 where used < 0');
 }
 
 /**
@@ -126,11 +131,11 @@ async function addToCounters(db: Db, sums: readonly [string, { amount: number; e
  */
 const withoutSync = <Result>(store: Store, work: (db: Db) => Promise<Result>): Promise<Result> =>
   store.db.connection().execute(async (connection) => {
-    await sql`pragma synchronous = normal`.execute(connection);
+    await raw(connection, 'pragma synchronous = normal');
     try {
       return await connection.transaction().execute(work);
     } finally {
-      await sql`pragma synchronous = full`.execute(connection);
+      await raw(connection, 'pragma synchronous = full');
     }
   });
 

@@ -174,7 +174,9 @@ test('the journal of holds starts again with what is open, and stays small', asy
   let started = segments()[0]!;
   let restarts = 0;
   for (let index = 0; index < 12_000; index++) {
-    const one = reservationOf(chargeOf('many', 1, 1e9), chargeOf(`a rather long name ${'x'.repeat(200)}`, 1, 1e9));
+    // Different enough from those before it to be written down whole.
+    const name = `${index % 50} is a rather long name ${'x'.repeat(200)}`;
+    const one = reservationOf(chargeOf('many', 1, 1e9), chargeOf(name, 1, 1e9));
     counters.reserve(one, HOLD);
     const segment = segments()[0]!;
     if (segment !== started) {

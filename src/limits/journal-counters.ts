@@ -2,23 +2,15 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { GatewayError } from '../core/errors.ts';
 import type { Store } from '../storage/store.ts';
-import type { Counters, LedgerEntry, Reservation, RestartCounters, Settlement, Verdict } from './counters.ts';
+import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from './counters.ts';
 import type { Folded } from './fold.ts';
-import { Journal, recordOf } from './journal.ts';
+import { type Held, type Hold, HoldJournal } from './hold-journal.ts';
 import { createLedger, type Ledger } from './ledger.ts';
-import { finiteEnd, type Posted } from './posting.ts';
 
 interface Counter {
   used: number;
   held: number;
   readonly endsAt: number;
-}
-
-/** A call under way, as it stands in memory and in the journal. */
-interface Hold {
-  readonly estimate: LedgerEntry;
-  readonly charges: readonly Posted[];
-  endsAt: number;
 }
 
 export interface JournalCountersDeps {
@@ -42,9 +34,9 @@ const RESTART_FROM = 4 << 20;
 export async function openJournalCounters(deps: JournalCountersDeps): Promise<Counters> {
   const ledger = createLedger({ ...deps, folder: join(deps.folder, 'ledger') });
   await ledger.catchUp();
-  const journal = new Journal({ folder: join(deps.folder, 'holds'), processId: process.pid, isShared: false });
+  const journal = new HoldJournal(join(deps.folder, 'holds'));
   const used = await readCounters(deps.store, deps.now());
-  const holds = await withoutSettled(deps.store, holdsIn(journal));
+  const holds = await withoutSettled(deps.store, journal.read());
   return new JournalCounters(deps, { ledger, journal, used, holds });
 }
 
@@ -59,13 +51,6 @@ async function readCounters(store: Store, now: number): Promise<Map<string, Coun
   );
 }
 
-function holdsIn(journal: Journal): Map<string, Hold> {
-  const holds = new Map<string, Hold>();
-  for (const name of journal.finished())
-    for (const hold of journal.read(name) as Hold[]) holds.set(hold.estimate.id, hold);
-  return holds;
-}
-
 async function withoutSettled(store: Store, holds: Map<string, Hold>): Promise<Map<string, Hold>> {
   const ids = JSON.stringify([...holds.keys()]);
   const { rows } = await sql<{ id: string }>`
@@ -76,7 +61,7 @@ async function withoutSettled(store: Store, holds: Map<string, Hold>): Promise<M
 
 interface Parts {
   readonly ledger: Ledger;
-  readonly journal: Journal;
+  readonly journal: HoldJournal;
   readonly used: Map<string, Counter>;
   readonly holds: Map<string, Hold>;
 }
@@ -84,7 +69,7 @@ interface Parts {
 class JournalCounters implements Counters {
   readonly #deps: JournalCountersDeps;
   readonly #ledger: Ledger;
-  readonly #journal: Journal;
+  readonly #journal: HoldJournal;
   readonly #counters: Map<string, Counter>;
   readonly #holds: Map<string, Hold>;
   readonly #sweeping: Timer;
@@ -118,12 +103,11 @@ class JournalCounters implements Counters {
       if (level + (amount > 0 ? amount : 1) > max) refused = [...(refused ?? []), index];
     }
     if (refused) return { admitted: false, refused, used, levels };
-    const posted = charges.map(({ counter, amount, endsAt }) => [counter, amount, finiteEnd(endsAt)] as const);
-    const hold: Hold = { estimate, charges: posted, endsAt: now + holdMs };
+    const hold: Hold = { estimate, charges, endsAt: now + holdMs };
     this.#note(hold);
     this.#holds.set(estimate.id, hold);
     if (hold.endsAt < this.#nextEnd) this.#nextEnd = hold.endsAt;
-    this.#addToHeld(posted);
+    this.#addToHeld(charges);
     for (let index = 0; index < charges.length; index++) levels[index]! += charges[index]!.amount;
     return { admitted: true, used, levels };
   }
@@ -182,6 +166,11 @@ class JournalCounters implements Counters {
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
     await this.#ledger.close();
+    try {
+      this.#restart();
+    } catch {
+      // As it is, it can be read, too; it is only longer.
+    }
     this.#journal.finish();
   }
 
@@ -194,16 +183,15 @@ class JournalCounters implements Counters {
     return counter;
   }
 
-  #addToHeld(charges: readonly Posted[]) {
-    for (const [counter, amount, endsAt] of charges)
-      this.#counter(counter, endsAt ?? Number.POSITIVE_INFINITY).held += amount;
+  #addToHeld(charges: readonly Held[]) {
+    for (const { counter, amount, endsAt } of charges) this.#counter(counter, endsAt).held += amount;
   }
 
   #release({ estimate, charges }: Hold) {
     this.#holds.delete(estimate.id);
-    for (const [name, amount] of charges) {
-      const counter = this.#counters.get(name);
-      if (counter) counter.held -= amount;
+    for (const charge of charges) {
+      const counter = this.#counters.get(charge.counter);
+      if (counter) counter.held -= charge.amount;
     }
   }
 
@@ -218,7 +206,7 @@ class JournalCounters implements Counters {
   #note(hold: Hold) {
     try {
       if (this.#journal.size > this.#restartAt) this.#restart();
-      this.#journal.append(recordOf(hold));
+      this.#journal.append(hold);
     } catch (error) {
       throw Object.assign(new GatewayError('store_unavailable', []), { cause: error });
     }
@@ -227,8 +215,7 @@ class JournalCounters implements Counters {
   /** The journal begins again with what is still open. Settlements of the others must be on disk before. */
   #restart() {
     if (!this.#ledger.keep()) return;
-    const open = [...this.#holds.values()].map(recordOf).join('');
-    for (const name of this.#journal.startWith(open)) this.#journal.remove(name);
+    this.#journal.startWith([...this.#holds.values()]);
     this.#restartAt = Math.max(RESTART_FROM, 2 * this.#journal.size);
   }
 
@@ -241,8 +228,7 @@ class JournalCounters implements Counters {
         continue;
       }
       this.#release(hold);
-      const charges = hold.charges.map(([counter, amount, end]) => {
-        const endsAt = end ?? Number.POSITIVE_INFINITY;
+      const charges = hold.charges.map(({ counter, amount, endsAt }) => {
         this.#counter(counter, endsAt).used += amount;
         return { counter, held: amount, actual: amount, endsAt };
       });

@@ -156,11 +156,17 @@ function isAlive(processId: number): boolean {
   }
 }
 
+/** Most appends are a record or a few, and a buffer for each would cost as much as the write. */
+const scratch = Buffer.allocUnsafeSlow(16 << 10);
+const MOST_BYTES_PER_UNIT = 3;
+
 function writeWhole(descriptor: number, records: string): number {
-  const bytes = Buffer.from(records);
+  const fits = records.length * MOST_BYTES_PER_UNIT <= scratch.byteLength;
+  const bytes = fits ? scratch : Buffer.from(records);
+  const size = fits ? scratch.write(records) : bytes.byteLength;
   let at = 0;
-  while (at < bytes.byteLength) at += writeSync(descriptor, bytes, at);
-  return at;
+  while (at < size) at += writeSync(descriptor, bytes, at, size - at);
+  return size;
 }
 
 const checksum = (json: string) => Bun.hash.crc32(json).toString(16).padStart(8, '0');

@@ -4,9 +4,9 @@ import type { Principal } from '../core/principal.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
-import type { Charge, Counters, LedgerEntry, Reservation, Verdict } from './counters.ts';
-import { type Levelled, rateHeaders, refuse } from './refusal.ts';
-import { type OpenWindow, openWindow } from './windows.ts';
+import type { Counters, LedgerEntry, Reservation, Verdict } from './counters.ts';
+import { type LimitCharge, rateHeaders, refuse } from './refusal.ts';
+import { openWindow } from './windows.ts';
 
 /** What a call may take at most. */
 export interface Estimate {
@@ -80,30 +80,22 @@ export function createLimiter(deps: LimiterDeps): Limiter {
   const desk: Desk = { counters, alarms, running, now };
 
   const decide = (call: LimitedCall, verdict: Verdict): Admission => {
-    const levelled = call.levelled(verdict);
-    call.charged.forEach(({ limit, window }, index) => {
-      alarms.seen(limit, window, verdict.used[index]!);
-    });
-    if (!verdict.admitted)
-      return refuse(
-        verdict.refused.map((index) => levelled[index]!),
-        levelled,
-        now(),
-      );
-    running.add(call.entry.id);
-    return new CountedAdmission(desk, call, levelled);
+    const { charges } = call;
+    for (let index = 0; index < charges.length; index++)
+      alarms.seen(charges[index]!.limit, charges[index]!.window, verdict.used[index]!);
+    if (!verdict.admitted) return refuse(charges, verdict, now());
+    running.add(call.id);
+    return new CountedAdmission(desk, call, verdict.levels);
   };
 
   return {
     reserve: (limits, ask) => {
       const id = newId();
       const at = now();
-      if (limits.length === 0)
-        return new CountedAdmission(desk, new LimitedCall(entryOf(id, at, ask, null), [], null), []);
+      if (limits.length === 0) return new CountedAdmission(desk, limitedCall(id, at, ask, NO_CHARGES, null), NO_LEVELS);
       const estimate = limits.some(({ counts }) => counts !== 'requests') ? wholeEstimate(ask.estimate()) : null;
-      const charged = chargedBy(limits, estimate, at);
-      const call = new LimitedCall(entryOf(id, at, ask, estimate), charged, estimate);
-      const verdict = counters.reserve(call.reservation(), HOLD_MS);
+      const call = limitedCall(id, at, ask, chargesOf(limits, estimate, at), estimate);
+      const verdict = counters.reserve(call, HOLD_MS);
       return verdict instanceof Promise ? verdict.then((said) => decide(call, said)) : decide(call, verdict);
     },
     levels: async (limits) => {
@@ -139,11 +131,14 @@ interface Desk {
   readonly now: () => number;
 }
 
-interface ChargedLimit {
-  readonly limit: Limit;
-  readonly window: OpenWindow;
-  readonly amount: number;
+/** A call with its limits, its estimate, and the row that is written if nobody settles it. */
+interface LimitedCall extends Reservation {
+  readonly charges: readonly LimitCharge[];
+  readonly tokens: Estimate | null;
 }
+
+const NO_CHARGES: readonly LimitCharge[] = [];
+const NO_LEVELS: readonly number[] = [];
 
 const wholeEstimate = ({ inputTokens, outputTokens, cost }: Estimate): Estimate => ({
   inputTokens: whole(inputTokens) ?? 0,
@@ -152,13 +147,20 @@ const wholeEstimate = ({ inputTokens, outputTokens, cost }: Estimate): Estimate 
 });
 
 /** A limit that stands twice in the list, because two owners share it, counts once. */
-function chargedBy(limits: readonly Limit[], estimate: Estimate | null, at: number): ChargedLimit[] {
-  const charged: ChargedLimit[] = [];
+function chargesOf(limits: readonly Limit[], estimate: Estimate | null, at: number): LimitCharge[] {
+  const charges: LimitCharge[] = [];
   for (const limit of limits) {
-    if (charged.some((one) => one.limit.counter === limit.counter)) continue;
-    charged.push({ limit, window: openWindow(limit, at), amount: estimatedFor(limit, estimate) });
+    if (isCharged(charges, limit)) continue;
+    const window = openWindow(limit, at);
+    const { counter, end: endsAt } = window;
+    charges.push({ counter, max: limit.max, amount: estimatedFor(limit, estimate), endsAt, limit, window });
   }
-  return charged;
+  return charges;
+}
+
+function isCharged(charges: readonly LimitCharge[], { counter }: Limit): boolean {
+  for (const { limit } of charges) if (limit.counter === counter) return true;
+  return false;
 }
 
 function estimatedFor({ counts }: Limit, estimate: Estimate | null): number {
@@ -167,64 +169,52 @@ function estimatedFor({ counts }: Limit, estimate: Estimate | null): number {
   return counts === 'cost' ? (estimate.cost ?? 0) : estimate.inputTokens + estimate.outputTokens;
 }
 
-const entryOf = (id: string, at: number, ask: Ask, estimate: Estimate | null): LedgerEntry => ({
+const limitedCall = (
+  id: string,
+  at: number,
+  { who, virtualKey, provider, model }: Ask,
+  charges: readonly LimitCharge[],
+  tokens: Estimate | null,
+): LimitedCall => ({
   id,
-  at,
-  organisation_id: ask.who.organisationId,
-  workspace_id: ask.who.workspaceId,
-  api_key_id: ask.who.keyId,
-  virtual_key: ask.virtualKey,
-  provider: ask.provider,
-  model: ask.model,
-  input_tokens: estimate?.inputTokens ?? null,
-  output_tokens: estimate?.outputTokens ?? null,
-  cost: estimate?.cost ?? null,
-  state: 'estimated',
+  charges,
+  tokens,
+  estimate: {
+    id,
+    at,
+    organisation_id: who.organisationId,
+    workspace_id: who.workspaceId,
+    api_key_id: who.keyId,
+    virtual_key: virtualKey,
+    provider,
+    model,
+    input_tokens: tokens?.inputTokens ?? null,
+    output_tokens: tokens?.outputTokens ?? null,
+    cost: tokens?.cost ?? null,
+    state: 'estimated',
+  },
 });
-
-/** A call with its limits, its estimate, and the row that is written if nobody settles it. */
-class LimitedCall {
-  readonly entry: LedgerEntry;
-  readonly charged: readonly ChargedLimit[];
-  readonly estimate: Estimate | null;
-
-  constructor(entry: LedgerEntry, charged: readonly ChargedLimit[], estimate: Estimate | null) {
-    this.entry = entry;
-    this.charged = charged;
-    this.estimate = estimate;
-  }
-
-  reservation(): Reservation {
-    const charges = this.charged.map(
-      ({ limit, window, amount }): Charge => ({ counter: window.counter, max: limit.max, amount, endsAt: window.end }),
-    );
-    return { id: this.entry.id, charges, estimate: this.entry };
-  }
-
-  levelled({ levels }: Verdict): Levelled[] {
-    return this.charged.map((one, index) => ({ ...one, level: levels[index]! }));
-  }
-}
 
 class CountedAdmission implements Admission {
   readonly #desk: Desk;
   readonly #call: LimitedCall;
-  readonly #levelled: readonly Levelled[];
+  readonly #levels: readonly number[];
   #isSent = false;
   #isSettled = false;
 
-  constructor(desk: Desk, call: LimitedCall, levelled: readonly Levelled[]) {
+  constructor(desk: Desk, call: LimitedCall, levels: readonly number[]) {
     this.#desk = desk;
     this.#call = call;
-    this.#levelled = levelled;
+    this.#levels = levels;
   }
 
   get id(): string {
-    return this.#call.entry.id;
+    return this.#call.id;
   }
 
   get headers(): Readonly<Record<string, string>> {
-    return this.#levelled.length === 0 ? {} : rateHeaders(this.#levelled, this.#desk.now());
+    const { charges } = this.#call;
+    return charges.length === 0 ? {} : rateHeaders(charges, this.#levels, this.#desk.now());
   }
 
   sent(): void {
@@ -235,13 +225,13 @@ class CountedAdmission implements Admission {
     if (this.#isSettled) return;
     this.#isSettled = true;
     const { counters, alarms, running } = this.#desk;
-    const { entry: reserved, charged } = this.#call;
-    running.delete(reserved.id);
-    const taken = this.#isSent ? whatWasTaken(this.#call, outcome) : NOTHING;
-    const charges = charged.map(({ limit, window, amount }) => {
+    const { id, estimate: reserved, charges: charged } = this.#call;
+    running.delete(id);
+    const taken = this.#isSent ? whatWasTaken(this.#call.tokens, outcome) : NOTHING;
+    const charges = charged.map(({ limit, window, counter, amount, endsAt }) => {
       const actual = limit.counts === 'requests' ? 1 : limit.counts === 'cost' ? (taken.cost ?? 0) : taken.tokens;
       alarms.added(limit, window, actual);
-      return { counter: window.counter, held: amount, actual, endsAt: window.end };
+      return { counter, held: amount, actual, endsAt };
     });
     const entry: LedgerEntry = {
       ...reserved,
@@ -251,7 +241,7 @@ class CountedAdmission implements Admission {
       cost: taken.cost,
       state: taken.state,
     };
-    counters.settle({ id: reserved.id, charges, entry });
+    counters.settle({ id, charges, entry });
   }
 }
 
@@ -267,7 +257,7 @@ interface Taken {
 const NOTHING: Taken = { inputTokens: 0, outputTokens: 0, tokens: 0, cost: 0, state: 'unsent' };
 
 /** Where the provider said nothing, the estimate stands in and the row says so. */
-function whatWasTaken({ estimate }: LimitedCall, { usage, cost }: Outcome): Taken {
+function whatWasTaken(estimate: Estimate | null, { usage, cost }: Outcome): Taken {
   const estimated = estimate ? estimate.inputTokens + estimate.outputTokens : 0;
   if (!usage) {
     return {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { startRedis, type TestRedis } from '../../test/redis.ts';
 import { connectRedis, type Redis } from '../storage/redis.ts';
 import { chargeOf, reservationOf, settlementOf } from './counters-suite.ts';
-import { createRedisCounters, EpochLost, holdOf, type RedisCounters } from './redis-counters.ts';
+import { createRedisCounters, EpochLost, type RedisCounters } from './redis-counters.ts';
+import { holdOf } from './redis-hold.ts';
 
 const HOLD = 60_000;
 const NOTHING = { counters: [], holds: [] };
@@ -82,6 +83,64 @@ test('a reservation that is sent twice is held once', async () => {
   const { verdict } = await counters.reserve('1-a', reservation, HOLD);
 
   expect(verdict).toEqual({ admitted: true, used: [0], levels: [30] });
+});
+
+test('calls of one turn are decided together, and those that ended make room first', async () => {
+  await counters.load('1-a', NOTHING);
+  const running = reservationOf(chargeOf('tokens', 60, 100));
+  await counters.reserve('1-a', running, HOLD);
+
+  const asked = [30, 40, 20, 10, 1].map((amount) =>
+    counters.reserve('1-a', reservationOf(chargeOf('other', 1, 10), chargeOf('tokens', amount, 100)), HOLD),
+  );
+  const settled = counters.settle('1-a', settlementOf(running, 10));
+  const verdicts = (await Promise.all(asked)).map(({ verdict }) => verdict);
+  await settled;
+
+  expect(verdicts).toEqual([
+    { admitted: true, used: [0, 10], levels: [1, 40] },
+    { admitted: true, used: [0, 10], levels: [2, 80] },
+    { admitted: true, used: [0, 10], levels: [3, 100] },
+    { admitted: false, refused: [1], used: [0, 10], levels: [3, 100] },
+    { admitted: false, refused: [1], used: [0, 10], levels: [3, 100] },
+  ]);
+  expect((await counters.read('1-a', ['other'])).get('other')).toEqual({ used: 0, held: 3 });
+});
+
+test('of more calls than one command takes, exactly as many pass as the limit says', async () => {
+  await counters.load('1-a', NOTHING);
+  const asked = Array.from({ length: 650 }, () =>
+    counters.reserve('1-a', reservationOf(chargeOf('requests', 1, 450), chargeOf('tokens', 5, 1e9)), HOLD),
+  );
+  const admitted = (await Promise.all(asked)).filter(({ verdict }) => verdict.admitted);
+
+  expect(admitted).toHaveLength(450);
+  expect((await counters.read('1-a', ['tokens'])).get('tokens')).toEqual({ used: 0, held: 2_250 });
+});
+
+test('whatever is asked after a settlement sees it, also in the same turn', async () => {
+  await counters.load('1-a', NOTHING);
+  const running = reservationOf(chargeOf('tokens', 60, 100));
+  await counters.reserve('1-a', running, HOLD);
+
+  const settled = counters.settle('1-a', settlementOf(running, 7));
+  const sums = await counters.read('1-a', ['tokens']);
+  await settled;
+
+  expect(sums.get('tokens')).toEqual({ used: 7, held: 0 });
+});
+
+test('when the counters are gone, every call of a turn is told, and nothing is counted', async () => {
+  await counters.load('1-a', NOTHING);
+  await counters.load('2-b', NOTHING);
+  const reservations = [1, 2, 3].map((amount) => reservationOf(chargeOf('tokens', amount, 100)));
+
+  const asked = reservations.map((reservation) => counters.reserve('1-a', reservation, HOLD));
+  const settled = counters.settle('1-a', settlementOf(reservations[0]!));
+  const current = counters.reserve('2-b', reservationOf(chargeOf('tokens', 9, 100)), HOLD);
+
+  for (const work of [...asked, settled]) await lost(work);
+  expect((await current).verdict).toEqual({ admitted: true, used: [0], levels: [9] });
 });
 
 test('what was loaded counts: sums, holds, and when they end', async () => {

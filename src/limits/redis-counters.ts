@@ -1,6 +1,7 @@
 import type { Redis, RedisScript } from '../storage/redis.ts';
-import type { LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
-import { finiteEnd, type Posted } from './posting.ts';
+import type { Reservation, Settlement } from './counters.ts';
+import { createRedisGroups, type RedisVerdict } from './redis-groups.ts';
+import { endOf, type Hold, recordOf } from './redis-hold.ts';
 import * as scripts from './redis-scripts.ts';
 
 /** Redis no longer knows the epoch it is asked in: its memory is gone, or the nodes have moved on. */
@@ -8,23 +9,10 @@ export class EpochLost extends Error {
   override readonly name = 'EpochLost';
 }
 
-/** What a running call may still take, as it is kept beside the counters. */
-export interface Hold {
-  readonly id: string;
-  readonly charges: readonly Posted[];
-  readonly estimate: LedgerEntry;
-}
-
 /** All counters, when they move into Redis. */
 export interface CounterSnapshot {
   readonly counters: readonly { counter: string; used: number; held: number; endsAt: number | null }[];
   readonly holds: readonly { hold: Hold; leftMs: number }[];
-}
-
-export interface RedisVerdict {
-  readonly verdict: Verdict;
-  /** Whether there are holds whose time is over. */
-  readonly isDue: boolean;
 }
 
 /**
@@ -51,8 +39,6 @@ export interface RedisCounters {
   removeOthers(epoch: string): Promise<void>;
 }
 
-/** Windows are cut by the clocks of nodes: a counter stays a little longer, in case the clock of Redis is ahead. */
-const CLOCK_MARGIN_MS = 600_000;
 const DUE_AT_ONCE = '100';
 const AT_ONCE = 500;
 
@@ -65,26 +51,23 @@ export function createRedisCounters(redis: Redis, tag: string): RedisCounters {
     if (places.epoch !== epoch) places = placesOf(root, epoch);
     return places;
   };
-  const run = async (script: RedisScript, epoch: string, args: string[]): Promise<unknown> => {
+  const apart = async (script: RedisScript, epoch: string, args: string[]): Promise<unknown> => {
     const answer = await redis.eval(script, placesIn(epoch).keys, args);
     if (answer === null) throw new EpochLost('Redis does not hold these counters any more');
     return answer;
   };
+  const groups = createRedisGroups(
+    (epoch, args) => apart(scripts.APPLY, epoch, [epoch, placesIn(epoch).counters, ...args]) as Promise<number[]>,
+  );
+  /** After everything that was settled and reserved before. */
+  const run = (script: RedisScript, epoch: string, args: string[]): Promise<unknown> => {
+    groups.send();
+    return apart(script, epoch, args);
+  };
 
   return {
-    reserve: async (epoch, reservation, holdMs) => {
-      const { id, charges } = reservation;
-      const args = [epoch, placesIn(epoch).counters, id, String(holdMs), recordOf(holdOf(reservation))];
-      for (const { counter, max, amount, endsAt } of charges)
-        args.push(counter, String(max), String(amount), endOf(finiteEnd(endsAt)));
-      const [admitted, due, ...sums] = (await run(scripts.RESERVE, epoch, args)) as number[];
-      return { verdict: verdictOf(reservation, admitted === 1, sums), isDue: due! > 0 };
-    },
-    settle: async (epoch, { id, charges }) => {
-      const args = [epoch, placesIn(epoch).counters, id];
-      for (const { counter, held, actual } of charges) args.push(counter, String(held), String(actual));
-      await run(scripts.SETTLE, epoch, args);
-    },
+    reserve: groups.reserve,
+    settle: groups.settle,
     renew: async (epoch, ids, holdMs) => {
       for (const some of chunks(ids, AT_ONCE)) await run(scripts.RENEW, epoch, [epoch, String(holdMs), ...some]);
     },
@@ -148,27 +131,6 @@ const placesOf = (root: string, epoch: string) => {
     keys: [`${root}epoch`, `${prefix}holds`, `${prefix}due`, `${prefix}ended`],
   };
 };
-
-export const holdOf = ({ id, charges, estimate }: Reservation): Hold => ({
-  id,
-  charges: charges.map(({ counter, amount, endsAt }) => [counter, amount, finiteEnd(endsAt)] as const),
-  estimate,
-});
-
-const recordOf = ({ charges, estimate }: Hold) => JSON.stringify({ charges, estimate });
-
-/** When a counter may go; empty: never. */
-const endOf = (endsAt: number | null) => (endsAt === null ? '' : String(endsAt + CLOCK_MARGIN_MS));
-
-function verdictOf({ charges }: Reservation, isAdmitted: boolean, sums: readonly number[]): Verdict {
-  const used = charges.map((_, index) => sums[index * 2]!);
-  const levels = charges.map((_, index) => sums[index * 2 + 1]!);
-  if (isAdmitted) return { admitted: true, used, levels };
-  const refused = charges.flatMap(({ amount, max }, index) =>
-    levels[index]! + Math.max(amount, 1) > max ? [index] : [],
-  );
-  return { admitted: false, refused, used, levels };
-}
 
 function chunks<Item>(list: readonly Item[], size: number): Item[][] {
   const parts: Item[][] = [];

@@ -29,55 +29,93 @@ end
 local function minus(left, right) return string.format('%.0f', left - right) end`;
 
 /**
- * ARGV: epoch, prefix, id, hold ms, record, then counter, max, amount, end for each charge.
- * Answers whether it is admitted, whether holds are due, then used and used + held for each charge.
+ * Settles calls, and then reserves for others. Each counter is read and written once, however many calls it counts.
+ *
+ * ARGV: epoch, prefix; how many counters, and name and end of each; how many settlements, and of each the id, how many
+ * charges, and counter, held, actual of each; then for each reservation the id, hold ms, record, how many charges, and
+ * counter, max, amount of each. Counters are told by their places in the list.
+ *
+ * Answers whether holds are due, and for each reservation whether it is admitted and used and used + held of each charge.
+ * A settled id that is not known was settled before; a reserved one that is known is held already.
  */
-export const RESERVE = redisScript(`${GUARD}
+export const APPLY = redisScript(`${GUARD}
 ${NOW}
-local time = now()
-local due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', time, 'LIMIT', 0, 1)
-local answer = {1, #due}
-local fits = true
-for at = 6, #ARGV, 4 do
-  local sums = redis.call('HMGET', ARGV[2] .. ARGV[at], 'u', 'h')
-  local used = tonumber(sums[1] or 0)
-  local level = used + tonumber(sums[2] or 0)
-  if level + math.max(tonumber(ARGV[at + 2]), 1) > tonumber(ARGV[at + 1]) then fits = false end
-  answer[#answer + 1] = used
-  answer[#answer + 1] = level
+local at = 2
+local function word()
+  at = at + 1
+  return ARGV[at]
 end
-if redis.call('HEXISTS', KEYS[2], ARGV[3]) == 1 then return answer end
-if not fits then
-  answer[1] = 0
-  return answer
-end
-for at = 6, #ARGV, 4 do
-  local key = ARGV[2] .. ARGV[at]
-  local isNew = redis.call('EXISTS', key) == 0
-  redis.call('HINCRBY', key, 'h', ARGV[at + 2])
-  if isNew and ARGV[at + 3] ~= '' then redis.call('PEXPIREAT', key, ARGV[at + 3]) end
-  local level = 4 + (at - 6) / 2
-  answer[level] = answer[level] + tonumber(ARGV[at + 2])
-end
-redis.call('HSET', KEYS[2], ARGV[3], ARGV[5])
-redis.call('ZADD', KEYS[3], time + tonumber(ARGV[4]), ARGV[3])
-return answer`);
+local function number() return tonumber(word()) end
 
-/** ARGV: epoch, prefix, id, then counter, held, actual for each charge. An id that is not known was settled before. */
-export const SETTLE = redisScript(`${GUARD}
-${ADD}
-local isHeld = redis.call('HDEL', KEYS[2], ARGV[3]) == 1
-if isHeld then redis.call('ZREM', KEYS[3], ARGV[3]) end
-if not isHeld and redis.call('ZREM', KEYS[4], ARGV[3]) == 0 then return 0 end
-for at = 4, #ARGV, 3 do
-  if isHeld then
-    add(ARGV[at], 'h', minus(0, ARGV[at + 1]))
-    add(ARGV[at], 'u', ARGV[at + 2])
-  else
-    add(ARGV[at], 'u', minus(ARGV[at + 2], ARGV[at + 1]))
+local counters = {}
+for index = 1, number() do
+  local key = ARGV[2] .. word()
+  local sums = redis.call('HMGET', key, 'u', 'h')
+  counters[index] = {
+    key = key, ends = word(), isKnown = sums[1] or sums[2], used = tonumber(sums[1] or 0), held = tonumber(sums[2] or 0)
+  }
+end
+local function add(counter, field, amount)
+  -- One that is gone belongs to a window that nobody asks for any more; it must not come back without an end.
+  if not counter.isKnown then return end
+  counter[field] = math.max(0, counter[field] + amount)
+  counter.isChanged = true
+end
+
+for _ = 1, number() do
+  local id = word()
+  local isHeld = redis.call('HDEL', KEYS[2], id) == 1
+  if isHeld then redis.call('ZREM', KEYS[3], id) end
+  local isEnded = not isHeld and redis.call('ZREM', KEYS[4], id) == 1
+  for _ = 1, number() do
+    local counter, held, actual = counters[number()], number(), number()
+    if isHeld then
+      add(counter, 'held', -held)
+      add(counter, 'used', actual)
+    elseif isEnded then
+      add(counter, 'used', actual - held)
+    end
   end
 end
-return 1`);
+
+local time = now()
+local answer = {#redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', time, 'LIMIT', 0, 1)}
+while at < #ARGV do
+  local id, ends, record, charges = word(), time + number(), word(), {}
+  local first = #answer + 1
+  local fits = true
+  answer[first] = 1
+  for index = 1, number() do
+    local charge = {counter = counters[number()], max = number(), amount = number()}
+    local level = charge.counter.used + charge.counter.held
+    if level + math.max(charge.amount, 1) > charge.max then fits = false end
+    answer[#answer + 1] = charge.counter.used
+    answer[#answer + 1] = level
+    charges[index] = charge
+  end
+  if redis.call('HEXISTS', KEYS[2], id) == 0 then
+    if fits then
+      for index, charge in ipairs(charges) do
+        charge.counter.held = charge.counter.held + charge.amount
+        charge.counter.isChanged = true
+        answer[first + 2 * index] = answer[first + 2 * index] + charge.amount
+      end
+      redis.call('HSET', KEYS[2], id, record)
+      redis.call('ZADD', KEYS[3], ends, id)
+    else
+      answer[first] = 0
+    end
+  end
+end
+
+local function whole(number) return string.format('%.0f', number) end
+for _, counter in ipairs(counters) do
+  if counter.isChanged then
+    redis.call('HSET', counter.key, 'u', whole(counter.used), 'h', whole(counter.held))
+    if not counter.isKnown and counter.ends ~= '' then redis.call('PEXPIREAT', counter.key, counter.ends) end
+  end
+end
+return answer`);
 
 /** ARGV: epoch, most. Ids and records of holds that should have ended. */
 export const DUE = redisScript(`${GUARD}

@@ -1,15 +1,17 @@
 import { toIso } from '../core/clock.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { type Limit, type LimitOwner, NANO_DOLLARS } from '../core/limits.ts';
+import type { Charge, Refused } from './counters.ts';
 import type { OpenWindow } from './windows.ts';
 
-/** One limit of a call, with how full its counter is. */
-export interface Levelled {
+/** A limit that a call is charged to. */
+export interface LimitCharge extends Charge {
   readonly limit: Limit;
   readonly window: OpenWindow;
-  /** What the call may take. */
-  readonly amount: number;
-  /** `used + held`. */
+}
+
+/** With how full its counter is: `used + held`. */
+interface Levelled extends LimitCharge {
   readonly level: number;
 }
 
@@ -17,7 +19,8 @@ export interface Levelled {
  * The error of a call that does not fit. A spent budget comes first, because waiting does not help; among rates the one
  * that starts again last, because before that no retry can pass.
  */
-export function refuse(refused: readonly Levelled[], all: readonly Levelled[], now: number): never {
+export function refuse(charges: readonly LimitCharge[], verdict: Refused, now: number): never {
+  const refused = verdict.refused.map((index): Levelled => ({ ...charges[index]!, level: verdict.levels[index]! }));
   const budget = refused.find(({ limit }) => limit.kind === 'budget');
   if (budget) {
     const { limit, window } = budget;
@@ -33,7 +36,7 @@ export function refuse(refused: readonly Levelled[], all: readonly Levelled[], n
     'x-ratelimit-limit': String(limit.max),
     'x-ratelimit-remaining': String(Math.max(0, limit.max - level)),
     'x-ratelimit-reset': String(seconds),
-    ...rateHeaders(all, now),
+    ...rateHeaders(charges, verdict.levels, now),
   });
 }
 
@@ -58,23 +61,35 @@ function whyNot({ limit, amount, level }: Levelled): string {
 const amountText = ({ counts }: Limit, amount: number) =>
   counts === 'cost' ? `$${Number((amount / NANO_DOLLARS).toPrecision(6))}` : `${amount} ${counts}`;
 
+const RATES = (['requests', 'tokens'] as const).map((counts) => ({
+  counts,
+  limit: `x-ratelimit-limit-${counts}`,
+  remaining: `x-ratelimit-remaining-${counts}`,
+  reset: `x-ratelimit-reset-${counts}`,
+}));
+
 /** The tightest rate of requests and the tightest of tokens, in the headers that OpenAI's clients know. */
-export function rateHeaders(all: readonly Levelled[], now: number): Record<string, string> {
+export function rateHeaders(
+  charges: readonly LimitCharge[],
+  levels: readonly number[],
+  now: number,
+): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const counts of ['requests', 'tokens'] as const) {
-    let tightest: Levelled | null = null;
+  for (const rate of RATES) {
+    let tightest: LimitCharge | null = null;
     let least = Number.POSITIVE_INFINITY;
-    for (const one of all) {
-      if (one.limit.kind !== 'rate' || one.limit.counts !== counts) continue;
-      const remaining = one.limit.max - one.level;
+    for (let index = 0; index < charges.length; index++) {
+      const charge = charges[index]!;
+      if (charge.limit.kind !== 'rate' || charge.limit.counts !== rate.counts) continue;
+      const remaining = charge.max - levels[index]!;
       if (remaining >= least) continue;
-      tightest = one;
+      tightest = charge;
       least = remaining;
     }
     if (!tightest) continue;
-    headers[`x-ratelimit-limit-${counts}`] = String(tightest.limit.max);
-    headers[`x-ratelimit-remaining-${counts}`] = String(Math.max(0, least));
-    headers[`x-ratelimit-reset-${counts}`] = durationText(tightest.window.end - now);
+    headers[rate.limit] = String(tightest.max);
+    headers[rate.remaining] = String(Math.max(0, least));
+    headers[rate.reset] = durationText(tightest.endsAt - now);
   }
   return headers;
 }
@@ -83,7 +98,16 @@ export function rateHeaders(all: readonly Levelled[], now: number): Record<strin
 export function durationText(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.ceil(ms))}ms`;
   if (ms < 60_000) return `${Math.ceil(ms / 100) / 10}s`;
-  const seconds = Math.ceil(ms / 1_000);
+  return longText(Math.ceil(ms / 1_000));
+}
+
+/** Thousands of calls in the same second ask for the same text. */
+let latest = { seconds: -1, text: '' };
+
+function longText(seconds: number): string {
+  if (latest.seconds === seconds) return latest.text;
   const hours = Math.floor(seconds / 3_600);
-  return `${hours > 0 ? `${hours}h` : ''}${Math.floor((seconds % 3_600) / 60)}m${seconds % 60}s`;
+  const text = `${hours > 0 ? `${hours}h` : ''}${Math.floor((seconds % 3_600) / 60)}m${seconds % 60}s`;
+  latest = { seconds, text };
+  return text;
 }
