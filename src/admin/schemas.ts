@@ -33,7 +33,7 @@ export const guardrailDefaults = lazily(() => ({
 /** A moment in the future, ISO 8601 with a zone. */
 export const expiry = lazily(() =>
   z.iso
-    .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })
+    .datetime({ offset: true, abort: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })
     .refine((text) => Date.parse(text) > Date.now(), 'lies in the past')
     .nullable(),
 );

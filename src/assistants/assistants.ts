@@ -198,7 +198,7 @@ export function createAssistants({
 
     async delete(workspaceId: WorkspaceId, id: string) {
       await store.transaction(async (db) => {
-        await find(db, workspaceId, id);
+        await locked(db, workspaceId, id);
         await db.updateTable('assistants').set({ deleted_at: now() }).where('id', '=', id).execute();
       });
       return { id, object: 'assistant.deleted' as const, deleted: true as const };

@@ -262,11 +262,14 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
       await store.transaction(async (db) => {
         await findThread(db, workspaceId, threadId);
         const { run_id } = await find(db, threadId, id);
-        await db
+        const { numUpdatedRows } = await db
           .updateTable('messages')
           .set({ deleted_at: now(), ...NOTHING_SAID })
           .where('id', '=', id)
-          .execute();
+          .where('deleted_at', 'is', null)
+          .executeTakeFirstOrThrow();
+        // Somebody else did it meanwhile.
+        if (Number(numUpdatedRows) === 0) fail('object_not_found', 'message', id);
         if (run_id !== null) await forgetEvents(store, db, await endedRun(db, run_id));
       });
       return { id, object: 'thread.message.deleted' as const, deleted: true as const };

@@ -86,6 +86,20 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
     return status === 'pending' ? row : fail('invite_not_open', status);
   };
 
+  /** Whoever is faster decides what becomes of an invite: it changes only while it is pending and its link the same. */
+  const change = async (db: Db, { id, token_hash }: InviteRow, changed: Partial<InviteRow>) => {
+    const { numUpdatedRows } = await db
+      .updateTable('invites')
+      .set(changed)
+      .where('id', '=', id)
+      .where('status', '=', 'pending')
+      .where('token_hash', '=', token_hash)
+      .executeTakeFirst();
+    if (Number(numUpdatedRows) > 0) return;
+    const left = await db.selectFrom('invites').select('status').where('id', '=', id).executeTakeFirst();
+    fail('invite_not_open', left && left.status !== 'pending' ? left.status : 'sent again');
+  };
+
   return {
     async create(who: Principal, input: InviteInput): Promise<SentInvite> {
       if (!reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
@@ -129,22 +143,16 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
         const old = await find(db, who, id);
         checkOwners(who, old.role);
         if (old.status !== 'pending') fail('invite_not_open', old.status);
-        const next = { ...old, token_hash: sha256(token), expires_at: now() + LIVES_MS, updated_at: now() };
-        await db.updateTable('invites').set(next).where('id', '=', id).execute();
-        return next;
+        const renewed = { token_hash: sha256(token), expires_at: now() + LIVES_MS, updated_at: now() };
+        await change(db, old, renewed);
+        return { ...old, ...renewed };
       }, who);
       return linked(row, token);
     },
 
     async cancel(who: Principal, id: string): Promise<void> {
       await store.transaction(async (db) => {
-        const { status } = open(await find(db, who, id));
-        await db
-          .updateTable('invites')
-          .set({ status: 'cancelled', updated_at: now() })
-          .where('id', '=', id)
-          .where('status', '=', status)
-          .execute();
+        await change(db, open(await find(db, who, id)), { status: 'cancelled', updated_at: now() });
       }, who);
     },
 
@@ -160,13 +168,7 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
       const password_hash = await passwords.hash(input.password);
       return store.transaction(async (db) => {
         const invite = open((await findByToken(db, input.token)) ?? fail('invite_not_found', 'of this link'));
-        const { numUpdatedRows } = await db
-          .updateTable('invites')
-          .set({ status: 'accepted', updated_at: now() })
-          .where('id', '=', invite.id)
-          .where('status', '=', 'pending')
-          .executeTakeFirst();
-        if (Number(numUpdatedRows) === 0) fail('invite_not_open', 'accepted');
+        await change(db, invite, { status: 'accepted', updated_at: now() });
         const row: UserRow = {
           id: newId(),
           organisation_id: invite.organisation_id,

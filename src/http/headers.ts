@@ -1,3 +1,4 @@
+import { fail } from '../core/errors.ts';
 import { PlainHeaders } from '../core/header-map.ts';
 
 /** Connection-level headers (RFC 9110 section 7.6.1): they speak of one hop and are never passed on. */
@@ -133,3 +134,11 @@ export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Head
 
 /** A header's value; an empty one counts as absent. */
 export const headerOf = (headers: SentHeaders, name: string): string | null => headers[name] || null;
+
+/** A header that says yes or no; null when it is not there. */
+export function flagOf(headers: SentHeaders, name: string): boolean | null {
+  const value = headerOf(headers, name)?.toLowerCase();
+  if (value === undefined) return null;
+  if (value !== 'true' && value !== 'false') fail('invalid_header', name, 'give true or false');
+  return value === 'true';
+}

@@ -75,7 +75,7 @@ export function checked<Schema extends z.ZodType>(
   whole: string,
   wording: Wording = 'own',
 ): z.infer<Schema> {
-  refuseNul(value, whole, wording);
+  refuseUnstorable(value, whole, wording);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   if (wording === 'openai') return failLikeOpenai(schema, value, result.error.issues[0]!);
@@ -100,11 +100,16 @@ function closest(issue: Issue): Issue[] {
   return form.flatMap(closest).map((each) => ({ ...each, path: [...issue.path, ...each.path] }));
 }
 
-/** PostgreSQL stores no text with U+0000; refusing it here keeps both stores alike. */
-function refuseNul(value: unknown, whole: string, wording: Wording) {
+/**
+ * PostgreSQL stores no text with U+0000; refusing it here keeps both stores alike. Half of a surrogate pair would be read
+ * back as another character, except from objects of OpenAI's API: those are kept as JSON, which escapes it.
+ */
+function refuseUnstorable(value: unknown, whole: string, wording: Wording) {
   const members = value !== null && typeof value === 'object' ? Object.entries(value) : [[whole, value] as const];
-  for (const [name, member] of members) {
-    if (holdsNul(name) || holdsNul(member)) refuse(wording, name, 'must not contain U+0000');
+  for (const member of members) {
+    if (holdsText(member, (text) => text.includes('\0'))) refuse(wording, member[0], 'must not contain U+0000');
+    if (wording === 'own' && holdsText(member, (text) => !text.isWellFormed()))
+      refuse(wording, member[0].toWellFormed(), 'must not contain half of a surrogate pair');
   }
 }
 
@@ -114,11 +119,11 @@ const refuse = (wording: Wording, param: string, why: string): never =>
     : fail('invalid_request', param, why);
 
 /** Without recursion: a body may be nested deeper than the stack. */
-function holdsNul(value: unknown): boolean {
+function holdsText(value: unknown, isSought: (text: string) => boolean): boolean {
   const waiting = [value];
   while (waiting.length > 0) {
     const next = waiting.pop();
-    if (typeof next === 'string' && next.includes('\0')) return true;
+    if (typeof next === 'string' && isSought(next)) return true;
     if (next === null || typeof next !== 'object') continue;
     for (const name in next) waiting.push(name, (next as Record<string, unknown>)[name]);
   }

@@ -22,7 +22,13 @@ const ERROR_SCHEMA = {
 type Json = Record<string, unknown>;
 
 const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): Json =>
-  z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' });
+  z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12', override: withDefault });
+
+/** zod leaves out the default of what is converted on its way in, such as numbers in a query. */
+function withDefault({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Json }) {
+  const { def } = zodSchema._zod;
+  if (def.type === 'default' && jsonSchema.type === 'integer') jsonSchema.default ??= def.defaultValue;
+}
 
 /** Describes every route, from the same schemas that check its input. */
 export function describeRoutes(

@@ -3,6 +3,7 @@ import type { Health } from '../core/health.ts';
 import type { Witnessed } from '../core/principal.ts';
 import { Listener } from './changes-listener.ts';
 import type { Engine } from './migrate.ts';
+import { lockName } from './name-lock.ts';
 import type { Db, Store } from './store.ts';
 
 /** What nodes keep in memory and must forget when another node changes it. */
@@ -133,6 +134,7 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
     },
     transaction: async (topic, work, who) => {
       const [result, version] = await store.transaction(async (db) => {
+        await lockTopic(db, store, topic);
         const outcome = await work(db);
         return [outcome, await announceChange(db, store.engine, topic)] as const;
       }, who);
@@ -163,6 +165,13 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
     },
   };
 }
+
+/**
+ * What is read to be changed stays as it was read until the transaction ends. A transaction takes it before every other
+ * lock, so that nobody waits for it who is waited for.
+ */
+export const lockTopic = (db: Db, store: Pick<Store, 'engine'>, topic: Topic): Promise<void> =>
+  lockName(db, store, `changes of ${topic}`);
 
 /** The same as `announce` for whoever has no subscribers of its own, such as a command. Answers the new version. */
 export async function announceChange(db: Db, engine: Engine, topic: Topic): Promise<number> {

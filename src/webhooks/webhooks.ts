@@ -1,10 +1,11 @@
-import { fail, GatewayError } from '../core/errors.ts';
+import { fail } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
+import { checkStoredAddress } from '../http/stored-address.ts';
 import { lockName } from '../storage/name-lock.ts';
 import { rowsOnPage } from '../storage/paged.ts';
 import type { WebhookRow } from '../storage/schema.ts';
@@ -59,14 +60,7 @@ export const openSecrets = (sealer: Sealer, { id, sealed }: Pick<WebhookRow, 'id
 
 /** Receivers of news, by workspace. */
 export function createWebhooks({ store, sealer, egress, workers, now }: WebhooksDeps) {
-  /** A name that does not resolve at this moment may do so tomorrow; an address that is forbidden stays so. */
-  const checkAddress = async (url: string): Promise<void> => {
-    try {
-      await egress.admit(url);
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.code === 'egress_refused') throw error;
-    }
-  };
+  const checkAddress = (url: string) => checkStoredAddress(egress, url, 'url');
 
   const visible = (db: Db, who: Principal) => {
     const query = db.selectFrom('webhooks').where('organisation_id', '=', who.organisationId);
@@ -194,7 +188,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
     /** What was not delivered yet never will be. Answers the id of what is gone. */
     delete(who: Principal, id: string): Promise<string> {
       return store.transaction(async (db) => {
-        const found = await find(db, who, id);
+        const found = await lock(db, who, id);
         await workers().discard(db, { kind: DELIVER, ref: found.id });
         await db.deleteFrom('webhooks').where('id', '=', found.id).execute();
         return found.id;

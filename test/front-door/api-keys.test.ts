@@ -278,6 +278,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         });
       }
 
+      test('an expiry that is no moment, and only that is said of it', async () => {
+        const { error } = (await gateway.api.post('/v1/api-keys', { name: 'x', expires_at: 'tomorrow' })).json;
+        expect(error.message).toBe('expires_at: give an ISO 8601 moment such as 2030-01-31T12:00:00Z');
+      });
+
       test('broken JSON', async () => {
         const headers = { 'content-type': 'application/json' };
         for (const body of ['{"name":', 'name=x', '[1', new Uint8Array([0x22, 0xff, 0x22])]) {

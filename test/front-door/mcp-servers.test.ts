@@ -241,18 +241,23 @@ describe('a fault is refused and named', () => {
 
 test('addresses that the gateway does not call are refused wherever they stand', async () => {
   const metadata = 'http://169.254.169.254/latest';
-  for (const body of [
-    { url: metadata },
-    { configurations: { jwt_validation: { jwksUri: metadata } } },
-    { configurations: { jwt_validation: { introspectEndpoint: metadata } } },
-    {
-      auth_type: 'oauth_client_credentials',
-      configurations: { oauth_metadata: { token_endpoint: metadata, client_id: 'a', client_secret: 'b' } },
-    },
-  ]) {
+  const client = { token_endpoint: metadata, client_id: 'a', client_secret: 'b' };
+  const rows: [string, Record<string, unknown>][] = [
+    ['url', { url: metadata }],
+    ['configurations.jwt_validation.jwksUri', { configurations: { jwt_validation: { jwksUri: metadata } } }],
+    [
+      'configurations.jwt_validation.introspectEndpoint',
+      { configurations: { jwt_validation: { introspectEndpoint: metadata } } },
+    ],
+    [
+      'configurations.oauth_metadata.token_endpoint',
+      { auth_type: 'oauth_client_credentials', configurations: { oauth_metadata: client } },
+    ],
+  ];
+  for (const [param, body] of rows) {
     const reply = await create(body);
     expect(reply.status).toBe(400);
-    expect(reply.json.error.code).toBe('egress_refused');
+    expect(reply.json.error).toMatchObject({ code: 'egress_refused', param });
   }
 });
 

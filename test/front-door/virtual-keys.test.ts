@@ -153,6 +153,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       refusal(await gateway.api.put('/v1/virtual-keys/short', { name: 'x' }), 404, { code: 'virtual_key_not_found' });
     });
 
+    test('one for a host that the gateway does not call is refused, and the field is named', async () => {
+      const reply = await make({ custom_host: 'https://10.0.0.1/v1' });
+      refusal(reply, 400, { code: 'egress_refused', param: 'custom_host' });
+    });
+
     test('one that has expired says so', async () => {
       const end = Date.now() + 500;
       await make({ slug: 'expiring', custom_host: gateway.provider.url, expires_at: new Date(end).toISOString() });

@@ -143,7 +143,7 @@ describe('the resource', () => {
     }
     for (const url of ['http://10.0.0.1/x', 'http://169.254.169.254/latest', 'https://user:pass@example.com/']) {
       const reply = await gateway.api.post('/v1/webhooks', { ...good, url });
-      expect([url, reply.status]).toEqual([url, 400]);
+      expect([url, reply.status, reply.json.error.param]).toEqual([url, 400, 'url']);
     }
     const unknown = await gateway.api.get('/v1/webhooks/none');
     expect([unknown.status, unknown.json.error.code]).toEqual([404, 'webhook_not_found']);

@@ -7,7 +7,7 @@ import { createHealth } from '../../core/health.ts';
 import { createPolicies } from '../../limits/policies.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { createConfigs } from '../../routing/configs.ts';
-import { createChanges } from '../../storage/changes.ts';
+import { createChanges, lockTopic } from '../../storage/changes.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import type { Installation } from '../installation.ts';
 import { createFindings, type Findings } from '../reading/findings.ts';
@@ -53,6 +53,9 @@ export const look = (
     planChanges(contextOf(installation, db, Date.now()), desired, findings, options),
   );
 
+/** What a plan may change. */
+const TOPICS = ['keys', 'configs', 'policies'] as const;
+
 /** What people agreed to, as one text. */
 const agreement = ({ steps }: Plan): string =>
   JSON.stringify(steps.map(({ action, title, differences }) => [action, title, differences]));
@@ -71,6 +74,7 @@ export async function carryOut(
   const now = Date.now();
   try {
     await store.transaction(async (db) => {
+      for (const topic of TOPICS) await lockTopic(db, store, topic);
       await waitForOthers(db);
       const context = contextOf(installation, db, now);
       const findings = createFindings();
@@ -87,7 +91,7 @@ export async function carryOut(
         progress(index + 1, steps.length);
       }
       await recordSteps(db, installation, { steps, options, now });
-      for (const topic of ['keys', 'configs', 'policies'] as const) await changes.announce(db, topic);
+      for (const topic of TOPICS) await changes.announce(db, topic);
     });
   } finally {
     await changes.close();

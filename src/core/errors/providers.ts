@@ -11,7 +11,7 @@ export const providerErrors = {
   missing_provider: error(
     400,
     () =>
-      'No provider was chosen. Send x-gateway-virtual-key, or x-gateway-provider with Authorization, or model "@slug/name" in a JSON body, or use a key that has a default virtual key.',
+      'No provider was chosen. Send x-gateway-virtual-key, or x-gateway-config, or x-gateway-provider with Authorization, or model "@slug/name" in a JSON body, or use a key that has a default virtual key or config.',
   ),
   conflicting_provider: error(
     400,
