@@ -20,11 +20,9 @@ COPY src src
 COPY simulator simulator
 COPY --from=install /app/dist dist
 
-# Bun reads the last one before the program starts; without it, 256 calls to providers at once are the limit.
 ENV HOST=0.0.0.0 \
   PORT=8787 \
-  GATEWAY_DATA_DIR=/data \
-  BUN_CONFIG_MAX_HTTP_REQUESTS=65336
+  GATEWAY_DATA_DIR=/data
 USER gateway
 VOLUME /data
 EXPOSE 8787

@@ -9,8 +9,6 @@ import { readSettings, type Settings, SettingsError, unknownVariables } from './
 import type { Gateway } from './start.ts';
 import { version } from './version.ts';
 
-/** Bun's fetch runs 256 requests at once unless this stands in the environment before the process starts. */
-const REQUEST_LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
 const USAGE = `gateway ${version}
 
   gateway [serve]   start the gateway (the default)
@@ -27,15 +25,6 @@ const USAGE = `gateway ${version}
 const QUIET_AFTER_MS = 1_500;
 /** Beyond the time that open requests have, for the log to be written. */
 const STOP_MARGIN_MS = 10_000;
-
-function restartWithRequestLimit(): void {
-  if (process.env[REQUEST_LIMIT]) return;
-  // Replaces this process: same pid, same terminal, same signals.
-  process.execve?.(process.execPath, [...ownCommand(), ...process.argv.slice(2)], {
-    ...process.env,
-    [REQUEST_LIMIT]: '65336',
-  } as NodeJS.ProcessEnv);
-}
 
 const serve = (settings: Settings) => run('serve', settings);
 
@@ -167,7 +156,6 @@ async function main(): Promise<void> {
     console.error(`gateway: "${[command, ...rest].join(' ')}" is not a command.\n\n${USAGE}`);
     process.exit(2);
   }
-  if (command === 'serve' || command === 'worker') restartWithRequestLimit();
   // Databases, logs and spools hold what people said: nobody else on this machine may read them.
   process.umask(0o077);
   await run(readSettings(process.env), rest);

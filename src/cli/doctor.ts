@@ -23,7 +23,6 @@ const because = (error: unknown) =>
 export async function doctor(settings: Settings): Promise<void> {
   const findings = [
     ok('settings', 'every variable has a usable value'),
-    checkRequestLimit(),
     checkDataDir(settings),
     checkDisk(settings),
     checkLock(settings),
@@ -42,12 +41,6 @@ export async function doctor(settings: Settings): Promise<void> {
       : `\n${faults} ${faults === 1 ? 'fault' : 'faults'} to mend before it can start.`,
   );
   if (faults > 0) process.exitCode = 1;
-}
-
-function checkRequestLimit(): Finding {
-  const limit = process.env.BUN_CONFIG_MAX_HTTP_REQUESTS;
-  if (limit) return ok('concurrency', `up to ${limit} calls to providers at once`);
-  return ok('concurrency', 'the gateway raises the limit of concurrent provider calls by itself when it starts');
 }
 
 function checkDataDir({ dataDir }: Settings): Finding {

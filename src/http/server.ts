@@ -1,3 +1,5 @@
+import { InGroups } from '../core/in-groups.ts';
+
 /** Bun closes a connection that says nothing for this long; requests under way are exempt. */
 const IDLE_SECONDS = 240;
 
@@ -18,6 +20,12 @@ export interface ListenOptions {
   readonly answer: (request: Request, clientAddress: string) => Promise<Response>;
   /** What a client gets that still asks while the process stops. */
   readonly refuse: () => Response;
+}
+
+interface Arrived {
+  readonly request: Request;
+  readonly address: string;
+  readonly resolve: (response: Promise<Response>) => void;
 }
 
 /** Bun's own errors name neither variable. */
@@ -48,6 +56,7 @@ export const silent: Server = { port: 0, url: '', open: 0, stop: async () => ({ 
 
 export function listen({ host, port, isShared = false, answer, refuse }: ListenOptions): Server {
   let isStopping = false;
+  const arrived = new InGroups<Arrived>(({ request, address, resolve }) => resolve(answer(request, address)));
   const server = naming(host, port, () =>
     Bun.serve({
       hostname: host,
@@ -62,7 +71,10 @@ export function listen({ host, port, isShared = false, answer, refuse }: ListenO
         if (isStopping) return refuse();
         // A model may think for longer than a connection may idle.
         bun.timeout(request, 0);
-        return answer(request, bun.requestIP(request)?.address ?? '');
+        const address = bun.requestIP(request)?.address ?? '';
+        return new Promise((resolve) => {
+          arrived.add({ request, address, resolve });
+        });
       },
     }),
   );

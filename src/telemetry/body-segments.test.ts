@@ -57,7 +57,7 @@ test('a place beyond the end of a torn file is no body', () => {
   expect(segments.read(`${name}:1000000:10:0:10`)).toBeNull();
 });
 
-test('work beyond its share of the time is left undone until the next window', () => {
+test('when there is more work than its share of the time allows, it is left undone for a while', () => {
   let time = 0;
   const share = new Share(() => time);
   const work = () => {
@@ -65,6 +65,21 @@ test('work beyond its share of the time is left undone until the next window', (
     return 'done';
   };
   expect([share.spend(work), share.spend(work), share.spend(work)]).toEqual(['done', 'done', null]);
+  time += 1_900;
+  expect(share.spend(work)).toBeNull();
   time += 100;
   expect(share.spend(work)).toBe('done');
+});
+
+test('work that fits into its share is always done', () => {
+  let time = 0;
+  const share = new Share(() => time);
+  const work = () => {
+    time += 2;
+    return 'done';
+  };
+  for (let round = 0; round < 100; round++) {
+    expect([share.spend(work), share.spend(work)]).toEqual(['done', 'done']);
+    time += 100;
+  }
 });

@@ -118,12 +118,19 @@ function writeAll(descriptor: number, pieces: readonly Uint8Array[]) {
  */
 const COMPRESSING_SHARE = 0.05;
 const WINDOW_MS = 100;
+/** Whoever needed more than that is as busy in the next moment: a twentieth of the bodies is not worth the time. */
+const PAUSE_MS = 2_000;
 
-/** Work that may take a share of the time and is left undone beyond it. `now` is a monotonic clock in milliseconds. */
+/**
+ * Work that may take a share of the time; when there is more of it, it is left undone for a while. `now` is a monotonic
+ * clock in milliseconds.
+ */
 export class Share {
   readonly #now: () => number;
   #windowStart: number;
   #spentMs = 0;
+  /** Work has been left undone in this window. */
+  #isBusy = false;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -132,11 +139,15 @@ export class Share {
 
   spend<Result>(work: () => Result): Result | null {
     const start = this.#now();
-    if (start - this.#windowStart >= WINDOW_MS) {
+    const isSpent = this.#spentMs >= WINDOW_MS * COMPRESSING_SHARE;
+    if (start - this.#windowStart >= (this.#isBusy ? PAUSE_MS : WINDOW_MS)) {
       this.#windowStart = start;
       this.#spentMs = 0;
+      this.#isBusy = false;
+    } else if (isSpent) {
+      this.#isBusy = true;
+      return null;
     }
-    if (this.#spentMs >= WINDOW_MS * COMPRESSING_SHARE) return null;
     const result = work();
     this.#spentMs += this.#now() - start;
     return result;

@@ -1,4 +1,5 @@
 import type { Socket, SocketHandler, TLSOptions } from 'bun';
+import { InGroups } from '../../core/in-groups.ts';
 import { Malformed } from './failure.ts';
 import type { ResponseHead } from './head.ts';
 import { ResponseReader } from './response.ts';
@@ -38,6 +39,11 @@ export interface ConnectionOwner {
   unclaimed(connection: Connection): void;
   /** A connection that was idle or unclaimed has ended. */
   lost(connection: Connection): void;
+}
+
+interface Arrival {
+  readonly connection: Connection;
+  readonly bytes: Buffer;
 }
 
 export interface SentRequest {
@@ -228,7 +234,14 @@ export class Connection {
     else this.#owner.idle(this, FIRST_USE_MS);
   }
 
+  #hear(bytes: Buffer) {
+    // Nobody has asked for it, and nobody may take it for the answer to what is asked next.
+    if (this.user === null) this.#end(null);
+    else Connection.#arrivals.add({ connection: this, bytes });
+  }
+
   #arrived(bytes: Buffer) {
+    if (this.#isClosed) return;
     const { user } = this;
     if (user === null || this.#requests === 0) return this.#end(null);
     const reader = this.#reader;
@@ -256,6 +269,12 @@ export class Connection {
     else this.destroy();
   }
 
+  /** What came before the end is read first. */
+  #ended(error: unknown) {
+    Connection.#arrivals.flush();
+    this.#end(error);
+  }
+
   #end(error: unknown, during: 'handshake' | 'connection' = 'connection') {
     if (this.#isClosed) return;
     const { user } = this;
@@ -273,13 +292,15 @@ export class Connection {
     }
   }
 
+  static readonly #arrivals = new InGroups<Arrival>(({ connection, bytes }) => connection.#arrived(bytes));
+
   static readonly #handlers: SocketHandler<Connection> = {
     open: (socket) => socket.data.#opened(socket),
     handshake: (socket, isTrusted, error) => socket.data.#shook(isTrusted, error),
-    data: (socket, bytes) => socket.data.#arrived(bytes),
+    data: (socket, bytes) => socket.data.#hear(bytes),
     drain: (socket) => socket.data.#flush(),
-    close: (socket, error) => socket.data.#end(error ?? null),
-    error: (socket, error) => socket.data.#end(error),
+    close: (socket, error) => socket.data.#ended(error ?? null),
+    error: (socket, error) => socket.data.#ended(error),
     connectError: (socket, error) => socket.data.#end(error),
   };
 }
