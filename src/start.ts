@@ -29,7 +29,9 @@ import { openState } from './state.ts';
 import { createChanges } from './storage/changes.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
+import { migrateSqliteLog } from './telemetry/log-migrate.ts';
 import { openLogPort } from './telemetry/log-port.ts';
+import type { LogTarget } from './telemetry/log-store.ts';
 import type { LogOutcome } from './telemetry/log-writer.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { openPricesFile } from './telemetry/prices-file.ts';
@@ -78,12 +80,15 @@ export async function start(settings: Settings, { listen: isListening = true }: 
     return HEALTH_PARTS.map((part) => [part, degraded.has(part) ? 1 : 0] as const);
   });
   const changes = createChanges({ store, databaseUrl, health });
+  const logTarget: LogTarget = databaseUrl
+    ? { engine: 'postgres', url: databaseUrl }
+    : { engine: 'sqlite', file: join(settings.dataDir, 'logs.db') };
+  // Its thread would do it, too, and load for that what it never needs again.
+  if (logTarget.engine === 'sqlite') await migrateSqliteLog(logTarget.file).catch(() => {});
   const log = createRequestLog({
     worker: openLogPort({
       workerUrl: ownFile('telemetry/log-worker'),
-      target: databaseUrl
-        ? { engine: 'postgres', url: databaseUrl }
-        : { engine: 'sqlite', file: join(settings.dataDir, 'logs.db') },
+      target: logTarget,
       dataDir: settings.dataDir,
       retentionDays: settings.logRetentionDays,
       onOutcome: (outcome) => reportLog(outcome, metrics, health),

@@ -1,4 +1,4 @@
-import { Database } from 'bun:sqlite';
+import type { Database } from 'bun:sqlite';
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -7,29 +7,13 @@ import {
   type SqliteDialectConfig,
   SqliteDriver,
 } from 'kysely';
+import { openSqliteFile, type SqliteOptions } from './sqlite-file.ts';
 
-export interface SqliteOptions {
-  /** `full` survives a power cut at every commit; `normal` may lose the last moments then, never after a mere crash. */
-  readonly durability: 'full' | 'normal';
-  readonly readonly?: boolean;
-}
+export { openSqliteFile } from './sqlite-file.ts';
 
 /** Kysely on bun:sqlite: one connection, WAL, and write locks taken when a transaction begins. */
 export function sqliteDialect(file: string, options: SqliteOptions): SqliteDialect {
   return new ImmediateSqliteDialect({ database: async () => adapt(openSqliteFile(file, options)) });
-}
-
-export function openSqliteFile(file: string, { durability, readonly = false }: SqliteOptions): Database {
-  const database = readonly ? new Database(file, { readonly }) : new Database(file, { create: true });
-  database.run('PRAGMA busy_timeout = 5000');
-  database.run('PRAGMA foreign_keys = ON');
-  if (!readonly) {
-    database.run('PRAGMA journal_mode = WAL');
-    database.run(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
-    // The journals of single statements; as files they cost more than what they journal.
-    database.run('PRAGMA temp_store = MEMORY');
-  }
-  return database;
 }
 
 /** Kysely asks for the shape of better-sqlite3. */

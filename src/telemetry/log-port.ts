@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
+import type { LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { LogRow } from './log-schema.ts';
 import type { LogTarget } from './log-store.ts';
 import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
 import type { LogOutcome } from './log-writer.ts';

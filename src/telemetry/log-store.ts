@@ -1,44 +1,26 @@
-import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import { dirname, join } from 'node:path';
 import { Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { unpackHookResults } from '../core/hook-results.ts';
-import { type Engine, migrate } from '../storage/migrate.ts';
+import type { Engine } from '../storage/migrate.ts';
 import { BodySegments, Share } from './body-segments.ts';
+import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
+import { labelsOf, plainText } from './log-labels.ts';
+import { migrateLog } from './log-migrate.ts';
 import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
-import {
-  LOG_COLUMNS,
-  LOG_MIGRATION_TABLE,
-  LOG_MIGRATIONS,
-  type LogRow,
-  type LogTables,
-  NO_WORKSPACE,
-} from './log-schema.ts';
+import { FOUND_MORE, type LogSink } from './log-sink.ts';
 import { compress, decompress, type PackedBody, showMessages, unpack } from './packed-bodies.ts';
 import type { LogRecord } from './record.ts';
+import { openSqliteSink } from './sqlite-sink.ts';
 
 /** Where request logs live. */
 export type LogTarget =
   | { readonly engine: 'sqlite'; readonly file: string }
   | { readonly engine: 'postgres'; readonly url: string };
 
-/** Records on their way to the store, each with its packed bodies, if any were kept. */
-export interface LogBatch {
-  readonly rows: readonly LogRow[];
-  readonly bodies: readonly (PackedBody | null)[];
-}
-
-export interface LogStore {
-  /**
-   * All or nothing. A record that is already there is left as it is, so a batch may be sent again; only what guardrails
-   * have found since then is added to it, in whatever order the two come.
-   */
-  insert(batch: LogBatch): Promise<void>;
+export interface LogStore extends LogSink {
   list(query: LogQuery): Promise<LogPage>;
   read(reach: LogReach, id: string): Promise<LogDetail | null>;
-  /** Deletes at most so many entries that are older; says how many it were. */
-  prune(before: number, atMost: number): Promise<number>;
-  close(): Promise<void>;
 }
 
 /** `writer` creates and migrates the tables; `reader` only reads. */
@@ -49,25 +31,18 @@ export function openLogStore(target: LogTarget, role: LogRole): Promise<LogStore
 }
 
 async function openSqlite(file: string, role: LogRole): Promise<LogStore> {
-  const { openSqliteFile, sqliteDialect } = await import('../storage/sqlite.ts');
+  const { sqliteDialect } = await import('../storage/sqlite.ts');
+  const sink = role === 'reader' ? null : await openSqliteSink(file);
   const segments = new BodySegments(join(dirname(file), 'bodies'));
   const options = { durability: 'normal', readonly: role === 'reader' } as const;
   const db = new Kysely<LogTables>({ dialect: sqliteDialect(file, options) });
-  try {
-    if (role === 'reader')
-      return new SqlLogStore({ db, engine: 'sqlite', segments, insert: refuseWrites, close: () => db.destroy() });
-    await migrate(db, 'sqlite', LOG_MIGRATION_TABLE, LOG_MIGRATIONS);
-    const raw = openSqliteFile(file, options);
-    const close = async () => {
-      raw.close();
-      segments.close();
-      await db.destroy();
-    };
-    return new SqlLogStore({ db, engine: 'sqlite', segments, insert: sqliteInsert(raw, segments), close });
-  } catch (error) {
+  const close = async () => {
+    await sink?.close();
+    segments.close();
     await db.destroy();
-    throw error;
-  }
+  };
+  const { insert = refuseWrites, prune } = sink ?? {};
+  return new SqlLogStore({ db, engine: 'sqlite', segments, insert, prune, close });
 }
 
 async function openPostgres(url: string, role: LogRole): Promise<LogStore> {
@@ -78,7 +53,7 @@ async function openPostgres(url: string, role: LogRole): Promise<LogStore> {
     const close = () => db.destroy();
     if (role === 'reader')
       return new SqlLogStore({ db, engine: 'postgres', segments: null, insert: refuseWrites, close });
-    await migrate(db, 'postgres', LOG_MIGRATION_TABLE, LOG_MIGRATIONS);
+    await migrateLog(db, 'postgres');
     return new SqlLogStore({ db, engine: 'postgres', segments: null, insert: postgresInsert(pool), close });
   } catch (error) {
     await db.destroy();
@@ -86,53 +61,9 @@ async function openPostgres(url: string, role: LogRole): Promise<LogStore> {
   }
 }
 
-/** Results are only ever added to. */
-const FOUND_MORE = "length(excluded.hook_results) > length(coalesce(request_logs.hook_results, ''))";
-
-type Insert = (batch: LogBatch) => Promise<void>;
+type Insert = LogSink['insert'];
 
 const refuseWrites: Insert = () => Promise.reject(new Error('This log store was opened for reading.'));
-
-/** Fewer, longer statements: half the time per row of one statement each (measured with nine indexes). */
-const ROWS_PER_STATEMENT = 16;
-
-/** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
-function sqliteInsert(raw: Database, segments: BodySegments): Insert {
-  const columns = [...LOG_COLUMNS, 'body_place'].join(', ');
-  const holes = `(${[...LOG_COLUMNS, 'body_place'].map(() => '?').join(', ')})`;
-  const prepare = (rows: number) =>
-    raw.prepare(
-      `insert into request_logs (${columns}) values ${Array(rows).fill(holes).join(', ')}
-       on conflict (id) do update set body_place = coalesce(request_logs.body_place, excluded.body_place),
-         hook_results = case when ${FOUND_MORE} then excluded.hook_results else request_logs.hook_results end`,
-    );
-  const many = prepare(ROWS_PER_STATEMENT);
-  const one = prepare(1);
-  const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
-
-  const insertAll = ({ rows, bodies }: LogBatch) => {
-    const places = segments.append(bodies);
-    const insertRows = (statement: Statement, from: number, to: number) => {
-      const values: SQLQueryBindings[] = [];
-      for (let index = from; index < to; index++) {
-        for (const column of LOG_COLUMNS) values.push(rows[index]![column] ?? null);
-        values.push(places[index]!);
-      }
-      statement.run(...values);
-    };
-    let at = 0;
-    for (; at + ROWS_PER_STATEMENT <= rows.length; at += ROWS_PER_STATEMENT)
-      insertRows(many, at, at + ROWS_PER_STATEMENT);
-    for (; at < rows.length; at++) insertRows(one, at, at + 1);
-    for (const row of rows) {
-      for (const [key, value] of labelsOf(row)) {
-        label.run(row.workspace_id ?? NO_WORKSPACE, key, value, row.created_at, row.id);
-      }
-    }
-  };
-  const transaction = raw.transaction(insertAll);
-  return async (batch) => transaction.immediate(batch);
-}
 
 function postgresInsert(pool: Pool): Insert {
   const compressing = new Share(() => performance.now());
@@ -183,20 +114,12 @@ const insertBodies = (count: number) => {
   return `insert into request_log_bodies (log_id, content) values ${holes.join(', ')} on conflict do nothing`;
 };
 
-/**
- * PostgreSQL text can hold neither U+0000 nor half a surrogate pair, and clients choose model names and metadata. Both
- * are spelt as escapes in the JSON that `JSON.stringify` makes.
- */
-const plainText = (json: string): string => json.replace(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
-
-const labelsOf = (row: Pick<LogRow, 'metadata'>): [string, string][] =>
-  row.metadata === null ? [] : Object.entries(JSON.parse(plainText(row.metadata)) as Record<string, string>);
-
 type Select = SelectQueryBuilder<LogTables, 'request_logs', LogRow>;
 
 class SqlLogStore implements LogStore {
   readonly insert: Insert;
   readonly close: () => Promise<void>;
+  readonly #prune: LogSink['prune'];
   readonly #db: Kysely<LogTables>;
   readonly #engine: Engine;
   /** Where the embedded store keeps bodies; PostgreSQL keeps them itself, for every node to read. */
@@ -207,12 +130,14 @@ class SqlLogStore implements LogStore {
     engine: Engine;
     segments: BodySegments | null;
     insert: Insert;
+    prune?: LogSink['prune'];
     close: () => Promise<void>;
   }) {
     this.#db = parts.db;
     this.#engine = parts.engine;
     this.#segments = parts.segments;
     this.insert = parts.insert;
+    this.#prune = parts.prune ?? ((before, atMost) => this.#pruneRows(before, atMost));
     this.close = parts.close;
   }
 
@@ -265,8 +190,11 @@ class SqlLogStore implements LogStore {
     return stored ? decompress(stored.content) : null;
   }
 
-  async prune(before: number, atMost: number): Promise<number> {
-    this.#segments?.prune(before);
+  prune(before: number, atMost: number): Promise<number> {
+    return this.#prune(before, atMost);
+  }
+
+  async #pruneRows(before: number, atMost: number): Promise<number> {
     let deleted = 0;
     for (const { workspace_id } of await this.#workspaces()) {
       if (deleted >= atMost) break;
@@ -300,10 +228,7 @@ class SqlLogStore implements LogStore {
         }
       }
       const ids = JSON.stringify(old.map((row) => row.id));
-      const listed =
-        this.#engine === 'postgres'
-          ? sql<string>`(select value from json_array_elements_text(${ids}::json))`
-          : sql<string>`(select value from json_each(${ids}))`;
+      const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
       await transaction.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
       await transaction.deleteFrom('request_logs').where('id', 'in', listed).execute();
       return old.length;

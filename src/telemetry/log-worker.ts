@@ -6,12 +6,13 @@ import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { isStoreAway } from '../storage/unavailable.ts';
+import type { LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { LogRow } from './log-schema.ts';
-import { type LogRole, type LogStore, type LogTarget, openLogStore } from './log-store.ts';
+import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { PackedBody } from './packed-bodies.ts';
 import { Spool } from './spool.ts';
+import { openSqliteSink } from './sqlite-sink.ts';
 
 export interface LogWorkerOptions {
   readonly role: LogRole;
@@ -71,6 +72,10 @@ self.onmessage = ({ data }) => {
 
 const start = (options: LogWorkerOptions): Handler => (options.role === 'writer' ? write(options) : answer(options));
 
+/** Loaded by those who need it: the writer of the embedded log is not among them. */
+const openStore = async (target: LogTarget, role: LogRole): Promise<LogStore> =>
+  (await import('./log-store.ts')).openLogStore(target, role);
+
 /** Answering calls comes a little before writing about them, also where both share one core. */
 const WRITER_NICENESS = 2;
 
@@ -87,7 +92,7 @@ function stepBack() {
 function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
   stepBack();
   const writer = new LogWriter({
-    open: () => openLogStore(target, 'writer'),
+    open: () => (target.engine === 'sqlite' ? openSqliteSink(target.file) : openStore(target, 'writer')),
     spool: new Spool({
       folder: join(dataDir, 'spool'),
       maxBytes: spoolBytes,
@@ -149,7 +154,7 @@ function takeApart(parts: PostedBatch['parts'], { slab, moved }: PostedBodies): 
 function answer({ target }: LogWorkerOptions): Handler {
   let opened: Promise<LogStore> | null = null;
   const open = () => {
-    opened ??= openLogStore(target, 'reader');
+    opened ??= openStore(target, 'reader');
     return opened;
   };
   /** The connection may be broken for good: the next question opens a new one. */

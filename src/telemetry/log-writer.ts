@@ -1,4 +1,4 @@
-import type { LogBatch, LogStore } from './log-store.ts';
+import type { LogBatch, LogSink } from './log-sink.ts';
 import { sizeOf } from './packed-bodies.ts';
 import type { Spool } from './spool.ts';
 
@@ -12,7 +12,7 @@ export interface LogOutcome {
 
 export interface LogWriterOptions {
   /** Connects and brings the schema up to date; throws while the store is away. */
-  readonly open: () => Promise<LogStore>;
+  readonly open: () => Promise<LogSink>;
   readonly spool: Spool;
   /** Entries older than this are deleted; null keeps everything. */
   readonly retentionMs: number | null;
@@ -49,7 +49,7 @@ export class LogWriter {
   readonly #waiting: Waiting[] = [];
   #waitingRecords = 0;
   #waitingBytes = 0;
-  #store: LogStore | null = null;
+  #store: LogSink | null = null;
   #running: Promise<void> | null = null;
   #isSaving = false;
   #isClosed = false;
@@ -151,7 +151,7 @@ export class LogWriter {
   }
 
   /** One record that the store cannot hold must not keep the others out, now or after any number of replays. */
-  async #insert(store: LogStore, batch: LogBatch) {
+  async #insert(store: LogSink, batch: LogBatch) {
     try {
       await store.insert(batch);
       this.#options.report({ written: batch.rows.length });

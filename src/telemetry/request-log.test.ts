@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
+import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
-import type { LogRow } from './log-schema.ts';
 import { createMetrics } from './metrics.ts';
 import { unpack } from './packed-bodies.ts';
 import type { LogBodies } from './record.ts';

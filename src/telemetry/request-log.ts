@@ -1,9 +1,9 @@
 import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
 import { BodyCapture } from './capture.ts';
+import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { LogRow } from './log-schema.ts';
 import type { Metrics } from './metrics.ts';
 import { packHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';

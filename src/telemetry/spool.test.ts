@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LogBatch } from './log-store.ts';
+import type { LogBatch } from './log-sink.ts';
 import { Spool } from './spool.ts';
 import { batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 

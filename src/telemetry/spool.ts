@@ -14,8 +14,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive, processTag } from '../storage/process-tag.ts';
-import type { LogRow } from './log-schema.ts';
-import type { LogBatch } from './log-store.ts';
+import type { LogRow } from './log-columns.ts';
+import type { LogBatch } from './log-sink.ts';
 import { sizeOf } from './packed-bodies.ts';
 
 export interface SpoolOptions {

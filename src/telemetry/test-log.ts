@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { LogRow } from './log-columns.ts';
 import type { LogQuery } from './log-query.ts';
-import type { LogRow } from './log-schema.ts';
-import type { LogBatch } from './log-store.ts';
+import type { LogBatch } from './log-sink.ts';
 import { packHead } from './packed-bodies.ts';
 
 const folders: string[] = [];

@@ -1,0 +1,55 @@
+import type { LogRecord } from './record.ts';
+
+export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
+/** A log that has seen this one has seen those before it. */
+export const LAST_LOG_MIGRATION = '0003-ascending-indexes';
+
+/** A record as a row: metadata and hook results are JSON text. */
+export type LogRow = Omit<LogRecord, 'metadata' | 'hook_results'> & {
+  readonly metadata: string | null;
+  readonly hook_results: string | null;
+};
+
+export interface LogTables {
+  /** `body_place`: where the embedded store keeps headers and bodies (`body-segments.ts`). */
+  request_logs: LogRow & { readonly body_place: string | null };
+  /** PostgreSQL: headers and bodies, packed (`packed-bodies.ts`), mostly compressed. */
+  request_log_bodies: { log_id: string; content: Uint8Array };
+  /** Metadata pairs once more, so that a rare value is found without reading every record. */
+  request_log_labels: { workspace_id: string; key: string; value: string; created_at: number; log_id: string };
+}
+
+/** The workspace of labels whose record has none: a primary key takes no null. */
+export const NO_WORKSPACE = '';
+
+export const LOG_COLUMNS = [
+  'id',
+  'trace_id',
+  'created_at',
+  'organisation_id',
+  'workspace_id',
+  'api_key_id',
+  'user_id',
+  'virtual_key',
+  'provider',
+  'model',
+  'method',
+  'path',
+  'status',
+  'failed_by',
+  'error_code',
+  'is_stream',
+  'request_bytes',
+  'response_bytes',
+  'first_byte_ms',
+  'duration_ms',
+  'input_tokens',
+  'output_tokens',
+  'total_tokens',
+  'cached_tokens',
+  'reasoning_tokens',
+  'cost',
+  'client_address',
+  'metadata',
+  'hook_results',
+] as const satisfies readonly (keyof LogRow)[];

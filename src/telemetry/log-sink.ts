@@ -1,0 +1,23 @@
+import type { LogRow } from './log-columns.ts';
+import type { PackedBody } from './packed-bodies.ts';
+
+/** Records on their way to the store, each with its packed bodies, if any were kept. */
+export interface LogBatch {
+  readonly rows: readonly LogRow[];
+  readonly bodies: readonly (PackedBody | null)[];
+}
+
+/** What the writer needs of a store. */
+export interface LogSink {
+  /**
+   * All or nothing. A record that is already there is left as it is, so a batch may be sent again; only what guardrails
+   * have found since then is added to it, in whatever order the two come.
+   */
+  insert(batch: LogBatch): Promise<void>;
+  /** Deletes at most so many entries that are older; says how many it were. */
+  prune(before: number, atMost: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Results are only ever added to. */
+export const FOUND_MORE = "length(excluded.hook_results) > length(coalesce(request_logs.hook_results, ''))";
