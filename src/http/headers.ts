@@ -61,6 +61,19 @@ function isForwarded(name: string): boolean {
   return verdict;
 }
 
+const returnVerdicts = new Map<string, boolean>();
+
+function isReturned(name: string): boolean {
+  let verdict = returnVerdicts.get(name);
+  if (verdict === undefined) {
+    // Ours are ours to set: a provider behind another gateway may send some, too.
+    verdict = !(HOP_BY_HOP.has(name) || name.startsWith('x-gateway-'));
+    if (returnVerdicts.size > 1_000) returnVerdicts.clear();
+    returnVerdicts.set(name, verdict);
+  }
+  return verdict;
+}
+
 /**
  * Headers as they came, by lower-case name. Taken out of a `Headers` once, by one native call, and then looked at as
  * plain data: a call reads a dozen of them, and each look through `Headers` crosses into native code.
@@ -114,11 +127,7 @@ export function namedHeader(sent: SentHeaders, name: string): string | undefined
 export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers | Record<string, string> {
   const dropped = namedInConnection(received.connection);
   const returned: Record<string, string> = {};
-  for (const name in received) {
-    // Ours are ours to set: a provider behind another gateway may send some, too.
-    if (HOP_BY_HOP.has(name) || name.startsWith('x-gateway-') || dropped?.has(name)) continue;
-    returned[name] = received[name]!;
-  }
+  for (const name in received) if (isReturned(name) && !dropped?.has(name)) returned[name] = received[name]!;
   for (const name in stamp) {
     // The provider's own id is the one its support asks for.
     if (name !== 'x-request-id' || returned[name] === undefined) returned[name] = stamp[name]!;

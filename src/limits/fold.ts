@@ -30,37 +30,67 @@ export function settlementsOf(postings: readonly Posting[]): string {
   return JSON.stringify([...byId.values()]);
 }
 
+/** Of nearly every group nothing is there yet, and nobody looks for it: the insert itself tells. */
 const foldIntoSqlite =
   (store: Store, now: () => number): Fold =>
-  (postings) =>
-    withoutSync(store, async (db) => {
-      const known = await knownRows(db, postings);
-      const rows = new Map<string, Posting>();
-      const folded: Folded[] = [];
-      const sums = new Map<string, { amount: number; endsAt: number | null }>();
-      for (const posting of postings) {
-        const { id } = posting.entry;
-        const before = known.get(id);
-        if (before && (before.isSettled || posting.expired)) {
-          folded.push([]);
-          continue;
-        }
-        const changes = [...posting.charges, ...(before?.charges ?? []).map(negative)];
-        for (const [counter, amount, endsAt] of changes) {
-          const sum = sums.get(counter);
-          if (sum) sum.amount += amount;
-          else sums.set(counter, { amount, endsAt });
-        }
-        known.set(id, { isSettled: !posting.expired, charges: posting.charges });
-        rows.set(id, posting);
-        folded.push(changes);
-      }
-      if (rows.size > 0) await writeRows(db, [...rows.values()]);
-      // A window that has ended matters to nobody; writing it down only to delete it again would be most of the work.
-      const open = [...sums].filter(([, { endsAt }]) => endsAt === null || endsAt > now());
-      if (open.length > 0) await addToCounters(db, open);
-      return folded;
-    });
+  async (postings) => {
+    try {
+      return await withoutSync(store, (db) => foldNew(db, postings, now()));
+    } catch (error) {
+      if (!(error instanceof SomeKnown)) throw error;
+      return withoutSync(store, (db) => foldAny(db, postings, now()));
+    }
+  };
+
+/** Ends the transaction that found a row of its group in the ledger, or one id twice in the group. */
+class SomeKnown extends Error {}
+
+async function foldNew(db: Db, postings: readonly Posting[], now: number): Promise<readonly Folded[]> {
+  if ((await insertRows(db, postings, IGNORE)) < postings.length) throw new SomeKnown();
+  const sums: Sums = new Map();
+  for (const { charges } of postings) addTo(sums, charges);
+  await addOpen(db, sums, now);
+  return postings.map(({ charges }) => charges);
+}
+
+async function foldAny(db: Db, postings: readonly Posting[], now: number): Promise<readonly Folded[]> {
+  const known = await knownRows(db, postings);
+  const rows = new Map<string, Posting>();
+  const folded: Folded[] = [];
+  const sums: Sums = new Map();
+  for (const posting of postings) {
+    const { id } = posting.entry;
+    const before = known.get(id);
+    if (before && (before.isSettled || posting.expired)) {
+      folded.push([]);
+      continue;
+    }
+    const changes = [...posting.charges, ...(before?.charges ?? []).map(negative)];
+    addTo(sums, changes);
+    known.set(id, { isSettled: !posting.expired, charges: posting.charges });
+    rows.set(id, posting);
+    folded.push(changes);
+  }
+  if (rows.size > 0) await insertRows(db, [...rows.values()], REPLACE);
+  await addOpen(db, sums, now);
+  return folded;
+}
+
+type Sums = Map<string, { amount: number; endsAt: number | null }>;
+
+function addTo(sums: Sums, changes: readonly Posted[]) {
+  for (const [counter, amount, endsAt] of changes) {
+    const sum = sums.get(counter);
+    if (sum) sum.amount += amount;
+    else sums.set(counter, { amount, endsAt });
+  }
+}
+
+/** A window that has ended matters to nobody; writing it down only to delete it again would be most of the work. */
+async function addOpen(db: Db, sums: Sums, now: number) {
+  const open = [...sums].filter(([, { endsAt }]) => endsAt === null || endsAt > now);
+  if (open.length > 0) await addToCounters(db, open);
+}
 
 const negative = ([counter, amount, endsAt]: Posted): Posted => [counter, -amount, endsAt];
 
@@ -102,15 +132,21 @@ const REPLACE = ` on conflict (id) do update set ${[...COLUMNS.slice(1), 'charge
   .map((column) => `${column} = excluded.${column}`)
   .join(', ')}`;
 
-/** Plain values: a quarter of the time that one JSON parameter takes. Kysely would freeze hundreds of them, one by one. */
-async function writeRows(db: Db, postings: readonly Posting[]) {
+const IGNORE = ' on conflict (id) do nothing';
+
+/**
+ * Answers how many were written. Plain values: a quarter of the time that one JSON parameter takes. Kysely would freeze
+ * hundreds of them, one by one.
+ */
+async function insertRows(db: Db, postings: readonly Posting[], otherwise: string): Promise<number> {
   const values: unknown[] = [];
   for (const { entry, expired, charges } of postings) {
     for (const column of COLUMNS) values.push(entry[column]);
     values.push(charges.length === 0 ? '[]' : JSON.stringify(charges), expired ? 0 : 1);
   }
   const rows = postings.map(() => ROW).join(', ');
-  await raw(db, `${INSERT}${rows}${REPLACE}`, values);
+  const { numAffectedRows } = await raw(db, `${INSERT}${rows}${otherwise}`, values);
+  return Number(numAffectedRows);
 }
 
 const ADD = `

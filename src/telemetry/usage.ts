@@ -58,9 +58,11 @@ function fromObject(body: Json): Reading {
   const inner = isObject(body.response) ? body.response : isObject(body.message) ? body.message : body;
   const raw = inner.usage ?? inner.usageMetadata ?? (isObject(inner.meta) ? inner.meta : undefined);
   const usage = isObject(raw) ? interpret(raw) : undefined;
-  const model = [inner.model, inner.modelVersion].find((name) => typeof name === 'string' && name !== '');
-  return { ...(usage && { usage }), ...(typeof model === 'string' && { model }) };
+  const model = nameIn(inner.model) ?? nameIn(inner.modelVersion);
+  return usage ? (model === null ? { usage } : { usage, model }) : model === null ? {} : { model };
 }
+
+const nameIn = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
 function search(head: Uint8Array, tail: Uint8Array | null, isEventStream: boolean): Reading {
   const isWhole = tail === null;
@@ -161,10 +163,11 @@ const sum = (...values: (number | undefined)[]): number | undefined =>
     ? values.reduce<number>((total, value) => total + (value ?? 0), 0)
     : undefined;
 
-const member = (object: Json, ...path: string[]): number | undefined => {
-  let value: unknown = object;
-  for (const name of path) value = isObject(value) ? value[name] : undefined;
-  return count(value);
+const member = (object: Json, name: string): number | undefined => count(object[name]);
+
+const nested = (object: Json, outer: string, name: string): number | undefined => {
+  const inner = object[outer];
+  return isObject(inner) ? count(inner[name]) : undefined;
 };
 
 /** One provider's usage object in our words; undefined when it counts no tokens. */
@@ -195,8 +198,8 @@ function fromOpenAi(raw: Json): Usage | undefined {
     output,
     total: member(raw, 'total_tokens'),
     // DeepSeek has a name of its own for it.
-    cached: member(raw, 'prompt_tokens_details', 'cached_tokens') ?? member(raw, 'prompt_cache_hit_tokens'),
-    reasoning: member(raw, 'completion_tokens_details', 'reasoning_tokens'),
+    cached: nested(raw, 'prompt_tokens_details', 'cached_tokens') ?? member(raw, 'prompt_cache_hit_tokens'),
+    reasoning: nested(raw, 'completion_tokens_details', 'reasoning_tokens'),
   });
 }
 
@@ -211,9 +214,9 @@ function fromInputOutput(raw: Json): Usage | undefined {
     input: sum(uncached, read, written),
     output,
     total: member(raw, 'total_tokens'),
-    cached: read ?? member(raw, 'input_tokens_details', 'cached_tokens'),
+    cached: read ?? nested(raw, 'input_tokens_details', 'cached_tokens'),
     written,
-    reasoning: member(raw, 'output_tokens_details', 'reasoning_tokens'),
+    reasoning: nested(raw, 'output_tokens_details', 'reasoning_tokens'),
   });
 }
 
@@ -250,14 +253,15 @@ interface Counts {
 }
 
 function usageOf({ input, output, total = sum(input, output), cached, written, reasoning }: Counts): Usage {
-  return {
-    ...(input !== undefined && { inputTokens: input }),
-    ...(output !== undefined && { outputTokens: output }),
-    ...(total !== undefined && { totalTokens: total }),
-    ...(cached !== undefined && { cachedInputTokens: cached }),
-    ...(written !== undefined && { cacheWriteTokens: written }),
-    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
-  };
+  // One by one: every call passes here, and each spread would be an object more.
+  const usage: { -readonly [Member in keyof Usage]: Usage[Member] } = {};
+  if (input !== undefined) usage.inputTokens = input;
+  if (output !== undefined) usage.outputTokens = output;
+  if (total !== undefined) usage.totalTokens = total;
+  if (cached !== undefined) usage.cachedInputTokens = cached;
+  if (written !== undefined) usage.cacheWriteTokens = written;
+  if (reasoning !== undefined) usage.reasoningTokens = reasoning;
+  return usage;
 }
 
 function parse(text: string): unknown {

@@ -21,6 +21,7 @@ const HINT_MARGIN_MS = 500;
 export const STATUS_LINE_START = 'HTTP/1.';
 export const NO_STATUS_LINE = 'it does not begin with an HTTP/1.1 status line';
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\r]*))?$/;
+const DIGITS = /^\d+$/;
 const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -80,14 +81,27 @@ export function readHead(text: string, method: string): ResponseHead {
   if (!text.startsWith(STATUS_LINE_START)) throw new Malformed(NO_STATUS_LINE);
   if (CONTROL.test(text)) throw new Malformed('its head holds control characters');
   const lineEnd = endOfLine(text, 0);
-  const line = STATUS_LINE.exec(text.slice(0, lineEnd));
+  const line = statusLine(text.slice(0, lineEnd));
   if (!line) throw new Malformed(NO_STATUS_LINE);
   const headers = readLines(text, lineEnd + 2);
-  const status = Number(line[2]);
-  const isOld = line[1] === '0';
+  const { status, isOld, reason } = line;
   const framing = framingOf(headers, { isOld, hasNoBody: method === 'HEAD' || hasNoBody(status) });
   const keepMs = framing === 'until close' || status < 200 ? 0 : keepMsOf(headers, isOld);
-  return { status, statusText: line[3] ?? '', headers, framing, keepMs };
+  return { status, statusText: reason, headers, framing, keepMs };
+}
+
+interface StatusLine {
+  readonly status: number;
+  readonly reason: string;
+  readonly isOld: boolean;
+}
+
+const GOOD: StatusLine = { status: 200, reason: 'OK', isOld: false };
+
+function statusLine(text: string): StatusLine | null {
+  if (text === 'HTTP/1.1 200 OK') return GOOD;
+  const line = STATUS_LINE.exec(text);
+  return line && { status: Number(line[2]), reason: line[3] ?? '', isOld: line[1] === '0' };
 }
 
 const hasNoBody = (status: number) => status < 200 || status === 204 || status === 304;
@@ -112,14 +126,26 @@ function framingOf(
 }
 
 function lengthOf(text: string): number {
-  const [first, ...others] = text.includes(',') ? text.split(',').map((each) => each.trim()) : [text];
-  const size = Number(first);
-  if (!/^\d+$/.test(first!) || !Number.isSafeInteger(size) || others.some((other) => other !== first))
+  // Several that are the same are one.
+  const lengths = text.includes(',') ? new Set(text.split(',').map((each) => each.trim())) : null;
+  const only = lengths ? [...lengths].join() : text;
+  const size = Number(only);
+  if (!DIGITS.test(only) || !Number.isSafeInteger(size))
     throw new Malformed(`its content-length "${text.slice(0, 40)}" is not one number`);
   return size;
 }
 
+/** What a provider says of its connections is the same every time. */
+let lastKeep = { connection: '' as string | undefined, hint: '' as string | undefined, isOld: false, keepMs: KEEP_MS };
+
 function keepMsOf(headers: Record<string, string>, isOld: boolean): number {
+  const { connection, 'keep-alive': hint } = headers;
+  if (lastKeep.connection !== connection || lastKeep.hint !== hint || lastKeep.isOld !== isOld)
+    lastKeep = { connection, hint, isOld, keepMs: readKeepMs(headers, isOld) };
+  return lastKeep.keepMs;
+}
+
+function readKeepMs(headers: Record<string, string>, isOld: boolean): number {
   const options = headers.connection?.toLowerCase();
   if (options !== undefined && /(^|,)\s*close\s*(,|$)/.test(options)) return 0;
   if (isOld && !(options !== undefined && /(^|,)\s*keep-alive\s*(,|$)/.test(options))) return 0;
