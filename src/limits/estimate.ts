@@ -1,3 +1,4 @@
+import { includesBytes } from '../core/bytes.ts';
 import { findMembers, type Member } from '../core/json-bytes.ts';
 
 /** What a call may take at most, as far as its request tells. */
@@ -46,13 +47,18 @@ const DEFAULT_OUTPUT = 4_096;
  */
 export function estimateTokens({ bytes, isJson, hasMore, model }: EstimatedBody): TokenEstimate {
   if (!bytes) return { inputTokens: 0, outputTokens: 0 };
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (!isJson) return { inputTokens: MEDIA_TOKENS, outputTokens: capOf(model) };
-  const media = mediaIn(body);
+  const media = bytes.byteLength < LONGEST_WORD ? NO_MEDIA : mediaIn(viewOf(bytes));
   const pieces = media.count + (hasMore ? 1 : 0);
-  const inputTokens = Math.ceil((body.byteLength - media.bytes) / BYTES_PER_TOKEN) + pieces * MEDIA_TOKENS;
-  return { inputTokens, outputTokens: outputIn(body, model) };
+  const inputTokens = Math.ceil((bytes.byteLength - media.bytes) / BYTES_PER_TOKEN) + pieces * MEDIA_TOKENS;
+  // Most requests say neither, and three searches are less than seven.
+  const saysNothing = !includesBytes(bytes, BOUNDS) && !SEVERAL.some((name) => includesBytes(bytes, name));
+  return { inputTokens, outputTokens: saysNothing ? capOf(model) : outputIn(viewOf(bytes), model) };
 }
+
+const NO_MEDIA = { count: 0, bytes: 0 };
+
+const viewOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** The same few models come again and again; the bound is for clients that invent names. */
 const MOST_CAPS = 1_000;
@@ -74,9 +80,6 @@ const BOUNDS = Buffer.from('"max');
 const SEVERAL = [Buffer.from('"n"'), Buffer.from('"candidateCount"')];
 
 function outputIn(body: Buffer, model: string | null): number {
-  // Most requests say neither, and three searches are less than seven.
-  const isBounded = body.includes(BOUNDS);
-  if (!isBounded && !SEVERAL.some((name) => body.includes(name))) return capOf(model);
   const google = nested(body, 'generationConfig');
   const amazon = nested(body, 'inferenceConfig');
   const asked = [
@@ -117,7 +120,6 @@ const BACKSLASH = 0x5c;
 function mediaIn(body: Buffer): { count: number; bytes: number } {
   let count = 0;
   let bytes = 0;
-  if (body.byteLength < LONGEST_WORD) return { count, bytes };
   let start = body.indexOf(QUOTE);
   while (start >= 0) {
     const end = endOfString(body, start + 1);
