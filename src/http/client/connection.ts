@@ -236,8 +236,10 @@ export class Connection {
 
   #hear(bytes: Buffer) {
     // Nobody has asked for it, and nobody may take it for the answer to what is asked next.
-    if (this.user === null) this.#end(null);
-    else Connection.#arrivals.add({ connection: this, bytes });
+    if (this.user === null) return this.#end(null);
+    if (bytes.byteLength < LARGE) return Connection.#arrivals.add({ connection: this, bytes });
+    Connection.#arrivals.flush();
+    this.#arrived(bytes);
   }
 
   #arrived(bytes: Buffer) {
@@ -304,6 +306,9 @@ export class Connection {
     connectError: (socket, error) => socket.data.#end(error),
   };
 }
+
+/** Bun goes on reading such pieces until it is told to pause, so that a body of them cannot wait for the end of the turn. */
+const LARGE = 32 << 10;
 
 /** A connection whose first user left before it was made. */
 const FIRST_USE_MS = 4_000;
