@@ -44,7 +44,7 @@ export interface LedgerDeps {
 const GATHER_MS = 25;
 const WRITE_EVERY_MS = { sqlite: 250, postgres: 0 };
 /** Rows per transaction. SQLite works on the event loop, so calls get a turn after every few rows. */
-const GROUP = { sqlite: 100, postgres: 500 };
+const GROUP = { sqlite: 50, postgres: 500 };
 /** Rows of calls without limits that a query takes along at most. */
 const UNCOUNTED_ALONG = 20;
 /** What waits in memory while the store is slow; beyond it, the file is read again later. */
