@@ -29,9 +29,11 @@ export interface Cores {
 
 export interface Lengths {
   readonly rounds: number;
-  /** Until a just-in-time compiler has settled; Node.js takes by far the longest. */
+  /** Until a just-in-time compiler has settled. */
   readonly warmUpMs: Readonly<Record<ContenderName, number>>;
+  /** Each turn of `cpu`, and how many of them make a round. */
   readonly saturationMs: number;
+  readonly saturationTurns: number;
   readonly streams: number;
   readonly latencySliceMs: number;
   readonly latencyCycles: number;
@@ -47,8 +49,9 @@ export interface Lengths {
 
 export const FULL: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 4_000, portkey: 12_000 },
-  saturationMs: 4_000,
+  warmUpMs: { nginx: 1_000, gateway: 12_000, portkey: 12_000 },
+  saturationMs: 2_000,
+  saturationTurns: 3,
   streams: 150,
   latencySliceMs: 500,
   latencyCycles: 10,
@@ -64,6 +67,7 @@ export const QUICK: Lengths = {
   rounds: 3,
   warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 3_000 },
   saturationMs: 1_000,
+  saturationTurns: 1,
   streams: 50,
   latencySliceMs: 350,
   latencyCycles: 2,

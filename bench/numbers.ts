@@ -11,6 +11,18 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
+export interface Percentiles {
+  readonly calls: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export const percentiles = (values: readonly number[]): Percentiles => ({
+  calls: values.length,
+  p50: values.length === 0 ? Number.NaN : percentile(values, 0.5),
+  p99: values.length === 0 ? Number.NaN : percentile(values, 0.99),
+});
+
 /** Three significant digits, without an exponent: 21.4, 1,830, 0.062. */
 export function short(value: number): string {
   const size = Math.abs(value);

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import type { Percentiles } from '../numbers.ts';
 
 /** How the bench talks to its generators: one line of JSON in, lines of JSON out, closing the input means stop. */
 
@@ -18,23 +19,24 @@ export interface OpenLoopJob {
   readonly isAlone: boolean;
 }
 
-export interface Percentiles {
-  readonly calls: number;
-  readonly p50: number;
-  readonly p99: number;
+/** Two moments of the clock that all processes share, in milliseconds. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
 }
 
 export interface ArmResult {
   readonly name: string;
   readonly failed: number;
-  readonly all: Percentiles;
-  /** Without the calls that were under way while the machine stood still. */
-  readonly undisturbed: Percentiles | null;
+  /** Each call from the time it was due to its last byte. */
+  readonly calls: readonly Span[];
 }
 
 /** One round. */
 export interface OpenLoopResult {
   readonly arms: readonly ArmResult[];
+  /** Times in which the machine stood still for reasons of its own. */
+  readonly stalls: readonly Span[];
   /** How late the generator itself sent, in milliseconds. */
   readonly lag: Percentiles;
 }
@@ -81,7 +83,11 @@ export async function readJob<T>(): Promise<{ job: T; inputClosed: Promise<void>
   return { job: JSON.parse(first.value) as T, inputClosed: lines.next().then(() => undefined) };
 }
 
+/** Now, by the clock that all processes share, as exact as the one that each has for itself. */
+export const moment = (): number => performance.timeOrigin + performance.now();
+
 // Not process.stdout: what that has not passed on yet is lost when the process exits.
 export function tell(result: object): void {
-  writeSync(1, `${JSON.stringify(result)}\n`);
+  const line = Buffer.from(`${JSON.stringify(result)}\n`);
+  for (let at = 0; at < line.byteLength; ) at += writeSync(1, line, at);
 }

@@ -33,13 +33,24 @@ export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): 
   return { microsecondsPerCall, callsPerSecond: (calls * 1_000) / tookMs, busy: during / tookMs };
 }
 
+/** One cost of several turns of the same length: each call counts the same, whichever turn it was in. */
+export function together(costs: readonly Cost[]): Cost {
+  const sum = (pick: (cost: Cost) => number): number => costs.reduce((total, cost) => total + pick(cost), 0);
+  const calls = sum((cost) => cost.callsPerSecond);
+  return {
+    microsecondsPerCall: sum((cost) => cost.microsecondsPerCall * cost.callsPerSecond) / calls,
+    callsPerSecond: calls / costs.length,
+    busy: sum((cost) => cost.busy) / costs.length,
+  };
+}
+
 /** The subjects take turns, another one first in each round. */
 export async function inTurns<Subject>(
-  lab: Lab,
   subjects: readonly Subject[],
+  rounds: number,
   measure: (subject: Subject, round: number) => Promise<void>,
 ): Promise<void> {
-  for (let round = 0; round < lab.lengths.rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < subjects.length; turn++) {
       await measure(subjects[(turn + round) % subjects.length]!, round);
     }

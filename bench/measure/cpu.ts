@@ -4,7 +4,7 @@ import type { Lab, SizeLabel } from '../lab.ts';
 import { sizes } from '../lab.ts';
 import { saturate } from '../load/wrk.ts';
 import { chatRequest } from '../prompt.ts';
-import { type Cost, costAtSaturation, describeCost, inTurns } from './cost.ts';
+import { type Cost, costAtSaturation, describeCost, inTurns, together } from './cost.ts';
 
 export interface CpuSample extends Cost {
   readonly name: Contender['name'];
@@ -17,14 +17,25 @@ export async function measureCpu(lab: Lab, contenders: readonly Contender[]): Pr
   for (const size of sizes) {
     const body = chatRequest(size.bytes);
     if (size !== sizes[0]) for (const contender of contenders) await saturate(lab, contender, body, 1_000);
-    await inTurns(lab, contenders, async ({ name, url, headers, pid }, round) => {
-      const label = `${labels[name]}, ${size.label}`;
-      const cost = await costAtSaturation(lab, { label, url, headers, pid, body }, lab.lengths.saturationMs);
-      samples.push({ name, size: size.label, ...cost });
-      lab.say(`cpu round ${round + 1}/${lab.lengths.rounds}, ${label}: ${describeCost(cost)}`);
-    });
+    for (let round = 0; round < lab.lengths.rounds; round++) {
+      for (const [name, cost] of await measureRound(lab, contenders, size.label, body)) {
+        samples.push({ name, size: size.label, ...cost });
+        lab.say(`cpu round ${round + 1}/${lab.lengths.rounds}, ${labels[name]}, ${size.label}: ${describeCost(cost)}`);
+      }
+    }
   }
   return samples;
+}
+
+/** In short turns: a machine whose speed changes from second to second is then slow for all of them alike. */
+async function measureRound(lab: Lab, contenders: readonly Contender[], size: SizeLabel, body: string) {
+  const costs = new Map<Contender['name'], Cost[]>();
+  await inTurns(contenders, lab.lengths.saturationTurns, async ({ name, url, headers, pid }) => {
+    const subject = { label: `${labels[name]}, ${size}`, url, headers, pid, body };
+    const cost = await costAtSaturation(lab, subject, lab.lengths.saturationMs);
+    costs.set(name, [...(costs.get(name) ?? []), cost]);
+  });
+  return [...costs].map(([name, several]) => [name, together(several)] as const);
 }
 
 /** Once per process: whichever measurement comes first pays for it. */

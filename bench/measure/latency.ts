@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { type Contender, direct, labels } from '../contenders.ts';
 import type { Lab, SizeLabel } from '../lab.ts';
 import { sizes } from '../lab.ts';
-import type { OpenLoopJob, OpenLoopResult, Percentiles } from '../load/job.ts';
+import type { OpenLoopJob, OpenLoopResult, Span } from '../load/job.ts';
 import { saturate } from '../load/wrk.ts';
-import { median, short } from '../numbers.ts';
+import { median, type Percentiles, percentiles, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { type CpuSample, warmUp } from './cpu.ts';
+import { type PaceWatch, watchPace } from './pace.ts';
 
 export interface LatencySample {
   readonly name: Contender['name'];
@@ -14,7 +15,7 @@ export interface LatencySample {
   readonly callsPerSecond: number;
   readonly addedP50: number;
   readonly addedP99: number;
-  /** The same with the calls that were under way while the machine stood still. */
+  /** The same with the calls that were under way while the machine stood still or was slow. */
   readonly addedP99WithStalls: number;
   readonly directP50: number;
   readonly directP99: number;
@@ -34,6 +35,7 @@ export async function measureLatency(
   await warmUp(lab, contenders);
   const samples: LatencySample[] = [];
   const wakers = lab.processes.keepAwake(lab.cores);
+  const pace = watchPace(lab);
   for (const size of sizes) {
     const body = chatRequest(size.bytes);
     const groups = new Map<number, Contender[]>();
@@ -49,9 +51,11 @@ export async function measureLatency(
       }
       groups.set(rate, [...(groups.get(rate) ?? []), contender]);
     }
-    for (const [rate, group] of groups) samples.push(...(await compare(lab, size.label, body, rate, group)));
+    for (const [rate, group] of groups) {
+      samples.push(...(await compare(lab, pace, { size: size.label, rate }, body, group)));
+    }
   }
-  await Promise.all(wakers.map((waker) => waker.end()));
+  await Promise.all([pace.end(), ...wakers.map((waker) => waker.end())]);
   return samples;
 }
 
@@ -65,7 +69,7 @@ async function capacity(lab: Lab, contender: Contender, body: string): Promise<n
   return (calls * 1_000) / ms;
 }
 
-async function compare(lab: Lab, size: SizeLabel, body: string, rate: number, group: Contender[]) {
+async function compare(lab: Lab, pace: PaceWatch, { size, rate }: Setting, body: string, group: Contender[]) {
   const { rounds, latencySliceMs: sliceMs, latencyCycles: cycles } = lab.lengths;
   const arms = [{ name: 'direct', ...direct(lab) }, ...group.map(({ name, url, headers }) => ({ name, url, headers }))];
   const isAlone = lab.cores.load !== lab.cores.proxy;
@@ -74,8 +78,9 @@ async function compare(lab: Lab, size: SizeLabel, body: string, rate: number, gr
   const samples: LatencySample[] = [];
   for (let round = 0; round < rounds; round++) {
     const result = await generator.next<OpenLoopResult>(120_000);
+    const disturbed = [...result.stalls, ...pace.slow];
     for (const contender of group) {
-      const sample = added(lab, contender, { size, rate, round }, result);
+      const sample = added(lab, contender, { size, rate }, { ...result, round, stalls: disturbed });
       samples.push(sample);
       lab.say(
         `latency ${size} at ${rate}/s round ${round + 1}/${rounds}, ${labels[contender.name]}: ` +
@@ -90,28 +95,42 @@ async function compare(lab: Lab, size: SizeLabel, body: string, rate: number, gr
 interface Setting {
   readonly size: SizeLabel;
   readonly rate: number;
+}
+
+interface Round extends OpenLoopResult {
   readonly round: number;
 }
 
-function added(lab: Lab, contender: Contender, { size, rate, round }: Setting, result: OpenLoopResult): LatencySample {
-  const direct = result.arms.find((arm) => arm.name === 'direct')!;
-  const arm = result.arms.find((one) => one.name === contender.name)!;
+function added(lab: Lab, contender: Contender, { size, rate }: Setting, { arms, stalls, lag, round }: Round) {
+  const arm = arms.find((one) => one.name === contender.name)!;
   if (arm.failed > 0) {
     lab.note(`${labels[contender.name]}: ${arm.failed} calls failed at ${rate} calls/s, ${size}, round ${round + 1}.`);
   }
-  const isQuiet = arm.undisturbed !== null && direct.undisturbed !== null;
-  const through: Percentiles = isQuiet ? arm.undisturbed! : arm.all;
-  const straight: Percentiles = isQuiet ? direct.undisturbed! : direct.all;
+  const straight = measured(arms.find((one) => one.name === 'direct')!.calls, stalls);
+  const through = measured(arm.calls, stalls);
   return {
     name: contender.name,
     size,
     callsPerSecond: rate,
-    addedP50: through.p50 - straight.p50,
-    addedP99: through.p99 - straight.p99,
-    addedP99WithStalls: arm.all.p99 - direct.all.p99,
-    directP50: straight.p50,
-    directP99: straight.p99,
-    leftOut: 1 - through.calls / arm.all.calls,
-    generatorLagP99: result.lag.p99,
-  };
+    addedP50: through.undisturbed.p50 - straight.undisturbed.p50,
+    addedP99: through.undisturbed.p99 - straight.undisturbed.p99,
+    addedP99WithStalls: through.all.p99 - straight.all.p99,
+    directP50: straight.undisturbed.p50,
+    directP99: straight.undisturbed.p99,
+    leftOut: 1 - through.undisturbed.calls / through.all.calls,
+    generatorLagP99: lag.p99,
+  } satisfies LatencySample;
+}
+
+/** What queued up while the machine stood still needs a while to clear. */
+const CLEARING_MS = 20;
+
+/** All calls, and those that were not under way while the machine stood still; all again where these are too few. */
+function measured(calls: readonly Span[], stalls: readonly Span[]): { all: Percentiles; undisturbed: Percentiles } {
+  const describe = (some: readonly Span[]) => percentiles(some.map(({ from, to }) => to - from));
+  const isUndisturbed = (call: Span) =>
+    !stalls.some((stall) => stall.from <= call.to && stall.to + CLEARING_MS >= call.from);
+  const undisturbed = calls.filter(isUndisturbed);
+  const all = describe(calls);
+  return { all, undisturbed: undisturbed.length < calls.length / 2 ? all : describe(undisturbed) };
 }

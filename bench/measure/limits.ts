@@ -64,7 +64,7 @@ async function measureOn(lab: Lab, store: StoreName, environment: Record<string,
     await saturate(lab, one, one.body, lab.lengths.sliceWarmUpMs);
   }
   const samples: LimitsSample[] = [];
-  await inTurns(lab, arms, async (one, round) => {
+  await inTurns(arms, lab.lengths.rounds, async (one, round) => {
     const cost = await costAtSaturation(lab, one, lab.lengths.limitsSliceMs);
     samples.push({ store, round, hasLimits: one.hasLimits, ...cost });
     lab.say(`limits round ${round + 1}/${lab.lengths.rounds}, ${one.label}: ${describeCost(cost)}`);

@@ -29,7 +29,7 @@ export async function measureMemory(lab: Lab, name: ContenderName): Promise<Memo
   const afterLoadMb: number[] = [];
   const body = chatRequest(300);
   for (let burst = 0; burst < 3; burst++) {
-    await saturate(lab, contender, body, lab.lengths.saturationMs);
+    await saturate(lab, contender, body, lab.lengths.saturationMs * lab.lengths.saturationTurns);
     await untilCalm(contender.pid);
     afterLoadMb.push(residentKb(contender.pid) / 1_024);
   }

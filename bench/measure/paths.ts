@@ -62,7 +62,7 @@ export async function measurePaths(lab: Lab): Promise<PathSample[]> {
     else await saturate(lab, arm, arm.body, index === 0 ? lab.lengths.warmUpMs.gateway : lab.lengths.sliceWarmUpMs);
   }
   const samples: PathSample[] = [];
-  await inTurns(lab, arms, async (arm, round) => {
+  await inTurns(arms, lab.lengths.rounds, async (arm, round) => {
     const sample = await (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, lab.lengths.sliceMs));
     samples.push({ path: arm.path, ...sample });
     lab.say(`paths round ${round + 1}/${lab.lengths.rounds}, ${arm.label}: ${describeCost(sample)}`);

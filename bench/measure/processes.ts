@@ -44,7 +44,7 @@ export async function measureProcesses(lab: Lab): Promise<ProcessesSample[]> {
       arms.push(arm);
     }
     const samples: ProcessesSample[] = [];
-    await inTurns(unpinned, arms, async (arm, round) => {
+    await inTurns(arms, unpinned.lengths.rounds, async (arm, round) => {
       const sample = await measureOnce(unpinned, arm, postgres.pid);
       samples.push(sample);
       lab.say(`processes round ${round + 1}/${lab.lengths.rounds}, ${arm.label}: ${describeSample(sample)}`);

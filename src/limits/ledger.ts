@@ -45,6 +45,9 @@ const GATHER_MS = 25;
 const WRITE_EVERY_MS = { sqlite: 250, postgres: 0 };
 /** Rows per transaction. SQLite works on the event loop, so calls get a turn after every few rows. */
 const GROUP = { sqlite: 50, postgres: 500 };
+/** Where so many wait, calls wait for each other rather than for this, and fewer transactions are less work for all. */
+const MANY_WAITING = 500;
+const LARGE_GROUP = { sqlite: 200, postgres: 500 };
 /** Rows of calls without limits that a query takes along at most. */
 const UNCOUNTED_ALONG = 20;
 /** What waits in memory while the store is slow; beyond it, the file is read again later. */
@@ -198,7 +201,8 @@ class StoredLedger implements Ledger {
 
   async #writeWaiting() {
     while (this.#waiting.length > 0 && !this.#isBehind) {
-      const group = this.#waiting.splice(0, this.#group);
+      const isMuch = this.#waiting.length >= MANY_WAITING;
+      const group = this.#waiting.splice(0, isMuch ? LARGE_GROUP[this.#deps.store.engine] : this.#group);
       try {
         await this.#store(group);
       } catch (error) {

@@ -46,11 +46,12 @@ interface Cell {
 const escapeLabel = (value: string) =>
   value.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
 
-/** Separates the parts of a series' key; it cannot occur in a header, path or method. */
-const SEPARATOR = '\u0000';
+type Branches<Value> = Map<string, Map<string, Map<string, Map<string, Value>>>>;
 
 class Family<Value> {
-  readonly series = new Map<string, Value>();
+  readonly series: { readonly labelled: readonly string[]; readonly value: Value }[] = [];
+  /** The same by one label after the other: to make one key of them would cost more than all that is done with it. */
+  readonly #branches: Branches<Value> = new Map();
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
@@ -63,21 +64,29 @@ class Family<Value> {
     this.#make = make;
   }
 
-  at(key: string): Value {
-    let value = this.series.get(key);
-    if (value === undefined) {
-      value = this.#make();
-      this.series.set(key, value);
-    }
+  /** The series with these values of its labels, at most four. */
+  at(first: string, second = '', third = '', fourth = ''): Value {
+    return this.#branches.get(first)?.get(second)?.get(third)?.get(fourth) ?? this.#add(first, second, third, fourth);
+  }
+
+  #add(first: string, second: string, third: string, fourth: string): Value {
+    const value = this.#make();
+    branchOf(branchOf(branchOf(this.#branches, first), second), third).set(fourth, value);
+    this.series.push({ labelled: [first, second, third, fourth], value });
     return value;
   }
 
-  labelsOf(key: string, extra = ''): string {
-    const values = key.split(SEPARATOR);
-    const pairs = this.labels.map((label, index) => `${label}="${escapeLabel(values[index] ?? '')}"`);
+  labelsOf(values: readonly string[], extra = ''): string {
+    const pairs = this.labels.map((label, index) => `${label}="${escapeLabel(values[index]!)}"`);
     if (extra) pairs.push(extra);
     return pairs.length ? `{${pairs.join(',')}}` : '';
   }
+}
+
+function branchOf<Key, Value>(tree: Map<string, Map<Key, Value>>, name: string): Map<Key, Value> {
+  const branch = tree.get(name) ?? new Map<Key, Value>();
+  tree.set(name, branch);
+  return branch;
 }
 
 class Distribution {
@@ -140,11 +149,11 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
   function count({ provider, model, usage, cost }: Observation) {
     const name = provider ?? '';
     if (usage) {
-      const prefix = `${name}${SEPARATOR}${model ? modelLabel(model) : ''}${SEPARATOR}`;
-      if (usage.inputTokens) tokens.at(`${prefix}input`).value += usage.inputTokens;
-      if (usage.outputTokens) tokens.at(`${prefix}output`).value += usage.outputTokens;
-      if (usage.cachedInputTokens) tokens.at(`${prefix}cached_input`).value += usage.cachedInputTokens;
-      if (usage.reasoningTokens) tokens.at(`${prefix}reasoning`).value += usage.reasoningTokens;
+      const label = model ? modelLabel(model) : '';
+      if (usage.inputTokens) tokens.at(name, label, 'input').value += usage.inputTokens;
+      if (usage.outputTokens) tokens.at(name, label, 'output').value += usage.outputTokens;
+      if (usage.cachedInputTokens) tokens.at(name, label, 'cached_input').value += usage.cachedInputTokens;
+      if (usage.reasoningTokens) tokens.at(name, label, 'reasoning').value += usage.reasoningTokens;
     }
     if (cost) costs.at(name).value += cost;
   }
@@ -163,7 +172,7 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
       const { route, method, status, provider, durationMs, firstByteMs } = observation;
       const verb = METHODS.has(method) ? method : 'OTHER';
       const name = provider ?? '';
-      requests.at(`${route}${SEPARATOR}${verb}${SEPARATOR}${status}${SEPARATOR}${name}`).value++;
+      requests.at(route, verb, String(status), name).value++;
       durations.at(name).observe(durationMs / 1000);
       if (firstByteMs !== null) firstBytes.at(name).observe(firstByteMs / 1000);
       count(observation);
@@ -208,22 +217,26 @@ function describe(lines: string[], name: string, help: string, type: string): st
 
 function renderCounter(family: Family<Cell>, lines: string[]) {
   describe(lines, family.name, family.help, 'counter');
-  for (const [key, cell] of family.series) lines.push(`${family.name}${family.labelsOf(key)} ${cell.value}`);
+  for (const { labelled, value } of family.series)
+    lines.push(`${family.name}${family.labelsOf(labelled)} ${value.value}`);
 }
 
 function renderHistogram(family: Family<Distribution>, lines: string[]) {
   describe(lines, family.name, family.help, 'histogram');
-  for (const [key, { counts, sum }] of family.series) {
+  for (const {
+    labelled,
+    value: { counts, sum },
+  } of family.series) {
     let total = 0;
     for (const [index, bound] of BUCKETS.entries()) {
       total += counts[index]!;
-      lines.push(`${family.name}_bucket${family.labelsOf(key, `le="${bound}"`)} ${total}`);
+      lines.push(`${family.name}_bucket${family.labelsOf(labelled, `le="${bound}"`)} ${total}`);
     }
     total += counts[BUCKETS.length]!;
-    lines.push(`${family.name}_bucket${family.labelsOf(key, 'le="+Inf"')} ${total}`);
+    lines.push(`${family.name}_bucket${family.labelsOf(labelled, 'le="+Inf"')} ${total}`);
     lines.push(
-      `${family.name}_sum${family.labelsOf(key)} ${sum}`,
-      `${family.name}_count${family.labelsOf(key)} ${total}`,
+      `${family.name}_sum${family.labelsOf(labelled)} ${sum}`,
+      `${family.name}_count${family.labelsOf(labelled)} ${total}`,
     );
   }
 }
