@@ -16,7 +16,10 @@ export async function measureCpu(lab: Lab, contenders: readonly Contender[]): Pr
   await warmUp(lab, contenders);
   for (const size of sizes) {
     const body = chatRequest(size.bytes);
-    if (size !== sizes[0]) for (const contender of contenders) await saturate(lab, contender, body, 1_000);
+    if (size !== sizes[0]) {
+      // Another size takes other ways through the code.
+      for (const each of contenders) await saturate(lab, each, body, lab.lengths.warmUpMs[each.name] / 3);
+    }
     for (let round = 0; round < lab.lengths.rounds; round++) {
       for (const [name, cost] of await measureRound(lab, contenders, size.label, body)) {
         samples.push({ name, size: size.label, ...cost });

@@ -1,6 +1,6 @@
 import { includesBytes, textOf } from '../core/bytes.ts';
 import { fail, GatewayError } from '../core/errors.ts';
-import { findMembers, splice } from '../core/json-bytes.ts';
+import { findMembers, type Member, splice } from '../core/json-bytes.ts';
 import { MemberWatch } from '../core/json-watch.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
@@ -101,36 +101,37 @@ async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
   }
 }
 
-/** Quotes and @ never stand together in a body that names no virtual key, so most bodies are not looked at further. */
-const MAYBE_SLUG = Buffer.from('"@');
-
-/** `model: "@slug/name"` in a JSON body: the slug, and the body with the plain name in its place. */
-export function takeModelSlug(head: Uint8Array): { slug: string; name: string; head: Uint8Array } | null {
-  if (!includesBytes(head, MAYBE_SLUG)) return null;
-  const members = findMembers(head, 'model');
-  for (const member of members) {
-    const model = stringAt(head, member);
-    const parts = model === null ? null : splitModel(model);
-    if (!parts) continue;
-    if (members.length > 1) refuseTwoModels();
-    return { ...parts, head: splice(head, member, JSON.stringify(parts.name)) };
-  }
-  return null;
-}
-
 const QUOTED_MODEL = Buffer.from('"model"');
 /** How each letter of it begins when it is written as an escape. */
 const ESCAPED_LETTER = Buffer.from('\\u006');
 
-/** The model that a JSON body names. Of two, the provider might take the one that no limit has looked at. */
-export function modelMember(head: Uint8Array): string | null {
+/** The model that a JSON body names, and where. Of two, the provider might take the one that no limit has looked at. */
+function findModel(head: Uint8Array): { readonly member: Member; readonly model: string | null } | null {
   const [member] = findMembers(head, 'model', 1);
   if (!member) return null;
   // Hardly any body names it again, so hardly any is walked to its end.
   const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
   if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
-  return stringAt(head, member);
+  return { member, model: stringAt(head, member) };
 }
+
+export interface NamedModel {
+  readonly name: string | null;
+  /** The virtual key before it, in `model: "@slug/name"`. */
+  readonly slug: string | null;
+  /** The body with the plain name. */
+  readonly head: Uint8Array;
+}
+
+/** The model of a JSON body, told apart from the virtual key that it may name. */
+export function takeModel(head: Uint8Array): NamedModel {
+  const found = findModel(head);
+  const parts = found?.model ? splitModel(found.model) : null;
+  if (!found || !parts) return { name: found?.model ?? null, slug: null, head };
+  return { ...parts, head: splice(head, found.member, JSON.stringify(parts.name)) };
+}
+
+export const modelMember = (head: Uint8Array): string | null => findModel(head)?.model ?? null;
 
 const refuseTwoModels = (): never =>
   fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');

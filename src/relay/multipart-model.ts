@@ -1,6 +1,7 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { readPartHead } from '../http/multipart-head.ts';
 import { splitModel } from '../routing/select.ts';
+import type { NamedModel } from './body.ts';
 
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -22,10 +23,7 @@ export function boundaryOf(type: string | undefined): string | null {
 }
 
 /** The field `model` of a form, when it stands whole in what was read. Forms that cannot be read are the provider's to refuse. */
-export function readFormModel(
-  head: Uint8Array,
-  boundary: string,
-): { name: string | null; slug: string | null; head: Uint8Array } {
+export function readFormModel(head: Uint8Array, boundary: string): NamedModel {
   const [first, ...others] = modelFields(head, boundary);
   if (!first) return { name: null, slug: null, head };
   const parts = splitModel(first.value);

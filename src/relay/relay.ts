@@ -14,7 +14,7 @@ import { selectProvider, selectRoute } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
 import { modelInPath } from './addressed-model.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
-import { isJson, keepWhole, modelMember, type Opening, openBody, takeModelSlug } from './body.ts';
+import { isJson, keepWhole, modelMember, type NamedModel, type Opening, openBody, takeModel } from './body.ts';
 import type { KeptResponse } from './kept-response.ts';
 import { readMetadata } from './metadata.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
@@ -76,17 +76,15 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   log.requestHeaders = headers;
 
   const received = await openBody(call.request, headers, deps.maxBodyBytes);
-  const readable = received && isJson(headers) ? received : null;
-  const named = received && call.readsModel ? namedIn(received.head, headers) : null;
-  const body = received && named ? { ...received, head: named.head } : received;
+  const named = received && namedIn(received.head, call);
+  const body = received && named?.slug ? { ...received, head: named.head } : received;
   const addressed = call.endpoint === 'proxy' && call.request.method === 'POST' ? modelInPath(call.path) : null;
-  if (readable) log.model = modelMember(body!.head);
-  else if (named) log.model = named.name;
+  if (named) log.model = named.name;
   log.model = addressed ?? log.model;
   const open: OpenCall = {
     ...call,
     body,
-    isJson: readable !== null,
+    isJson: received !== null && isJson(headers),
     grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
     config: null,
     addressed,
@@ -101,10 +99,10 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   return respond(open, await attempt(open, { target, settings: NO_SETTINGS, path: 'config' }, deps));
 }
 
-/** A body that names its model, and perhaps the virtual key before it. */
-function namedIn(head: Uint8Array, headers: SentHeaders) {
-  if (isJson(headers)) return takeModelSlug(head);
-  const boundary = boundaryOf(headers['content-type']);
+/** What a body says of its model, and perhaps of the virtual key before it; null where nobody can tell. */
+function namedIn(head: Uint8Array, { headers, readsModel }: ModelCall): NamedModel | null {
+  if (isJson(headers)) return readsModel ? takeModel(head) : { name: modelMember(head), slug: null, head };
+  const boundary = readsModel ? boundaryOf(headers['content-type']) : null;
   return boundary === null ? null : readFormModel(head, boundary);
 }
 

@@ -3,7 +3,7 @@
  * it answers questions, so that a slow listing delays neither writes nor the event loop.
  */
 import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { isStoreAway } from '../storage/unavailable.ts';
 import type { LogRow } from './log-columns.ts';
@@ -77,13 +77,15 @@ const openStore = async (target: LogTarget, role: LogRole): Promise<LogStore> =>
   (await import('./log-store.ts')).openLogStore(target, role);
 
 /** Answering calls comes a little before writing about them, also where both share one core. */
-const WRITER_NICENESS = 2;
+const WRITER_BEHIND = 2;
+const LAST_PRIORITY = 19;
 
 /** On Linux a thread has a priority of its own; elsewhere, or without leave to set it, the writer is like any other. */
 function stepBack() {
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
-    if (thread > 0 && thread !== process.pid) setPriority(thread, WRITER_NICENESS);
+    if (thread > 0 && thread !== process.pid)
+      setPriority(thread, Math.min(LAST_PRIORITY, getPriority() + WRITER_BEHIND));
   } catch {
     // Not worth a word: it changes when something is written, not whether.
   }
