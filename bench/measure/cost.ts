@@ -3,6 +3,7 @@ import type { Target } from '../load/job.ts';
 import { saturate } from '../load/wrk.ts';
 import { short } from '../numbers.ts';
 import { cpuMsOf } from '../proc.ts';
+import { takeMemoryBack } from './memory-at-hand.ts';
 
 /** What is measured under one name: where calls go, what they ask, and whose CPU time pays for them. */
 export interface Subject extends Target {
@@ -22,6 +23,7 @@ export interface Cost {
 export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): Promise<Cost> {
   const { label, body, pid } = subject;
   await untilCalm(pid);
+  takeMemoryBack(lab);
   const before = cpuMsOf(pid);
   const { calls, failed, ms: tookMs } = await saturate(lab, subject, body, ms);
   const during = cpuMsOf(pid) - before;
