@@ -50,8 +50,8 @@ export interface Lengths {
 export const FULL: Lengths = {
   rounds: 3,
   warmUpMs: { nginx: 1_000, gateway: 12_000, portkey: 12_000 },
-  saturationMs: 2_000,
-  saturationTurns: 3,
+  saturationMs: 1_000,
+  saturationTurns: 6,
   streams: 150,
   latencySliceMs: 500,
   latencyCycles: 10,
