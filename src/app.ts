@@ -62,7 +62,10 @@ import { type Configs, createConfigs } from './routing/configs.ts';
 import type { Settings } from './settings.ts';
 import type { Changes } from './storage/changes.ts';
 import { groupedStore } from './storage/grouped.ts';
+import type { Reader } from './storage/reader.ts';
 import type { Store } from './storage/store.ts';
+import { createFeedback, type Feedback } from './telemetry/feedback/feedback.ts';
+import { createFeedbackGraphs, type FeedbackGraphs } from './telemetry/feedback/graphs.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { RequestLog } from './telemetry/request-log.ts';
 import { version } from './version.ts';
@@ -75,6 +78,8 @@ import { createWorkers, type Workers } from './work/workers.ts';
 export interface AppDeps {
   readonly settings: Settings;
   readonly store: Store;
+  /** Asks the store what takes its time. */
+  readonly reader: Reader;
   readonly changes: Changes;
   /** Where the bytes of files lie. */
   readonly blobs: Blobs;
@@ -111,6 +116,8 @@ export interface Parts extends Omit<AssistantsApi, 'kinds'>, People {
   readonly store: Store;
   readonly health: Health;
   readonly log: RequestLog;
+  readonly feedback: Feedback;
+  readonly feedbackGraphs: FeedbackGraphs;
   readonly auditLog: Audit['reading'];
   readonly metrics: Metrics;
   readonly workspaces: Workspaces;
@@ -142,6 +149,7 @@ export interface App {
   readonly callModel: CallModel;
   readonly responses: ResponseStore;
   readonly thoughts: KeptThoughts;
+  readonly feedback: Feedback;
   /** Answers one request; never throws. */
   answer(request: Request, clientAddress: string): Promise<Response>;
 }
@@ -151,6 +159,7 @@ export function createApp(deps: AppDeps): App {
   const {
     settings,
     store,
+    reader,
     changes,
     blobs,
     chunks,
@@ -250,6 +259,7 @@ export function createApp(deps: AppDeps): App {
   const cache = createAnswerCache({ store: answers, now });
   const responses = createResponseStore({ store, now, mostBytes: maxBodyBytes });
   const thoughts = createKeptThoughts({ store, sealer, now });
+  const feedback = createFeedback({ store, now });
   const relayDeps = {
     guard,
     responses,
@@ -380,6 +390,8 @@ export function createApp(deps: AppDeps): App {
       store,
       health,
       log,
+      feedback,
+      feedbackGraphs: createFeedbackGraphs({ store, reader }),
       auditLog: audit.reading,
       ...people,
       metrics,
@@ -419,6 +431,7 @@ export function createApp(deps: AppDeps): App {
     callModel,
     responses,
     thoughts,
+    feedback,
     answer: createAnswer({
       match,
       callers: people.callers,

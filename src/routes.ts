@@ -28,12 +28,16 @@ import { inferenceRoutes } from './inference/routes.ts';
 import { oauthRoutes } from './mcp/oauth/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { passthroughRoutes } from './passthrough/routes.ts';
+import { analyticsRoutes } from './telemetry/analytics/routes.ts';
+import { feedbackRoutes } from './telemetry/feedback/routes.ts';
 import { telemetryRoutes } from './telemetry/routes.ts';
 
 /** Every path the service answers. What stands first is found first; the pass-through takes what is left under /v1. */
 export const allRoutes = (parts: Parts): Route[] => [
   ...serviceRoutes(parts), //              GET /  /health  /ready  /openapi.json  /docs
   ...telemetryRoutes(parts), //            GET /metrics  /v1/logs  /v1/logs/:id
+  ...analyticsRoutes(parts), //            GET /v1/analytics/graphs/…  /v1/analytics/groups/…
+  ...feedbackRoutes(parts.feedback), //    POST /v1/feedback, PUT …/:id
   ...organisationRoutes(parts), //         GET /v1/admin/organisation, GET PUT …/defaults
   ...workspaceRoutes(parts), //            POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace
   ...apiKeyRoutes(parts), //               POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate

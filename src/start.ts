@@ -27,8 +27,10 @@ import { startResponsesSweeper } from './inference/responses-sweeper.ts';
 import type { Settings } from './settings.ts';
 import { openState } from './state.ts';
 import { createChanges } from './storage/changes.ts';
+import { openReader } from './storage/reader.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
+import { startFeedbackSweeper } from './telemetry/feedback/sweeper.ts';
 import { migrateSqliteLog } from './telemetry/log-migrate.ts';
 import { openLogPort } from './telemetry/log-port.ts';
 import type { LogTarget } from './telemetry/log-store.ts';
@@ -119,9 +121,11 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   });
   const tokenCounts = createTokens({ workerUrl: ownFile('assistants/token-worker') });
   const documents = createDocumentReader();
-  const { answer, routes, workers, responses, thoughts } = createApp({
+  const reader = openReader({ store, dataDir: settings.dataDir, workerUrl: ownFile('storage/query-worker') });
+  const { answer, routes, workers, responses, thoughts, feedback } = createApp({
     settings,
     store,
+    reader,
     changes,
     blobs,
     chunks,
@@ -151,6 +155,11 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   const responsesSweeper = startResponsesSweeper({
     sweep: async (signal) => (await responses.sweep(signal)) + (await thoughts.sweep(signal)),
   });
+  const feedbackSweeper = startFeedbackSweeper({
+    sweep: feedback.sweep,
+    retentionDays: settings.logRetentionDays,
+    now: Date.now,
+  });
   const server = isListening
     ? listen({
         host: settings.host,
@@ -173,6 +182,8 @@ export async function start(settings: Settings, { listen: isListening = true }: 
       await chunkSweeper.stop();
       chunks.close();
       await responsesSweeper.stop();
+      await feedbackSweeper.stop();
+      reader.close();
       tokenCounts.close();
       documents.close();
       await log.flush();

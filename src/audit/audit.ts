@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { Health } from '../core/health.ts';
 import type { Sealer } from '../crypto/seal.ts';
-import { directReader, threadReader } from '../storage/reader.ts';
+import { openReader } from '../storage/reader.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Store } from '../storage/store.ts';
 import { type AuditReading, createAuditReading } from './reading.ts';
@@ -31,10 +31,7 @@ const HEADS_FILE = 'audit-heads.json';
 
 export function openAudit({ store, sealer, health, dataDir, queryWorker, now }: AuditOptions): Audit {
   const trail = createAuditTrail({ store, sealer, health });
-  const reader =
-    store.engine === 'sqlite'
-      ? threadReader({ file: join(dataDir, 'state.db'), workerUrl: queryWorker })
-      : directReader(store.db);
+  const reader = openReader({ store, dataDir, workerUrl: queryWorker });
   const sealing = startSealing({ store, sealer, health, now, publish: headKeeper(dataDir) });
   return {
     trail,

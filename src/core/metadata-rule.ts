@@ -3,42 +3,47 @@ import { z } from 'zod';
 /** What a caller may write on an object: names and texts. */
 export type Metadata = Readonly<Record<string, string>>;
 
-const MOST_PAIRS = 16;
-const LONGEST_KEY = 64;
-const LONGEST_VALUE = 512;
 const SHOWN = 80;
+
+export interface MetadataBounds {
+  readonly mostPairs: number;
+  /** In code points. */
+  readonly longestKey: number;
+  readonly longestValue: number;
+}
 
 const isObject = (value: unknown): value is Metadata =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 const lengthOf = (text: string): number => [...text].length;
 
-/**
- * At most 16 pairs, keys of at most 64 and values of at most 512 code points; the fault names the pair. No z.record: it
- * would leave out a key named `__proto__` without a word.
- */
-export const metadataRule = z
-  .custom<Metadata>()
-  .superRefine((value, context) => {
-    const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
-    if (!isObject(value))
-      return void context.addIssue({ code: 'invalid_type', expected: 'object', input: value as unknown });
-    const pairs = Object.entries(value as Record<string, unknown>);
-    if (pairs.length > MOST_PAIRS)
-      context.addIssue({ code: 'too_big', origin: 'object', maximum: MOST_PAIRS, inclusive: true, input: value });
-    for (const [key, text] of pairs) {
-      if (lengthOf(key) > LONGEST_KEY)
-        refuse([shortened(key)], `a key has at most ${LONGEST_KEY} characters, this one has ${lengthOf(key)}`);
-      else if (typeof text !== 'string')
-        context.addIssue({ code: 'invalid_type', expected: 'string', path: [key], input: text });
-      else if (lengthOf(text) > LONGEST_VALUE)
-        refuse([key], `a value has at most ${LONGEST_VALUE} characters, this one has ${lengthOf(text)}`);
-    }
-  })
-  .meta({
-    type: 'object',
-    maxProperties: MOST_PAIRS,
-    additionalProperties: { type: 'string', maxLength: LONGEST_VALUE },
-  });
+/** The fault names the pair. No z.record: it would leave out a key named `__proto__` without a word. */
+export const metadataWithin = ({ mostPairs, longestKey, longestValue }: MetadataBounds) =>
+  z
+    .custom<Metadata>()
+    .superRefine((value, context) => {
+      const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+      if (!isObject(value))
+        return void context.addIssue({ code: 'invalid_type', expected: 'object', input: value as unknown });
+      const pairs = Object.entries(value as Record<string, unknown>);
+      if (pairs.length > mostPairs)
+        context.addIssue({ code: 'too_big', origin: 'object', maximum: mostPairs, inclusive: true, input: value });
+      for (const [key, text] of pairs) {
+        if (lengthOf(key) > longestKey)
+          refuse([shortened(key)], `a key has at most ${longestKey} characters, this one has ${lengthOf(key)}`);
+        else if (typeof text !== 'string')
+          context.addIssue({ code: 'invalid_type', expected: 'string', path: [key], input: text });
+        else if (lengthOf(text) > longestValue)
+          refuse([key], `a value has at most ${longestValue} characters, this one has ${lengthOf(text)}`);
+      }
+    })
+    .meta({
+      type: 'object',
+      maxProperties: mostPairs,
+      additionalProperties: { type: 'string', maxLength: longestValue },
+    });
+
+/** At most 16 pairs, keys of at most 64 and values of at most 512 code points. */
+export const metadataRule = metadataWithin({ mostPairs: 16, longestKey: 64, longestValue: 512 });
 
 /** Metadata of a new object: absent and null are none. */
 export const newMetadata = metadataRule.nullish().transform((given): Metadata => given ?? {});

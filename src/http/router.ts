@@ -21,10 +21,10 @@ const smartRouter = () => new SmartRouter<Route>({ routers: [new RegExpRouter(),
 export function createRouter(routes: readonly Route[]) {
   const byMethod = smartRouter();
   const claimed = smartRouter();
-  const claimedAreas = new Set<string>(RESERVED_AREAS);
-  for (const route of routes) {
-    byMethod.add(route.method, route.path, route);
-    if (route.path.endsWith('*') || route.isProviders) continue;
+  const claimedAreas = new Set<string>();
+  const own = routes.filter((route) => !route.path.endsWith('*') && !route.isProviders);
+  for (const route of routes) byMethod.add(route.method, route.path, route);
+  for (const route of own) {
     claimed.add(EVERY_METHOD, route.path, route);
     claimedAreas.add(areaOf(route.path));
   }
@@ -33,6 +33,16 @@ export function createRouter(routes: readonly Route[]) {
     const methods = claimed.match(EVERY_METHOD, path)[0].map(([route]) => route.method);
     if (methods.includes('GET') && !methods.includes('HEAD')) methods.push('HEAD');
     return [...new Set(methods)];
+  };
+
+  /** What the caller may have meant: paths that begin as the asked one does, within its area. */
+  const neighbours = (method: string, path: string): string[] => {
+    const area = areaOf(path);
+    for (let parent = parentOf(path); parent.length >= area.length; parent = parentOf(parent)) {
+      const known = own.filter((route) => route.method === method && route.path.startsWith(`${parent}/`));
+      if (known.length > 0) return known.slice(0, MOST_NEIGHBOURS).map((route) => route.path);
+    }
+    return [];
   };
 
   const refuseMethod = (method: string, path: string, allowed: readonly string[]): never => {
@@ -61,14 +71,15 @@ export function createRouter(routes: readonly Route[]) {
     // Most calls are for a provider: those are told apart by a look at one segment.
     if (found && !claimedAreas.has(areaOf(path))) return found;
     const allowed = allowedMethods(path);
-    if (allowed.length === 0) fail('route_not_found', method, path);
+    if (allowed.length === 0) fail('route_not_found', method, path, neighbours(method, path));
     const asGet = method === 'HEAD' ? first(byMethod, 'GET', path) : null;
     return asGet && !asGet.route.path.endsWith('*') ? asGet : refuseMethod(method, path, allowed);
   };
 }
 
-/** Areas that belong to the gateway although nothing answers there yet. */
-const RESERVED_AREAS = ['analytics', 'feedback'].map((area) => `/v1/${area}`);
+const MOST_NEIGHBOURS = 20;
+
+const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
 /** `/v1/api-keys/x` → `/v1/api-keys`, however it is spelt. */
 function areaOf(spelt: string): string {

@@ -1,8 +1,9 @@
+import { join } from 'node:path';
 import type { Compilable } from 'kysely';
 import { fail } from '../core/errors.ts';
 import { threadOnDemand } from '../core/thread.ts';
 import type { Question, Reply } from './query-worker.ts';
-import type { Db } from './store.ts';
+import type { Db, Store } from './store.ts';
 import { failOf } from './unavailable.ts';
 
 /** Runs queries that may take longer than the event loop can spare. They see what is committed. */
@@ -35,3 +36,13 @@ export function threadReader({ file, workerUrl }: { file: string; workerUrl: str
     close: thread.close,
   };
 }
+
+export interface ReaderOptions {
+  readonly store: Store;
+  readonly dataDir: string;
+  /** The address of `query-worker.ts`; given from outside because a compiled executable has its own. */
+  readonly workerUrl: string | URL;
+}
+
+export const openReader = ({ store, dataDir, workerUrl }: ReaderOptions): Reader =>
+  store.engine === 'sqlite' ? threadReader({ file: join(dataDir, 'state.db'), workerUrl }) : directReader(store.db);

@@ -2,6 +2,7 @@ import type { AssistantTables } from './schema/assistants.ts';
 import type { AuditTables } from './schema/audit.ts';
 import type { BatchTables } from './schema/batches.ts';
 import type { CallerTables } from './schema/callers.ts';
+import type { FeedbackTables } from './schema/feedback.ts';
 import type { FileTables } from './schema/files.ts';
 import type { FineTuningTables } from './schema/fine-tuning.ts';
 import type { InstallationTables } from './schema/installation.ts';
@@ -15,6 +16,7 @@ export type * from './schema/assistants.ts';
 export type * from './schema/audit.ts';
 export type * from './schema/batches.ts';
 export type * from './schema/callers.ts';
+export type * from './schema/feedback.ts';
 export type * from './schema/files.ts';
 export type * from './schema/fine-tuning.ts';
 export type * from './schema/installation.ts';
@@ -37,4 +39,5 @@ export interface Schema
     BatchTables,
     FineTuningTables,
     AuditTables,
+    FeedbackTables,
     InstallationTables {}

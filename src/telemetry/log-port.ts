@@ -1,4 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
+import type { Question } from './analytics/question.ts';
+import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogTarget } from './log-store.ts';
@@ -23,6 +25,8 @@ export interface LogWorkerPort {
   list(query: LogQuery): Promise<string>;
   /** One entry as JSON text, or null. */
   read(reach: LogReach, id: string): Promise<string | null>;
+  /** Figures as JSON text. Throws `store_unavailable`, and `analytics_too_slow` when they take too long. */
+  analyse(question: Question): Promise<string>;
   /** Resolves when everything sent so far is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -125,6 +129,7 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
       const json = await ask((call) => ({ kind: 'read', number: call, reach, id }));
       return json === 'null' ? null : json;
     },
+    analyse: (question) => ask((call) => ({ kind: 'analyse', number: call, question, withinMs: ANSWER_WITHIN_MS })),
     flush: async () => {
       await writer.call((call) => ({ kind: 'flush', number: call }));
     },
@@ -231,5 +236,7 @@ class Thread {
   }
 }
 
-const failureOf = ({ isAway, message }: Extract<FromWorker, { kind: 'failed' }>) =>
-  isAway ? new GatewayError('store_unavailable', []) : new Error(message);
+function failureOf({ code, message }: Extract<FromWorker, { kind: 'failed' }>): Error {
+  if (code === 'analytics_too_slow') return new GatewayError(code, [ANSWER_WITHIN_MS / 1_000]);
+  return code === null ? new Error(message) : new GatewayError(code, []);
+}

@@ -8,11 +8,8 @@ export interface LogReach {
   readonly workspaceId: string | null;
 }
 
-export interface LogQuery extends LogReach {
-  /** Milliseconds since the epoch, included. */
-  readonly startTime?: number;
-  /** Milliseconds since the epoch, excluded. */
-  readonly endTime?: number;
+/** Which of the entries within reach. */
+export interface LogFilter extends LogReach {
   readonly status?: number;
   readonly failedBy?: FailedBy;
   readonly provider?: string;
@@ -24,6 +21,13 @@ export interface LogQuery extends LogReach {
   readonly pathPrefix?: string;
   readonly isStream?: boolean;
   readonly metadata?: Readonly<Record<string, string>>;
+}
+
+export interface LogQuery extends LogFilter {
+  /** Milliseconds since the epoch, included. */
+  readonly startTime?: number;
+  /** Milliseconds since the epoch, excluded. */
+  readonly endTime?: number;
   readonly limit: number;
   readonly after?: LogPosition;
 }

@@ -3,8 +3,14 @@ import { Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { unpackHookResults } from '../core/hook-results.ts';
 import type { Engine } from '../storage/migrate.ts';
+import { entriesOf } from './analytics/entries.ts';
+import type { Graph } from './analytics/graph.ts';
+import { drawLogGraph } from './analytics/log-graphs.ts';
+import { type GroupPage, listGroups } from './analytics/log-groups.ts';
+import type { Question } from './analytics/question.ts';
 import { BodySegments, Share } from './body-segments.ts';
 import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
+import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-conditions.ts';
 import { labelsOf, plainText } from './log-labels.ts';
 import { migrateLog } from './log-migrate.ts';
 import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
@@ -21,6 +27,8 @@ export type LogTarget =
 export interface LogStore extends LogSink {
   list(query: LogQuery): Promise<LogPage>;
   read(reach: LogReach, id: string): Promise<LogDetail | null>;
+  /** Counts entries. `deadline` is a moment of `performance.now()`; after it, throws `analytics_too_slow`. */
+  analyse(question: Question, deadline: number): Promise<Graph | GroupPage>;
 }
 
 /** `writer` creates and migrates the tables; `reader` only reads. */
@@ -143,8 +151,7 @@ class SqlLogStore implements LogStore {
 
   async list(query: LogQuery): Promise<LogPage> {
     const { limit } = query;
-    const workspaces =
-      query.workspaceId === null ? await this.#workspacesOf(query.organisationId) : [query.workspaceId];
+    const workspaces = await this.#within(query);
     let rows: LogRow[] = [];
     // One question per workspace keeps every index usable; each branch only looks for what could still make the page.
     for (const workspace of workspaces) {
@@ -178,6 +185,17 @@ class SqlLogStore implements LogStore {
     const packed = await this.#bodyOf(id, place);
     const shown = packed ? await showMessages(unpack(packed)) : { request: null, response: null };
     return { ...toRecord(row), ...shown };
+  }
+
+  async analyse(question: Question, deadline: number): Promise<Graph | GroupPage> {
+    const entries = entriesOf({
+      db: this.#db,
+      filter: question.filter,
+      workspaces: await this.#within(question.filter),
+    });
+    return question.kind === 'graph'
+      ? drawLogGraph(question, entries, deadline)
+      : listGroups(question, entries, deadline);
   }
 
   async #bodyOf(id: string, place: string | null): Promise<Uint8Array | null> {
@@ -236,22 +254,12 @@ class SqlLogStore implements LogStore {
   }
 
   #select(query: LogQuery, workspace: string | null, oldest: number | undefined): Select {
-    const [pair, ...pairs] = Object.entries(query.metadata ?? {});
+    const pair = firstPair(query);
     let select = pair ? this.#labelled(workspace, pair) : this.#inWorkspace(workspace);
-    select = select.where('request_logs.organisation_id', '=', query.organisationId);
-    for (const [column, value] of exactly(query)) select = select.where(column, '=', value);
-    // The index over failures is only considered when the query says that it asks for failures.
-    if (query.status !== undefined && query.status >= 400)
-      select = select.where(sql<boolean>`request_logs.status >= 400`);
+    for (const condition of conditionsOf(query, workspace)) select = select.where(condition);
     if (query.startTime !== undefined) select = select.where('request_logs.created_at', '>=', query.startTime);
     if (query.endTime !== undefined) select = select.where('request_logs.created_at', '<', query.endTime);
     if (oldest !== undefined) select = select.where('request_logs.created_at', '>=', oldest);
-    if (query.pathPrefix !== undefined) {
-      select = select.where(
-        sql<boolean>`substr(request_logs.path, 1, ${[...query.pathPrefix].length}) = ${query.pathPrefix}`,
-      );
-    }
-    for (const [key, value] of pairs) select = select.where(this.#hasLabel(workspace, key, value));
     if (query.after) select = select.where(this.#beyond(query.after, pair !== undefined));
     const [time, id] = pair
       ? (['label.created_at', 'label.log_id'] as const)
@@ -263,27 +271,17 @@ class SqlLogStore implements LogStore {
     return this.#db
       .selectFrom('request_logs')
       .select(LOG_COLUMNS.map((column) => `request_logs.${column}` as const))
-      .where('request_logs.workspace_id', workspace === null ? 'is' : '=', workspace);
+      .where(isInWorkspace(workspace));
   }
 
   /** Starts from the labels: `cross join` is how SQLite is told to keep that order. */
-  #labelled(workspace: string | null, [key, value]: [string, string]): Select {
+  #labelled(workspace: string | null, pair: [string, string]): Select {
     const joined = this.#db
       .selectFrom('request_log_labels as label')
       .crossJoin('request_logs')
       .select(LOG_COLUMNS.map((column) => `request_logs.${column}` as const))
-      .whereRef('request_logs.id', '=', 'label.log_id')
-      .where('label.workspace_id', '=', workspace ?? NO_WORKSPACE)
-      .where('label.key', '=', key)
-      .where('label.value', '=', value);
+      .where(isLabelled(workspace, pair));
     return joined as unknown as Select;
-  }
-
-  #hasLabel(workspace: string | null, key: string, value: string) {
-    return sql<boolean>`exists (
-      select 1 from request_log_labels as other
-      where other.workspace_id = ${workspace ?? NO_WORKSPACE} and other.key = ${key} and other.value = ${value}
-      and other.created_at = request_logs.created_at and other.log_id = request_logs.id)`;
   }
 
   #beyond({ createdAt, id }: LogPosition, isLabelled: boolean) {
@@ -292,10 +290,12 @@ class SqlLogStore implements LogStore {
       : sql<boolean>`(request_logs.created_at, request_logs.id) < (${createdAt}, ${id})`;
   }
 
-  async #workspacesOf(organisation: string): Promise<(string | null)[]> {
+  /** Workspaces that may have entries within reach. */
+  async #within({ organisationId, workspaceId }: LogReach): Promise<(string | null)[]> {
+    if (workspaceId !== null) return [workspaceId];
     const all = await this.#workspaces();
     return all
-      .filter((each) => each.workspace_id === null || each.organisation_id === organisation)
+      .filter((each) => each.workspace_id === null || each.organisation_id === organisationId)
       .map((each) => each.workspace_id);
   }
 
@@ -313,34 +313,6 @@ class SqlLogStore implements LogStore {
       from jump where workspace_id is not null`.execute(this.#db);
     return [...rows, { workspace_id: null, organisation_id: null }];
   }
-}
-
-type ExactColumn =
-  | 'status'
-  | 'failed_by'
-  | 'provider'
-  | 'model'
-  | 'virtual_key'
-  | 'api_key_id'
-  | 'user_id'
-  | 'trace_id'
-  | 'is_stream';
-
-function exactly(query: LogQuery): [`request_logs.${ExactColumn}`, never][] {
-  const wanted: Record<ExactColumn, unknown> = {
-    status: query.status,
-    failed_by: query.failedBy,
-    provider: query.provider,
-    model: query.model,
-    virtual_key: query.virtualKey,
-    api_key_id: query.apiKeyId,
-    user_id: query.userId,
-    trace_id: query.traceId,
-    is_stream: query.isStream,
-  };
-  return Object.entries(wanted)
-    .filter(([, value]) => value !== undefined)
-    .map(([column, value]) => [`request_logs.${column as ExactColumn}`, value as never]);
 }
 
 const newestFirst = (one: LogRow, other: LogRow) =>

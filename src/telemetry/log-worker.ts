@@ -5,7 +5,9 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
+import { GatewayError } from '../core/errors.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
+import type { Question } from './analytics/question.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
@@ -45,14 +47,21 @@ export type ToWorker =
   | { readonly kind: 'start'; readonly options: LogWorkerOptions }
   | { readonly kind: 'flush' | 'close'; readonly number: number }
   | { readonly kind: 'list'; readonly number: number; readonly query: LogQuery }
-  | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string };
+  | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string }
+  | { readonly kind: 'analyse'; readonly number: number; readonly question: Question; readonly withinMs: number };
 
 export type FromWorker =
   | { readonly kind: 'stored'; readonly number: number }
   | { readonly kind: 'outcome'; readonly outcome: Partial<LogOutcome> }
   | { readonly kind: 'done'; readonly number: number }
   | { readonly kind: 'answer'; readonly number: number; readonly json: string }
-  | { readonly kind: 'failed'; readonly number: number; readonly isAway: boolean; readonly message: string };
+  | {
+      readonly kind: 'failed';
+      readonly number: number;
+      /** What is answered; null: nobody has foreseen it. */
+      readonly code: 'store_unavailable' | 'analytics_too_slow' | null;
+      readonly message: string;
+    };
 
 declare const self: { onmessage: ((event: { data: ToWorker }) => void) | null; postMessage(message: FromWorker): void };
 
@@ -179,19 +188,32 @@ function answer({ target }: LogWorkerOptions): Handler {
         await Bun.sleep(ASK_AGAIN_MS);
         return reply(number, ask);
       }
-      self.postMessage({ kind: 'failed', number, isAway, message: String(error) });
+      const code = isAway ? 'store_unavailable' : isTooSlow(error) ? 'analytics_too_slow' : null;
+      self.postMessage({ kind: 'failed', number, code, message: String(error) });
     }
+  };
+  let analysing: Promise<unknown> = Promise.resolve();
+  /** One at a time: however many there are, whoever wants an entry waits for a slice of one of them. */
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = analysing.then(work);
+    analysing = turn.catch(() => {});
+    return turn;
   };
   return (message) => {
     if (typeof message === 'string') return;
     if (message.kind === 'list') void reply(message.number, (store) => store.list(message.query));
     else if (message.kind === 'read') void reply(message.number, (store) => store.read(message.reach, message.id));
-    else if (message.kind === 'close') {
+    else if (message.kind === 'analyse') {
+      const deadline = performance.now() + message.withinMs;
+      void reply(message.number, (store) => inTurn(() => store.analyse(message.question, deadline)));
+    } else if (message.kind === 'close') {
       const closing = opened ? opened.then((store) => store.close()).catch(() => {}) : Promise.resolve();
       void closing.then(() => self.postMessage({ kind: 'done', number: message.number }));
     }
   };
 }
+
+const isTooSlow = (error: unknown) => error instanceof GatewayError && error.code === 'analytics_too_slow';
 
 /** Nobody has created the tables yet, or all of their columns, because the writer has not reached the store. */
 const isNotReady = (error: unknown) =>

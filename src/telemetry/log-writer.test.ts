@@ -78,6 +78,7 @@ test('a store that fails in the middle of its life loses nothing', async () => {
       insert: (batch) => (isAway ? away() : store.insert(batch)),
       list: (query) => store.list(query),
       read: (reach, id) => store.read(reach, id),
+      analyse: (question, deadline) => store.analyse(question, deadline),
       prune: (before, atMost) => store.prune(before, atMost),
       close: () => store.close(),
     };

@@ -24,6 +24,7 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
     },
     list: async () => '{}',
     read: async () => null,
+    analyse: async () => '{}',
     flush: async () => {},
     close: async () => {},
   };

@@ -1,5 +1,6 @@
 import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
+import type { Question } from './analytics/question.ts';
 import { BodyCapture } from './capture.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
@@ -60,6 +61,8 @@ export interface RequestLog {
   list(query: LogQuery): Promise<string>;
   /** One entry with its bodies as JSON text; null when it does not exist within reach. */
   read(reach: LogReach, id: string): Promise<string | null>;
+  /** What entries amount to, as JSON text. */
+  analyse(question: Question): Promise<string>;
   /** Resolves when every closed entry is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -396,6 +399,7 @@ export function createRequestLog({
     },
     list: (query) => worker.list(query),
     read: (reach, id) => worker.read(reach, id),
+    analyse: (question) => worker.analyse(question),
     flush,
     close: async () => {
       await flush().catch(() => {});

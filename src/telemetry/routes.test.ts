@@ -25,6 +25,7 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
         asked.reach = reach;
         return found;
       },
+      analyse: async () => '{}',
       flush: async () => {},
       close: async () => {},
     },

@@ -4,64 +4,23 @@ import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Call, Route } from '../http/route.ts';
+import { filterFields, filterOf, queryWithMetadata, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics.ts';
 import type { RequestLog } from './request-log.ts';
 
-const EPOCH = /^\d{9,16}$/;
-/** Numbers of this size are milliseconds already; in seconds they would lie beyond the year 5000. */
-const MILLISECONDS_FROM = 1e11;
-
-function timeOf(text: string): number {
-  if (EPOCH.test(text)) return Number(text) >= MILLISECONDS_FROM ? Number(text) : Number(text) * 1000;
-  return /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-}
-
-/** No text in the store holds U+0000, and PostgreSQL refuses the question. */
-const word = lazily(() =>
-  z
-    .string()
-    .min(1)
-    .max(1000)
-    .refine((text) => !text.includes('\0'), 'must not contain U+0000'),
-);
-const time = lazily(() =>
-  word().refine((text) => !Number.isNaN(timeOf(text)), 'must be ISO 8601 or seconds or milliseconds since the epoch'),
-);
-const METADATA = 'metadata.';
-
 const logsQuery = lazily(() =>
-  z
-    .object({
-      workspace_id: word()
-        .optional()
-        .describe('Only for keys that act on the whole organisation; others see their own.'),
-      start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
-      end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
-      status: integerInQuery(100, 599).optional(),
-      failed_by: z.enum(['gateway', 'provider', 'client']).optional(),
-      provider: word().optional(),
-      model: word().optional(),
-      virtual_key: word().optional(),
-      api_key_id: word().optional(),
-      user_id: word().optional(),
-      trace_id: word().optional(),
-      path: word().optional().describe('The beginning of the path.'),
-      is_stream: z.enum(['true', 'false']).optional(),
-      limit: integerInQuery(1, 1000).default(100),
-      after: word()
-        .refine((cursor) => positionOf(cursor) !== null, 'must be the next_cursor of an earlier page')
-        .optional()
-        .describe('The next_cursor of the page before.'),
-    })
-    .catchall(word())
-    .superRefine((query, context) => {
-      const isKnown = (name: string) =>
-        Object.hasOwn(logsQuery().shape, name) || (name.startsWith(METADATA) && name.length > METADATA.length);
-      const keys = Object.keys(query).filter((name) => !isKnown(name));
-      if (keys.length > 0) context.addIssue({ code: 'unrecognized_keys', keys, input: query });
-    })
-    .describe('Besides these, metadata.<key>=<value> selects entries by their metadata.'),
+  queryWithMetadata({
+    workspace_id: word().optional().describe('Only for keys that act on the whole organisation; others see their own.'),
+    start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
+    end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
+    ...filterFields(),
+    limit: integerInQuery(1, 1000).default(100),
+    after: word()
+      .refine((cursor) => positionOf(cursor) !== null, 'must be the next_cursor of an earlier page')
+      .optional()
+      .describe('The next_cursor of the page before.'),
+  }),
 );
 
 type LogsQuery = Checked<typeof logsQuery>;
@@ -178,26 +137,13 @@ function toQuery(who: Principal, query: LogsQuery): LogQuery {
   if (reach.workspaceId !== null && query.workspace_id !== undefined && query.workspace_id !== reach.workspaceId) {
     fail('workspace_not_found', query.workspace_id);
   }
-  const metadata = Object.entries(query)
-    .filter(([name]) => name.startsWith(METADATA))
-    .map(([name, value]) => [name.slice(METADATA.length), String(value)]);
   return {
+    ...filterOf(query),
     organisationId: reach.organisationId,
     workspaceId: reach.workspaceId ?? query.workspace_id ?? null,
     limit: query.limit,
     ...(query.start_time !== undefined && { startTime: timeOf(query.start_time) }),
     ...(query.end_time !== undefined && { endTime: timeOf(query.end_time) }),
     ...(query.after !== undefined && { after: positionOf(query.after)! }),
-    ...(query.is_stream !== undefined && { isStream: query.is_stream === 'true' }),
-    status: query.status,
-    failedBy: query.failed_by,
-    provider: query.provider,
-    model: query.model,
-    virtualKey: query.virtual_key,
-    apiKeyId: query.api_key_id,
-    userId: query.user_id,
-    traceId: query.trace_id,
-    pathPrefix: query.path,
-    metadata: Object.fromEntries(metadata),
   };
 }

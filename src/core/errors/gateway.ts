@@ -6,6 +6,11 @@ export const gatewayErrors = {
     503,
     () => 'The store does not answer at the moment. Nothing was changed; try again shortly.',
   ),
+  analytics_too_slow: error(
+    503,
+    (seconds: number) =>
+      `The figures could not be computed within ${seconds} seconds. Ask for a shorter time, or narrow it down with a filter such as provider or model.`,
+  ),
   blob_store_unavailable: error(
     503,
     (why: string) => `Files cannot be read or written at the moment: ${why}. Nothing was changed; try again shortly.`,

@@ -2,10 +2,10 @@ import { error, named } from './entry.ts';
 
 /** What was asked, and how. */
 export const requestErrors = {
-  route_not_found: error(
-    404,
-    (method: string, path: string) => `There is no ${method} ${path}. The API lives under /v1; see /docs.`,
-  ),
+  route_not_found: error(404, (method: string, path: string, neighbours: readonly string[] = []) => {
+    const known = neighbours.length === 0 ? 'The API lives under /v1' : `There are ${neighbours.join(', ')}`;
+    return `There is no ${method} ${path}. ${known}; see /docs.`;
+  }),
   method_not_allowed: error(
     405,
     (method: string, path: string, allowed: string) => `${method} is not possible on ${path}. Use ${allowed}.`,

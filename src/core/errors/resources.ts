@@ -71,5 +71,11 @@ export const resourceErrors = {
     404,
     (id: string, policy: string) => `Policy ${policy} has counted no entity ${id}. GET its entities lists them.`,
   ),
+  feedback_not_found: error(404, (id: string) => `No feedback ${id} in this workspace.`),
+  feedback_needs_workspace_key: error(
+    403,
+    () =>
+      'Feedback belongs to one workspace, and this key acts on all of the organisation. Send the key of a workspace, one without organisation.manage.',
+  ),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 };

@@ -6,6 +6,7 @@ import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
 import { createChunks } from './state/chunks.ts';
 import { createConfigs } from './state/configs.ts';
+import { createFeedback } from './state/feedback.ts';
 import { createFiles } from './state/files.ts';
 import { createFineTuning } from './state/fine-tuning.ts';
 import { createGuardrails } from './state/guardrails.ts';
@@ -58,5 +59,6 @@ export const state: Migration = {
     await createRuns(db, engine);
     await createInterpreter(db, engine);
     await createVectorStores(db, engine);
+    await createFeedback(db, engine);
   },
 };

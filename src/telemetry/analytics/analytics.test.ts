@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { seeded } from '../../../test/fuzz.ts';
+import { createDatabase } from '../../../test/postgres.ts';
+import type { LogRow } from '../log-columns.ts';
+import type { LogFilter } from '../log-query.ts';
+import { type LogStore, type LogTarget, openLogStore } from '../log-store.ts';
+import { batchOf, removeTemporaryFolders, row, temporaryFolder } from '../test-log.ts';
+import type { Graph } from './graph.ts';
+import type { GroupPage } from './log-groups.ts';
+import { GROUPS, type GroupQuestion, LOG_GRAPHS, type LogGraphName } from './question.ts';
+import type { TimeRange } from './time-range.ts';
+
+afterAll(removeTemporaryFolders);
+
+const ROWS = 3_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const START = Date.UTC(2026, 2, 1);
+const WHOLE: TimeRange = { from: START, until: START + 3 * DAY_MS };
+const random = seeded(20_260_301);
+
+const maybe = <Value>(value: Value, share = 0.7): Value | null => (random.chance(share) ? value : null);
+
+function randomRow(): LogRow {
+  const failed = random.chance(0.2);
+  const workspace = random.pick(['one', 'one', 'two', 'foreign', null]);
+  const [input, output] = [random.below(5_000), random.below(800)];
+  const isKnown = random.chance(0.8);
+  const metadata: Record<string, string> = {};
+  if (random.chance(0.6)) metadata.team = random.pick(['blue', 'red', 'Grün', 'nu\0ll', '']);
+  if (random.chance(0.3)) metadata['5'] = random.pick(['a', "it's"]);
+  return row({
+    created_at: START - HOUR_MS + random.below(3 * DAY_MS + 2 * HOUR_MS),
+    organisation_id: workspace === 'foreign' || (workspace === null && random.chance(0.5)) ? 'other-org' : 'org',
+    workspace_id: workspace,
+    api_key_id: maybe(random.pick(['k1', 'k2', 'k3'])),
+    user_id: maybe(random.pick(['ada', 'bob', 'eve', 'joe']), 0.5),
+    virtual_key: maybe(random.pick(['v1', 'v2'])),
+    provider: maybe(random.pick(['openai', 'anthropic'])),
+    model: maybe(random.pick(['gpt-4o', 'claude', 'ünïcode'])),
+    path: random.pick(['/v1/chat/completions', '/v1/embeddings?a=1']),
+    status: failed ? random.pick([400, 401, 429, 429, 500, 503]) : random.pick([200, 200, 200, 246]),
+    failed_by: failed ? random.pick(['gateway', 'provider', 'client']) : random.chance(0.02) ? 'provider' : null,
+    is_stream: random.chance(0.4),
+    duration_ms: random.below(1_000) / (random.chance(0.5) ? 1 : 8),
+    input_tokens: isKnown ? input : null,
+    output_tokens: isKnown ? output : null,
+    total_tokens: isKnown ? input + output : null,
+    cached_tokens: maybe(random.below(100), 0.2),
+    reasoning_tokens: maybe(random.below(100), 0.2),
+    cost: isKnown && random.chance(0.9) ? random.below(1_000_000) / 1e8 : null,
+    metadata: Object.keys(metadata).length > 0 ? JSON.stringify(metadata) : null,
+  });
+}
+
+const rows = Array.from({ length: ROWS }, randomRow);
+
+/** Metadata as they can be searched by: U+0000 is stored as another character. */
+const labels = (entry: LogRow): Record<string, string> =>
+  entry.metadata === null
+    ? {}
+    : Object.fromEntries(
+        Object.entries(JSON.parse(entry.metadata) as Record<string, string>).map(([key, value]) => [
+          key,
+          value.replaceAll('\0', '\uFFFD'),
+        ]),
+      );
+
+/** Filters beside the reach, each with what it means. */
+const FILTERS: readonly [name: string, filter: Partial<LogFilter>, isMeant: (entry: LogRow) => boolean][] = [
+  ['nothing', {}, () => true],
+  ['a provider', { provider: 'openai' }, (entry) => entry.provider === 'openai'],
+  ['a status', { status: 429 }, (entry) => entry.status === 429],
+  [
+    'a model and a user',
+    { model: 'ünïcode', userId: 'eve' },
+    (entry) => entry.model === 'ünïcode' && entry.user_id === 'eve',
+  ],
+  ['a path and streams', { pathPrefix: '/v1/emb', isStream: true }, (e) => e.path.startsWith('/v1/emb') && e.is_stream],
+  ['metadata', { metadata: { team: 'Grün' } }, (entry) => labels(entry).team === 'Grün'],
+  [
+    'two metadata and a key',
+    { metadata: { team: 'blue', '5': "it's" }, apiKeyId: 'k1' },
+    (entry) => labels(entry).team === 'blue' && labels(entry)['5'] === "it's" && entry.api_key_id === 'k1',
+  ],
+  ['what there is not', { virtualKey: 'none' }, () => false],
+];
+
+const REACHES: readonly [name: string, workspaceId: string | null][] = [
+  ['one workspace', 'one'],
+  ['the organisation', null],
+];
+
+const sum = (entries: readonly LogRow[], column: 'cost' | 'duration_ms' | `${string}_tokens`) =>
+  entries.reduce((total, entry) => total + Number(entry[column as 'cost'] ?? 0), 0);
+const hasFailed = ({ status, failed_by }: LogRow) => status >= 400 || failed_by !== null;
+const failedOf = (entries: readonly LogRow[]) => entries.filter(hasFailed);
+const usersOf = (entries: readonly LogRow[]) => new Set(entries.flatMap(({ user_id }) => user_id ?? []));
+const tally = (values: readonly number[]) => {
+  const counts: Record<string, number> = {};
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+};
+/** The smallest value that at least this share of all does not exceed, found by counting. */
+const percentile = (values: readonly number[], hundredths: number) =>
+  values
+    .toSorted((one, other) => one - other)
+    .find((value) => values.filter((each) => each <= value).length * 100 >= hundredths * values.length) ?? null;
+const close = (value: number | null) => (value === null ? null : expect.closeTo(value, 8));
+
+const EXPECTED: Record<LogGraphName, (entries: readonly LogRow[]) => object> = {
+  requests: (entries) => ({ requests: entries.length }),
+  cost: (entries) => ({
+    requests: entries.length,
+    cost: close(sum(entries, 'cost')),
+    requests_without_cost: entries.filter(({ cost, provider }) => cost === null && provider !== null).length,
+  }),
+  latency: (entries) => {
+    const values = entries.map(({ duration_ms }) => duration_ms);
+    const avg = values.length === 0 ? null : sum(entries, 'duration_ms') / values.length;
+    const [p50, p90, p99] = [50, 90, 99].map((hundredths) => percentile(values, hundredths));
+    return { requests: values.length, avg: close(avg), p50, p90, p99 };
+  },
+  tokens: (entries) => ({
+    requests: entries.length,
+    input_tokens: sum(entries, 'input_tokens'),
+    output_tokens: sum(entries, 'output_tokens'),
+    total_tokens: sum(entries, 'total_tokens'),
+    cached_tokens: sum(entries, 'cached_tokens'),
+    reasoning_tokens: sum(entries, 'reasoning_tokens'),
+  }),
+  users: (entries) => ({ users: usersOf(entries).size }),
+  'users/requests': (entries) => {
+    const users = usersOf(entries).size;
+    const requests = entries.filter(({ user_id }) => user_id !== null).length;
+    return { users, requests, requests_per_user: close(users === 0 ? null : requests / users) };
+  },
+  errors: (entries) => ({ errors: failedOf(entries).length }),
+  'errors/rate': (entries) => {
+    const [requests, errors] = [entries.length, failedOf(entries).length];
+    return { requests, errors, error_rate: close(requests === 0 ? null : errors / requests) };
+  },
+  'errors/status-codes': (entries) => ({
+    errors: failedOf(entries).length,
+    status_codes: tally(failedOf(entries).map(({ status }) => status)),
+  }),
+};
+
+type Asked = { readonly filter: LogFilter; readonly meant: readonly LogRow[] };
+
+/** The same question for the store, and answered by looking at every row. */
+function asked(
+  workspaceId: string | null,
+  [, filter, isMeant]: (typeof FILTERS)[number],
+  { from, until }: TimeRange,
+): Asked {
+  const meant = rows.filter(
+    (entry) =>
+      entry.organisation_id === 'org' &&
+      (workspaceId === null || entry.workspace_id === workspaceId) &&
+      entry.created_at >= from &&
+      entry.created_at < until &&
+      isMeant(entry),
+  );
+  return { filter: { organisationId: 'org', workspaceId, ...filter }, meant };
+}
+
+const NO_DEADLINE = Number.POSITIVE_INFINITY;
+
+for (const [engine, newTarget] of [
+  ['SQLite', async (): Promise<LogTarget> => ({ engine: 'sqlite', file: join(temporaryFolder(), 'logs.db') })],
+  ['PostgreSQL', async (): Promise<LogTarget> => ({ engine: 'postgres', url: await createDatabase() })],
+] as const) {
+  describe(`figures of ${ROWS} random entries on ${engine}`, () => {
+    let reader: LogStore;
+    let writer: LogStore;
+    beforeAll(async () => {
+      const target = await newTarget();
+      writer = await openLogStore(target, 'writer');
+      for (let at = 0; at < ROWS; at += 500) await writer.insert(batchOf(...rows.slice(at, at + 500)));
+      reader = await openLogStore(target, 'reader');
+    }, 60_000);
+    afterAll(async () => {
+      await reader.close();
+      await writer.close();
+    });
+
+    const graphOf = async (name: LogGraphName, filter: LogFilter, range: TimeRange) =>
+      (await reader.analyse({ kind: 'graph', name, filter, range }, NO_DEADLINE)) as Graph;
+    const groupsOf = async (question: Omit<GroupQuestion, 'kind'>) =>
+      (await reader.analyse({ kind: 'group', ...question }, NO_DEADLINE)) as GroupPage;
+
+    for (const name of LOG_GRAPHS) {
+      for (const reach of REACHES) {
+        test(`${name} of ${reach[0]} are what counting by hand finds, under every filter`, async () => {
+          for (const each of FILTERS) {
+            const { filter, meant } = asked(reach[1], each, WHOLE);
+            const graph = await graphOf(name, filter, WHOLE);
+            expect(graph.bucket_seconds).toBe(3_600);
+            expect(graph.summary).toEqual(EXPECTED[name](meant) as never);
+            expect(graph.data_points).toHaveLength(72);
+            for (const [index, { timestamp, ...figures }] of graph.data_points.entries()) {
+              const from = START + index * HOUR_MS;
+              expect(timestamp).toBe(new Date(from).toISOString());
+              const within = meant.filter(({ created_at }) => created_at >= from && created_at < from + HOUR_MS);
+              expect(figures).toEqual(EXPECTED[name](within) as never);
+            }
+          }
+        });
+      }
+    }
+
+    test('a range that begins within a bucket leaves out what came before it', async () => {
+      const range = { from: START + 12_345_678, until: START + 12_345_678 + 7 * HOUR_MS };
+      const { filter, meant } = asked(null, FILTERS[0]!, range);
+      const graph = await graphOf('requests', filter, range);
+      expect(graph.bucket_seconds).toBe(300);
+      expect(graph.data_points[0]!.timestamp).toBe('2026-03-01T03:25:00.000Z');
+      expect(graph.summary).toEqual({ requests: meant.length });
+    });
+
+    const by: readonly (readonly [GroupQuestion['by'], string, (entry: LogRow) => string | number | null])[] = [
+      ...Object.values(GROUPS).map((column) => [column, column, (entry: LogRow) => entry[column]] as const),
+      [{ metadata: 'team' }, 'value', (entry) => labels(entry).team ?? null],
+      [{ metadata: '5' }, 'value', (entry) => labels(entry)['5'] ?? null],
+      [{ metadata: '__proto__' }, 'value', () => null],
+    ];
+    for (const [column, key, nameOf] of by) {
+      test(`groups by ${JSON.stringify(column)} add up to what is there, under every filter`, async () => {
+        for (const reach of REACHES) {
+          for (const each of FILTERS) {
+            const { filter, meant } = asked(reach[1], each, WHOLE);
+            const page = await groupsOf({ by: column, filter, range: WHOLE, current_page: 0, page_size: 1000 });
+            const names = [...new Set(meant.map(nameOf))];
+            expect(page).toMatchObject({ object: 'list', total: names.length, has_more: false });
+            const expected = names.map((name) => {
+              const within = meant.filter((entry) => nameOf(entry) === name);
+              return {
+                [key]: name,
+                requests: within.length,
+                errors: failedOf(within).length,
+                cost: close(sum(within, 'cost')),
+                requests_without_cost: within.filter((e) => e.cost === null && e.provider !== null).length,
+                input_tokens: sum(within, 'input_tokens'),
+                output_tokens: sum(within, 'output_tokens'),
+                total_tokens: sum(within, 'total_tokens'),
+                avg_duration_ms: close(sum(within, 'duration_ms') / within.length),
+              };
+            });
+            const found = new Map(page.data.map((group) => [group[key], group]));
+            for (const group of expected) expect(found.get(group[key] as string)!).toEqual(group as never);
+            const counts = page.data.map(({ requests }) => Number(requests));
+            expect(counts).toEqual(counts.toSorted((one, other) => other - one));
+          }
+        }
+      });
+    }
+
+    test('groups come in pages that neither repeat nor leave out', async () => {
+      const { filter } = asked(null, FILTERS[0]!, WHOLE);
+      const ask = (current_page: number, page_size: number) =>
+        groupsOf({ by: 'status', filter, range: WHOLE, current_page, page_size });
+      const all = await ask(0, 1000);
+      const pages = [await ask(0, 3), await ask(1, 3), await ask(2, 3)];
+      expect(pages.flatMap(({ data }) => data)).toEqual([...all.data]);
+      expect(pages.map(({ has_more }) => has_more)).toEqual([true, true, false]);
+      expect(await ask(9, 3)).toMatchObject({ data: [], total: all.total, has_more: false });
+    });
+
+    test('a question whose time is over is given up', async () => {
+      const question = { kind: 'graph', name: 'requests', ...asked(null, FILTERS[0]!, WHOLE), range: WHOLE } as const;
+      const refusal = await reader.analyse(question, performance.now() - 1).catch((error: Error) => error);
+      expect(refusal).toMatchObject({ code: 'analytics_too_slow', status: 503 });
+    });
+  });
+}

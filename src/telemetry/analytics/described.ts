@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { lazily } from '../../core/lazily.ts';
+import type { FeedbackGraphName } from '../feedback/graphs.ts';
+import type { LogGraphName } from './question.ts';
+
+/** What each graph shows, for whoever reads about it. */
+
+const count = () => z.number().int();
+const share = () => z.number().nullable();
+
+const graph = (figures: z.ZodRawShape) =>
+  z.object({
+    object: z.literal('analytics-graph'),
+    bucket_seconds: z.number().int().describe('How long the time is that each point stands for.'),
+    summary: z.object(figures),
+    data_points: z
+      .array(z.object({ timestamp: z.iso.datetime().describe('Where the time of the point begins.'), ...figures }))
+      .describe('One for every bucket, oldest first.'),
+  });
+
+const described = (summary: string, figures: () => z.ZodRawShape) => ({
+  summary,
+  response: lazily(() => graph(figures())),
+});
+
+export const GRAPHS = {
+  requests: described('Requests over time', () => ({ requests: count() })),
+  cost: described('Cost over time, in US dollars', () => ({
+    requests: count(),
+    cost: z.number(),
+    requests_without_cost: count().describe('Of calls to providers: price or usage is unknown.'),
+  })),
+  latency: described('Time until the last byte, over time, in milliseconds', () => ({
+    requests: count(),
+    avg: share(),
+    p50: share(),
+    p90: share(),
+    p99: share(),
+  })),
+  tokens: described('Tokens over time', () => ({
+    requests: count(),
+    input_tokens: count(),
+    output_tokens: count(),
+    total_tokens: count(),
+    cached_tokens: count(),
+    reasoning_tokens: count(),
+  })),
+  users: described('Users that called, over time', () => ({ users: count() })),
+  'users/requests': described('Requests per user over time', () => ({
+    users: count(),
+    requests: count().describe('Of users.'),
+    requests_per_user: share(),
+  })),
+  errors: described('Failed requests over time', () => ({ errors: count() })),
+  'errors/rate': described('Share of requests that failed, over time', () => ({
+    requests: count(),
+    errors: count(),
+    error_rate: share(),
+  })),
+  'errors/status-codes': described('Statuses of failed requests over time', () => ({
+    errors: count(),
+    status_codes: z.record(z.string(), count()),
+  })),
+  feedbacks: described('Feedback over time', () => ({ feedbacks: count() })),
+  'feedbacks/scores': described('How often each value was given as feedback, over time', () => ({
+    feedbacks: count(),
+    scores: z.record(z.string(), count()),
+  })),
+  'feedbacks/weighted': described('Weighted mean of feedback over time', () => ({
+    feedbacks: count(),
+    weighted_score: share(),
+  })),
+} satisfies Record<LogGraphName | FeedbackGraphName, unknown>;

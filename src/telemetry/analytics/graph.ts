@@ -1,0 +1,44 @@
+import { inSlices } from './slices.ts';
+import type { Figures, Tally } from './tallies.ts';
+import { bucketsOf, type TimeRange } from './time-range.ts';
+
+export interface Graph {
+  readonly object: 'analytics-graph';
+  readonly bucket_seconds: number;
+  readonly summary: Figures;
+  /** One for every bucket, also where nothing happened: its `timestamp`, and figures as in the summary. */
+  readonly data_points: readonly Readonly<Record<string, string | Figures[string]>>[];
+}
+
+/** A row says to which bucket it belongs, counted from the epoch. */
+export type Bucketed<Row> = Row & { readonly bucket: number };
+
+export interface GraphSource<Row> {
+  readonly range: TimeRange;
+  readonly tally: () => Tally<Row>;
+  /** The rows of a slice. A bucket may come in several rows and in several slices. */
+  readonly rows: (slice: TimeRange, bucketMs: number) => Promise<readonly Bucketed<Row>[]>;
+  readonly deadline: number;
+}
+
+export async function drawGraph<Row>({ range, tally, rows, deadline }: GraphSource<Row>): Promise<Graph> {
+  const { ms, first, count } = bucketsOf(range);
+  const summary = tally();
+  const points = Array.from({ length: count }, tally);
+  const addSlice = async (slice: TimeRange) => {
+    for (const row of await rows(slice, ms)) {
+      summary.add(row);
+      points[row.bucket - first]!.add(row);
+    }
+  };
+  await inSlices(range, addSlice, { deadline });
+  return {
+    object: 'analytics-graph',
+    bucket_seconds: ms / 1_000,
+    summary: summary.figures(),
+    data_points: points.map((point, index) => ({
+      timestamp: new Date((first + index) * ms).toISOString(),
+      ...point.figures(),
+    })),
+  };
+}

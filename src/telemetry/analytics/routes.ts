@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { fail } from '../../core/errors.ts';
+import { type Checked, lazily } from '../../core/lazily.ts';
+import { pageOf, pageQuery } from '../../core/paging.ts';
+import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import { type Call, get, type Route } from '../../http/route.ts';
+import { findWorkspace } from '../../storage/scoped.ts';
+import type { Store } from '../../storage/store.ts';
+import { FEEDBACK_GRAPHS, type FeedbackGraphs } from '../feedback/graphs.ts';
+import {
+  filterFields,
+  filterOf,
+  metadataIn,
+  queryWithMetadata,
+  TIME_FORM,
+  time,
+  timeOf,
+  word,
+} from '../log-filters.ts';
+import type { LogReach } from '../log-query.ts';
+import type { RequestLog } from '../request-log.ts';
+import { GRAPHS } from './described.ts';
+import { GROUPS, type GroupQuestion, LOG_GRAPHS } from './question.ts';
+import { LONGEST_DAYS, LONGEST_RANGE_MS, type TimeRange } from './time-range.ts';
+
+/** Moments beyond this have no date. */
+const LAST_MOMENT = 8e15;
+const moment = lazily(() =>
+  time()
+    .refine((text) => timeOf(text) <= LAST_MOMENT, TIME_FORM)
+    .describe('ISO 8601 or epoch.'),
+);
+const reachFields = lazily(() => ({
+  time_of_generation_min: moment().describe('From this moment on: ISO 8601 or epoch.'),
+  time_of_generation_max: moment().describe(`Before this moment, at most ${LONGEST_DAYS} days later.`),
+  workspace_slug: word()
+    .optional()
+    .describe('Slug or id. All workspaces when left out, for keys that act on the whole organisation.'),
+}));
+const logQuery = lazily(() => queryWithMetadata({ ...reachFields(), ...filterFields() }));
+const groupQuery = lazily(() => queryWithMetadata({ ...reachFields(), ...filterFields(), ...pageQuery().shape }));
+const feedbackQuery = lazily(() => {
+  const { api_key_id, trace_id } = filterFields();
+  return queryWithMetadata({ ...reachFields(), api_key_id, trace_id });
+});
+
+const group = (key: string) =>
+  z.object({
+    [key]: (key === 'status' ? z.number().int() : z.string()).nullable().describe('null: requests that have none.'),
+    ...(key === 'workspace_id' && { workspace_slug: z.string().nullable().describe('null when it is deleted.') }),
+    requests: z.number().int(),
+    errors: z.number().int(),
+    cost: z.number().describe('US dollars.'),
+    requests_without_cost: z.number().int().describe('Of calls to providers: price or usage is unknown.'),
+    input_tokens: z.number().int(),
+    output_tokens: z.number().int(),
+    total_tokens: z.number().int(),
+    avg_duration_ms: z.number().nullable(),
+  });
+
+export interface AnalyticsDeps {
+  readonly log: Pick<RequestLog, 'analyse'>;
+  readonly feedbackGraphs: FeedbackGraphs;
+  readonly store: Store;
+}
+
+export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
+  ...LOG_GRAPHS.map((name) => logGraphRoute(name, deps)),
+  ...FEEDBACK_GRAPHS.map((name) => feedbackGraphRoute(name, deps)),
+  ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
+  groupRoute('metadata/:key', 'value', deps),
+];
+
+const scopes = ['analytics.view'] as const;
+
+const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: AnalyticsDeps): Route =>
+  get(
+    `/v1/analytics/graphs/${name}`,
+    { scopes, summary: GRAPHS[name].summary, query: logQuery, response: GRAPHS[name].response },
+    async ({ principal, query }) => {
+      const range = rangeOf(query);
+      const filter = { ...filterOf(query), ...(await reachOf(store, principal, query)) };
+      return json(await log.analyse({ kind: 'graph', name, filter, range }));
+    },
+  );
+
+const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { feedbackGraphs, store }: AnalyticsDeps): Route =>
+  get(
+    `/v1/analytics/graphs/${name}`,
+    { scopes, summary: GRAPHS[name].summary, query: feedbackQuery, response: GRAPHS[name].response },
+    async ({ principal, query }) => {
+      const range = rangeOf(query);
+      const asked = { apiKeyId: query.api_key_id, traceId: query.trace_id, metadata: metadataIn(query) };
+      const filter = { ...asked, ...(await reachOf(store, principal, query)) };
+      return feedbackGraphs.draw({ name, filter, range });
+    },
+  );
+
+function groupRoute(name: string, key: (typeof GROUPS)[keyof typeof GROUPS] | 'value', deps: AnalyticsDeps): Route {
+  const { log, store } = deps;
+  const ask = async ({ principal, query, params }: Call<Checked<typeof groupQuery>>) => {
+    const question: GroupQuestion = {
+      kind: 'group',
+      by: key === 'value' ? { metadata: params.key! } : key,
+      range: rangeOf(query),
+      filter: { ...filterOf(query), ...(await reachOf(store, principal, query)) },
+      current_page: query.current_page,
+      page_size: query.page_size,
+    };
+    const text = await log.analyse(question);
+    return key === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : json(text);
+  };
+  const summary =
+    key === 'value'
+      ? 'What was used and failed by the values of a metadata key, most requests first'
+      : `What was used and failed by ${name.replace('ai-', '').replace('-', ' ')}, most requests first`;
+  return get(
+    `/v1/analytics/groups/${name}`,
+    { scopes, summary, query: groupQuery, response: () => pageOf(group(key)) },
+    ask,
+  );
+}
+
+const json = (text: string) => new Response(text, { headers: { 'content-type': 'application/json' } });
+
+function rangeOf(query: { time_of_generation_min: string; time_of_generation_max: string }): TimeRange {
+  const [from, until] = [timeOf(query.time_of_generation_min), timeOf(query.time_of_generation_max)];
+  const refuse = (why: string) => fail('invalid_request', 'time_of_generation_max', why);
+  if (until <= from) refuse('must lie behind time_of_generation_min');
+  if (until - from > LONGEST_RANGE_MS) refuse(`must lie at most ${LONGEST_DAYS} days behind time_of_generation_min`);
+  return { from, until };
+}
+
+async function reachOf(store: Store, who: Principal, query: { workspace_slug?: string }): Promise<LogReach> {
+  const named = query.workspace_slug;
+  const own = reachesOrganisation(who) ? null : who.workspaceId;
+  const workspaceId = named === undefined ? own : (await findWorkspace(store.db, who, named)).id;
+  return { organisationId: who.organisationId, workspaceId };
+}
+
+type Listed = { readonly data: readonly { readonly workspace_id: string | null }[] };
+
+/** The log knows workspaces by their ids alone. */
+async function withSlugs<Answer extends Listed>({ db }: Store, answer: Answer) {
+  const ids = answer.data.flatMap(({ workspace_id }) => workspace_id ?? []);
+  const rows =
+    ids.length === 0 ? [] : await db.selectFrom('workspaces').select(['id', 'slug']).where('id', 'in', ids).execute();
+  const slugs = new Map(rows.map(({ id, slug }) => [id, slug]));
+  const named = ({ workspace_id, ...figures }: Answer['data'][number]) => ({
+    workspace_id,
+    workspace_slug: (workspace_id && slugs.get(workspace_id)) ?? null,
+    ...figures,
+  });
+  return { ...answer, data: answer.data.map(named) };
+}

@@ -1,0 +1,34 @@
+import { fail } from '../../core/errors.ts';
+import type { TimeRange } from './time-range.ts';
+
+/** How long a question may take, the time it waits for its turn included. */
+export const ANSWER_WITHIN_MS = 30_000;
+
+const FIRST_MS = 60_000;
+const SHORTEST_MS = 1_000;
+/** What one slice should take: as long as somebody who asks for a log entry meanwhile may have to wait. */
+const TARGET_MS = 40;
+const MOST_CHANGE = 4;
+
+/**
+ * Asks about a time range piece by piece. The embedded store cannot be interrupted in the middle of a statement, and
+ * others wait for the thread: between two slices they get their turn, and the deadline is looked at. Each slice is as
+ * long as the one before says it may be, so an empty year takes few of them and a busy minute many.
+ */
+export async function inSlices(
+  { from, until }: TimeRange,
+  ask: (slice: TimeRange) => Promise<void>,
+  { deadline, now = () => performance.now() }: { readonly deadline: number; readonly now?: () => number },
+): Promise<void> {
+  let length = FIRST_MS;
+  for (let at = from; at < until; ) {
+    const startedAt = now();
+    if (startedAt > deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
+    const end = Math.min(at + length, until);
+    await ask({ from: at, until: end });
+    const change = TARGET_MS / Math.max(now() - startedAt, 1);
+    length = Math.max(SHORTEST_MS, Math.round(length * Math.min(MOST_CHANGE, Math.max(1 / MOST_CHANGE, change))));
+    at = end;
+    await new Promise(setImmediate);
+  }
+}

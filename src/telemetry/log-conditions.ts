@@ -1,0 +1,51 @@
+import { type RawBuilder, sql } from 'kysely';
+import { NO_WORKSPACE } from './log-columns.ts';
+import type { LogFilter } from './log-query.ts';
+
+type Condition = RawBuilder<boolean>;
+
+/** The pair by which entries are found, when there is one; further pairs are looked up for each entry. */
+export const firstPair = ({ metadata = {} }: LogFilter): [string, string] | undefined => Object.entries(metadata)[0];
+
+/** What a filter asks of an entry of that workspace, beside its first pair of metadata. */
+export function conditionsOf(filter: LogFilter, workspace: string | null): Condition[] {
+  const conditions = [sql<boolean>`request_logs.organisation_id = ${filter.organisationId}`, ...exactly(filter)];
+  // The index over failures is only considered when the query says that it asks for failures.
+  if (filter.status !== undefined && filter.status >= 400) conditions.push(sql<boolean>`request_logs.status >= 400`);
+  const { pathPrefix } = filter;
+  if (pathPrefix !== undefined)
+    conditions.push(sql<boolean>`substr(request_logs.path, 1, ${[...pathPrefix].length}) = ${pathPrefix}`);
+  const [, ...pairs] = Object.entries(filter.metadata ?? {});
+  return [...conditions, ...pairs.map(([key, value]) => hasLabel(workspace, key, value))];
+}
+
+export const isInWorkspace = (workspace: string | null): Condition =>
+  workspace === null
+    ? sql<boolean>`request_logs.workspace_id is null`
+    : sql<boolean>`request_logs.workspace_id = ${workspace}`;
+
+export const isLabelled = (workspace: string | null, [key, value]: readonly [string, string]): Condition =>
+  sql<boolean>`request_logs.id = label.log_id and label.workspace_id = ${workspace ?? NO_WORKSPACE}
+    and label.key = ${key} and label.value = ${value}`;
+
+const hasLabel = (workspace: string | null, key: string, value: string): Condition => sql<boolean>`exists (
+  select 1 from request_log_labels as other
+  where other.workspace_id = ${workspace ?? NO_WORKSPACE} and other.key = ${key} and other.value = ${value}
+  and other.created_at = request_logs.created_at and other.log_id = request_logs.id)`;
+
+function exactly(filter: LogFilter): Condition[] {
+  const wanted = {
+    status: filter.status,
+    failed_by: filter.failedBy,
+    provider: filter.provider,
+    model: filter.model,
+    virtual_key: filter.virtualKey,
+    api_key_id: filter.apiKeyId,
+    user_id: filter.userId,
+    trace_id: filter.traceId,
+    is_stream: filter.isStream,
+  };
+  return Object.entries(wanted)
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => sql<boolean>`${sql.ref(`request_logs.${column}`)} = ${value}`);
+}
