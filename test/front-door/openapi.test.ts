@@ -64,7 +64,10 @@ describe('a reader finds', () => {
       const inPath = operation.parameters.filter((parameter: { in: string }) => parameter.in === 'path');
       expect(inPath.map(({ name }: { name: string }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
       for (const parameter of operation.parameters) expect(parameter.schema).toBeObject();
-      if (route.body) expect(operation.requestBody.content['application/json'].schema.type).toBe('object');
+      if (route.body) {
+        const { type, anyOf } = operation.requestBody.content['application/json'].schema;
+        expect(type ?? anyOf[0].type).toBe('object');
+      }
     });
   }
 });

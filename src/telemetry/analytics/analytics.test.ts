@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { seeded } from '../../../test/fuzz.ts';
+import { GRAPH_FIGURES, groupFigures } from '../../../test/log-figures.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -92,61 +93,6 @@ const REACHES: readonly [name: string, workspaceId: string | null][] = [
   ['the organisation', null],
 ];
 
-const sum = (entries: readonly LogRow[], column: 'cost' | 'duration_ms' | `${string}_tokens`) =>
-  entries.reduce((total, entry) => total + Number(entry[column as 'cost'] ?? 0), 0);
-const hasFailed = ({ status, failed_by }: LogRow) => status >= 400 || failed_by !== null;
-const failedOf = (entries: readonly LogRow[]) => entries.filter(hasFailed);
-const usersOf = (entries: readonly LogRow[]) => new Set(entries.flatMap(({ user_id }) => user_id ?? []));
-const tally = (values: readonly number[]) => {
-  const counts: Record<string, number> = {};
-  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
-  return counts;
-};
-/** The smallest value that at least this share of all does not exceed, found by counting. */
-const percentile = (values: readonly number[], hundredths: number) =>
-  values
-    .toSorted((one, other) => one - other)
-    .find((value) => values.filter((each) => each <= value).length * 100 >= hundredths * values.length) ?? null;
-const close = (value: number | null) => (value === null ? null : expect.closeTo(value, 8));
-
-const EXPECTED: Record<LogGraphName, (entries: readonly LogRow[]) => object> = {
-  requests: (entries) => ({ requests: entries.length }),
-  cost: (entries) => ({
-    requests: entries.length,
-    cost: close(sum(entries, 'cost')),
-    requests_without_cost: entries.filter(({ cost, provider }) => cost === null && provider !== null).length,
-  }),
-  latency: (entries) => {
-    const values = entries.map(({ duration_ms }) => duration_ms);
-    const avg = values.length === 0 ? null : sum(entries, 'duration_ms') / values.length;
-    const [p50, p90, p99] = [50, 90, 99].map((hundredths) => percentile(values, hundredths));
-    return { requests: values.length, avg: close(avg), p50, p90, p99 };
-  },
-  tokens: (entries) => ({
-    requests: entries.length,
-    input_tokens: sum(entries, 'input_tokens'),
-    output_tokens: sum(entries, 'output_tokens'),
-    total_tokens: sum(entries, 'total_tokens'),
-    cached_tokens: sum(entries, 'cached_tokens'),
-    reasoning_tokens: sum(entries, 'reasoning_tokens'),
-  }),
-  users: (entries) => ({ users: usersOf(entries).size }),
-  'users/requests': (entries) => {
-    const users = usersOf(entries).size;
-    const requests = entries.filter(({ user_id }) => user_id !== null).length;
-    return { users, requests, requests_per_user: close(users === 0 ? null : requests / users) };
-  },
-  errors: (entries) => ({ errors: failedOf(entries).length }),
-  'errors/rate': (entries) => {
-    const [requests, errors] = [entries.length, failedOf(entries).length];
-    return { requests, errors, error_rate: close(requests === 0 ? null : errors / requests) };
-  },
-  'errors/status-codes': (entries) => ({
-    errors: failedOf(entries).length,
-    status_codes: tally(failedOf(entries).map(({ status }) => status)),
-  }),
-};
-
 type Asked = { readonly filter: LogFilter; readonly meant: readonly LogRow[] };
 
 /** The same question for the store, and answered by looking at every row. */
@@ -198,13 +144,13 @@ for (const [engine, newTarget] of [
             const { filter, meant } = asked(reach[1], each, WHOLE);
             const graph = await graphOf(name, filter, WHOLE);
             expect(graph.bucket_seconds).toBe(3_600);
-            expect(graph.summary).toEqual(EXPECTED[name](meant) as never);
+            expect(graph.summary).toEqual(GRAPH_FIGURES[name](meant) as never);
             expect(graph.data_points).toHaveLength(72);
             for (const [index, { timestamp, ...figures }] of graph.data_points.entries()) {
               const from = START + index * HOUR_MS;
               expect(timestamp).toBe(new Date(from).toISOString());
               const within = meant.filter(({ created_at }) => created_at >= from && created_at < from + HOUR_MS);
-              expect(figures).toEqual(EXPECTED[name](within) as never);
+              expect(figures).toEqual(GRAPH_FIGURES[name](within) as never);
             }
           }
         });
@@ -234,22 +180,11 @@ for (const [engine, newTarget] of [
             const page = await groupsOf({ by: column, filter, range: WHOLE, current_page: 0, page_size: 1000 });
             const names = [...new Set(meant.map(nameOf))];
             expect(page).toMatchObject({ object: 'list', total: names.length, has_more: false });
-            const expected = names.map((name) => {
-              const within = meant.filter((entry) => nameOf(entry) === name);
-              return {
-                [key]: name,
-                requests: within.length,
-                errors: failedOf(within).length,
-                cost: close(sum(within, 'cost')),
-                requests_without_cost: within.filter((e) => e.cost === null && e.provider !== null).length,
-                input_tokens: sum(within, 'input_tokens'),
-                output_tokens: sum(within, 'output_tokens'),
-                total_tokens: sum(within, 'total_tokens'),
-                avg_duration_ms: close(sum(within, 'duration_ms') / within.length),
-              };
-            });
             const found = new Map(page.data.map((group) => [group[key], group]));
-            for (const group of expected) expect(found.get(group[key] as string)!).toEqual(group as never);
+            for (const name of names) {
+              const within = meant.filter((entry) => nameOf(entry) === name);
+              expect(found.get(name)!).toEqual({ [key]: name, ...groupFigures(within) });
+            }
             const counts = page.data.map(({ requests }) => Number(requests));
             expect(counts).toEqual(counts.toSorted((one, other) => other - one));
           }

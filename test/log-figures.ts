@@ -1,0 +1,80 @@
+import { expect } from 'bun:test';
+import type { LogGraphName } from '../src/telemetry/analytics/question.ts';
+import type { LogRow } from '../src/telemetry/log-columns.ts';
+
+/** What graphs and groups should say of these entries, found by looking at each of them. */
+
+export type Entry = Omit<LogRow, 'metadata' | 'hook_results'>;
+type Entries = readonly Entry[];
+
+const sum = (entries: Entries, column: 'cost' | 'duration_ms' | 'input_tokens') =>
+  entries.reduce((total, entry) => total + Number(entry[column] ?? 0), 0);
+const tokens = (entries: Entries, kind: string) => sum(entries, `${kind}_tokens` as 'input_tokens');
+const failedOf = (entries: Entries) => entries.filter(({ status, failed_by }) => status >= 400 || failed_by !== null);
+const usersOf = (entries: Entries) => new Set(entries.flatMap(({ user_id }) => user_id ?? []));
+const unpriced = (entries: Entries) =>
+  entries.filter(({ cost, provider }) => cost === null && provider !== null).length;
+
+/** Sums of fractions differ behind the last digits that mean anything. */
+export const close = (value: number | null) => (value === null ? null : expect.closeTo(value, 8));
+export const share = (value: number, of: number) => close(of === 0 ? null : value / of);
+
+export function occurrences(values: readonly number[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+}
+
+/** The smallest value that at least so many hundredths of all do not exceed. */
+const percentile = (values: readonly number[], hundredths: number) =>
+  values
+    .toSorted((one, other) => one - other)
+    .find((value) => values.filter((each) => each <= value).length * 100 >= hundredths * values.length) ?? null;
+
+export const GRAPH_FIGURES: Readonly<Record<LogGraphName, (entries: Entries) => object>> = {
+  requests: (entries) => ({ requests: entries.length }),
+  cost: (entries) => ({
+    requests: entries.length,
+    cost: close(sum(entries, 'cost')),
+    requests_without_cost: unpriced(entries),
+  }),
+  latency: (entries) => {
+    const values = entries.map(({ duration_ms }) => duration_ms);
+    const [p50, p90, p99] = [50, 90, 99].map((hundredths) => percentile(values, hundredths));
+    return { requests: values.length, avg: share(sum(entries, 'duration_ms'), values.length), p50, p90, p99 };
+  },
+  tokens: (entries) => ({
+    requests: entries.length,
+    input_tokens: tokens(entries, 'input'),
+    output_tokens: tokens(entries, 'output'),
+    total_tokens: tokens(entries, 'total'),
+    cached_tokens: tokens(entries, 'cached'),
+    reasoning_tokens: tokens(entries, 'reasoning'),
+  }),
+  users: (entries) => ({ users: usersOf(entries).size }),
+  'users/requests': (entries) => {
+    const users = usersOf(entries).size;
+    const requests = entries.filter(({ user_id }) => user_id !== null).length;
+    return { users, requests, requests_per_user: share(requests, users) };
+  },
+  errors: (entries) => ({ errors: failedOf(entries).length }),
+  'errors/rate': (entries) => {
+    const [requests, errors] = [entries.length, failedOf(entries).length];
+    return { requests, errors, error_rate: share(errors, requests) };
+  },
+  'errors/status-codes': (entries) => ({
+    errors: failedOf(entries).length,
+    status_codes: occurrences(failedOf(entries).map(({ status }) => status)),
+  }),
+};
+
+export const groupFigures = (entries: Entries) => ({
+  requests: entries.length,
+  errors: failedOf(entries).length,
+  cost: close(sum(entries, 'cost')),
+  requests_without_cost: unpriced(entries),
+  input_tokens: tokens(entries, 'input'),
+  output_tokens: tokens(entries, 'output'),
+  total_tokens: tokens(entries, 'total'),
+  avg_duration_ms: share(sum(entries, 'duration_ms'), entries.length),
+});
