@@ -63,6 +63,28 @@ const targets: [string, () => Promise<LogTarget | undefined>][] = [
 ];
 
 for (const [name, newTarget] of targets) {
+  test(`${name}: figures are computed in the thread that reads`, async () => {
+    const { log, call, list } = startLog({ target: await newTarget() });
+    const made = [call(), call(), call()];
+    await eventually(async () => expect((await list()).data).toHaveLength(made.length));
+    const range = { from: Date.now() - 60_000, until: Date.now() + 60_000 };
+    const question = { kind: 'graph', name: 'requests', filter: ask(), range } as const;
+    const answers = await Promise.all([log.analyse(question), log.analyse(question), list()]);
+    for (const text of answers.slice(0, 2)) expect(JSON.parse(text as string).summary).toEqual({ requests: 3 });
+    await log.close();
+  });
+
+  test(`${name}: figures that take too long are refused, and the thread goes on`, async () => {
+    const { log, call, list } = startLog({ target: await newTarget(), analyseWithinMs: -1 });
+    call();
+    await eventually(async () => expect((await list()).data).toHaveLength(1));
+    const question = { kind: 'graph', name: 'cost', filter: ask(), range: { from: 0, until: Date.now() } } as const;
+    const refusal = await log.analyse(question).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'analytics_too_slow', status: 503 });
+    expect((await list()).data).toHaveLength(1);
+    await log.close();
+  });
+
   test(`${name}: an entry is readable, bodies and all, without being flushed`, async () => {
     const { log, call, list } = startLog({ target: await newTarget() });
     const id = call('{"messages":["second"]}');

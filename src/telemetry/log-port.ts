@@ -40,6 +40,8 @@ export interface LogPortOptions {
   readonly dataDir: string;
   readonly retentionDays: number | null;
   readonly spoolBytes?: number;
+  /** How long figures may take. */
+  readonly analyseWithinMs?: number;
   readonly onOutcome: (outcome: Partial<LogOutcome>) => void;
 }
 
@@ -57,6 +59,7 @@ interface Sent {
 
 export function openLogPort(options: LogPortOptions): LogWorkerPort {
   const { target, dataDir, retentionDays, spoolBytes = DEFAULT_SPOOL_BYTES, workerUrl, onOutcome } = options;
+  const { analyseWithinMs = ANSWER_WITHIN_MS } = options;
   const shared = { target, dataDir, retentionDays, spoolBytes };
   let number = 0;
   let queuedRecords = 0;
@@ -129,7 +132,7 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
       const json = await ask((call) => ({ kind: 'read', number: call, reach, id }));
       return json === 'null' ? null : json;
     },
-    analyse: (question) => ask((call) => ({ kind: 'analyse', number: call, question, withinMs: ANSWER_WITHIN_MS })),
+    analyse: (question) => ask((call) => ({ kind: 'analyse', number: call, question, withinMs: analyseWithinMs })),
     flush: async () => {
       await writer.call((call) => ({ kind: 'flush', number: call }));
     },
