@@ -125,7 +125,7 @@ export const variables = {
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
-  GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries are deleted',
+  GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries and feedback are deleted',
   GATEWAY_PRICES_FILE: 'prices of models',
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
   GATEWAY_BATCH_REQUESTS: 'most requests of one batch at once',

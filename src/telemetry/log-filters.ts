@@ -9,9 +9,13 @@ const EPOCH = /^\d{9,16}$/;
 /** Numbers of this size are milliseconds already; in seconds they would lie beyond the year 5000. */
 const MILLISECONDS_FROM = 1e11;
 
+const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}T[\d:.]+$/;
+
+/** Milliseconds since the epoch; NaN when it is no time. Without a zone it is UTC, wherever this process runs. */
 export function timeOf(text: string): number {
   if (EPOCH.test(text)) return Number(text) >= MILLISECONDS_FROM ? Number(text) : Number(text) * 1000;
-  return /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return Number.NaN;
+  return Date.parse(WITHOUT_ZONE.test(text) ? `${text}Z` : text);
 }
 
 /** No text in the store holds U+0000, and PostgreSQL refuses the question. */

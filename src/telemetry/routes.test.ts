@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { z } from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import type { Call } from '../http/route.ts';
+import { timeOf } from './log-filters.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import { cursorOf } from './log-query.ts';
 import { createMetrics } from './metrics.ts';
@@ -102,6 +103,17 @@ test('every filter reaches the store', async () => {
     after,
   });
 });
+
+for (const [text, moment] of [
+  ['2026-01-02', Date.UTC(2026, 0, 2)],
+  ['2026-01-02T03:04:05', Date.UTC(2026, 0, 2, 3, 4, 5)],
+  ['2026-01-02T03:04:05.678Z', Date.UTC(2026, 0, 2, 3, 4, 5, 678)],
+  ['2026-01-02T03:04+01:00', Date.UTC(2026, 0, 2, 2, 4)],
+  ['1767323046', 1_767_323_046_000],
+  ['1767323046789', 1_767_323_046_789],
+] as const) {
+  test(`${text} is a moment, in UTC unless it names a zone`, () => expect(timeOf(text)).toBe(moment));
+}
 
 for (const [name, value] of [
   ['limit', '0'],

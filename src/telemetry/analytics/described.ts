@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { lazily } from '../../core/lazily.ts';
 import type { FeedbackGraphName } from '../feedback/graphs.ts';
-import type { LogGraphName } from './question.ts';
+import type { GROUPS, LogGraphName } from './question.ts';
 
-/** What each graph shows, for whoever reads about it. */
+/** What graphs and groups show, for whoever reads about them. */
 
 const count = () => z.number().int();
 const share = () => z.number().nullable();
@@ -71,3 +71,30 @@ export const GRAPHS = {
     weighted_score: share(),
   })),
 } satisfies Record<LogGraphName | FeedbackGraphName, unknown>;
+
+const EACH: Readonly<Record<string, string>> = {
+  users: 'user',
+  'ai-models': 'model',
+  providers: 'provider',
+  'virtual-keys': 'virtual key',
+  'api-keys': 'API key',
+  'status-codes': 'status',
+  workspaces: 'workspace',
+  'metadata/:key': 'value of a metadata key',
+} satisfies Record<keyof typeof GROUPS | 'metadata/:key', string>;
+
+export const groupSummary = (name: string) => `Requests, errors, cost and tokens of each ${EACH[name]}`;
+
+export const group = (key: string) =>
+  z.object({
+    [key]: (key === 'status' ? z.number().int() : z.string()).nullable().describe('null: requests that have none.'),
+    ...(key === 'workspace_id' && { workspace_slug: z.string().nullable().describe('null when it is deleted.') }),
+    requests: z.number().int(),
+    errors: z.number().int(),
+    cost: z.number().describe('US dollars.'),
+    requests_without_cost: z.number().int().describe('Of calls to providers: price or usage is unknown.'),
+    input_tokens: z.number().int(),
+    output_tokens: z.number().int(),
+    total_tokens: z.number().int(),
+    avg_duration_ms: z.number().nullable(),
+  });

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { fail } from '../../core/errors.ts';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import { pageOf, pageQuery } from '../../core/paging.ts';
@@ -19,7 +18,7 @@ import {
 } from '../log-filters.ts';
 import type { LogReach } from '../log-query.ts';
 import type { RequestLog } from '../request-log.ts';
-import { GRAPHS } from './described.ts';
+import { GRAPHS, group, groupSummary } from './described.ts';
 import { GROUPS, type GroupQuestion, LOG_GRAPHS } from './question.ts';
 import { LONGEST_DAYS, LONGEST_RANGE_MS, type TimeRange } from './time-range.ts';
 
@@ -43,20 +42,6 @@ const feedbackQuery = lazily(() => {
   const { api_key_id, trace_id } = filterFields();
   return queryWithMetadata({ ...reachFields(), api_key_id, trace_id });
 });
-
-const group = (key: string) =>
-  z.object({
-    [key]: (key === 'status' ? z.number().int() : z.string()).nullable().describe('null: requests that have none.'),
-    ...(key === 'workspace_id' && { workspace_slug: z.string().nullable().describe('null when it is deleted.') }),
-    requests: z.number().int(),
-    errors: z.number().int(),
-    cost: z.number().describe('US dollars.'),
-    requests_without_cost: z.number().int().describe('Of calls to providers: price or usage is unknown.'),
-    input_tokens: z.number().int(),
-    output_tokens: z.number().int(),
-    total_tokens: z.number().int(),
-    avg_duration_ms: z.number().nullable(),
-  });
 
 export interface AnalyticsDeps {
   readonly log: Pick<RequestLog, 'analyse'>;
@@ -110,13 +95,9 @@ function groupRoute(name: string, key: (typeof GROUPS)[keyof typeof GROUPS] | 'v
     const text = await log.analyse(question);
     return key === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : json(text);
   };
-  const summary =
-    key === 'value'
-      ? 'What was used and failed by the values of a metadata key, most requests first'
-      : `What was used and failed by ${name.replace('ai-', '').replace('-', ' ')}, most requests first`;
   return get(
     `/v1/analytics/groups/${name}`,
-    { scopes, summary, query: groupQuery, response: () => pageOf(group(key)) },
+    { scopes, summary: groupSummary(name), query: groupQuery, response: () => pageOf(group(key)) },
     ask,
   );
 }

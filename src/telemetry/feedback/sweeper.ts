@@ -5,8 +5,8 @@ const EVERY_MS = 3_600_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export interface FeedbackSweeperOptions extends Pick<Feedback, 'sweep'> {
-  /** As long as entries of the request log. Null: for ever. */
-  readonly retentionDays: number | null;
+  /** As long as entries of the request log. */
+  readonly retentionDays: number;
   readonly now: () => number;
 }
 
@@ -15,5 +15,5 @@ export const startFeedbackSweeper = ({ sweep, retentionDays, now }: FeedbackSwee
   startSweeper({
     what: 'feedback',
     everyMs: EVERY_MS,
-    sweep: async (signal) => (retentionDays === null ? 0 : sweep(now() - retentionDays * DAY_MS, signal)),
+    sweep: (signal) => sweep(now() - retentionDays * DAY_MS, signal),
   });
