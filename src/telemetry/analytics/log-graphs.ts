@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import type { LogRow } from '../log-columns.ts';
 import type { Entries, Selection } from './entries.ts';
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
 import { columnsOf, HAS_FAILED, type Measure, selected } from './measures.ts';
@@ -28,7 +27,7 @@ const adding = <Name extends Measure>(
 });
 
 const byUser = (bucketMs: number): Selection => ({
-  columns: ['created_at', 'user_id'] satisfies (keyof LogRow)[],
+  columns: ['created_at', 'user_id'],
   select: sql`${bucketOf(bucketMs)}, user_id, count(*) as requests`,
   where: sql`user_id is not null`,
   groups: 2,

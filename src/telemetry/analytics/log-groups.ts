@@ -20,7 +20,8 @@ const MEASURED = [
 ] as const satisfies readonly Measure[];
 
 type Name = string | number | null;
-type Row = Record<(typeof MEASURED)[number], number> & { readonly group_name: Name };
+type Sums = Record<(typeof MEASURED)[number], number>;
+type Row = Sums & { readonly group_name: Name };
 
 /** One group: its name under the name of the column, then its figures. */
 export type Group = Readonly<Record<string, Name>>;
@@ -42,7 +43,7 @@ export async function listGroups(question: GroupQuestion, entries: Entries, dead
   };
   await inSlices(range, async (slice) => (await entries<Row>(selectionOf(column), slice)).forEach(add), { deadline });
   const key = typeof by === 'string' ? by : 'value';
-  const all = [...groups].map(([name, group]) => shown(key, name, group.figures() as unknown as Row));
+  const all = [...groups].map(([name, group]) => shown(key, name, group.figures() as Sums));
   all.sort((one, other) => mostRequests(one, other) || byName(one[key]!, other[key]!));
   const start = question.current_page * question.page_size;
   return page(all.slice(start, start + question.page_size), all.length, question);
@@ -58,7 +59,7 @@ const selectionOf = (column: keyof LogRow): Selection => ({
 const valueUnder = (key: string) => (metadata: Name) =>
   labelsOf({ metadata: metadata as string | null }).find(([name]) => name === key)?.[1] ?? null;
 
-const shown = (key: string, name: Name, { duration_ms, ...figures }: Row): Group => ({
+const shown = (key: string, name: Name, { duration_ms, ...figures }: Sums): Group => ({
   [key]: name,
   ...figures,
   avg_duration_ms: ratio(duration_ms, figures.requests),

@@ -24,11 +24,7 @@ import { LONGEST_DAYS, LONGEST_RANGE_MS, type TimeRange } from './time-range.ts'
 
 /** Moments beyond this have no date. */
 const LAST_MOMENT = 8e15;
-const moment = lazily(() =>
-  time()
-    .refine((text) => timeOf(text) <= LAST_MOMENT, TIME_FORM)
-    .describe('ISO 8601 or epoch.'),
-);
+const moment = lazily(() => time().refine((text) => timeOf(text) <= LAST_MOMENT, TIME_FORM));
 const reachFields = lazily(() => ({
   time_of_generation_min: moment().describe('From this moment on: ISO 8601 or epoch.'),
   time_of_generation_max: moment().describe(`Before this moment, at most ${LONGEST_DAYS} days later.`),
