@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { moment, type Span } from '../bench/load/job.ts';
 import { ADMIN_KEY } from './gateway.ts';
 import type { GatewayProcess } from './process.ts';
 
@@ -79,8 +80,8 @@ export async function plainRate({ url }: GatewayProcess, calls: number, bytesEac
   return calls / ((performance.now() - startedAt) / 1_000);
 }
 
-async function callOnce(url: string, body: string): Promise<number> {
-  const startedAt = performance.now();
+async function callOnce(url: string, body: string): Promise<Span> {
+  const from = moment();
   const reply = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { ...authorized, 'content-type': 'application/json' },
@@ -88,13 +89,13 @@ async function callOnce(url: string, body: string): Promise<number> {
   });
   await reply.arrayBuffer();
   if (reply.status !== 200) throw new Error(`an interactive call got ${reply.status}`);
-  return performance.now() - startedAt;
+  return { from, to: moment() };
 }
 
-/** Interactive calls at a steady rate for so long; answers how long each took, in milliseconds. */
-export async function interactiveCalls({ url }: GatewayProcess, perSecond: number, ms: number): Promise<number[]> {
+/** Interactive calls at a steady rate for so long; answers when each began and ended. */
+export async function interactiveCalls({ url }: GatewayProcess, perSecond: number, ms: number): Promise<Span[]> {
   const body = JSON.stringify(requestOf(200));
-  const running: Promise<number>[] = [];
+  const running: Promise<Span>[] = [];
   const timer = setInterval(() => void running.push(callOnce(url, body)), 1_000 / perSecond);
   await Bun.sleep(ms);
   clearInterval(timer);
