@@ -27,6 +27,7 @@ import { startResponsesSweeper } from './inference/responses-sweeper.ts';
 import type { Settings } from './settings.ts';
 import { openState } from './state.ts';
 import { createChanges } from './storage/changes.ts';
+import { startCheckpoints } from './storage/checkpoints.ts';
 import { openReader } from './storage/reader.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
@@ -121,7 +122,9 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   });
   const tokenCounts = createTokens({ workerUrl: ownFile('assistants/token-worker') });
   const documents = createDocumentReader();
-  const reader = openReader({ store, dataDir: settings.dataDir, workerUrl: ownFile('storage/query-worker') });
+  const asked = { store, dataDir: settings.dataDir, workerUrl: ownFile('storage/query-worker') };
+  const reader = openReader(asked);
+  const checkpoints = await startCheckpoints(asked);
   const { answer, routes, workers, responses, thoughts, feedback } = createApp({
     settings,
     store,
@@ -184,6 +187,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
       await responsesSweeper.stop();
       await feedbackSweeper.stop();
       reader.close();
+      checkpoints.stop();
       tokenCounts.close();
       documents.close();
       await log.flush();

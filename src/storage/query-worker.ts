@@ -9,6 +9,8 @@ export interface Question {
   readonly file: string;
   readonly sql: string;
   readonly parameters: readonly unknown[];
+  /** A thread either reads all its life or does not. */
+  readonly writes?: boolean;
 }
 
 export type Reply =
@@ -17,11 +19,11 @@ export type Reply =
 
 let database: Database | null = null;
 
-/** Reads the embedded store on a connection of its own, so that a long search holds up nobody. */
+/** Asks the embedded store on a connection of its own, so that what takes long holds up nobody. */
 self.onmessage = ({ data }: MessageEvent<Question>) => {
-  const { id, file, sql, parameters } = data;
+  const { id, file, sql, parameters, writes = false } = data;
   try {
-    database ??= openSqliteFile(file, { durability: 'normal', readonly: true });
+    database ??= openSqliteFile(file, { durability: 'normal', readonly: !writes });
     const rows = database.query(sql).all(...(parameters as []));
     self.postMessage({ id, rows } satisfies Reply);
   } catch (error) {

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { startCheckpoints } from './checkpoints.ts';
+import { openSqlite, type Store } from './store.ts';
+
+let dataDir: string;
+let store: Store;
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'gateway-checkpoints-'));
+  store = openSqlite(join(dataDir, 'state.db'));
+  await sql`create table notes (id integer primary key, text text)`.execute(store.db);
+});
+afterAll(async () => {
+  await store.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+const sizeOf = (name: string) => statSync(join(dataDir, name)).size;
+const write = (rows: number) =>
+  store.transaction((db) =>
+    sql`
+      with recursive counted (number) as (select 1 union all select number + 1 from counted where number < ${rows})
+      insert into notes (text) select hex(randomblob(200)) from counted`.execute(db),
+  );
+
+async function until(what: () => boolean) {
+  for (const deadline = performance.now() + 10_000; !what(); ) {
+    if (performance.now() > deadline) throw new Error('not within 10 s');
+    await Bun.sleep(10);
+  }
+}
+
+test('what was committed is moved into the file by a thread, also beside more of it, and all of it is there', async () => {
+  const workerUrl = new URL('./query-worker.ts', import.meta.url);
+  const checkpoints = await startCheckpoints({ store, dataDir, workerUrl, everyMs: 20 });
+  try {
+    // 100 pages at a time, of which the store would begin to move 8,000 by itself.
+    for (let round = 1; round <= 5; round++) {
+      const before = sizeOf('state.db');
+      await write(1_000);
+      await until(() => sizeOf('state.db') > before);
+    }
+    await write(5_000);
+    await until(() => sizeOf('state.db') > 10_000 * 400);
+    // The log begins anew once everything in it was moved, and so does not grow with what is written.
+    expect(sizeOf('state.db-wal')).toBeLessThan(sizeOf('state.db'));
+    const { rows } = await sql<{ rows: number }>`select count(*) as rows from notes`.execute(store.db);
+    expect(rows[0]!.rows).toBe(10_000);
+  } finally {
+    checkpoints.stop();
+  }
+});
