@@ -138,6 +138,20 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(await countOf()).toBe(before + 1000);
     });
 
+    test('no metadata that is stored breaks a graph that looks into it', async () => {
+      const { key } = await newKey();
+      const good = { trace_id: 'a-trace', value: 1 };
+      for (const metadata of [{ a: '\0' }, { '\0': 'a' }, { a: '\ud800' }, { '\udc00': 'a' }]) {
+        const reply = await gateway.api.post(PATH, { ...good, metadata }, { key });
+        expect([reply.status, reply.json.error.param]).toEqual([400, 'metadata']);
+      }
+      const odd = ['\\u0000', '\u0001', '"', '\ufffe'];
+      for (const a of odd)
+        expect((await gateway.api.post(PATH, { ...good, metadata: { a } }, { key })).status).toBe(200);
+      for (const a of odd)
+        expect((await graphOf('feedbacks', key, { 'metadata.a': a })).summary).toEqual({ feedbacks: 1 });
+    });
+
     describe('refuses', () => {
       const good = { trace_id: 't', value: 1 };
       const rows: [what: string, body: unknown, param: string][] = [

@@ -12,8 +12,18 @@ const value = lazily(() => z.int(VALUE).min(-10, VALUE).max(10, VALUE));
 const weight = lazily(() => z.number(WEIGHT).min(0, WEIGHT).max(1, WEIGHT));
 const TRACE = 'give the x-gateway-trace-id of the answer: 1 to 256 printable ASCII characters';
 const traceId = lazily(() => z.string(TRACE).regex(/^[\x21-\x7e]{1,256}$/, TRACE));
+/** Graphs look into it in the store, and PostgreSQL reads no JSON with U+0000 or half a surrogate pair in it. */
+const isText = (text: unknown) => typeof text !== 'string' || (text.isWellFormed() && !text.includes('\0'));
 /** Keys and values as x-gateway-metadata has them. */
-const metadata = lazily(() => metadataWithin({ mostPairs: 64, longestKey: 128, longestValue: 128 }));
+const metadata = lazily(() =>
+  metadataWithin({ mostPairs: 64, longestKey: 128, longestValue: 128 }).refine(
+    (pairs) =>
+      Object.entries(pairs ?? {})
+        .flat()
+        .every(isText),
+    'must not contain U+0000 or half a surrogate pair',
+  ),
+);
 
 const given = lazily(() =>
   z.strictObject({
