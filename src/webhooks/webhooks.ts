@@ -188,10 +188,11 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
     /** What was not delivered yet never will be. Answers the id of what is gone. */
     delete(who: Principal, id: string): Promise<string> {
       return store.transaction(async (db) => {
-        const found = await lock(db, who, id);
+        const found = await find(db, who, id);
+        // Before the webhook's own row: a delivery locks in this order, too.
         await workers().discard(db, { kind: DELIVER, ref: found.id });
-        await db.deleteFrom('webhooks').where('id', '=', found.id).execute();
-        return found.id;
+        const gone = await db.deleteFrom('webhooks').where('id', '=', found.id).returning('id').executeTakeFirst();
+        return gone?.id ?? fail('webhook_not_found', id.slice(0, 80));
       }, who);
     },
   };

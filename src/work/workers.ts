@@ -50,7 +50,10 @@ export interface Workers {
    * signal fires. Locks the work's rows: call it before the transaction touches the object's own.
    */
   cancel(db: Db, target: Target): Promise<{ ended: number; asked: number }>;
-  /** Removes work without a word, as when its object has expired: whoever has it loses its lease. Answers how many. */
+  /**
+   * Removes work without a word, as when its object has expired: whoever has it loses its lease. Answers how many. Locks
+   * the work's rows: call it before the transaction touches the object's own.
+   */
   discard(db: Db, target: Target): Promise<number>;
   status(): KindStatus[];
 }

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { sql } from 'kysely';
+import { type Db, openPostgres } from '../../src/storage/store.ts';
 import { chatLine, ended, uploadLines } from '../batch-lines.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
 
 const running: { stop(): unknown }[] = [];
-afterAll(() => {
-  for (const each of running) each.stop();
-});
+afterAll(() => Promise.all(running.map((each) => each.stop())));
 
 /** Somebody who answers each message as told, and remembers what came. */
 function startReceiver(answer: (request: Request) => Response = () => new Response('noted')) {
@@ -18,6 +18,20 @@ function startReceiver(answer: (request: Request) => Response = () => new Respon
   });
   running.push({ stop });
   return { origin, url: `${origin}/told`, messages };
+}
+
+/** A batch that has ended, which is news for everybody. */
+async function endBatch(gateway: TestGateway) {
+  const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'sim' } });
+  const openai = openaiClient(gateway.url, key);
+  const file = await uploadLines(openai, [chatLine('a')]);
+  const batch = await openai.batches.create({
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+  });
+  await ended(openai, batch.id);
+  return openai;
 }
 
 for (const engine of ['sqlite', 'postgres'] as const)
@@ -34,18 +48,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
       return reply.json;
     };
     const read = async (id: string) => (await gateway.api.get(`/v1/webhooks/${id}`)).json;
-    const begin = async () => {
-      const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'sim' } });
-      const openai = openaiClient(gateway.url, key);
-      const file = await uploadLines(openai, [chatLine('a')]);
-      const batch = await openai.batches.create({
-        input_file_id: file.id,
-        endpoint: '/v1/chat/completions',
-        completion_window: '24h',
-      });
-      await ended(openai, batch.id);
-      return openai;
+    const deleted = async (id: string) => {
+      const reply = await gateway.api.delete(`/v1/webhooks/${id}`);
+      expect([reply.status, reply.text]).toEqual([200, expect.any(String)]);
     };
+    const begin = () => endBatch(gateway);
 
     test('a redirect is not followed, and what it says stays unread', async () => {
       const inside = startReceiver();
@@ -61,7 +68,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
         error: null,
       });
       expect(inside.messages).toEqual([]);
-      await gateway.api.delete(`/v1/webhooks/${webhook.id}`);
+      await deleted(webhook.id);
     });
 
     test('a message carries neither a key of ours nor anything secret of the batch', async () => {
@@ -75,7 +82,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(Object.keys(JSON.parse(body)).sort()).toEqual(['created_at', 'data', 'id', 'object', 'type']);
       expect(JSON.parse(body).data).toEqual({ id: expect.stringMatching(/^batch_/) });
       expect(body + JSON.stringify([...headers])).not.toContain(webhook.secret);
-      await gateway.api.delete(`/v1/webhooks/${webhook.id}`);
+      await deleted(webhook.id);
     });
 
     test('an old message is worth nothing: its signature holds for its time and its bytes', async () => {
@@ -88,7 +95,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       late.set('webhook-timestamp', String(Number(headers.get('webhook-timestamp')) + 1));
       const outcome = openai.webhooks.unwrap(body, late, webhook.secret).catch((error: Error) => error.message);
       expect(await outcome).toContain('signature');
-      await gateway.api.delete(`/v1/webhooks/${webhook.id}`);
+      await deleted(webhook.id);
     });
 
     test('a change beside a rotation does not bring the old secret back', async () => {
@@ -111,7 +118,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const only = new Headers(headers);
       only.set('webhook-signature', first!);
       expect(await openai.webhooks.unwrap(body, only, secret)).toMatchObject({ type: 'batch.completed' });
-      await gateway.api.delete(`/v1/webhooks/${id}`);
+      await deleted(id);
     });
 
     test('of many that are made at once, twenty are', async () => {
@@ -169,4 +176,32 @@ test('no spelling of an address inside gets past the rule', async () => {
     expect([url, reply.status]).toEqual([url, 400]);
   }
   await gateway.stop();
+});
+
+test('who deletes a webhook does not hold what its delivery waits for', async () => {
+  const gateway = await startGateway({ engine: 'postgres' });
+  const store = await openPostgres(gateway.databaseUrl!);
+  running.push({ stop: () => Promise.all([gateway.stop(), store.close()]) });
+  const receiver = startReceiver(() => new Response('not now', { status: 503 }));
+  const { id } = (await gateway.api.post('/v1/webhooks', { name: 'told', url: receiver.url })).json;
+  const ofIt = (db: Db) => db.selectFrom('work').select('id').where('ref', '=', id);
+  await endBatch(gateway);
+  await eventually('it is to be tried again', () => receiver.messages.length === 1);
+
+  const waiting = () =>
+    sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      .execute(store.db)
+      .then(({ rows }) => rows.length);
+  const { deletion } = await store.transaction(async (db) => {
+    // As its delivery does: the work first, then what is noted of it.
+    await ofIt(db).forUpdate().execute();
+    const reply = gateway.api.delete(`/v1/webhooks/${id}`);
+    await eventually('the deletion waits', async () => (await waiting()) === 1);
+    await sql`set local lock_timeout = '500ms'`.execute(db);
+    await db.updateTable('webhooks').set({ last_delivery: null }).where('id', '=', id).execute();
+    // In an object, since a promise would be waited for before the transaction ends.
+    return { deletion: reply };
+  });
+  expect((await deletion).status).toBe(200);
+  expect(await ofIt(store.db).execute()).toEqual([]);
 });
