@@ -52,12 +52,8 @@ export function createAnswer(deps: AnswerDeps) {
     const traceId = traceIdOf(headers) ?? requestId;
     const found = attempt(() => match(request.method, path));
     const asked = found.value?.route;
-    const stamp = {
-      [REQUEST_ID]: requestId,
-      'x-request-id': requestId,
-      'x-gateway-trace-id': traceId,
-      ...asked?.stamp?.(headers),
-    };
+    const ids = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
+    const stamp: SentHeaders = asked?.stamp ? { ...ids, ...asked.stamp(headers) } : ids;
     const entry =
       path.startsWith(LOGGED) || asked?.isMcp
         ? log.open({
@@ -84,7 +80,8 @@ export function createAnswer(deps: AnswerDeps) {
       const { route, params } = found.value;
       const { providerKey } = readKeys(headers);
       const isOpen = route.scopes === 'public' || route.isMcp;
-      const principal = isOpen ? null : await callers.identify(headers, request.method);
+      const identifying = isOpen ? null : callers.identify(headers, request.method);
+      const principal = identifying instanceof Promise ? await identifying : identifying;
       if (principal) identify(loggedCaller(principal));
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       const result = await route.handle({
@@ -129,8 +126,7 @@ export function createAnswer(deps: AnswerDeps) {
       );
     }
     if (pending) await pending.answered(response.status);
-    if (!response.headers.has(REQUEST_ID))
-      for (const name in stamp) response.headers.set(name, stamp[name as keyof typeof stamp]);
+    if (!response.headers.has(REQUEST_ID)) for (const name in stamp) response.headers.set(name, stamp[name]!);
     return response;
   };
 }

@@ -88,10 +88,8 @@ export function createS3({ place, upstream, now }: { place: S3Place; upstream: U
 }
 
 async function reasonIn(incoming: Incoming): Promise<string> {
-  const text = await incoming.bytes().then(
-    (bytes) => new TextDecoder().decode(bytes.subarray(0, 10_000)),
-    () => '',
-  );
+  const bytes = await Promise.resolve(incoming.bytes()).catch(() => new Uint8Array());
+  const text = new TextDecoder().decode(bytes.subarray(0, 10_000));
   const code = textIn(text, 'Code');
   return `the object storage answered ${incoming.status}${code ? ` ${code.slice(0, 60)}` : ''}`;
 }

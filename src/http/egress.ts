@@ -60,13 +60,20 @@ export function createEgressPolicy({
   // it has been parsed, so user names, backslashes and odd spellings cannot borrow another host's admission.
   const admissions = new Map<string, Admission>();
   const resolutions = new Map<string, Promise<Destination>>();
+  let youngest = '';
 
   function recall(origin: string): Destination | undefined {
     const admission = admissions.get(origin);
     if (admission === undefined) return undefined;
-    admissions.delete(origin);
-    if (admission.expiresAt <= now()) return undefined;
-    admissions.set(origin, admission); // youngest again
+    if (admission.expiresAt <= now()) {
+      admissions.delete(origin);
+      return undefined;
+    }
+    if (origin !== youngest) {
+      admissions.delete(origin);
+      admissions.set(origin, admission);
+      youngest = origin;
+    }
     return admission.destination;
   }
 
@@ -74,6 +81,7 @@ export function createEgressPolicy({
     admissions.delete(origin);
     if (admissions.size >= CAPACITY) admissions.delete(admissions.keys().next().value as string);
     admissions.set(origin, { destination, expiresAt });
+    youngest = origin;
     return destination;
   }
 

@@ -123,8 +123,12 @@ export function namedHeader(sent: SentHeaders, name: string): string | undefined
   return isOurs ? undefined : value;
 }
 
-/** The provider's end-to-end headers, for the client, with the stamp of ours; `set-cookie` lines stay apart. */
-export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Headers | Record<string, string> {
+/** The provider's end-to-end headers, for the client, with our stamp and notes; `set-cookie` lines stay apart. */
+export function returnedHeaders(
+  received: SentHeaders,
+  stamp: SentHeaders,
+  notes: SentHeaders,
+): Headers | Record<string, string> {
   const dropped = namedInConnection(received.connection);
   const returned: Record<string, string> = {};
   for (const name in received) if (isReturned(name) && !dropped?.has(name)) returned[name] = received[name]!;
@@ -132,6 +136,7 @@ export function returnedHeaders(received: SentHeaders, stamp: SentHeaders): Head
     // The provider's own id is the one its support asks for.
     if (name !== 'x-request-id' || returned[name] === undefined) returned[name] = stamp[name]!;
   }
+  for (const name in notes) returned[name] = notes[name]!;
   const cookies = returned['set-cookie'] as string[] | string | undefined;
   // A `Response` makes `Headers` of its own, whatever it is given.
   if (cookies === undefined) return returned;

@@ -24,6 +24,11 @@ export interface Outgoing {
   readonly body: Uint8Array | ReadableStream<Uint8Array> | null;
   /** Aborting it ends the exchange at once, before and after the first byte. */
   readonly signal?: AbortSignal;
+  /**
+   * Aborting a call that is younger than a tick (50 ms) ends it at that tick. Most calls are over by then, and have spared
+   * the listening, which costs as much as reading the answer's head.
+   */
+  readonly isHeededLate?: boolean;
   readonly timeouts: Timeouts;
   /** False: never send twice, whatever the connection did, and use a connection of its own. */
   readonly resend?: boolean;
@@ -37,8 +42,8 @@ export interface Incoming {
   /** The same as plain data, where they came so: reading these spares making `Headers` of them. */
   readonly fields?: SentHeaders;
   read(): Promise<Uint8Array | null>;
-  /** The whole body, for answers known to be small. */
-  bytes(): Promise<Uint8Array>;
+  /** The whole body, for answers known to be small; at once when it is there, as it mostly is. */
+  bytes(): Uint8Array | Promise<Uint8Array>;
   /** Ends the exchange and its connection; harmless when it has ended already. */
   cancel(): void;
 }
@@ -84,11 +89,12 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
     if (outgoing.signal?.aborted) return Promise.reject(aborted(hostOf(destination), 'connect', 'no'));
     const exchange = new Exchange(outgoing, destination, ended);
     watch(exchange);
-    const answered = exchange.send(pool, { isFresh });
-    if (isFresh) return answered;
-    return answered.catch((error) => {
-      if (!mayResend(exchange, outgoing)) throw error;
-      return begin(outgoing, destination, true);
+    return new Promise((resolve, reject) => {
+      const failed = (error: unknown) => {
+        if (isFresh || !mayResend(exchange, outgoing)) reject(error);
+        else begin(outgoing, destination, true).then(resolve, reject);
+      };
+      exchange.send(pool, { isFresh }, resolve, failed);
     });
   };
 

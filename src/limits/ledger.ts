@@ -119,6 +119,7 @@ class StoredLedger implements Ledger {
     }
     for (const posting of postings) this.#waiting.push(posting);
     if (this.#waiting.length > MOST_WAITING) this.#fallBehind();
+    else if (this.#waiting.length >= MANY_WAITING) this.#writeNow();
     else this.#writeSoon(WRITE_EVERY_MS[this.#deps.store.engine]);
     return true;
   }
@@ -189,6 +190,14 @@ class StoredLedger implements Ledger {
       this.#nextWrite = null;
       if (!this.#writing) void this.#write();
     });
+  }
+
+  /** What waits long is taken by the collector for something that stays, and is then dear to get rid of. */
+  #writeNow() {
+    if (this.#nextWrite) clearTimeout(this.#nextWrite);
+    this.#nextWrite = null;
+    if (this.#writing) this.#writeSoon(0);
+    else void this.#write();
   }
 
   /** Never throws. */

@@ -128,10 +128,10 @@ function ask(call: OpenCall, asked: Asked, body: Body, deps: AskDeps): Promise<I
     tokens: deps.tokens,
     now: deps.now(),
   });
-  const send = (signal: AbortSignal): Promise<Incoming> =>
+  const send: Send = (signal, isHeededLate) =>
     target.provider.inProcess
       ? askInProcess(deps.simulate, { method, url, headers, body, signal })
-      : deps.upstream.send({ method, url, headers, body, signal, timeouts: deps.timeouts });
+      : deps.upstream.send({ method, url, headers, body, signal, isHeededLate, timeouts: deps.timeouts });
   const start = () => withinDeadline(call, settings, send);
   return authorizing ? authorizing.then(start) : start();
 }
@@ -174,21 +174,19 @@ function outgoingHeaders(
   return headers;
 }
 
+type Send = (signal: AbortSignal, isHeededLate: boolean) => Promise<Incoming>;
+
 /** The limit for one request (the config's, else `x-gateway-request-timeout`) and the client's hanging up, as one signal. */
-function withinDeadline(
-  { request, headers }: OpenCall,
-  { timeoutMs }: TargetSettings,
-  send: (signal: AbortSignal) => Promise<Incoming>,
-): Promise<Incoming> {
+function withinDeadline({ request, headers }: OpenCall, { timeoutMs }: TargetSettings, send: Send): Promise<Incoming> {
   const ms = timeoutMs ?? readTimeout(headers);
-  if (ms === null) return send(request.signal);
+  if (ms === null) return send(request.signal, true);
   const timer = new AbortController();
   let hasPassed = false;
   const timeout = setTimeout(() => {
     hasPassed = true;
     timer.abort();
   }, ms);
-  return send(AbortSignal.any([request.signal, timer.signal]))
+  return send(AbortSignal.any([request.signal, timer.signal]), false)
     .catch((error) => {
       if (hasPassed) fail('request_timeout', ms);
       throw error;

@@ -81,8 +81,19 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   const addressed = call.endpoint === 'proxy' && call.request.method === 'POST' ? modelInPath(call.path) : null;
   if (named) log.model = named.name;
   log.model = addressed ?? log.model;
+  // Member by member: copying another object's members first takes several times as long, for every call.
   const open: OpenCall = {
-    ...call,
+    request: call.request,
+    headers,
+    stamp: call.stamp,
+    endpoint: call.endpoint,
+    path: call.path,
+    search: call.search,
+    principal,
+    providerKey: call.providerKey,
+    readsModel: call.readsModel,
+    isUnguarded: call.isUnguarded,
+    log,
     body,
     isJson: received !== null && isJson(headers),
     grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,

@@ -28,8 +28,7 @@ function answer(call: ModelCall, attempted: Attempted): Response | Promise<Respo
   const { status, incoming } = attempted;
   const received = receivedHeaders(incoming);
   const failedBy = status >= 400 ? 'provider' : null;
-  const stamp = stampOf(call, attempted);
-  const headers = returnedHeaders(received, stamp);
+  const headers = returnedHeaders(received, call.stamp, notesOf(attempted));
   log.responseHeaders = received;
   const type = received['content-type'] ?? '';
   log.isStream = type.startsWith('text/event-stream') || type.startsWith('application/vnd.amazon.eventstream');
@@ -60,8 +59,10 @@ function answer(call: ModelCall, attempted: Attempted): Response | Promise<Respo
 }
 
 /** Whatever keeps an answer from the client, its connection does not stay open behind it. */
-function whole({ incoming, discard }: Attempted, use: (bytes: Uint8Array) => Response): Promise<Response> {
-  return incoming.bytes().then(use, (error) => {
+function whole({ incoming, discard }: Attempted, use: (bytes: Uint8Array) => Response): Response | Promise<Response> {
+  const received = incoming.bytes();
+  if (!(received instanceof Promise)) return use(received);
+  return received.then(use, (error) => {
     discard();
     throw error;
   });
@@ -143,6 +144,6 @@ function brokenFailure(error: unknown): Failure {
   return { kind: 'server', status: 502, message: `The provider's stream broke off: ${why}`, code: 'stream_broken' };
 }
 
-/** What the gateway adds to the provider's headers. */
-const stampOf = ({ stamp }: ModelCall, { status, notes }: Attempted): SentHeaders =>
-  status >= 400 ? { ...stamp, ...notes, 'x-gateway-error-origin': 'provider' } : { ...stamp, ...notes };
+/** What the gateway says of the answer. */
+const notesOf = ({ status, notes }: Attempted): SentHeaders =>
+  status >= 400 ? { ...notes, 'x-gateway-error-origin': 'provider' } : notes;

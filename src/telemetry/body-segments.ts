@@ -40,11 +40,12 @@ export class BodySegments {
     const block = compressed ? [compressed] : plain;
     const length = sizeOf(block);
     const { name, offset } = this.#write(block, length);
+    const where = `${name}:${offset}:${length}`;
     let at = 0;
     return bodies.map((body) => {
       if (!body) return null;
       const size = sizeOf(body);
-      const place = [name, offset, length, at, size].join(':');
+      const place = `${where}:${at}:${size}`;
       at += size;
       return place;
     });

@@ -1,6 +1,7 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
+import { columnsOf } from './columns.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogTarget } from './log-store.ts';
@@ -146,7 +147,8 @@ function textOf(number: number, rows: readonly LogRow[], parts: readonly (number
   const batch: PostedBatch = {
     number,
     hasBodies: parts !== null,
-    rows: rows as LogRow[],
+    count: rows.length,
+    columns: columnsOf(rows),
     parts: (parts ?? []) as PostedBatch['parts'],
   };
   return JSON.stringify(batch);

@@ -1,10 +1,14 @@
+import type { Columns } from './columns.ts';
 import type { LogRow } from './log-columns.ts';
 import type { PackedBody } from './packed-bodies.ts';
 
 /** Records on their way to the store, each with its packed bodies, if any were kept. */
 export interface LogBatch {
   readonly rows: readonly LogRow[];
+  /** As many as rows; counting these does not make rows of columns. */
   readonly bodies: readonly (PackedBody | null)[];
+  /** The rows once more, where they came so. */
+  readonly columns?: Columns;
 }
 
 /** What the writer needs of a store. */

@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
 import type { Question } from './analytics/question.ts';
+import { type Columns, rowsOf } from './columns.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
+import type { LogBatch } from './log-sink.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { PackedBody } from './packed-bodies.ts';
@@ -31,7 +33,8 @@ export interface LogWorkerOptions {
 export interface PostedBatch {
   readonly number: number;
   readonly hasBodies: boolean;
-  readonly rows: LogRow[];
+  readonly count: number;
+  readonly columns: Columns;
   readonly parts: (number[] | null)[];
 }
 
@@ -121,13 +124,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
       if (bodies) release(bodies);
       self.postMessage({ kind: 'stored', number: batch.number });
     };
-    writer.accept(
-      {
-        rows: batch.rows,
-        bodies: bodies ? takeApart(batch.parts, bodies) : batch.rows.map(() => null),
-      },
-      done,
-    );
+    writer.accept(new ArrivedBatch(batch, bodies), done);
   };
 
   return (message) => {
@@ -144,6 +141,23 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
       void writer.close().then(() => self.postMessage({ kind: 'done', number: message.number }));
     }
   };
+}
+
+/** The embedded store takes columns; rows are made of them for whoever else asks. */
+class ArrivedBatch implements LogBatch {
+  readonly columns: Columns;
+  readonly bodies: (PackedBody | null)[];
+  #rows: LogRow[] | null = null;
+
+  constructor({ count, columns, parts }: PostedBatch, posted: PostedBodies | null) {
+    this.columns = columns;
+    this.bodies = posted ? takeApart(parts, posted) : Array(count).fill(null);
+  }
+
+  get rows(): LogRow[] {
+    this.#rows ??= rowsOf(this.columns, this.bodies.length);
+    return this.#rows;
+  }
 }
 
 /** Gives the memory back at once: this thread makes little garbage of its own, so it is seldom collected. */

@@ -72,7 +72,7 @@ export class LogWriter {
   accept(batch: LogBatch, done: () => void): void {
     const bytes = batch.bodies.reduce((total, body) => total + (body ? sizeOf(body) : 0), 0);
     this.#waiting.push({ batch, bytes, done });
-    this.#waitingRecords += batch.rows.length;
+    this.#waitingRecords += batch.bodies.length;
     this.#waitingBytes += bytes;
     while (this.#waitingRecords > MOST_WAITING_RECORDS || this.#waitingBytes > MOST_WAITING_BYTES)
       this.#putAside(this.#take());
@@ -123,7 +123,7 @@ export class LogWriter {
 
   #take(): Waiting {
     const next = this.#waiting.shift()!;
-    this.#waitingRecords -= next.batch.rows.length;
+    this.#waitingRecords -= next.batch.bodies.length;
     this.#waitingBytes -= next.bytes;
     return next;
   }
@@ -154,14 +154,14 @@ export class LogWriter {
   async #insert(store: LogSink, batch: LogBatch) {
     try {
       await store.insert(batch);
-      this.#options.report({ written: batch.rows.length });
+      this.#options.report({ written: batch.bodies.length });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
-      if (batch.rows.length === 1) {
+      if (batch.bodies.length === 1) {
         this.#options.report({ dropped: 1 });
         return;
       }
-      const half = Math.ceil(batch.rows.length / 2);
+      const half = Math.ceil(batch.bodies.length / 2);
       await this.#insert(store, { rows: batch.rows.slice(0, half), bodies: batch.bodies.slice(0, half) });
       await this.#insert(store, { rows: batch.rows.slice(half), bodies: batch.bodies.slice(half) });
     }
@@ -170,10 +170,10 @@ export class LogWriter {
   #putAside({ batch, done }: Waiting) {
     try {
       const shed = this.#options.spool.append(batch);
-      this.#options.report({ spooled: batch.rows.length, dropped: shed.records, bodiesDropped: shed.bodies });
+      this.#options.report({ spooled: batch.bodies.length, dropped: shed.records, bodiesDropped: shed.bodies });
     } catch {
       // Neither the store nor the disk takes it, and memory must not grow.
-      this.#options.report({ dropped: batch.rows.length });
+      this.#options.report({ dropped: batch.bodies.length });
     }
     done();
   }

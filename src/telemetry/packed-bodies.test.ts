@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
-import { compress, decompress, packHead, unpack } from './packed-bodies.ts';
+import { compress, decompress, unpack } from './packed-bodies.ts';
+import { packHead } from './test-log.ts';
 
 const head = {
-  request_headers: { accept: '*/*' },
+  request_headers: { accept: '*/*', 'x-name': 'Zoë' },
   response_headers: {},
   request_kept: 3,
   response_kept: 2,
@@ -13,7 +14,11 @@ const block = Buffer.concat([packHead(head), Buffer.from('abcde')]);
 
 test('what was packed is unpacked', () => {
   const bodies = unpack(block);
-  expect(bodies).toMatchObject({ request_headers: { accept: '*/*' }, response_headers: {}, request_truncated: true });
+  expect(bodies).toMatchObject({
+    request_headers: { accept: '*/*', 'x-name': 'Zoë' },
+    response_headers: {},
+    request_truncated: true,
+  });
   expect(Buffer.from(bodies.request_body!).toString()).toBe('abc');
   expect(Buffer.from(bodies.response_body!).toString()).toBe('de');
 });

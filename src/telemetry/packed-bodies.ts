@@ -19,18 +19,31 @@ export type PackedBody = readonly Uint8Array[];
 
 export const sizeOf = (pieces: PackedBody): number => pieces.reduce((total, piece) => total + piece.byteLength, 0);
 
-export function packHead(head: PackedHead): Uint8Array {
+const LENGTH_BYTES = 4;
+
+/** A head on its way into a block: as text, because bytes of its own would be copied there anyhow. */
+export interface HeadText {
+  readonly json: string;
+  /** What `writeHead` takes. */
+  readonly bytes: number;
+}
+
+export function headText(head: PackedHead): HeadText {
   const json = JSON.stringify(head);
-  const packed = Buffer.allocUnsafe(4 + Buffer.byteLength(json));
-  packed.writeUInt32LE(packed.byteLength - 4, 0);
-  packed.write(json, 4);
-  return packed;
+  return { json, bytes: LENGTH_BYTES + Buffer.byteLength(json) };
+}
+
+/** Puts a head there, and answers where it ends. */
+export function writeHead({ json, bytes }: HeadText, block: Buffer, at: number): number {
+  block.writeUInt32LE(bytes - LENGTH_BYTES, at);
+  block.write(json, at + LENGTH_BYTES);
+  return at + bytes;
 }
 
 export function unpack(packed: Uint8Array): LogBodies {
   const block = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
-  const headEnd = 4 + block.readUInt32LE(0);
-  const head = JSON.parse(block.toString('utf8', 4, headEnd)) as PackedHead;
+  const headEnd = LENGTH_BYTES + block.readUInt32LE(0);
+  const head = JSON.parse(block.toString('utf8', LENGTH_BYTES, headEnd)) as PackedHead;
   const requestEnd = headEnd + head.request_kept;
   const responseEnd = requestEnd + head.response_kept;
   return {

@@ -6,7 +6,7 @@ import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { Metrics } from './metrics.ts';
-import { packHead } from './packed-bodies.ts';
+import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { redactHeaders, redactPath } from './redact.ts';
 import { endsInFailure } from './stream-failure.ts';
@@ -84,7 +84,7 @@ interface Ledger {
 }
 
 interface KeptBodies {
-  readonly head: Uint8Array;
+  readonly head: HeadText;
   readonly request: BodyCapture | null;
   readonly response: BodyCapture | null;
   readonly bytes: number;
@@ -282,7 +282,7 @@ export class LogEntry implements CallLog {
     const response = this.#response;
     const requestKept = request?.keptBytes ?? 0;
     const responseKept = response?.keptBytes ?? 0;
-    const head = packHead({
+    const head = headText({
       request_headers: this.requestHeaders ? redactHeaders(this.requestHeaders) : {},
       response_headers: this.responseHeaders ? redactHeaders(this.responseHeaders) : {},
       request_kept: requestKept,
@@ -290,7 +290,7 @@ export class LogEntry implements CallLog {
       request_truncated: request?.truncated ?? false,
       response_truncated: response?.truncated ?? false,
     });
-    return { head, request, response, bytes: head.byteLength + requestKept + responseKept };
+    return { head, request, response, bytes: head.bytes + requestKept + responseKept };
   }
 }
 
@@ -415,17 +415,17 @@ export function createRequestLog({
 function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | null): OutgoingBatch {
   if (!kept) return { rows, parts: rows.map(() => null), slab: null, moved: [] };
   const moved = new Set<ArrayBuffer>();
-  const copied: Uint8Array[] = [];
+  const copied: (HeadText | Uint8Array)[] = [];
   let size = 0;
   const parts = kept.map((bodies) => {
     if (!bodies) return null;
     const sizes: number[] = [];
-    let run = 0;
+    copied.push(bodies.head);
+    let run = bodies.head.bytes;
     const copy = (piece: Uint8Array) => {
       copied.push(piece);
       run += piece.byteLength;
     };
-    copy(bodies.head);
     for (const capture of [bodies.request, bodies.response]) {
       for (const piece of capture?.pieces() ?? []) {
         if (!capture!.transferable || !isMovable(piece) || moved.has(piece.buffer)) {
@@ -443,11 +443,13 @@ function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | nu
     size += run;
     return sizes;
   });
-  const slab = new Uint8Array(size);
+  const slab = Buffer.allocUnsafeSlow(size);
   let at = 0;
   for (const piece of copied) {
-    slab.set(piece, at);
-    at += piece.byteLength;
+    if (piece instanceof Uint8Array) {
+      slab.set(piece, at);
+      at += piece.byteLength;
+    } else at = writeHead(piece, slab, at);
   }
   return { rows, parts, slab: slab.buffer, moved: [...moved] };
 }

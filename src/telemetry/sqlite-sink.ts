@@ -2,6 +2,7 @@ import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import { dirname, join } from 'node:path';
 import { openSqliteFile } from '../storage/sqlite-file.ts';
 import { BodySegments } from './body-segments.ts';
+import { cellAt, columnsOf } from './columns.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
 import { FOUND_MORE, type LogBatch, type LogSink } from './log-sink.ts';
@@ -40,6 +41,7 @@ function isUpToDate(raw: Database): boolean {
 
 /** Fewer, longer statements: half the time per row of one statement each (measured with nine indexes). */
 const ROWS_PER_STATEMENT = 16;
+const METADATA = LOG_COLUMNS.indexOf('metadata');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
 function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] {
@@ -55,21 +57,23 @@ function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] 
   const one = prepare(1);
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
-  const insertAll = ({ rows, bodies }: LogBatch) => {
-    const places = segments.append(bodies);
+  const insertAll = (batch: LogBatch) => {
+    const columns = batch.columns ?? columnsOf(batch.rows);
+    const count = batch.bodies.length;
+    const places = segments.append(batch.bodies);
     const insertRows = (statement: Statement, from: number, to: number) => {
       const values: SQLQueryBindings[] = [];
-      for (let index = from; index < to; index++) {
-        for (const column of LOG_COLUMNS) values.push(rows[index]![column] ?? null);
-        values.push(places[index]!);
+      for (let row = from; row < to; row++) {
+        for (const column of columns) values.push(cellAt(column, row));
+        values.push(places[row]!);
       }
       statement.run(...values);
     };
     let at = 0;
-    for (; at + ROWS_PER_STATEMENT <= rows.length; at += ROWS_PER_STATEMENT)
-      insertRows(many, at, at + ROWS_PER_STATEMENT);
-    for (; at < rows.length; at++) insertRows(one, at, at + 1);
-    for (const row of rows) {
+    for (; at + ROWS_PER_STATEMENT <= count; at += ROWS_PER_STATEMENT) insertRows(many, at, at + ROWS_PER_STATEMENT);
+    for (; at < count; at++) insertRows(one, at, at + 1);
+    if (columns[METADATA]!.every((metadata) => metadata === null)) return;
+    for (const row of batch.rows) {
       for (const [key, value] of labelsOf(row)) {
         label.run(row.workspace_id ?? NO_WORKSPACE, key, value, row.created_at, row.id);
       }

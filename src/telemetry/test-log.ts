@@ -1,10 +1,11 @@
+import { expect } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LogRow } from './log-columns.ts';
 import type { LogQuery } from './log-query.ts';
 import type { LogBatch } from './log-sink.ts';
-import { packHead } from './packed-bodies.ts';
+import { headText, type PackedHead, writeHead } from './packed-bodies.ts';
 
 const folders: string[] = [];
 
@@ -67,6 +68,13 @@ export interface BodiesForTest {
   readonly response?: string | Uint8Array;
   readonly responseHeaders?: Record<string, string>;
   readonly truncated?: boolean;
+}
+
+export function packHead(head: PackedHead): Uint8Array {
+  const text = headText(head);
+  const packed = Buffer.alloc(text.bytes);
+  expect(writeHead(text, packed, 0)).toBe(text.bytes);
+  return packed;
 }
 
 export function packed({

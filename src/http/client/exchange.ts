@@ -47,12 +47,13 @@ export class Exchange implements Incoming, ConnectionUser {
   #aheadBytes = 0;
   #upload: { cancel(): Promise<void> } | null = null;
   #headers: Headers | null = null;
+  #isListening = false;
 
   constructor(outgoing: Outgoing, destination: Destination, ended: (exchange: Exchange) => void) {
     this.#outgoing = outgoing;
     this.#destination = destination;
     this.#ended = ended;
-    outgoing.signal?.addEventListener('abort', this);
+    if (!outgoing.isHeededLate) this.#listen();
   }
 
   get headers(): Headers {
@@ -60,15 +61,18 @@ export class Exchange implements Incoming, ConnectionUser {
     return this.#headers;
   }
 
-  /** Resolves with itself when the answer's headers are there. */
-  send(pool: Pool, { isFresh }: { isFresh: boolean }): Promise<Exchange> {
-    return new Promise((resolve, reject) => {
-      this.#answer = { resolve, reject };
-      const { connectMs, firstByteMs } = this.#outgoing.timeouts;
-      this.#allow(connectMs || firstByteMs);
-      const connection = pool.connect(this, this.#destination, { isFresh });
-      if (!this.#isOver) this.#connection = connection;
-    });
+  /** Answers with itself when the headers are there. By calling back: one more promise would be one for every call. */
+  send(
+    pool: Pool,
+    { isFresh }: { isFresh: boolean },
+    resolve: (exchange: Exchange) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    this.#answer = { resolve, reject };
+    const { connectMs, firstByteMs } = this.#outgoing.timeouts;
+    this.#allow(connectMs || firstByteMs);
+    const connection = pool.connect(this, this.#destination, { isFresh });
+    if (!this.#isOver) this.#connection = connection;
   }
 
   connected(connection: Connection): void {
@@ -129,12 +133,12 @@ export class Exchange implements Incoming, ConnectionUser {
     });
   }
 
-  bytes(): Promise<Uint8Array> {
-    const [piece, next] = this.#pieces;
-    if (!this.#isWhole || !piece || next) return this.#collect();
+  bytes(): Uint8Array | Promise<Uint8Array> {
+    const [piece] = this.#pieces;
+    if (!this.#isWhole || !piece || this.#pieces.length > 1) return this.#collect();
     this.#pieces = [];
     this.#end();
-    return Promise.resolve(piece);
+    return piece;
   }
 
   async #collect(): Promise<Uint8Array> {
@@ -158,9 +162,17 @@ export class Exchange implements Incoming, ConnectionUser {
   }
 
   tick(now: number): void {
+    if (!this.#isListening) this.#listen();
     const { totalMs } = this.#outgoing.timeouts;
     if (totalMs > 0 && now - this.#started > totalMs) this.#timeOut('total');
     else if (now > this.#deadline) this.#timeOut(this.#phase);
+  }
+
+  #listen() {
+    const { signal } = this.#outgoing;
+    this.#isListening = true;
+    if (signal?.aborted) this.cancel();
+    else signal?.addEventListener('abort', this);
   }
 
   get #sent(): 'no' | 'maybe' {
@@ -278,7 +290,7 @@ export class Exchange implements Incoming, ConnectionUser {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#deadline = Number.POSITIVE_INFINITY;
-    this.#outgoing.signal?.removeEventListener('abort', this);
+    if (this.#isListening) this.#outgoing.signal?.removeEventListener('abort', this);
     this.#ended(this);
   }
 }
