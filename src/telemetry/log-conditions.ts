@@ -12,7 +12,8 @@ export function conditionsOf(filter: LogFilter, workspace: string | null): Condi
   const conditions = [sql<boolean>`request_logs.organisation_id = ${filter.organisationId}`, ...exactly(filter)];
   // The index over failures is only considered when the query says that it asks for failures.
   if (filter.status !== undefined && filter.status >= 400) conditions.push(sql<boolean>`request_logs.status >= 400`);
-  const { pathPrefix } = filter;
+  const { pathPrefix, traceId } = filter;
+  if (traceId !== undefined) conditions.push(isInTrace(traceId));
   if (pathPrefix !== undefined)
     conditions.push(sql<boolean>`substr(request_logs.path, 1, ${[...pathPrefix].length}) = ${pathPrefix}`);
   const [, ...pairs] = Object.entries(filter.metadata ?? {});
@@ -33,6 +34,11 @@ const hasLabel = (workspace: string | null, key: string, value: string): Conditi
   where other.workspace_id = ${workspace ?? NO_WORKSPACE} and other.key = ${key} and other.value = ${value}
   and other.created_at = request_logs.created_at and other.log_id = request_logs.id)`;
 
+/** Most entries are the only one of their trace and bear its id; the index holds the others. */
+const isInTrace = (id: string): Condition => sql<boolean>`request_logs.trace_id = ${id} and request_logs.id in (
+  select traced.id from request_logs as traced where traced.trace_id = ${id} and traced.trace_id <> traced.id
+  union all select ${id})`;
+
 function exactly(filter: LogFilter): Condition[] {
   const wanted = {
     status: filter.status,
@@ -42,7 +48,6 @@ function exactly(filter: LogFilter): Condition[] {
     virtual_key: filter.virtualKey,
     api_key_id: filter.apiKeyId,
     user_id: filter.userId,
-    trace_id: filter.traceId,
     is_stream: filter.isStream,
   };
   return Object.entries(wanted)

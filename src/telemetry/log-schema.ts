@@ -93,7 +93,7 @@ async function createIndexes(db: Kysely<unknown>) {
   await sql`
     create index request_logs_by_status on request_logs (workspace_id, status, created_at) where status >= 400
   `.execute(db);
-  await sql`create index request_logs_by_trace on request_logs (trace_id)`.execute(db);
+  await sql`create index request_logs_by_trace on request_logs (trace_id) where trace_id <> id`.execute(db);
 }
 
 async function rebuildDescending(db: Kysely<unknown>) {
