@@ -62,13 +62,26 @@ function skipValue(bytes: Uint8Array, from: number): number {
   return at;
 }
 
+/** Names that were asked for before: the code's own, and a few that configs name. */
+const quotedNames = new Map<string, string>();
+
+function quoted(name: string): string {
+  let text = quotedNames.get(name);
+  if (text === undefined) {
+    text = JSON.stringify(name);
+    if (quotedNames.size > 1_000) quotedNames.clear();
+    quotedNames.set(name, text);
+  }
+  return text;
+}
+
 /**
  * Finds the top-level members of that name without parsing the rest, so that an edit can replace their bytes and leave
  * every other byte (big integers, duplicate keys, spacing) as it was. Bytes that are no JSON object have no members.
  * The name is plain ASCII.
  */
 export function findMembers(bytes: Uint8Array, name: string, atMost = Number.POSITIVE_INFINITY): Member[] {
-  const wanted = JSON.stringify(name);
+  const wanted = quoted(name);
   const members: Member[] = [];
   let at = skipSpace(bytes, 0);
   if (bytes[at] !== OPEN_BRACE) return members;

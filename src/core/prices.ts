@@ -112,7 +112,8 @@ export interface Prices {
 const MOST_ANSWERS = 1_000;
 
 export function pricesIn(lists: ReadonlyMap<string, PriceList>): Prices {
-  const answers = new Map<string, Price | null>();
+  const answers = new Map<string, Map<string, Price | null>>();
+  let known = 0;
 
   const lookUp = (provider: string, model: string): Price | null => {
     for (const name of [provider, ...(MAKERS[provider] ?? [])]) {
@@ -124,11 +125,15 @@ export function pricesIn(lists: ReadonlyMap<string, PriceList>): Prices {
   };
 
   const listed = (provider: string, model: string): Price | null => {
-    const key = `${provider} ${model}`;
-    let answer = answers.get(key);
+    let byModel = answers.get(provider);
+    if (!byModel) {
+      byModel = new Map();
+      answers.set(provider, byModel);
+    }
+    let answer = byModel.get(model);
     if (answer === undefined) {
       answer = lookUp(provider, model);
-      if (answers.size < MOST_ANSWERS) answers.set(key, answer);
+      if (known++ < MOST_ANSWERS) byModel.set(model, answer);
     }
     return answer;
   };

@@ -107,7 +107,8 @@ class StoredLedger implements Ledger {
     if (this.#fresh.length === 0) return true;
     const postings = this.#fresh;
     try {
-      this.#journal.append(postings.map(recordOf).join(''));
+      // One record of all: they are lost together with the power, or not at all.
+      this.#journal.append(recordOf(postings));
     } catch (error) {
       this.#withoutDisk(error as Error);
       return false;
@@ -242,7 +243,7 @@ class StoredLedger implements Ledger {
       const names = this.#journal.finished();
       if (names.length === 0) break;
       for (const name of names) {
-        const postings = this.#journal.read(name) as Posting[];
+        const postings = this.#journal.read(name).flat() as Posting[];
         for (let at = 0; at < postings.length; at += this.#group) {
           if (this.#isClosed) return;
           await this.#store(postings.slice(at, at + this.#group));

@@ -6,6 +6,9 @@ const GATHER_BELOW = 4 * 1024;
 const FIRST_BLOCK = 1024;
 const LARGEST_BLOCK = 16 * 1024;
 
+/** A first chunk below this is copied at once: asking for its buffer makes Bun lay one out, which takes longer. */
+const COPY_BELOW = 2 * 1024;
+
 /** A chunk that fills less than a quarter of its buffer would keep the rest of that buffer alive. */
 const isSliver = (chunk: Uint8Array) => chunk.byteLength * 4 < chunk.buffer.byteLength;
 
@@ -83,6 +86,10 @@ export class BodyCapture {
     const size = chunk.byteLength;
     this.#keptBytes += size;
     const isOnly = this.#keptBytes === size;
+    if (isOnly && size < COPY_BELOW) {
+      this.#pieces.push(Uint8Array.prototype.slice.call(chunk));
+      return;
+    }
     if (isSliver(chunk) || (size < GATHER_BELOW && !isOnly)) {
       this.#gather(chunk);
       return;

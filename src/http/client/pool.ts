@@ -17,6 +17,7 @@ const SWEEP_MS = 1_000;
 /** Connections to many servers, kept for as long as both sides like, the one that was used last first. */
 export class Pool {
   readonly #endpoints = new Map<string, Endpoint>();
+  #last: { readonly destination: Destination; readonly endpoint: Endpoint } | null = null;
   #idle = 0;
   #sweeping: ReturnType<typeof setInterval> | null = null;
 
@@ -54,7 +55,13 @@ export class Pool {
     return timer;
   }
 
-  #endpointOf({ origin, serverName = '' }: Destination): Endpoint {
+  #endpointOf(destination: Destination): Endpoint {
+    // Most calls go where the last one went, and the egress policy says so with the same object.
+    if (this.#last?.destination !== destination) this.#last = { destination, endpoint: this.#find(destination) };
+    return this.#last.endpoint;
+  }
+
+  #find({ origin, serverName = '' }: Destination): Endpoint {
     // The name belongs to the key: a connection vouches only for the name whose certificate was checked on it.
     const key = `${origin} ${serverName}`;
     let endpoint = this.#endpoints.get(key);
