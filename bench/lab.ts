@@ -49,7 +49,7 @@ export interface Lengths {
 
 export const FULL: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 12_000, portkey: 12_000 },
+  warmUpMs: { nginx: 1_000, gateway: 25_000, portkey: 25_000 },
   saturationMs: 1_000,
   saturationTurns: 6,
   streams: 150,

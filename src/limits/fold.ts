@@ -1,7 +1,6 @@
 import { CompiledQuery, sql } from 'kysely';
 import type { Db, Store } from '../storage/store.ts';
-import type { LedgerEntry } from './counters.ts';
-import type { Posted, Posting } from './posting.ts';
+import { ENTRY_COLUMNS, type Posted, type Posting } from './posting.ts';
 
 /** What a posting added to counters. Empty when its id had been counted before. */
 export type Folded = readonly Posted[];
@@ -112,23 +111,9 @@ async function knownRows(db: Db, postings: readonly Posting[]) {
   );
 }
 
-const COLUMNS = [
-  'id',
-  'at',
-  'organisation_id',
-  'workspace_id',
-  'api_key_id',
-  'virtual_key',
-  'provider',
-  'model',
-  'input_tokens',
-  'output_tokens',
-  'cost',
-  'state',
-] as const satisfies readonly (keyof LedgerEntry)[];
-const ROW = `(${[...COLUMNS, 'charges', 'settled'].map(() => '?').join(', ')})`;
-const INSERT = `insert into usage_ledger (${COLUMNS.join(', ')}, charges, settled) values `;
-const REPLACE = ` on conflict (id) do update set ${[...COLUMNS.slice(1), 'charges', 'settled']
+const ROW = `(${[...ENTRY_COLUMNS, 'charges', 'settled'].map(() => '?').join(', ')})`;
+const INSERT = `insert into usage_ledger (${ENTRY_COLUMNS.join(', ')}, charges, settled) values `;
+const REPLACE = ` on conflict (id) do update set ${[...ENTRY_COLUMNS.slice(1), 'charges', 'settled']
   .map((column) => `${column} = excluded.${column}`)
   .join(', ')}`;
 
@@ -141,7 +126,7 @@ const IGNORE = ' on conflict (id) do nothing';
 async function insertRows(db: Db, postings: readonly Posting[], otherwise: string): Promise<number> {
   const values: unknown[] = [];
   for (const { entry, expired, charges } of postings) {
-    for (const column of COLUMNS) values.push(entry[column]);
+    for (const column of ENTRY_COLUMNS) values.push(entry[column]);
     values.push(charges.length === 0 ? '[]' : JSON.stringify(charges), expired ? 0 : 1);
   }
   const rows = postings.map(() => ROW).join(', ');

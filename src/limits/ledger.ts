@@ -5,7 +5,7 @@ import type { Store } from '../storage/store.ts';
 import type { Settlement } from './counters.ts';
 import { type Folded, foldOf, pruneCounters, settlementsOf } from './fold.ts';
 import { Journal, recordOf } from './journal.ts';
-import { type Posting, postingOf } from './posting.ts';
+import { type Posting, type PostingRecord, postingOf, postingsIn, recordOfAll } from './posting.ts';
 
 /**
  * The way of settled calls into `usage_ledger`. They gather for a moment, are appended to a file in the data dir, and go
@@ -108,7 +108,7 @@ class StoredLedger implements Ledger {
     const postings = this.#fresh;
     try {
       // One record of all: they are lost together with the power, or not at all.
-      this.#journal.append(recordOf(postings));
+      this.#journal.append(recordOf(recordOfAll(postings)));
     } catch (error) {
       this.#withoutDisk(error as Error);
       return false;
@@ -243,7 +243,7 @@ class StoredLedger implements Ledger {
       const names = this.#journal.finished();
       if (names.length === 0) break;
       for (const name of names) {
-        const postings = this.#journal.read(name).flat() as Posting[];
+        const postings = this.#journal.read(name).flatMap((record) => postingsIn(record as PostingRecord | Posting));
         for (let at = 0; at < postings.length; at += this.#group) {
           if (this.#isClosed) return;
           await this.#store(postings.slice(at, at + this.#group));

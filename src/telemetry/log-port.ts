@@ -1,8 +1,8 @@
+import { columnsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
-import { columnsOf } from './columns.ts';
-import type { LogRow } from './log-columns.ts';
+import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogTarget } from './log-store.ts';
 import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
@@ -148,7 +148,7 @@ function textOf(number: number, rows: readonly LogRow[], parts: readonly (number
     number,
     hasBodies: parts !== null,
     count: rows.length,
-    columns: columnsOf(rows),
+    columns: columnsOf(rows, LOG_COLUMNS),
     parts: (parts ?? []) as PostedBatch['parts'],
   };
   return JSON.stringify(batch);

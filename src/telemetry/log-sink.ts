@@ -1,6 +1,9 @@
-import type { Columns } from './columns.ts';
+import type { Columns } from '../core/columns.ts';
 import type { LogRow } from './log-columns.ts';
 import type { PackedBody } from './packed-bodies.ts';
+
+/** A value as it stands in a row. */
+export type Cell = LogRow[keyof LogRow];
 
 /** Records on their way to the store, each with its packed bodies, if any were kept. */
 export interface LogBatch {
@@ -8,7 +11,7 @@ export interface LogBatch {
   /** As many as rows; counting these does not make rows of columns. */
   readonly bodies: readonly (PackedBody | null)[];
   /** The rows once more, where they came so. */
-  readonly columns?: Columns;
+  readonly columns?: Columns<Cell>;
 }
 
 /** What the writer needs of a store. */

@@ -5,13 +5,13 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
+import { type Columns, rowsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
 import type { Question } from './analytics/question.ts';
-import { type Columns, rowsOf } from './columns.ts';
-import type { LogRow } from './log-columns.ts';
+import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { LogBatch } from './log-sink.ts';
+import type { Cell, LogBatch } from './log-sink.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { PackedBody } from './packed-bodies.ts';
@@ -34,7 +34,7 @@ export interface PostedBatch {
   readonly number: number;
   readonly hasBodies: boolean;
   readonly count: number;
-  readonly columns: Columns;
+  readonly columns: Columns<Cell>;
   readonly parts: (number[] | null)[];
 }
 
@@ -145,7 +145,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
 
 /** The embedded store takes columns; rows are made of them for whoever else asks. */
 class ArrivedBatch implements LogBatch {
-  readonly columns: Columns;
+  readonly columns: Columns<Cell>;
   readonly bodies: (PackedBody | null)[];
   #rows: LogRow[] | null = null;
 
@@ -155,7 +155,7 @@ class ArrivedBatch implements LogBatch {
   }
 
   get rows(): LogRow[] {
-    this.#rows ??= rowsOf(this.columns, this.bodies.length);
+    this.#rows ??= rowsOf<LogRow>(this.columns, LOG_COLUMNS, this.bodies.length);
     return this.#rows;
   }
 }

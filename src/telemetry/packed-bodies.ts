@@ -28,8 +28,10 @@ export interface HeadText {
   readonly bytes: number;
 }
 
-export function headText(head: PackedHead): HeadText {
-  const json = JSON.stringify(head);
+/** Of headers that are JSON already. */
+export function headText(head: Omit<PackedHead, `${string}_headers`>, request: string, response: string): HeadText {
+  const rest = JSON.stringify(head).slice(1);
+  const json = `{"request_headers":${request},"response_headers":${response},${rest}`;
   return { json, bytes: LENGTH_BYTES + Buffer.byteLength(json) };
 }
 

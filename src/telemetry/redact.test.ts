@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { REDACTED, redactHeaders, redactPath } from './redact.ts';
+import { REDACTED, RedactedJson, redactHeaders, redactPath } from './redact.ts';
 
 for (const name of [
   'authorization',
@@ -53,3 +53,19 @@ for (const [path, shown] of [
 ] as const) {
   test(`the path ${path} is logged as ${shown}`, () => expect(redactPath(path)).toBe(shown));
 }
+
+test('headers are written anew when one of them differs, comes or goes, and a secret is none of them', () => {
+  const json = new RedactedJson();
+  const written = (headers: Record<string, string>) => JSON.parse(json.of(headers));
+  expect(json.of({})).toBe('{}');
+  expect(written({ a: '1', authorization: 'one' })).toEqual({ a: '1', authorization: REDACTED });
+  expect(json.of({ a: '1', authorization: 'two' })).toBe(json.of({ a: '1', authorization: 'three' }));
+  expect(written({ a: '2', authorization: 'one' })).toEqual({ a: '2', authorization: REDACTED });
+  expect(written({ a: '2' })).toEqual({ a: '2' });
+  expect(written({ a: '2', b: '3' })).toEqual({ a: '2', b: '3' });
+  expect(written({ b: '3', c: '4' })).toEqual({ b: '3', c: '4' });
+  expect(written({ b: REDACTED })).toEqual({ b: REDACTED });
+  expect(written({ b: 'plain' })).toEqual({ b: 'plain' });
+  expect(written({})).toEqual({});
+  expect(written({ constructor: 'x' })).toEqual({ constructor: 'x' });
+});

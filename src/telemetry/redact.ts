@@ -30,6 +30,34 @@ export function redactHeaders(headers: Readonly<Record<string, string>>): Record
   return shown;
 }
 
+/**
+ * Headers as the log keeps them, as JSON. A client sends the same ones with every call, or nearly: what was written last
+ * is mostly what is to be written now.
+ */
+export class RedactedJson {
+  #shown: Readonly<Record<string, string>> = {};
+  #count = 0;
+  #json = '{}';
+
+  of(headers: Readonly<Record<string, string>>): string {
+    if (this.#isLast(headers)) return this.#json;
+    this.#shown = redactHeaders(headers);
+    this.#count = Object.keys(this.#shown).length;
+    this.#json = JSON.stringify(this.#shown);
+    return this.#json;
+  }
+
+  #isLast(headers: Readonly<Record<string, string>>): boolean {
+    let count = 0;
+    for (const name in headers) {
+      const shown = this.#shown[name];
+      if (shown !== headers[name] && !(shown === REDACTED && isSensitive(name))) return false;
+      count++;
+    }
+    return count === this.#count;
+  }
+}
+
 /** A path, or a whole address, whose query no longer holds keys or signatures. */
 export function redactPath(path: string): string {
   const mark = path.indexOf('?');

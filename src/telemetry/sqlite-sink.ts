@@ -1,8 +1,8 @@
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import { dirname, join } from 'node:path';
+import { cellAt, columnsOf } from '../core/columns.ts';
 import { openSqliteFile } from '../storage/sqlite-file.ts';
 import { BodySegments } from './body-segments.ts';
-import { cellAt, columnsOf } from './columns.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
 import { FOUND_MORE, type LogBatch, type LogSink } from './log-sink.ts';
@@ -58,7 +58,7 @@ function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] 
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
   const insertAll = (batch: LogBatch) => {
-    const columns = batch.columns ?? columnsOf(batch.rows);
+    const columns = batch.columns ?? columnsOf(batch.rows, LOG_COLUMNS);
     const count = batch.bodies.length;
     const places = segments.append(batch.bodies);
     const insertRows = (statement: Statement, from: number, to: number) => {

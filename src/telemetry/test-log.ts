@@ -70,8 +70,8 @@ export interface BodiesForTest {
   readonly truncated?: boolean;
 }
 
-export function packHead(head: PackedHead): Uint8Array {
-  const text = headText(head);
+export function packHead({ request_headers, response_headers, ...head }: PackedHead): Uint8Array {
+  const text = headText(head, JSON.stringify(request_headers), JSON.stringify(response_headers));
   const packed = Buffer.alloc(text.bytes);
   expect(writeHead(text, packed, 0)).toBe(text.bytes);
   return packed;
