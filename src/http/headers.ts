@@ -83,6 +83,14 @@ export type SentHeaders = Readonly<Record<string, string>>;
 /** Lines of the same name are joined, as HTTP allows; only `set-cookie`, which cannot be, is an array. */
 export const sentHeaders = (headers: Headers): SentHeaders => headers.toJSON() as SentHeaders;
 
+/** The way back. */
+export function headersOf(sent: SentHeaders): Headers {
+  const { 'set-cookie': cookies, ...others } = sent;
+  const headers = new Headers(others);
+  for (const cookie of [cookies ?? []].flat()) headers.append('set-cookie', cookie);
+  return headers;
+}
+
 /**
  * Reads headers of another gateway as ours: with the alias `x-portkey-`, `x-portkey-virtual-key` is understood as
  * `x-gateway-virtual-key`. Ours wins where both are sent, then the alias that stands first. An aliased header is gone

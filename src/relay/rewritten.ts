@@ -1,5 +1,6 @@
 import { fail } from '../core/errors.ts';
 import type { Encoded } from '../dialects/dialect.ts';
+import { headersOf } from '../http/headers.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 
 /** What every rewritten call needs, whichever way its body is translated. */
@@ -29,7 +30,7 @@ const LONGEST_PATH = 100;
 const shortened = (path: string) => (path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}...` : path);
 
 /** Headers that speak of the body as the provider sent it. */
-const OF_THE_BODY = [
+const OF_THE_BODY = new Set([
   'content-length',
   'content-encoding',
   'content-type',
@@ -37,14 +38,19 @@ const OF_THE_BODY = [
   'etag',
   'content-md5',
   'digest',
-];
+]);
 
 /** The provider's headers over another body. */
-export function rewrittenHeaders(incoming: Incoming, type: string): Headers {
-  const headers = new Headers(incoming.headers);
-  for (const name of OF_THE_BODY) headers.delete(name);
-  headers.set('content-type', type);
-  return headers;
+export const rewrittenHeaders = (incoming: Incoming, type: string): Headers =>
+  headersOf(rewrittenFields(incoming, type));
+
+/** The same as plain data, which is all that most answers need. */
+export function rewrittenFields(incoming: Incoming, type: string): Record<string, string> {
+  const fields: Record<string, string> = {};
+  const received = receivedHeaders(incoming);
+  for (const name in received) if (!OF_THE_BODY.has(name)) fields[name] = received[name]!;
+  fields['content-type'] = type;
+  return fields;
 }
 
 /** An answer whose body is another one, all of it at hand. */
@@ -52,8 +58,8 @@ export function replaced(
   incoming: Incoming,
   { status, type, bytes }: { status: number; type: string; bytes: Uint8Array },
 ): Incoming {
-  const headers = rewrittenHeaders(incoming, type);
-  headers.set('content-length', String(bytes.byteLength));
+  const fields = rewrittenFields(incoming, type);
+  fields['content-length'] = String(bytes.byteLength);
   let rest: Uint8Array | null = bytes;
   const take = () => {
     const piece = rest;
@@ -63,9 +69,12 @@ export function replaced(
   return {
     status,
     statusText: '',
-    headers,
+    fields,
+    get headers() {
+      return headersOf(fields);
+    },
     read: async () => take(),
-    bytes: async () => take() ?? new Uint8Array(),
+    bytes: () => take() ?? new Uint8Array(),
     cancel: () => {},
   };
 }
@@ -93,9 +102,12 @@ export const tooLarge = `its answer is larger than ${LARGEST_ANSWER} bytes`;
 
 export const jsonBytes = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
+const utf8 = new TextDecoder();
+const wellFormedUtf8 = new TextDecoder('utf-8', { fatal: true });
+
 export function parsedRequest(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return JSON.parse(wellFormedUtf8.decode(body));
   } catch (error) {
     return fail('invalid_json', error instanceof SyntaxError ? error.message : 'it is not UTF-8');
   }
@@ -103,7 +115,7 @@ export function parsedRequest(body: Uint8Array): unknown {
 
 export function parsedReply(bytes: Uint8Array, provider: string): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return JSON.parse(utf8.decode(bytes));
   } catch {
     return fail('upstream_failed', provider, 'its answer is not JSON');
   }

@@ -14,6 +14,7 @@ import {
 import { type FetchedFile, needsFetch, withFetched } from '../dialects/remote-media.ts';
 import { finalResponse } from '../dialects/responses/kept.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
+import { headersOf } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { KeptResponse } from './kept-response.ts';
 import { MediaWanted } from './remote-media.ts';
@@ -24,7 +25,7 @@ import {
   parsedReply,
   parsedRequest,
   replaced,
-  rewrittenHeaders,
+  rewrittenFields,
   tooLarge,
   wholeAnswer,
 } from './rewritten.ts';
@@ -185,10 +186,14 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
     }
     return text;
   };
+  const fields = rewrittenFields(incoming, 'text/event-stream; charset=utf-8');
   return {
     status: incoming.status,
     statusText: '',
-    headers: rewrittenHeaders(incoming, 'text/event-stream; charset=utf-8'),
+    fields,
+    get headers() {
+      return headersOf(fields);
+    },
     read: async () => {
       while (!isOver) {
         const piece = await incoming.read();

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Destination } from '../egress.ts';
-import type { SentHeaders } from '../headers.ts';
+import { headersOf, type SentHeaders } from '../headers.ts';
 import type { Incoming, Outgoing } from '../upstream.ts';
 import type { Break, Connection, ConnectionUser } from './connection.ts';
 import { type Phase, UpstreamFailure } from './failure.ts';
@@ -293,11 +293,4 @@ export class Exchange implements Incoming, ConnectionUser {
     if (this.#isListening) this.#outgoing.signal?.removeEventListener('abort', this);
     this.#ended(this);
   }
-}
-
-function headersOf(fields: SentHeaders): Headers {
-  const { 'set-cookie': cookies, ...others } = fields;
-  const headers = new Headers(others);
-  for (const cookie of [cookies ?? []].flat()) headers.append('set-cookie', cookie);
-  return headers;
 }
