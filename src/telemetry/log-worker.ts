@@ -104,16 +104,16 @@ function stepBack() {
 }
 
 /**
- * The collector lets so much more come before it looks for what can go, the more there is that stays. In this thread hardly
- * anything stays, and a few moved bodies, which are given back at once, would call it fifty times a second. Nobody ever
- * touches these bytes, so that they take no memory.
+ * The more there is that stays, the more the collector lets come before it looks for what can go. In this thread hardly
+ * anything stays, and moved bodies, which are given back at once, would call it fifty times a second. Nobody ever touches
+ * these bytes, so they take no memory.
  */
 const BALLAST_BYTES = 32 << 20;
-let ballast: ArrayBuffer | null = null;
+const ballast: ArrayBuffer[] = [];
 
 function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
   stepBack();
-  ballast ??= new ArrayBuffer(BALLAST_BYTES);
+  ballast.push(new ArrayBuffer(BALLAST_BYTES));
   const writer = new LogWriter({
     open: () => (target.engine === 'sqlite' ? openSqliteSink(target.file) : openStore(target, 'writer')),
     spool: new Spool({
