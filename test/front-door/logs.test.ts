@@ -296,26 +296,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
 
       test('else the id of the request', async () => {
-        for (const headers of [{}, { traceparent: 'nonsense' }, { 'x-gateway-trace-id': '' }]) {
+        for (const headers of [{}, { traceparent: 'nonsense' }, { 'x-gateway-trace-id': 'with space' }]) {
           const reply = await chat({}, headers as Record<string, string>);
           expect((await gateway.logOf(reply)).trace_id).toBe(reply.headers.get('x-gateway-request-id')!);
         }
       });
-    });
-
-    test('a trace that cannot be one is refused, and the refusal is logged under its own id', async () => {
-      for (const trace of ['with space', 'x'.repeat(257), 'é']) {
-        const reply = await chat({}, { 'x-gateway-trace-id': trace });
-        expect([reply.status, reply.json.error.code, reply.json.error.param]).toEqual([
-          400,
-          'invalid_header',
-          'x-gateway-trace-id',
-        ]);
-        expect(await gateway.logOf(reply)).toMatchObject({
-          trace_id: reply.headers.get('x-gateway-request-id')!,
-          error_code: 'invalid_header',
-        });
-      }
     });
 
     describe('bodies', () => {
