@@ -31,9 +31,10 @@ export interface Lengths {
   readonly rounds: number;
   /** Until a just-in-time compiler has settled. */
   readonly warmUpMs: Readonly<Record<ContenderName, number>>;
-  /** Each turn of `cpu`, and how many of them make a round. */
+  /** Each turn of `cpu` and `limits`, and how many of them make a round. */
   readonly saturationMs: number;
   readonly saturationTurns: number;
+  readonly limitsTurns: number;
   readonly streams: number;
   readonly latencySliceMs: number;
   readonly latencyCycles: number;
@@ -43,8 +44,6 @@ export interface Lengths {
   readonly sliceMs: number;
   readonly sliceWarmUpMs: number;
   readonly sliceStreams: number;
-  /** `limits` looks for a small difference of two large numbers. */
-  readonly limitsSliceMs: number;
 }
 
 export const FULL: Lengths = {
@@ -52,6 +51,7 @@ export const FULL: Lengths = {
   warmUpMs: { nginx: 1_000, gateway: 25_000, portkey: 25_000 },
   saturationMs: 1_000,
   saturationTurns: 6,
+  limitsTurns: 4,
   streams: 150,
   latencySliceMs: 500,
   latencyCycles: 10,
@@ -60,7 +60,6 @@ export const FULL: Lengths = {
   sliceMs: 2_000,
   sliceWarmUpMs: 2_000,
   sliceStreams: 300,
-  limitsSliceMs: 3_000,
 };
 
 export const QUICK: Lengths = {
@@ -68,6 +67,7 @@ export const QUICK: Lengths = {
   warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 3_000 },
   saturationMs: 1_000,
   saturationTurns: 1,
+  limitsTurns: 1,
   streams: 50,
   latencySliceMs: 350,
   latencyCycles: 2,
@@ -76,7 +76,6 @@ export const QUICK: Lengths = {
   sliceMs: 1_000,
   sliceWarmUpMs: 1_000,
   sliceStreams: 100,
-  limitsSliceMs: 1_000,
 };
 
 export const UNPINNED: Cores = { proxy: undefined, upstream: undefined, load: undefined, stores: undefined };

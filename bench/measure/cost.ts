@@ -23,7 +23,7 @@ export interface Cost {
 export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): Promise<Cost> {
   const { label, body, pid } = subject;
   await untilCalm(pid);
-  takeMemoryBack(lab);
+  takeMemoryBack(lab, subject, ms);
   const before = cpuMsOf(pid);
   const { calls, failed, ms: tookMs } = await saturate(lab, subject, body, ms);
   const during = cpuMsOf(pid) - before;
@@ -35,8 +35,24 @@ export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): 
   return { microsecondsPerCall, callsPerSecond: (calls * 1_000) / tookMs, busy: during / tookMs };
 }
 
+/**
+ * What each of them costs in a round of short turns: a machine whose speed changes from second to second is then slow for
+ * all of them alike.
+ */
+export async function costsInTurns<One extends Subject>(
+  lab: Lab,
+  subjects: readonly One[],
+  turns: number,
+): Promise<(readonly [One, Cost])[]> {
+  const costs = new Map<One, Cost[]>(subjects.map((subject) => [subject, []]));
+  await inTurns(subjects, turns, async (subject) => {
+    costs.get(subject)!.push(await costAtSaturation(lab, subject, lab.lengths.saturationMs));
+  });
+  return [...costs].map(([subject, several]) => [subject, together(several)] as const);
+}
+
 /** One cost of several turns of the same length: each call counts the same, whichever turn it was in. */
-export function together(costs: readonly Cost[]): Cost {
+function together(costs: readonly Cost[]): Cost {
   const sum = (pick: (cost: Cost) => number): number => costs.reduce((total, cost) => total + pick(cost), 0);
   const calls = sum((cost) => cost.callsPerSecond);
   return {

@@ -4,7 +4,7 @@ import { saturate } from '../load/wrk.ts';
 import { until } from '../processes.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres, openRedis } from '../stores.ts';
-import { type Cost, costAtSaturation, describeCost, inTurns, type Subject } from './cost.ts';
+import { type Cost, costsInTurns, describeCost, type Subject } from './cost.ts';
 
 export const stores = ['embedded', 'postgres', 'redis'] as const;
 export type StoreName = (typeof stores)[number];
@@ -61,14 +61,15 @@ async function measureOn(lab: Lab, store: StoreName, environment: Record<string,
   const arms = [await arm(false), await arm(true)];
   for (const one of arms) {
     await checkLimits(one);
-    await saturate(lab, one, one.body, lab.lengths.sliceWarmUpMs);
+    await saturate(lab, one, one.body, lab.lengths.warmUpMs.gateway / arms.length);
   }
   const samples: LimitsSample[] = [];
-  await inTurns(arms, lab.lengths.rounds, async (one, round) => {
-    const cost = await costAtSaturation(lab, one, lab.lengths.limitsSliceMs);
-    samples.push({ store, round, hasLimits: one.hasLimits, ...cost });
-    lab.say(`limits round ${round + 1}/${lab.lengths.rounds}, ${one.label}: ${describeCost(cost)}`);
-  });
+  for (let round = 0; round < lab.lengths.rounds; round++) {
+    for (const [{ hasLimits, label }, cost] of await costsInTurns(lab, arms, lab.lengths.limitsTurns)) {
+      samples.push({ store, round, hasLimits, ...cost });
+      lab.say(`limits round ${round + 1}/${lab.lengths.rounds}, ${label}: ${describeCost(cost)}`);
+    }
+  }
   if (store === 'redis' && !(await redisCounts(origin))) {
     lab.note('Redis dropped out during `limits`: a part of its row was counted in PostgreSQL.');
   }

@@ -127,7 +127,8 @@ async function insertRows(db: Db, postings: readonly Posting[], otherwise: strin
   const values: unknown[] = [];
   for (const { entry, expired, charges } of postings) {
     for (const column of ENTRY_COLUMNS) values.push(entry[column]);
-    values.push(charges.length === 0 ? '[]' : JSON.stringify(charges), expired ? 0 : 1);
+    // Only the end of a hold is ever corrected: nobody asks what a settled call was charged to.
+    values.push(expired ? JSON.stringify(charges) : '[]', expired ? 0 : 1);
   }
   const rows = postings.map(() => ROW).join(', ');
   const { numAffectedRows } = await raw(db, `${INSERT}${rows}${otherwise}`, values);

@@ -23,7 +23,7 @@ function holdOf(amount: number, more: Partial<Hold['estimate']> = {}, tokensUnti
 }
 
 const left = () => [...new HoldJournal(folder).read().values()];
-const written = () => readdirSync(folder).reduce((size, name) => size + readFileSync(join(folder, name)).byteLength, 0);
+const written = () => readdirSync(folder).reduce((size, name) => size + readFileSync(join(folder, name)).indexOf(0), 0);
 
 test('holds are read as they were written, alike or not', () => {
   const journal = new HoldJournal(folder);
@@ -71,6 +71,28 @@ test('a hold does not point at one of a former segment', () => {
   journal.finish();
 
   expect(left()).toEqual([open, next, last]);
+});
+
+test('a hold goes with the one it points at when the power took that, and takes no other', () => {
+  const journal = new HoldJournal(folder);
+  const other = { model: 'another' };
+  const [lost, another, pointing, alike] = [holdOf(1), holdOf(2, other), holdOf(3), holdOf(4, other)];
+  for (const hold of [lost, another, pointing, alike]) journal.append(hold);
+  journal.finish();
+  const file = join(folder, readdirSync(folder)[0]!);
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0, 0, bytes.indexOf('\n')));
+
+  expect(left()).toEqual([another, alike]);
+});
+
+test('what fills a segment goes on in another', () => {
+  const journal = new HoldJournal(folder);
+  const holds = Array.from({ length: 16_000 }, (_, index) => holdOf(index, { model: `model ${index % 3}` }));
+  for (const hold of holds) journal.append(hold);
+
+  expect(readdirSync(folder).length).toBeGreaterThan(1);
+  expect(left()).toEqual(holds);
 });
 
 test('what an earlier version wrote is read', () => {

@@ -13,12 +13,14 @@ export interface Hold {
 }
 
 interface WholeRecord {
+  /** Others point at it by this number. Left out by earlier versions, and then its place in the segment. */
+  readonly place?: number;
   readonly estimate: LedgerEntry;
   readonly charges: readonly Posted[];
   readonly endsAt: number;
 }
 
-/** What a hold does not share with the one at `place` in its segment, counted from 0. */
+/** What a hold does not share with the one of that `place` in its segment. */
 type BriefRecord = readonly [
   place: number,
   id: string,
@@ -35,6 +37,11 @@ interface Example {
   readonly hold: Hold;
 }
 
+/** A segment has room for some 10,000 holds, and is in memory as far as it was written. */
+const SEGMENT_BYTES = 1 << 20;
+/** The journal is to start again when less is left than this; a record takes a hundredth of it. */
+const LITTLE_ROOM = 32 << 10;
+
 /** A key that calls more models than this in turns writes more whole records. */
 const EXAMPLES_PER_KEY = 8;
 
@@ -48,11 +55,12 @@ export class HoldJournal {
   #records = 0;
 
   constructor(folder: string) {
-    this.#journal = new Journal({ folder, processId: process.pid, isShared: false });
+    this.#journal = new Journal({ folder, processId: process.pid, isShared: false, mappedBytes: SEGMENT_BYTES });
   }
 
-  get size(): number {
-    return this.#journal.size;
+  /** Whether it should start with what is still open, because it fills up. It can be appended to all the same. */
+  get isNearlyFull(): boolean {
+    return this.#journal.room < LITTLE_ROOM;
   }
 
   /** Holds that processes before this one have left, by the ids of their calls. */
@@ -65,17 +73,23 @@ export class HoldJournal {
 
   /** Throws when it could not be written, and then nothing was. */
   append(hold: Hold): void {
-    // A segment that could not be repaired was left, and what stood in it cannot be pointed at.
-    if (this.#journal.size === 0) this.#beginAt(0);
     const example = this.#exampleFor(hold);
-    this.#journal.append(recordOf(example ? briefly(hold, example) : wholly(hold)));
-    if (!example) this.#learn(hold);
+    const record = recordOf(example ? briefly(hold, example) : wholly(hold, this.#records));
+    if (this.#journal.hasRoomFor(record)) {
+      this.#journal.append(record);
+      if (!example) this.#learn(hold);
+    } else {
+      // In another segment nothing can be pointed at.
+      this.#beginAt(0);
+      this.#journal.append(recordOf(wholly(hold, 0)));
+      this.#learn(hold);
+    }
     this.#records++;
   }
 
   /** Begins again with these. */
   startWith(holds: readonly Hold[]): void {
-    const before = this.#journal.startWith(holds.map((hold) => recordOf(wholly(hold))).join(''));
+    const before = this.#journal.startWith(holds.map((hold, place) => recordOf(wholly(hold, place))).join(''));
     this.#beginAt(holds.length);
     for (const name of before) this.#journal.remove(name);
   }
@@ -123,7 +137,8 @@ function isLike({ estimate: one, charges }: Hold, { estimate: other, charges: ot
   return true;
 }
 
-const wholly = ({ estimate, charges, endsAt }: Hold): WholeRecord => ({
+const wholly = ({ estimate, charges, endsAt }: Hold, place: number): WholeRecord => ({
+  place,
   estimate,
   charges: charges.map(({ counter, amount, endsAt: end }) => [counter, amount, finiteEnd(end)]),
   endsAt,
@@ -136,10 +151,16 @@ function briefly({ estimate, charges, endsAt }: Hold, { place }: Example): Brief
   return record;
 }
 
+/** A hold that points at one that was lost with the power is lost with it. */
 function holdsOf(records: readonly unknown[]): Hold[] {
+  const byPlace = new Map<number, Hold>();
   const holds: Hold[] = [];
-  for (const record of records as (WholeRecord | BriefRecord)[])
-    holds.push('estimate' in record ? whole(record) : like(record, holds));
+  (records as (WholeRecord | BriefRecord)[]).forEach((record, index) => {
+    const hold = 'estimate' in record ? whole(record) : like(record, byPlace.get(record[0]));
+    if (!hold) return;
+    holds.push(hold);
+    if ('estimate' in record) byPlace.set(record.place ?? index, hold);
+  });
   return holds;
 }
 
@@ -149,9 +170,10 @@ const whole = ({ estimate, charges, endsAt }: WholeRecord): Hold => ({
   endsAt,
 });
 
-function like(record: BriefRecord, holds: readonly Hold[]): Hold {
-  const [place, id, at, input_tokens, output_tokens, cost, endsAt, ...amounts] = record;
-  const { estimate, charges } = holds[place]!;
+function like(record: BriefRecord, example: Hold | undefined): Hold | null {
+  if (!example) return null;
+  const [, id, at, input_tokens, output_tokens, cost, endsAt, ...amounts] = record;
+  const { estimate, charges } = example;
   return {
     estimate: { ...estimate, id, at, input_tokens, output_tokens, cost },
     charges: charges.map((charge, index) => ({ ...charge, amount: amounts[index]! })),

@@ -22,8 +22,6 @@ export interface JournalCountersDeps {
 }
 
 const SWEEP_EVERY_MS = 5_000;
-/** The journal of holds starts again, with those that are still open, when it has grown to this size. */
-const RESTART_FROM = 4 << 20;
 
 /**
  * The counters of the only process there is, in memory. A hold is appended to the journal before its call is admitted;
@@ -75,7 +73,6 @@ class JournalCounters implements Counters {
   readonly #sweeping: Timer;
   /** No hold ends before this. */
   #nextEnd = 0;
-  #restartAt = RESTART_FROM;
 
   constructor(deps: JournalCountersDeps, { ledger, journal, used, holds }: Parts) {
     this.#deps = deps;
@@ -205,7 +202,7 @@ class JournalCounters implements Counters {
   /** Before the call is admitted: a hold that is not in the journal would be forgotten by a kill. */
   #note(hold: Hold) {
     try {
-      if (this.#journal.size > this.#restartAt) this.#restart();
+      if (this.#journal.isNearlyFull) this.#restart();
       this.#journal.append(hold);
     } catch (error) {
       throw Object.assign(new GatewayError('store_unavailable', []), { cause: error });
@@ -216,7 +213,6 @@ class JournalCounters implements Counters {
   #restart() {
     if (!this.#ledger.keep()) return;
     this.#journal.startWith([...this.#holds.values()]);
-    this.#restartAt = Math.max(RESTART_FROM, 2 * this.#journal.size);
   }
 
   /** Calls that may have run, and nobody is left to say what they took. */

@@ -1,16 +1,6 @@
-import {
-  closeSync,
-  fstatSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { MappedSegment, mostBytes, type Segment, WrittenSegment } from './segment.ts';
 
 const SEGMENT = /^(\d{12})-(\d+)\.journal$/;
 
@@ -19,17 +9,18 @@ export interface JournalOptions {
   readonly processId: number;
   /** Whether other processes may keep segments in the same folder; those of living ones are left to them. */
   readonly isShared: boolean;
+  /** Segments of at least this size are mapped into memory, for records that are written one by one. */
+  readonly mappedBytes?: number;
 }
 
 /**
- * Records on disk, one line each, in numbered segments. An append is one `write` without fsync: what it wrote survives
- * the end of the process, however sudden, and may be lost with the power. A torn end, left by a kill, is ignored; a
- * damaged record with good ones after it is not, because nobody knows what else is wrong with the file.
+ * Records on disk, one line each, in numbered segments, without fsync: what was appended survives the end of the process,
+ * however sudden, and may be lost with the power. A torn end, left by a kill, is ignored, and so is what the power took;
+ * a damaged record with good ones after it is not, because nobody knows what else is wrong with the file.
  */
 export class Journal {
   readonly #options: JournalOptions;
-  #current: { readonly name: string; readonly descriptor: number } | null = null;
-  #size = 0;
+  #current: { readonly name: string; readonly segment: Segment } | null = null;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -40,18 +31,23 @@ export class Journal {
 
   /** Bytes in the segment that is being written. */
   get size(): number {
-    return this.#size;
+    return this.#current?.segment.size ?? 0;
   }
 
-  /** Takes lines of `recordOf`. Either all of it is written, or it throws and the segment is as before. */
+  /** Bytes that the segment still takes. */
+  get room(): number {
+    return this.#current?.segment.room ?? 0;
+  }
+
+  /** Whether these go into the segment that is being written. Otherwise an append begins another. */
+  hasRoomFor(records: string): boolean {
+    return mostBytes(records) <= this.room;
+  }
+
+  /** Takes lines of `recordOf`. Either all of it is written, or it throws and nothing is. */
   append(records: string): void {
-    const { descriptor } = this.#current ?? this.#begin();
-    try {
-      this.#size += writeWhole(descriptor, records);
-    } catch (error) {
-      this.#undo();
-      throw error;
-    }
+    if (!this.hasRoomFor(records)) this.#begin(records);
+    this.#current!.segment.append(records);
   }
 
   /** Starts a segment with these records, at once or not at all, and answers those before it. Not in a shared folder. */
@@ -59,26 +55,23 @@ export class Journal {
     const before = [...this.finished(), ...(this.#current ? [this.#current.name] : [])];
     const name = this.#nextName();
     const draft = name.replace('.journal', '.draft');
-    const descriptor = openSync(join(this.#options.folder, draft), 'ax', 0o600);
     try {
-      writeWhole(descriptor, records);
+      const segment = this.#create(draft, records);
+      segment.append(records);
       renameSync(join(this.#options.folder, draft), join(this.#options.folder, name));
+      this.finish();
+      this.#current = { name, segment };
     } catch (error) {
-      closeSync(descriptor);
       this.remove(draft);
       throw error;
     }
-    this.finish();
-    this.#current = { name, descriptor };
-    this.#size = fstatSync(descriptor).size;
     return before;
   }
 
   /** Ends the current segment; the next append begins another. */
   finish(): void {
-    if (this.#current) closeSync(this.#current.descriptor);
+    this.#current?.segment.close();
     this.#current = null;
-    this.#size = 0;
   }
 
   /** Ends the current segment and deletes it. */
@@ -90,9 +83,7 @@ export class Journal {
 
   /** Empties the current segment. */
   clear(): void {
-    if (!this.#current || this.#size === 0) return;
-    ftruncateSync(this.#current.descriptor, 0);
-    this.#size = 0;
+    this.#current?.segment.clear();
   }
 
   /** Ended segments that are ours to read, oldest first. */
@@ -113,20 +104,19 @@ export class Journal {
     }
   }
 
-  #begin() {
+  #begin(records: string) {
+    this.finish();
     const name = this.#nextName();
-    this.#current = { name, descriptor: openSync(join(this.#options.folder, name), 'ax', 0o600) };
-    this.#size = 0;
-    return this.#current;
+    this.#current = { name, segment: this.#create(name, records) };
   }
 
-  /** Half a record must not stand before the next one; if it cannot be cut off, the next one goes elsewhere. */
-  #undo() {
-    try {
-      ftruncateSync(this.#current!.descriptor, this.#size);
-    } catch {
-      this.finish();
-    }
+  /** With room for as many again. */
+  #create(name: string, records: string): Segment {
+    const { folder, mappedBytes } = this.#options;
+    const file = join(folder, name);
+    return mappedBytes === undefined
+      ? new WrittenSegment(file)
+      : new MappedSegment(file, Math.max(mappedBytes, 2 * mostBytes(records)));
   }
 
   #nextName(): string {
@@ -156,19 +146,6 @@ function isAlive(processId: number): boolean {
   }
 }
 
-/** Most appends are a record or a few, and a buffer for each would cost as much as the write. */
-const scratch = Buffer.allocUnsafeSlow(16 << 10);
-const MOST_BYTES_PER_UNIT = 3;
-
-function writeWhole(descriptor: number, records: string): number {
-  const fits = records.length * MOST_BYTES_PER_UNIT <= scratch.byteLength;
-  const bytes = fits ? scratch : Buffer.from(records);
-  const size = fits ? scratch.write(records) : bytes.byteLength;
-  let at = 0;
-  while (at < size) at += writeSync(descriptor, bytes, at, size - at);
-  return size;
-}
-
 const checksum = (json: string) => Bun.hash.crc32(json).toString(16).padStart(8, '0');
 
 export function recordOf(value: unknown): string {
@@ -180,7 +157,7 @@ function recordsIn(text: string, file: string): unknown[] {
   const lines = text.split('\n');
   // What stands after the last line break is torn, or nothing.
   lines.pop();
-  const records = lines.map(parse);
+  const records = lines.filter((line) => !isLost(line)).map(parse);
   while (records.length > 0 && records.at(-1) === undefined) records.pop();
   const damaged = records.indexOf(undefined);
   if (damaged >= 0) {
@@ -190,6 +167,9 @@ function recordsIn(text: string, file: string): unknown[] {
   }
   return records;
 }
+
+/** Zeros stood there before the record, and the power went before it was on disk: not every page is in its turn. */
+const isLost = (line: string) => line.includes('\0');
 
 function parse(line: string): unknown {
   const json = line.slice(9);

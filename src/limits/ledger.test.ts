@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -7,8 +7,10 @@ import { startPostgres, type TestPostgres } from '../../test/postgres.ts';
 import { openPostgres, openSqlite, type Store } from '../storage/store.ts';
 import type { Settlement } from './counters.ts';
 import { chargeOf, reservationOf, settlementOf } from './counters-suite.ts';
+import { recordOf } from './journal.ts';
 import { createLedger } from './ledger.ts';
 import { createPostgresCounters } from './postgres-counters.ts';
+import { postingOf, recordOfAll } from './posting.ts';
 
 let server: TestPostgres;
 let store: Store;
@@ -188,3 +190,19 @@ test('nothing waits for another for ever when nodes reserve, settle and give up 
   expect(admitted).toBe(120);
   for (const node of nodes) await node.close();
 }, 30_000);
+
+test('files of gateways before this one are read', async () => {
+  const [alone, first, second] = Array.from({ length: 3 }, () => settlementOf(call('former'), 5));
+  const postings = [alone!, first!, second!].map((each) => postingOf(each, { expired: false }));
+  const { counters: _, ...columns } = recordOfAll(postings.slice(1));
+  const former = { ...columns, charges: postings.slice(1).map(({ charges }) => charges) };
+  writeFileSync(join(folder, '000000000001-1.journal'), recordOf(postings[0]) + recordOf(former));
+
+  const ledger = open();
+  await ledger.catchUp();
+  await ledger.close();
+
+  expect(await rowsOf([alone!, first!, second!])).toHaveLength(3);
+  expect(await used('former')).toBe(15);
+  expect(readdirSync(folder)).toEqual([]);
+});

@@ -243,7 +243,7 @@ class StoredLedger implements Ledger {
       const names = this.#journal.finished();
       if (names.length === 0) break;
       for (const name of names) {
-        const postings = this.#journal.read(name).flatMap((record) => postingsIn(record as PostingRecord | Posting));
+        const postings = this.#journal.read(name).flatMap((record) => postingsIn(record as PostingRecord));
         for (let at = 0; at < postings.length; at += this.#group) {
           if (this.#isClosed) return;
           await this.#store(postings.slice(at, at + this.#group));

@@ -4,7 +4,7 @@ import type { Principal } from '../core/principal.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
-import type { Counters, LedgerEntry, Reservation, Verdict } from './counters.ts';
+import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
 import { type LimitCharge, rateHeaders, refuse } from './refusal.ts';
 import { openWindow } from './windows.ts';
 
@@ -72,10 +72,16 @@ export function createLimiter(deps: LimiterDeps): Limiter {
   const { counters, now, newId, alarm = () => {}, renewEveryMs = 30_000 } = deps;
   const alarms = createAlarms(alarm, now);
   /** One timer for all calls that still run. */
-  const running = new Set<string>();
+  const running = new Set<LimitedCall>();
   const renewing = setInterval(() => {
     // A store that is away now may be back before the holds end; if not, they count at their estimates until settled.
-    if (running.size > 0) void counters.renew([...running], HOLD_MS).catch(() => {});
+    if (running.size > 0)
+      void counters
+        .renew(
+          [...running].map(({ id }) => id),
+          HOLD_MS,
+        )
+        .catch(() => {});
   }, renewEveryMs).unref();
   const desk: Desk = { counters, alarms, running, now };
 
@@ -84,7 +90,7 @@ export function createLimiter(deps: LimiterDeps): Limiter {
     for (let index = 0; index < charges.length; index++)
       alarms.seen(charges[index]!.limit, charges[index]!.window, verdict.used[index]!);
     if (!verdict.admitted) return refuse(charges, verdict, now());
-    running.add(call.id);
+    running.add(call);
     return new CountedAdmission(desk, call, verdict.levels);
   };
 
@@ -127,7 +133,7 @@ export function createLimiter(deps: LimiterDeps): Limiter {
 interface Desk {
   readonly counters: Counters;
   readonly alarms: Alarms;
-  readonly running: Set<string>;
+  readonly running: Set<LimitedCall>;
   readonly now: () => number;
 }
 
@@ -149,13 +155,22 @@ const wholeEstimate = ({ inputTokens, outputTokens, cost }: Estimate): Estimate 
 /** A limit that stands twice in the list, because two owners share it, counts once. */
 function chargesOf(limits: readonly Limit[], estimate: Estimate | null, at: number): LimitCharge[] {
   const charges: LimitCharge[] = [];
-  for (const limit of limits) {
-    if (isCharged(charges, limit)) continue;
-    const window = openWindow(limit, at);
-    const { counter, end: endsAt } = window;
-    charges.push({ counter, max: limit.max, amount: estimatedFor(limit, estimate), endsAt, limit, window });
-  }
+  for (const limit of limits)
+    if (!isCharged(charges, limit)) charges.push(chargeOf(limit, estimatedFor(limit, estimate), at));
   return charges;
+}
+
+/** Many calls are charged the same: one request each. */
+const latest = new WeakMap<Limit, LimitCharge>();
+
+function chargeOf(limit: Limit, amount: number, at: number): LimitCharge {
+  const known = latest.get(limit);
+  if (known && known.amount === amount && at >= known.window.start && at < known.window.end) return known;
+  const window = openWindow(limit, at);
+  const { counter, end: endsAt } = window;
+  const charge = { counter, max: limit.max, amount, endsAt, limit, window };
+  latest.set(limit, charge);
+  return charge;
 }
 
 function isCharged(charges: readonly LimitCharge[], { counter }: Limit): boolean {
@@ -226,15 +241,23 @@ class CountedAdmission implements Admission {
     this.#isSettled = true;
     const { counters, alarms, running } = this.#desk;
     const { id, estimate: reserved, charges: charged } = this.#call;
-    running.delete(id);
+    running.delete(this.#call);
     const taken = this.#isSent ? whatWasTaken(this.#call.tokens, outcome) : NOTHING;
-    const charges = charged.map(({ limit, window, counter, amount, endsAt }) => {
+    const charges: Settlement['charges'][number][] = [];
+    for (let index = 0; index < charged.length; index++) {
+      const { limit, window, counter, amount, endsAt } = charged[index]!;
       const actual = limit.counts === 'requests' ? 1 : limit.counts === 'cost' ? (taken.cost ?? 0) : taken.tokens;
       alarms.added(limit, window, actual);
-      return { counter, held: amount, actual, endsAt };
-    });
+      charges.push({ counter, held: amount, actual, endsAt });
+    }
     const entry: LedgerEntry = {
-      ...reserved,
+      id,
+      at: reserved.at,
+      organisation_id: reserved.organisation_id,
+      workspace_id: reserved.workspace_id,
+      api_key_id: reserved.api_key_id,
+      virtual_key: reserved.virtual_key,
+      provider: reserved.provider,
       model: outcome.model ?? reserved.model,
       input_tokens: taken.inputTokens,
       output_tokens: taken.outputTokens,

@@ -14,15 +14,16 @@ export interface Posting {
 
 export const finiteEnd = (endsAt: number): number | null => (endsAt === Number.POSITIVE_INFINITY ? null : endsAt);
 
-export function postingOf({ charges, entry }: Settlement, { expired }: { expired: boolean }): Posting {
-  return {
-    entry: storable(entry),
-    expired,
-    charges:
-      charges.length === 0
-        ? NO_CHARGES
-        : charges.map(({ counter, actual, endsAt }) => [counter, actual, finiteEnd(endsAt)]),
-  };
+export const postingOf = ({ charges, entry }: Settlement, { expired }: { expired: boolean }): Posting => ({
+  entry: storable(entry),
+  expired,
+  charges: charges.length === 0 ? NO_CHARGES : postedOf(charges),
+});
+
+function postedOf(charges: Settlement['charges']): Posted[] {
+  const posted: Posted[] = [];
+  for (const { counter, actual, endsAt } of charges) posted.push([counter, actual, finiteEnd(endsAt)]);
+  return posted;
 }
 
 const NO_CHARGES: Posting['charges'] = [];
@@ -42,33 +43,69 @@ export const ENTRY_COLUMNS = [
   'state',
 ] as const satisfies readonly (keyof LedgerEntry)[];
 
-/** Several postings as one record of a journal. */
+/** A counter that postings of a record charge, and its end. */
+type NamedCounter = readonly [counter: string, endsAt: number | null];
+
+/** Several postings as one record of a journal. What is charged stands by the place of its counter: `[0, 1, 1, 140]`. */
 export interface PostingRecord {
   readonly count: number;
   readonly entries: Columns;
   readonly expired: readonly boolean[];
-  readonly charges: readonly Posting['charges'][];
+  readonly counters: readonly NamedCounter[];
+  readonly charges: readonly (readonly number[])[];
 }
 
-export const recordOfAll = (postings: readonly Posting[]): PostingRecord => ({
-  count: postings.length,
-  entries: columnsOf(
-    postings.map(({ entry }) => entry),
-    ENTRY_COLUMNS,
-  ),
-  expired: columnOf(postings, 'expired'),
-  charges: columnOf(postings, 'charges'),
-});
+/** As gateways before this one wrote them. */
+type FormerRecord =
+  | Posting
+  | (Omit<PostingRecord, 'counters' | 'charges'> & { charges: readonly Posting['charges'][] });
 
-/** A record that holds one posting as it is comes from a gateway before this one. */
-export function postingsIn(record: PostingRecord | Posting): Posting[] {
+export function recordOfAll(postings: readonly Posting[]): PostingRecord {
+  const counters: NamedCounter[] = [];
+  const places = new Map<string, number>();
+  const placeOf = (counter: string, endsAt: number | null): number => {
+    const known = places.get(counter);
+    if (known !== undefined && counters[known]![1] === endsAt) return known;
+    places.set(counter, counters.length);
+    return counters.push([counter, endsAt]) - 1;
+  };
+  const charges = postings.map((posting) => {
+    const placed: number[] = [];
+    for (const [counter, amount, endsAt] of posting.charges) placed.push(placeOf(counter, endsAt), amount);
+    return placed;
+  });
+  return {
+    count: postings.length,
+    entries: columnsOf(
+      postings.map(({ entry }) => entry),
+      ENTRY_COLUMNS,
+    ),
+    expired: columnOf(postings, 'expired'),
+    counters,
+    charges: counters.length === 0 ? [NOTHING_PLACED] : charges,
+  };
+}
+
+const NOTHING_PLACED: readonly number[] = [];
+
+export function postingsIn(record: PostingRecord | FormerRecord): Posting[] {
   if ('entry' in record) return [record];
-  const { count, entries, expired, charges } = record;
+  const { count, entries, expired } = record;
   return rowsOf<LedgerEntry>(entries, ENTRY_COLUMNS, count).map((entry, at) => ({
     entry,
     expired: cellAt(expired, at),
-    charges: cellAt(charges, at),
+    charges: 'counters' in record ? chargesAt(record, at) : cellAt(record.charges, at),
   }));
+}
+
+function chargesAt({ counters, charges }: PostingRecord, row: number): Posting['charges'] {
+  const placed = cellAt(charges, row);
+  const found: Posted[] = [];
+  for (let at = 0; at < placed.length; at += 2) {
+    const [counter, endsAt] = counters[placed[at]!]!;
+    found.push([counter, placed[at + 1]!, endsAt]);
+  }
+  return found;
 }
 
 const LONGEST_NAME = 256;

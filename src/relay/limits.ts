@@ -60,7 +60,7 @@ function hold(
     estimate: () => estimateOf(call, target, prepared, prices),
   });
   const admitted = (admission: Admission): Admitted => {
-    for (const { counter } of limits) call.counted.add(counter);
+    for (const { counter } of limits) call.counted.push(counter);
     return { admission, countsUsage };
   };
   return held instanceof Promise ? held.then(admitted) : admitted(held);
@@ -75,7 +75,9 @@ function limitsOf({ principal, counted }: OpenCall, target: Target, policies: re
     target.limits.length + policies.length === 0
       ? principal.limits
       : [...principal.limits, ...target.limits, ...policies];
-  return counted.size === 0 ? all : all.filter(({ counts, counter }) => counts !== 'requests' || !counted.has(counter));
+  return counted.length === 0
+    ? all
+    : all.filter(({ counts, counter }) => counts !== 'requests' || !counted.includes(counter));
 }
 
 function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: Prices): Estimate {
@@ -87,5 +89,6 @@ function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: 
     model,
   });
   const cost = prices.costOf(target.provider.name, model, tokens, target.prices);
-  return { ...tokens, cost: cost === null ? null : Math.ceil(cost * NANO_DOLLARS) };
+  const { inputTokens, outputTokens } = tokens;
+  return { inputTokens, outputTokens, cost: cost === null ? null : Math.ceil(cost * NANO_DOLLARS) };
 }

@@ -59,7 +59,7 @@ export interface OpenCall extends ModelCall {
   /** For a response that the gateway keeps because the provider does not. */
   readonly kept?: KeptResponse | null;
   /** Counters that this call has been counted in, whichever target it goes to. */
-  readonly counted: Set<string>;
+  readonly counted: string[];
 }
 
 export interface RelayDeps extends AttemptDeps {
@@ -99,7 +99,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
     grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
     config: null,
     addressed,
-    counted: new Set(),
+    counted: [],
   };
   const slug = named?.slug ?? null;
   const route = selectRoute(call, principal.defaults, slug);
