@@ -196,7 +196,7 @@ test('files of gateways before this one are read', async () => {
   const postings = [alone!, first!, second!].map((each) => postingOf(each, { expired: false }));
   const { counters: _, ...columns } = recordOfAll(postings.slice(1));
   const former = { ...columns, charges: postings.slice(1).map(({ charges }) => charges) };
-  writeFileSync(join(folder, '000000000001-1.journal'), recordOf(postings[0]) + recordOf(former));
+  writeFileSync(join(folder, `000000000001-${process.pid}.journal`), recordOf(postings[0]) + recordOf(former));
 
   const ledger = open();
   await ledger.catchUp();
