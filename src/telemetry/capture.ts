@@ -1,3 +1,5 @@
+import { copyOf } from '../core/bytes.ts';
+
 /** Beyond the cap only the end is remembered, because that is where providers report usage. */
 export const TAIL_BYTES = 16 * 1024;
 
@@ -87,7 +89,7 @@ export class BodyCapture {
     this.#keptBytes += size;
     const isOnly = this.#keptBytes === size;
     if (isOnly && size < COPY_BELOW) {
-      this.#pieces.push(Uint8Array.prototype.slice.call(chunk));
+      this.#pieces.push(copyOf(chunk));
       return;
     }
     if (isSliver(chunk) || (size < GATHER_BELOW && !isOnly)) {

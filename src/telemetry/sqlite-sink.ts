@@ -1,11 +1,12 @@
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import { dirname, join } from 'node:path';
-import { cellAt, columnsOf } from '../core/columns.ts';
+import { type Columns, columnsOf } from '../core/columns.ts';
+import { insertText } from '../storage/insert-text.ts';
 import { openSqliteFile } from '../storage/sqlite-file.ts';
 import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
-import { FOUND_MORE, type LogBatch, type LogSink } from './log-sink.ts';
+import { type Cell, FOUND_MORE, type LogBatch, type LogSink } from './log-sink.ts';
 
 /**
  * The writer's side of the embedded log, on bun:sqlite alone. Its thread loads Kysely only to make the tables, and the
@@ -40,33 +41,26 @@ function isUpToDate(raw: Database): boolean {
 }
 
 /** Fewer, longer statements: half the time per row of one statement each (measured with nine indexes). */
-const ROWS_PER_STATEMENT = 16;
+const ROWS_PER_STATEMENT = 32;
+/** Calls of one moment are of few kinds. */
+const MOST_PREPARED = 16;
 const METADATA = LOG_COLUMNS.indexOf('metadata');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
 function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] {
-  const columns = [...LOG_COLUMNS, 'body_place'].join(', ');
-  const holes = `(${[...LOG_COLUMNS, 'body_place'].map(() => '?').join(', ')})`;
-  const prepare = (rows: number) =>
-    raw.prepare(
-      `insert into request_logs (${columns}) values ${Array(rows).fill(holes).join(', ')}
-       on conflict (id) do update set body_place = coalesce(request_logs.body_place, excluded.body_place),
-         hook_results = case when ${FOUND_MORE} then excluded.hook_results else request_logs.hook_results end`,
-    );
-  const many = prepare(ROWS_PER_STATEMENT);
-  const one = prepare(1);
+  const statements = new Statements(raw);
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
   const insertAll = (batch: LogBatch) => {
     const columns = batch.columns ?? columnsOf(batch.rows, LOG_COLUMNS);
     const count = batch.bodies.length;
     const places = segments.append(batch.bodies);
+    const common = columns.filter(isCommon).map(([cell]) => cell!);
+    const own = [...columns.filter((column) => !isCommon(column)), places];
+    const { many, one } = statements.for(columns);
     const insertRows = (statement: Statement, from: number, to: number) => {
-      const values: SQLQueryBindings[] = [];
-      for (let row = from; row < to; row++) {
-        for (const column of columns) values.push(cellAt(column, row));
-        values.push(places[row]!);
-      }
+      const values: SQLQueryBindings[] = [...common];
+      for (let row = from; row < to; row++) for (const column of own) values.push(column[row]!);
       statement.run(...values);
     };
     let at = 0;
@@ -81,6 +75,49 @@ function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] 
   };
   const transaction = raw.transaction(insertAll);
   return async (batch) => transaction.immediate(batch);
+}
+
+const isCommon = (column: readonly unknown[]): boolean => column.length === 1;
+
+interface Prepared {
+  readonly many: Statement;
+  readonly one: Statement;
+}
+
+/** Batches that have the same columns in common share their statements. */
+class Statements {
+  readonly #raw: Database;
+  readonly #prepared = new Map<string, Prepared>();
+
+  constructor(raw: Database) {
+    this.#raw = raw;
+  }
+
+  for(columns: Columns<Cell>): Prepared {
+    const key = columns.map((column) => (isCommon(column) ? '1' : '0')).join('');
+    let prepared = this.#prepared.get(key);
+    if (!prepared) {
+      if (this.#prepared.size >= MOST_PREPARED) this.#forget();
+      prepared = { many: this.#prepare(columns, ROWS_PER_STATEMENT), one: this.#prepare(columns, 1) };
+      this.#prepared.set(key, prepared);
+    }
+    return prepared;
+  }
+
+  #prepare(columns: Columns<Cell>, rows: number): Statement {
+    const common = LOG_COLUMNS.filter((_, at) => isCommon(columns[at]!));
+    const own = LOG_COLUMNS.filter((_, at) => !isCommon(columns[at]!));
+    return this.#raw.prepare(
+      `${insertText('request_logs', common, [...own, 'body_place'], rows)}
+       on conflict (id) do update set body_place = coalesce(request_logs.body_place, excluded.body_place),
+         hook_results = case when ${FOUND_MORE} then excluded.hook_results else request_logs.hook_results end`,
+    );
+  }
+
+  #forget() {
+    for (const { many, one } of this.#prepared.values()) for (const statement of [many, one]) statement.finalize();
+    this.#prepared.clear();
+  }
 }
 
 interface OldRow {

@@ -1,3 +1,4 @@
+import { copyOf } from '../../core/bytes.ts';
 import { Malformed } from './failure.ts';
 import { checkTrailer, NO_STATUS_LINE, type ResponseHead, readHead, STATUS_LINE_START } from './head.ts';
 
@@ -123,9 +124,7 @@ export class ResponseReader {
     const taken = Math.min(there, this.#left);
     this.#left -= taken;
     if (taken === 0) return null;
-    return taken < COPIED_BELOW
-      ? Uint8Array.prototype.slice.call(bytes, at, at + taken)
-      : bytes.subarray(at, at + taken);
+    return taken < COPIED_BELOW ? copyOf(bytes, at, at + taken) : bytes.subarray(at, at + taken);
   }
 
   /** Moves the chunks that came together next to each other, over the lines between them: one piece, not many. */
