@@ -25,7 +25,8 @@ export interface ListenOptions {
 interface Arrived {
   readonly request: Request;
   readonly address: string;
-  readonly resolve: (response: Promise<Response>) => void;
+  readonly resolve: (response: Response) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** Bun's own errors name neither variable. */
@@ -56,7 +57,10 @@ export const silent: Server = { port: 0, url: '', open: 0, stop: async () => ({ 
 
 export function listen({ host, port, isShared = false, answer, refuse }: ListenOptions): Server {
   let isStopping = false;
-  const arrived = new InGroups<Arrived>(({ request, address, resolve }) => resolve(answer(request, address)));
+  const arrived = new InGroups<Arrived>(({ request, address, resolve, reject }) => {
+    // Resolving one promise with the other would take two more turns of the queue.
+    answer(request, address).then(resolve, reject);
+  });
   const server = naming(host, port, () =>
     Bun.serve({
       hostname: host,
@@ -72,8 +76,8 @@ export function listen({ host, port, isShared = false, answer, refuse }: ListenO
         // A model may think for longer than a connection may idle.
         bun.timeout(request, 0);
         const address = bun.requestIP(request)?.address ?? '';
-        return new Promise((resolve) => {
-          arrived.add({ request, address, resolve });
+        return new Promise((resolve, reject) => {
+          arrived.add({ request, address, resolve, reject });
         });
       },
     }),
