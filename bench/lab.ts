@@ -58,7 +58,7 @@ export const FULL: Lengths = {
   settleMs: 3_000,
   starts: 5,
   sliceMs: 2_000,
-  sliceWarmUpMs: 2_000,
+  sliceWarmUpMs: 8_000,
   sliceStreams: 300,
 };
 

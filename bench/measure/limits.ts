@@ -4,7 +4,7 @@ import { saturate } from '../load/wrk.ts';
 import { until } from '../processes.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres, openRedis } from '../stores.ts';
-import { type Cost, costsInTurns, describeCost, type Subject } from './cost.ts';
+import { type Cost, costsInTurns, describeCost, inTurns, type Subject } from './cost.ts';
 
 export const stores = ['embedded', 'postgres', 'redis'] as const;
 export type StoreName = (typeof stores)[number];
@@ -24,6 +24,8 @@ export interface LimitsSample extends Cost {
 interface Arm extends Subject {
   readonly hasLimits: boolean;
 }
+
+const WARM_UP_TURNS = 3;
 
 /** Far more than a run can use up: what counts is the counting. */
 const rate_limits = [
@@ -59,10 +61,11 @@ async function measureOn(lab: Lab, store: StoreName, environment: Record<string,
     return { hasLimits, label, url: `${origin}${CHAT}`, headers, body: chatRequest(300), pid: running.pid };
   };
   const arms = [await arm(false), await arm(true)];
-  for (const one of arms) {
-    await checkLimits(one);
-    await saturate(lab, one, one.body, lab.lengths.warmUpMs.gateway / arms.length);
-  }
+  for (const one of arms) await checkLimits(one);
+  // In turns: code that was compiled for one of them is compiled again when it has seen the other.
+  await inTurns(arms, WARM_UP_TURNS, async (one) => {
+    await saturate(lab, one, one.body, lab.lengths.warmUpMs.gateway / WARM_UP_TURNS);
+  });
   const samples: LimitsSample[] = [];
   for (let round = 0; round < lab.lengths.rounds; round++) {
     for (const [{ hasLimits, label }, cost] of await costsInTurns(lab, arms, lab.lengths.limitsTurns)) {
