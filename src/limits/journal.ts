@@ -55,16 +55,17 @@ export class Journal {
     const before = [...this.finished(), ...(this.#current ? [this.#current.name] : [])];
     const name = this.#nextName();
     const draft = name.replace('.journal', '.draft');
+    const segment = this.#create(draft, records);
     try {
-      const segment = this.#create(draft, records);
       segment.append(records);
       renameSync(join(this.#options.folder, draft), join(this.#options.folder, name));
-      this.finish();
-      this.#current = { name, segment };
     } catch (error) {
+      segment.close();
       this.remove(draft);
       throw error;
     }
+    this.finish();
+    this.#current = { name, segment };
     return before;
   }
 

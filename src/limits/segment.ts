@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, unlinkSync, writeSync } from 'node:fs';
 
 /** A new file of a journal. What is appended survives the end of the process, and may be lost with the power. */
 export interface Segment {
@@ -77,7 +77,9 @@ export class MappedSegment implements Segment {
       const mapped = Bun.mmap(file, { shared: true });
       this.#bytes = Buffer.from(mapped.buffer, mapped.byteOffset, mapped.byteLength);
     } catch (error) {
+      // On a full disk each call would try again, and leave one more behind.
       closeSync(this.#descriptor);
+      unlinkSync(file);
       throw error;
     }
   }
