@@ -11,7 +11,14 @@ import { details, verdicts, verdictTable } from './report.ts';
 
 const cpu = (name: CpuSample['name'], ...costs: number[]): CpuSample[] =>
   (['0.3 KB', '60 KB'] as const).flatMap((size) =>
-    costs.map((microsecondsPerCall) => ({ name, size, microsecondsPerCall, callsPerSecond: 1_000, busy: 1 })),
+    costs.map((microsecondsPerCall) => ({
+      name,
+      size,
+      microsecondsPerCall,
+      callsPerSecond: 1_000,
+      busy: 1,
+      stolen: 0,
+    })),
   );
 
 const latency = (size: LatencySample['size'], addedP99: number, callsPerSecond = 500): LatencySample => ({
@@ -81,6 +88,7 @@ const limits = (store: LimitsSample['store'], ...rounds: [without: number, limit
       microsecondsPerCall,
       callsPerSecond: 1_000,
       busy: 1,
+      stolen: 0,
     })),
   );
 
@@ -96,7 +104,7 @@ test('what limits add is the difference within each round, on the same store', (
 });
 
 const paths = (costs: Readonly<Record<PathName, number>>) =>
-  pathNames.map((path) => ({ path, microsecondsPerCall: costs[path], callsPerSecond: 1_000, busy: 1 }));
+  pathNames.map((path) => ({ path, microsecondsPerCall: costs[path], callsPerSecond: 1_000, busy: 1, stolen: 0 }));
 
 test('a streamed translation is compared with a streamed identity, everything else with the plain one', () => {
   const found = paths({

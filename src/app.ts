@@ -22,6 +22,7 @@ import { type Batches, createBatches } from './batches/batches.ts';
 import { Gates } from './batches/gates.ts';
 import { accountFor } from './batches/native/account.ts';
 import { Pace } from './batches/pace.ts';
+import { oncePerTurn, turnTime } from './core/clock.ts';
 import { guardrailsOf } from './core/guardrails.ts';
 import type { Health } from './core/health.ts';
 import type { OrganisationId } from './core/ids.ts';
@@ -184,7 +185,9 @@ export function createApp(deps: AppDeps): App {
   } = deps;
 
   const changingKeys: Store['transaction'] = (work, who) => changes.transaction('keys', work, who);
-  const authenticator = createAuthenticator({ store, now });
+  // What every call asks for the time; whoever measures takes `now`.
+  const turnNow = oncePerTurn(now);
+  const authenticator = createAuthenticator({ store, now: turnNow });
   const virtualKeys = createVirtualKeys({
     store,
     transaction: changingKeys,
@@ -192,12 +195,12 @@ export function createApp(deps: AppDeps): App {
     check: checkVirtualKey(egress),
     environment: environmentCredentials(settings.environment),
     budgets: limiter,
-    now,
+    now: turnNow,
   });
   const policies = createPolicies({
     store,
     budgets: limiter,
-    now,
+    now: turnNow,
     transaction: (work, who) => changes.transaction('policies', work, who),
   });
   changes.subscribe('keys', () => {
@@ -276,7 +279,7 @@ export function createApp(deps: AppDeps): App {
     tokens,
     timeouts,
     maxBodyBytes,
-    now,
+    now: turnNow,
   };
 
   const callModel: CallModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
@@ -413,7 +416,7 @@ export function createApp(deps: AppDeps): App {
       vectorStores,
       webhooks,
       relay: (call) => {
-        lastInteractiveAt = performance.now();
+        lastInteractiveAt = turnTime();
         return relay(call, relayDeps);
       },
       catalogue: createModelCatalogue(relayDeps),
@@ -447,7 +450,7 @@ export function createApp(deps: AppDeps): App {
       organisationId,
       headerAliases: settings.headerAliases,
       clientAddressHeader: settings.clientAddressHeader,
-      now,
+      now: turnNow,
       report,
     }),
   };

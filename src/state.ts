@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { turnClock } from './core/clock.ts';
 import type { Health } from './core/health.ts';
 import { newId } from './core/ids.ts';
 import type { Alarm } from './limits/alarms.ts';
@@ -32,7 +33,7 @@ const CHANNEL = 'limits';
 export async function openState(settings: Settings, deps: StateDeps): Promise<State> {
   const redis = settings.redisUrl ? connectRedis(settings.redisUrl.reveal()) : null;
   const counters = await openCounters(settings, redis, deps);
-  const limiter = createLimiter({ counters, now: Date.now, newId: () => newId<string>(), alarm: deps.alarm });
+  const limiter = createLimiter({ counters, now: turnClock, newId: () => newId<string>(), alarm: deps.alarm });
   const answers = openAnswers(settings, redis);
   return {
     limiter,

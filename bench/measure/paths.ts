@@ -2,10 +2,10 @@ import { adminHeaders, CHAT, create, createVirtualKey, spawnGateway } from '../g
 import type { Lab } from '../lab.ts';
 import { saturate } from '../load/wrk.ts';
 import { short } from '../numbers.ts';
-import { cpuMsOf } from '../proc.ts';
+import { cpuMsOf, machineCpuMs } from '../proc.ts';
 import { chatRequest, streamRequest } from '../prompt.ts';
 import { readStreams, STREAMS_AT_ONCE } from './chunks.ts';
-import { type Cost, costAtSaturation, describeCost, inTurns, type Subject, untilCalm } from './cost.ts';
+import { type Cost, costAtSaturation, describeCost, inTurns, type Subject, undisturbed, untilCalm } from './cost.ts';
 
 export const pathNames = [
   'identity',
@@ -63,7 +63,8 @@ export async function measurePaths(lab: Lab): Promise<PathSample[]> {
   }
   const samples: PathSample[] = [];
   await inTurns(arms, lab.lengths.rounds, async (arm, round) => {
-    const sample = await (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, lab.lengths.sliceMs));
+    const take = () => (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, lab.lengths.sliceMs));
+    const sample = await undisturbed(take);
     samples.push({ path: arm.path, ...sample });
     lab.say(`paths round ${round + 1}/${lab.lengths.rounds}, ${arm.label}: ${describeCost(sample)}`);
   });
@@ -134,13 +135,16 @@ async function check(arm: Arm): Promise<void> {
 async function costOfStreams(lab: Lab, arm: Arm): Promise<Cost> {
   await untilCalm(arm.pid);
   const before = cpuMsOf(arm.pid);
+  const stolenBefore = machineCpuMs().stolen;
   const { finished, failed, ms } = await readStreams(lab, arm, arm.body, lab.lengths.sliceStreams);
   const during = cpuMsOf(arm.pid) - before;
+  const stolenMs = machineCpuMs().stolen - stolenBefore;
   await untilCalm(arm.pid);
   if (failed > 0) lab.note(`${arm.label}: ${short(failed)} of ${short(failed + finished)} streams failed.`);
   return {
     microsecondsPerCall: ((cpuMsOf(arm.pid) - before) * 1_000) / finished,
     callsPerSecond: (finished * 1_000) / ms,
     busy: during / ms,
+    stolen: stolenMs / ms,
   };
 }

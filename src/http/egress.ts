@@ -1,5 +1,5 @@
 import dns from 'node:dns/promises';
-import { type Clock, systemClock } from '../core/clock.ts';
+import { type Clock, turnClock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import { canonicalAddress, specialUse } from './addresses.ts';
 
@@ -53,7 +53,7 @@ const metadataNames = new Set(['metadata.google.internal', 'metadata.goog', 'ins
 export function createEgressPolicy({
   trustedHosts,
   resolve = resolveWithSystem,
-  now = systemClock,
+  now = turnClock,
 }: EgressSettings): EgressPolicy {
   const isTrusted = readTrustedHosts(trustedHosts);
   // Both are keyed by an origin as the URL parser writes it. A string that is not written so is never found here before

@@ -36,6 +36,21 @@ test('each body of a batch is found again, compressed or not, by this process an
   expect(readdirSync(place)).toHaveLength(2);
 });
 
+test('of a large batch no more than some megabytes are read for one body', () => {
+  const segments = new BodySegments(folder());
+  const bodies = ['a', 'b', 'c', 'd', 'e'].map((letter) => [Buffer.alloc(1_500_000, letter)]);
+  const huge = [Buffer.alloc(6_000_000, 'h')];
+  const batch = [bodies[0]!, null, ...bodies.slice(1), huge, [Buffer.from('small')]];
+  const places = segments.append(batch);
+  const blocks = places.filter((place) => place !== null).map((place) => place.split(':').slice(0, 3).join(':'));
+  expect(new Set(blocks).size).toBe(5);
+  for (const [index, place] of places.entries()) {
+    const expected = batch[index];
+    if (!expected) expect(place).toBeNull();
+    else expect(Buffer.from(segments.read(place!)!).equals(expected[0]!)).toBe(true);
+  }
+});
+
 test('files whose last byte is too old go, the one that is written stays', () => {
   const place = folder();
   const old = new BodySegments(place);

@@ -15,12 +15,14 @@ import { compress, decompress, type PackedBody, sizeOf } from './packed-bodies.t
 
 /** Large enough that files are few, small enough that retention frees disk in useful steps. */
 const LARGEST_SEGMENT = 64 * 1024 * 1024;
+/** Whoever wants one body of a block reads and unpacks all of it. */
+const LARGEST_BLOCK = 4 * 1024 * 1024;
 const SEGMENT = /^(\d+)\.bodies$/;
 
 /**
- * Bodies beside the embedded database: whole batches appended to plain files, each batch one block. A database would
- * copy every body into its log, then into its pages, and clean up row by row; here a batch is one write, and what is
- * too old goes with its file. A block that a crash left without records is never looked at.
+ * Bodies beside the embedded database: whole batches appended to plain files, in blocks of some megabytes. A database
+ * would copy every body into its log, then into its pages, and clean up row by row; here a block is one write, and what
+ * is too old goes with its file. A block that a crash left without records is never looked at.
  */
 export class BodySegments {
   readonly #folder: string;
@@ -34,6 +36,16 @@ export class BodySegments {
 
   /** Stores the bodies of a batch and says where each is: null where there was none. */
   append(bodies: readonly (PackedBody | null)[]): (string | null)[] {
+    const places: (string | null)[] = [];
+    for (let start = 0; start < bodies.length; ) {
+      const end = endOfBlock(bodies, start);
+      places.push(...this.#appendBlock(bodies.slice(start, end)));
+      start = end;
+    }
+    return places;
+  }
+
+  #appendBlock(bodies: readonly (PackedBody | null)[]): (string | null)[] {
     const plain = bodies.flatMap((body) => body ?? []);
     if (plain.length === 0) return bodies.map(() => null);
     const compressed = this.#compressing.spend(() => compress(Buffer.concat(plain)));
@@ -100,6 +112,17 @@ export class BodySegments {
   #path(name: string): string {
     return join(this.#folder, `${name}.bodies`);
   }
+}
+
+/** Behind the last body that the block still takes; the first one it takes whatever its size. */
+function endOfBlock(bodies: readonly (PackedBody | null)[], start: number): number {
+  let end = start;
+  for (let size = 0; end < bodies.length; end++) {
+    const body = bodies[end];
+    if (body) size += sizeOf(body);
+    if (size > LARGEST_BLOCK && end > start) break;
+  }
+  return end;
 }
 
 /** What one call of the system takes (IOV_MAX). */

@@ -22,8 +22,9 @@ const LONGEST_MODEL = 256;
 /** Checks answer in lines; what a webhook says can be a book. */
 const LONGEST_RESULTS = 64 * 1024;
 const LONGEST_WAIT_MS = 15_000;
-const SEND_AT_BYTES = 4 * 1024 * 1024;
-const MOST_QUEUED_BYTES = 32 * 1024 * 1024;
+/** Large bodies come in fewer batches for it: what a batch costs whatever is in it is shared by more. */
+const SEND_AT_BYTES = 16 * 1024 * 1024;
+const MOST_QUEUED_BYTES = 64 * 1024 * 1024;
 /** The writer spools long before this; only a writer that hangs lets so much pile up. */
 const MOST_QUEUED_RECORDS = 50_000;
 /** Below this, copying into the slab is cheaper than moving a buffer of its own. */

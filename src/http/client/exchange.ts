@@ -1,3 +1,4 @@
+import { turnTime } from '../../core/clock.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Destination } from '../egress.ts';
 import { headersOf, type SentHeaders } from '../headers.ts';
@@ -33,7 +34,7 @@ export class Exchange implements Incoming, ConnectionUser {
   readonly #outgoing: Outgoing;
   readonly #destination: Destination;
   readonly #ended: (exchange: Exchange) => void;
-  readonly #started = performance.now();
+  readonly #started = turnTime();
   #connection: Connection | null = null;
   #phase: Phase = 'connect';
   #deadline = Number.POSITIVE_INFINITY;
@@ -268,7 +269,7 @@ export class Exchange implements Incoming, ConnectionUser {
 
   /** Gives the current phase so much time from now; 0: all the time there is. */
   #allow(limitMs: number) {
-    this.#deadline = limitMs > 0 ? performance.now() + limitMs : Number.POSITIVE_INFINITY;
+    this.#deadline = limitMs > 0 ? turnTime() + limitMs : Number.POSITIVE_INFINITY;
   }
 
   /** Ends the exchange and its connection. What has arrived of a broken answer can still be read. */

@@ -1,4 +1,5 @@
 import type { TLSOptions } from 'bun';
+import { turnTime } from '../../core/clock.ts';
 import type { Destination } from '../egress.ts';
 import { Connection, type ConnectionOwner, type ConnectionUser } from './connection.ts';
 
@@ -102,7 +103,7 @@ class Endpoint implements ConnectionOwner {
   take(): Connection | null {
     for (let kept = this.#idle.pop(); kept; kept = this.#idle.pop()) {
       this.#pool.release();
-      if (kept.isOpen && kept.idleUntil > performance.now()) return kept;
+      if (kept.isOpen && kept.idleUntil > turnTime()) return kept;
       kept.destroy();
     }
     return null;
@@ -127,7 +128,7 @@ class Endpoint implements ConnectionOwner {
       connection.destroy();
       return;
     }
-    connection.idleUntil = performance.now() + keepMs;
+    connection.idleUntil = turnTime() + keepMs;
     this.#idle.push(connection);
   }
 
