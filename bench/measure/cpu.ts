@@ -18,7 +18,7 @@ export async function measureCpu(lab: Lab, contenders: readonly Contender[]): Pr
     const body = chatRequest(size.bytes);
     if (size !== sizes[0]) {
       // Another size takes other ways through the code.
-      for (const each of contenders) await saturate(lab, each, body, lab.lengths.warmUpMs[each.name] / 2);
+      for (const each of contenders) await saturate(lab, each, body, lab.lengths.warmUpMs[each.name]);
     }
     const subjects = contenders.map(({ name, url, headers, pid }) => {
       const label = `${labels[name]}, ${size.label}`;

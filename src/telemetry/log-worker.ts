@@ -5,6 +5,7 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
+import { carryBallast } from '../core/ballast.ts';
 import { type Columns, rowsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
@@ -103,17 +104,12 @@ function stepBack() {
   }
 }
 
-/**
- * The more there is that stays, the more the collector lets come before it looks for what can go. In this thread hardly
- * anything stays, and moved bodies, which are given back at once, would call it fifty times a second. Nobody ever touches
- * these bytes, so they take no memory.
- */
+/** In this thread hardly anything stays: moved bodies would call the collector fifty times a second. */
 const BALLAST_BYTES = 32 << 20;
-const ballast: ArrayBuffer[] = [];
 
 function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
   stepBack();
-  ballast.push(new ArrayBuffer(BALLAST_BYTES));
+  carryBallast(BALLAST_BYTES);
   const writer = new LogWriter({
     open: () => (target.engine === 'sqlite' ? openSqliteSink(target.file) : openStore(target, 'writer')),
     spool: new Spool({
