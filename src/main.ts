@@ -3,7 +3,6 @@ import { UsageError } from './cli/arguments.ts';
 import { doctor } from './cli/doctor.ts';
 import { migrateOnly } from './cli/migrate.ts';
 import { Processes, type ReadyMessage } from './cli/processes.ts';
-import { carryBallast } from './core/ballast.ts';
 import { ownCommand } from './core/program.ts';
 import { tryAddress } from './http/server.ts';
 import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
@@ -24,8 +23,6 @@ const USAGE = `gateway ${version}
 
 /** When a process has started and its first visitors, who look whether it has, are gone. */
 const QUIET_AFTER_MS = 1_500;
-/** At 60 KB a call, collecting took a tenth of the time without it. */
-const BALLAST_BYTES = 64 << 20;
 /** Beyond the time that open requests have, for the log to be written. */
 const STOP_MARGIN_MS = 10_000;
 
@@ -47,7 +44,6 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   if (settings.processNumber === null) console.log(text);
   else process.send?.({ kind: 'ready', greeting: text } satisfies ReadyMessage);
   stopWhenTold(settings, gateway);
-  carryBallast(BALLAST_BYTES);
   setTimeout(() => giveBackMemory(gateway), QUIET_AFTER_MS).unref();
 }
 

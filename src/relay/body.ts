@@ -1,3 +1,4 @@
+import { bodyBallast, LARGE_BODY } from '../core/ballast.ts';
 import { includesBytes, textOf } from '../core/bytes.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, type Member, splice } from '../core/json-bytes.ts';
@@ -53,6 +54,7 @@ export async function openBody(request: Request, headers: SentHeaders, maxBytes:
   if (declared > maxBytes) fail('body_too_large', maxBytes);
   if (declared <= WHOLE_BELOW) {
     try {
+      if (declared >= LARGE_BODY) bodyBallast.passed(declared);
       return { head: await request.bytes(), rest: null };
     } catch {
       fail('body_incomplete');

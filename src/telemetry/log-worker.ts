@@ -5,7 +5,7 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
-import { carryBallast } from '../core/ballast.ts';
+import { Ballast } from '../core/ballast.ts';
 import { type Columns, rowsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
@@ -105,11 +105,11 @@ function stepBack() {
 }
 
 /** In this thread hardly anything stays: moved bodies would call the collector fifty times a second. */
-const BALLAST_BYTES = 32 << 20;
+const ballast = new Ballast(32 << 20);
 
 function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
   stepBack();
-  carryBallast(BALLAST_BYTES);
+  ballast.carry();
   const writer = new LogWriter({
     open: () => (target.engine === 'sqlite' ? openSqliteSink(target.file) : openStore(target, 'writer')),
     spool: new Spool({
