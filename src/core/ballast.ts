@@ -24,7 +24,7 @@ export class Ballast {
   }
 }
 
-/** Smaller ones are no more than what a call leaves anyhow. */
+/** Smaller ones are no more than what a call leaves anyhow, in memory and in the caches. */
 export const LARGE_BODY = 16 * 1024;
 /** In one interval. */
 const MANY_BYTES = 64 * 1024 * 1024;

@@ -1,3 +1,4 @@
+import { LARGE_BODY } from '../core/ballast.ts';
 import { InGroups } from '../core/in-groups.ts';
 
 /** Bun closes a connection that says nothing for this long; requests under way are exempt. */
@@ -76,6 +77,8 @@ export function listen({ host, port, isShared = false, answer, refuse }: ListenO
         // A model may think for longer than a connection may idle.
         bun.timeout(request, 0);
         const address = bun.requestIP(request)?.address ?? '';
+        // A large body is looked at and sent on while it is in the processor's caches: it would push the others out.
+        if (Number(request.headers.get('content-length')) >= LARGE_BODY) return answer(request, address);
         return new Promise((resolve, reject) => {
           arrived.add({ request, address, resolve, reject });
         });
