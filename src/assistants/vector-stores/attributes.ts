@@ -24,7 +24,8 @@ export const attributesRule = lazily(() =>
         context.addIssue({ code: 'too_big', origin: 'object', maximum: MOST_PAIRS, inclusive: true, input: value });
       for (const [key, member] of pairs) {
         // Filters compare attributes in the database, and PostgreSQL takes none of these.
-        if (!`${key}${member}`.isWellFormed()) refuse([key.toWellFormed()], 'it holds half a character');
+        const text = typeof member === 'string' ? key + member : key;
+        if (!text.isWellFormed()) refuse([key.toWellFormed()], 'it holds half a character');
         else if (member === Number.POSITIVE_INFINITY || member === Number.NEGATIVE_INFINITY)
           refuse([key], 'a number is no larger than 1.7976931348623157e308');
         else if (lengthOf(key) > LONGEST_KEY)
