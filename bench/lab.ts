@@ -35,6 +35,7 @@ export interface Lengths {
   readonly saturationMs: number;
   readonly saturationTurns: number;
   readonly limitsTurns: number;
+  readonly pathTurns: number;
   readonly streams: number;
   readonly latencySliceMs: number;
   readonly latencyCycles: number;
@@ -48,10 +49,11 @@ export interface Lengths {
 
 export const FULL: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 25_000, portkey: 25_000 },
-  saturationMs: 1_000,
-  saturationTurns: 6,
+  warmUpMs: { nginx: 1_000, gateway: 40_000, portkey: 40_000 },
+  saturationMs: 2_000,
+  saturationTurns: 5,
   limitsTurns: 4,
+  pathTurns: 3,
   streams: 150,
   latencySliceMs: 500,
   latencyCycles: 10,
@@ -68,6 +70,7 @@ export const QUICK: Lengths = {
   saturationMs: 1_000,
   saturationTurns: 1,
   limitsTurns: 1,
+  pathTurns: 1,
   streams: 50,
   latencySliceMs: 350,
   latencyCycles: 2,

@@ -17,7 +17,7 @@ const cpu = (name: CpuSample['name'], ...costs: number[]): CpuSample[] =>
       microsecondsPerCall,
       callsPerSecond: 1_000,
       busy: 1,
-      stolen: 0,
+      turns: [microsecondsPerCall],
     })),
   );
 
@@ -88,7 +88,7 @@ const limits = (store: LimitsSample['store'], ...rounds: [without: number, limit
       microsecondsPerCall,
       callsPerSecond: 1_000,
       busy: 1,
-      stolen: 0,
+      turns: [microsecondsPerCall],
     })),
   );
 
@@ -104,7 +104,13 @@ test('what limits add is the difference within each round, on the same store', (
 });
 
 const paths = (costs: Readonly<Record<PathName, number>>) =>
-  pathNames.map((path) => ({ path, microsecondsPerCall: costs[path], callsPerSecond: 1_000, busy: 1, stolen: 0 }));
+  pathNames.map((path) => ({
+    path,
+    microsecondsPerCall: costs[path],
+    callsPerSecond: 1_000,
+    busy: 1,
+    turns: [costs[path]],
+  }));
 
 test('a streamed translation is compared with a streamed identity, everything else with the plain one', () => {
   const found = paths({

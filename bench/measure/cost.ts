@@ -1,8 +1,8 @@
 import type { Lab } from '../lab.ts';
 import type { Target } from '../load/job.ts';
 import { saturate } from '../load/wrk.ts';
-import { short } from '../numbers.ts';
-import { cpuMsOf, machineCpuMs } from '../proc.ts';
+import { short, span } from '../numbers.ts';
+import { cpuMsOf } from '../proc.ts';
 import { takeMemoryBack } from './memory-at-hand.ts';
 
 /** What is measured under one name: where calls go, what they ask, and whose CPU time pays for them. */
@@ -17,20 +17,21 @@ export interface Cost {
   readonly callsPerSecond: number;
   /** Share of one core that the proxy used while the load lasted; below 1 the load or the upstream was the limit. */
   readonly busy: number;
-  /** What the host of a virtual machine took meanwhile, in cores. */
-  readonly stolen: number;
+}
+
+/** What the calmest turn of a round took, and how many microseconds per call each of its turns. */
+export interface RoundCost extends Cost {
+  readonly turns: readonly number[];
 }
 
 /** CPU per call while as many calls as fit are made. */
 export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): Promise<Cost> {
   const { label, body, pid } = subject;
   await untilCalm(pid);
-  takeMemoryBack(lab, subject, ms);
+  takeMemoryBack(lab);
   const before = cpuMsOf(pid);
-  const stolenBefore = machineCpuMs().stolen;
   const { calls, failed, ms: tookMs } = await saturate(lab, subject, body, ms);
   const during = cpuMsOf(pid) - before;
-  const stolenMs = machineCpuMs().stolen - stolenBefore;
   // What it does after the last answer (writing its log, say) is part of the price.
   const isCalm = await untilCalm(pid);
   const microsecondsPerCall = ((cpuMsOf(pid) - before) * 1_000) / calls;
@@ -40,51 +41,26 @@ export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): 
     microsecondsPerCall,
     callsPerSecond: (calls * 1_000) / tookMs,
     busy: during / tookMs,
-    stolen: stolenMs / tookMs,
   };
-}
-
-/** A host that takes more than this is busy, and then slows down what it leaves as well: code that fills caches most. */
-const MOST_STOLEN = 0.01;
-const MOST_TRIES = 6;
-
-/** A turn, taken again while the host disturbs it. Whose turn it is, and what comes out, has no say in that. */
-export async function undisturbed(take: () => Promise<Cost>): Promise<Cost> {
-  let calmest = await take();
-  for (let tries = 1; tries < MOST_TRIES && calmest.stolen > MOST_STOLEN; tries++) {
-    const again = await take();
-    if (again.stolen < calmest.stolen) calmest = again;
-  }
-  return calmest;
 }
 
 /**
- * What each of them costs in a round of short turns: a machine whose speed changes from second to second is then slow for
- * all of them alike.
+ * What each of them costs in a round of short turns. A neighbour on the host slows down by half whoever it meets, for some
+ * seconds, and nobody counts it; but what disturbs only ever adds. So the cheapest turn counts, whoever's it is.
  */
 export async function costsInTurns<One extends Subject>(
-  lab: Lab,
   subjects: readonly One[],
   turns: number,
-): Promise<(readonly [One, Cost])[]> {
+  take: (subject: One) => Promise<Cost>,
+): Promise<(readonly [One, RoundCost])[]> {
   const costs = new Map<One, Cost[]>(subjects.map((subject) => [subject, []]));
-  await inTurns(subjects, turns, async (subject) => {
-    const { saturationMs } = lab.lengths;
-    costs.get(subject)!.push(await undisturbed(() => costAtSaturation(lab, subject, saturationMs)));
-  });
-  return [...costs].map(([subject, several]) => [subject, together(several)] as const);
+  await inTurns(subjects, turns, async (subject) => void costs.get(subject)!.push(await take(subject)));
+  return [...costs].map(([subject, several]) => [subject, calmest(several)] as const);
 }
 
-/** One cost of several turns of the same length: each call counts the same, whichever turn it was in. */
-function together(costs: readonly Cost[]): Cost {
-  const sum = (pick: (cost: Cost) => number): number => costs.reduce((total, cost) => total + pick(cost), 0);
-  const calls = sum((cost) => cost.callsPerSecond);
-  return {
-    microsecondsPerCall: sum((cost) => cost.microsecondsPerCall * cost.callsPerSecond) / calls,
-    callsPerSecond: calls / costs.length,
-    busy: sum((cost) => cost.busy) / costs.length,
-    stolen: sum((cost) => cost.stolen) / costs.length,
-  };
+export function calmest(several: readonly Cost[]): RoundCost {
+  const turns = several.map(({ microsecondsPerCall }) => microsecondsPerCall);
+  return { ...several[turns.indexOf(Math.min(...turns))]!, turns };
 }
 
 /** The subjects take turns, another one first in each round. */
@@ -100,9 +76,9 @@ export async function inTurns<Subject>(
   }
 }
 
-export const describeCost = ({ microsecondsPerCall, callsPerSecond, busy, stolen }: Cost): string =>
-  `${short(microsecondsPerCall)} µs per call, ${short(callsPerSecond)} calls/s, core ${Math.round(busy * 100)} % busy` +
-  (stolen > MOST_STOLEN ? `, the host took ${Math.round(stolen * 100)} %` : '');
+export const describeCost = ({ microsecondsPerCall, callsPerSecond, busy, turns }: RoundCost): string =>
+  `${short(microsecondsPerCall)} µs per call, ${short(callsPerSecond)} calls/s, core ${Math.round(busy * 100)} % busy; ` +
+  `turns ${span(turns)} µs`;
 
 /** Until the process has used no more than a tick for a while; false when that takes longer than 10 s. */
 export async function untilCalm(pid: number): Promise<boolean> {

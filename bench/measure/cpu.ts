@@ -4,9 +4,9 @@ import type { Lab, SizeLabel } from '../lab.ts';
 import { sizes } from '../lab.ts';
 import { saturate } from '../load/wrk.ts';
 import { chatRequest } from '../prompt.ts';
-import { type Cost, costsInTurns, describeCost } from './cost.ts';
+import { costAtSaturation, costsInTurns, describeCost, type RoundCost, type Subject } from './cost.ts';
 
-export interface CpuSample extends Cost {
+export interface CpuSample extends RoundCost {
   readonly name: Contender['name'];
   readonly size: SizeLabel;
 }
@@ -24,10 +24,12 @@ export async function measureCpu(lab: Lab, contenders: readonly Contender[]): Pr
       const label = `${labels[name]}, ${size.label}`;
       return { name, label, url, headers, pid, body };
     });
-    for (let round = 0; round < lab.lengths.rounds; round++) {
-      for (const [{ name, label }, cost] of await costsInTurns(lab, subjects, lab.lengths.saturationTurns)) {
+    const { rounds, saturationMs, saturationTurns } = lab.lengths;
+    for (let round = 0; round < rounds; round++) {
+      const take = (subject: Subject) => costAtSaturation(lab, subject, saturationMs);
+      for (const [{ name, label }, cost] of await costsInTurns(subjects, saturationTurns, take)) {
         samples.push({ name, size: size.label, ...cost });
-        lab.say(`cpu round ${round + 1}/${lab.lengths.rounds}, ${label}: ${describeCost(cost)}`);
+        lab.say(`cpu round ${round + 1}/${rounds}, ${label}: ${describeCost(cost)}`);
       }
     }
   }

@@ -4,7 +4,7 @@ import { saturate } from '../load/wrk.ts';
 import { until } from '../processes.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres, openRedis } from '../stores.ts';
-import { type Cost, costsInTurns, describeCost, inTurns, type Subject } from './cost.ts';
+import { costAtSaturation, costsInTurns, describeCost, inTurns, type RoundCost, type Subject } from './cost.ts';
 
 export const stores = ['embedded', 'postgres', 'redis'] as const;
 export type StoreName = (typeof stores)[number];
@@ -15,7 +15,7 @@ export const storeLabels: Readonly<Record<StoreName, string>> = {
   redis: 'PostgreSQL with Redis',
 };
 
-export interface LimitsSample extends Cost {
+export interface LimitsSample extends RoundCost {
   readonly store: StoreName;
   readonly round: number;
   readonly hasLimits: boolean;
@@ -67,10 +67,12 @@ async function measureOn(lab: Lab, store: StoreName, environment: Record<string,
     await saturate(lab, one, one.body, lab.lengths.warmUpMs.gateway / WARM_UP_TURNS);
   });
   const samples: LimitsSample[] = [];
-  for (let round = 0; round < lab.lengths.rounds; round++) {
-    for (const [{ hasLimits, label }, cost] of await costsInTurns(lab, arms, lab.lengths.limitsTurns)) {
+  const { rounds, saturationMs, limitsTurns } = lab.lengths;
+  for (let round = 0; round < rounds; round++) {
+    const take = (one: Arm) => costAtSaturation(lab, one, saturationMs);
+    for (const [{ hasLimits, label }, cost] of await costsInTurns(arms, limitsTurns, take)) {
       samples.push({ store, round, hasLimits, ...cost });
-      lab.say(`limits round ${round + 1}/${lab.lengths.rounds}, ${label}: ${describeCost(cost)}`);
+      lab.say(`limits round ${round + 1}/${rounds}, ${label}: ${describeCost(cost)}`);
     }
   }
   if (store === 'redis' && !(await redisCounts(origin))) {

@@ -2,10 +2,18 @@ import { adminHeaders, CHAT, create, createVirtualKey, spawnGateway } from '../g
 import type { Lab } from '../lab.ts';
 import { saturate } from '../load/wrk.ts';
 import { short } from '../numbers.ts';
-import { cpuMsOf, machineCpuMs } from '../proc.ts';
+import { cpuMsOf } from '../proc.ts';
 import { chatRequest, streamRequest } from '../prompt.ts';
 import { readStreams, STREAMS_AT_ONCE } from './chunks.ts';
-import { type Cost, costAtSaturation, describeCost, inTurns, type Subject, undisturbed, untilCalm } from './cost.ts';
+import {
+  type Cost,
+  costAtSaturation,
+  costsInTurns,
+  describeCost,
+  type RoundCost,
+  type Subject,
+  untilCalm,
+} from './cost.ts';
 
 export const pathNames = [
   'identity',
@@ -30,7 +38,7 @@ export const pathLabels: Readonly<Record<PathName, string>> = {
   translatedStream: 'translated, streamed',
 };
 
-export interface PathSample extends Cost {
+export interface PathSample extends RoundCost {
   readonly path: PathName;
 }
 
@@ -62,12 +70,14 @@ export async function measurePaths(lab: Lab): Promise<PathSample[]> {
     else await saturate(lab, arm, arm.body, index === 0 ? lab.lengths.warmUpMs.gateway : lab.lengths.sliceWarmUpMs);
   }
   const samples: PathSample[] = [];
-  await inTurns(arms, lab.lengths.rounds, async (arm, round) => {
-    const take = () => (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, lab.lengths.sliceMs));
-    const sample = await undisturbed(take);
-    samples.push({ path: arm.path, ...sample });
-    lab.say(`paths round ${round + 1}/${lab.lengths.rounds}, ${arm.label}: ${describeCost(sample)}`);
-  });
+  const { rounds, sliceMs, pathTurns } = lab.lengths;
+  for (let round = 0; round < rounds; round++) {
+    const take = (arm: Arm) => (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, sliceMs));
+    for (const [{ path, label }, cost] of await costsInTurns(arms, pathTurns, take)) {
+      samples.push({ path, ...cost });
+      lab.say(`paths round ${round + 1}/${rounds}, ${label}: ${describeCost(cost)}`);
+    }
+  }
   await running.end();
   return samples;
 }
@@ -135,16 +145,13 @@ async function check(arm: Arm): Promise<void> {
 async function costOfStreams(lab: Lab, arm: Arm): Promise<Cost> {
   await untilCalm(arm.pid);
   const before = cpuMsOf(arm.pid);
-  const stolenBefore = machineCpuMs().stolen;
   const { finished, failed, ms } = await readStreams(lab, arm, arm.body, lab.lengths.sliceStreams);
   const during = cpuMsOf(arm.pid) - before;
-  const stolenMs = machineCpuMs().stolen - stolenBefore;
   await untilCalm(arm.pid);
   if (failed > 0) lab.note(`${arm.label}: ${short(failed)} of ${short(failed + finished)} streams failed.`);
   return {
     microsecondsPerCall: ((cpuMsOf(arm.pid) - before) * 1_000) / finished,
     callsPerSecond: (finished * 1_000) / ms,
     busy: during / ms,
-    stolen: stolenMs / ms,
   };
 }

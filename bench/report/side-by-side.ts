@@ -41,10 +41,19 @@ export function cpuDetails(cpu: readonly CpuSample[]): string[] {
       const costs = samples.map((one) => one.microsecondsPerCall);
       const rate = median(samples.map((one) => one.callsPerSecond));
       const busy = median(samples.map((one) => one.busy));
-      return [label, labels[name], short(median(costs)), span(costs), short(rate), `${Math.round(busy * 100)} %`];
+      const turns = samples.flatMap((one) => one.turns);
+      return [
+        label,
+        labels[name],
+        short(median(costs)),
+        span(costs),
+        `${short(median(turns))} (${span(turns)})`,
+        short(rate),
+        `${Math.round(busy * 100)} %`,
+      ];
     }),
   );
-  const head = ['prompt', '', 'µs per call', 'rounds', 'calls/s', 'core busy'];
+  const head = ['prompt', '', 'µs per call', 'rounds', 'all turns', 'calls/s', 'core busy'];
   return ['### CPU per call at saturation', table(head, rows)];
 }
 
