@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { allChecks } from '../src/guardrails/checks/index.ts';
 
 /** The rows of the table of checks: id, hooks, parameters with their defaults, when it passes. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { countryOf } from './audit/country.ts';
 import { createSubjects, type Subject } from './audit/subject.ts';
 import type { AuditedCaller, AuditTrail, Pending } from './audit/trail.ts';

@@ -4,6 +4,7 @@ import { doctor } from './cli/doctor.ts';
 import { migrateOnly } from './cli/migrate.ts';
 import { Processes, type ReadyMessage } from './cli/processes.ts';
 import { ownCommand } from './core/program.ts';
+import { giveBackMemory, QUIET_AFTER_MS } from './core/spare-memory.ts';
 import { tryAddress } from './http/server.ts';
 import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
 import type { Gateway } from './start.ts';
@@ -21,8 +22,6 @@ const USAGE = `gateway ${version}
   gateway version   print the version
 `;
 
-/** When a process has started and its first visitors, who look whether it has, are gone. */
-const QUIET_AFTER_MS = 1_500;
 /** Beyond the time that open requests have, for the log to be written. */
 const STOP_MARGIN_MS = 10_000;
 
@@ -44,18 +43,8 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   if (settings.processNumber === null) console.log(text);
   else process.send?.({ kind: 'ready', greeting: text } satisfies ReadyMessage);
   stopWhenTold(settings, gateway);
-  setTimeout(() => giveBackMemory(gateway), QUIET_AFTER_MS).unref();
-}
-
-/**
- * What only the start needed, its compiled code above all, is a tenth of the memory of a process that has nothing to do.
- * It takes some 50 ms, so only where nobody waits; whoever is called already has use for it.
- */
-function giveBackMemory({ server }: Gateway) {
-  if (server.open > 0) return;
-  // On a single core, shrinking alone gives nothing back (seen with Bun 1.4.4).
-  Bun.gc(true);
-  Bun.shrink();
+  // Whoever is called already has use for it.
+  setTimeout(() => gateway.server.open === 0 && giveBackMemory(), QUIET_AFTER_MS).unref();
 }
 
 function stopWhenTold(settings: Settings, gateway: Gateway) {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { AuditFilter, AuditReading } from '../audit/reading.ts';
 import type { AuditRecord } from '../audit/record.ts';
 import { momentOf } from '../audit/times.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { MachineTokens } from '../auth/machine-tokens.ts';
 import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';

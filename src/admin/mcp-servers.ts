@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Page, type PageQuery, pageOf, pageQuery } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';

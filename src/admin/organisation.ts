@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { readOrganisation } from '../auth/organisation.ts';
 import { lazily } from '../core/lazily.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { get, type Route } from '../http/route.ts';
 import { providers } from '../providers/registry.ts';

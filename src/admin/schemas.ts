@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isSlug } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';

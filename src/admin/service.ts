@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Health } from '../core/health.ts';
 import { lazily } from '../core/lazily.ts';
 import { docsPage } from '../http/docs-page.ts';

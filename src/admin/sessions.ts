@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Oidc } from '../auth/oidc.ts';
 import type { NewSession, Sessions } from '../auth/sessions.ts';
 import type { Users } from '../auth/users.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ROLES, WORKSPACE_ROLES } from '../auth/roles.ts';
 import type { Users } from '../auth/users.ts';
 import type { Members } from '../auth/users-members.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
 import { type Call, del, get, post, type Route } from '../http/route.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';

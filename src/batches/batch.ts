@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from './lazily.ts';
 
 /** Members of the rules for tokens that are the same wherever such rules are given. */

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 /**
  * Made when it is first asked for, and kept. Schemas are made like this: each of their parts takes kilobytes, there are

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { fail } from './errors.ts';
 import { lazily } from './lazily.ts';
 import { isObjectId, type ObjectKind, PREFIXES } from './object-ids.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What a caller may write on an object: names and texts. */
 export type Metadata = Readonly<Record<string, string>>;

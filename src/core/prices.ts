@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from './lazily.ts';
 import builtInFile from './price-list.json' with { type: 'json' };
 import type { Usage } from './usage.ts';

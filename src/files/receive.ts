@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { fail, GatewayError } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { del, get, post, type Route } from '../http/route.ts';

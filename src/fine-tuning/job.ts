@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { OrganisationId, WorkspaceId } from '../core/ids.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import type { ObjectId } from '../core/object-ids.ts';

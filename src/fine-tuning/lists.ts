@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Bounds, listPage, listQuery } from '../core/list.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import type { VerifyJwt } from '../core/jwt.ts';

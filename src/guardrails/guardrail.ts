@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Check, type Hook, mayTransform, type Span, spanOf } from './check.ts';
 import { checks } from './checks/index.ts';

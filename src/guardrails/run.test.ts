@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Check, type CheckResult, check, type Facts } from './check.ts';
 import { portsOf } from './checks/test-facts.ts';
 import type { Guardrail } from './guardrail.ts';

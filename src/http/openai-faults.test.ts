@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { GatewayError } from '../core/errors.ts';
 import { listQuery } from '../core/list.ts';
 import { newMetadata } from '../core/metadata-rule.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { catalogue } from '../core/errors.ts';
 import type { Route } from './route.ts';
 

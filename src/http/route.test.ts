@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import { post } from './route.ts';
 
 test('the schemas of a route are made when they are first needed, and once', () => {

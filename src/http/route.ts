@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { CallLog } from '../core/call-log.ts';
 import { lazily } from '../core/lazily.ts';
 import type { Principal, Witness } from '../core/principal.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Budget, budgetMembers, isPast, type RateLimit, rateLimit } from '../core/limits.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isPattern } from '../auth/token-claims.ts';
 import { lazily } from '../core/lazily.ts';
 

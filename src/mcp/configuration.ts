@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { JwtRules } from '../auth/jwt-rules.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { checked } from '../http/input.ts';

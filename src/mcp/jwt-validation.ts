@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { secondsOf } from '../auth/jwt-rules.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../core/jwt-input.ts';
 import { lazily } from '../core/lazily.ts';

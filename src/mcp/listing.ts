@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { z } from 'zod';
+import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';

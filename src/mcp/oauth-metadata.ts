@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../core/lazily.ts';
 
 /** What is configured of an MCP server's authorization server, and of the gateway as its client. */

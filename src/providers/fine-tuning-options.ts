@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../core/lazily.ts';
 
 /** What a virtual key may say about fine-tuning, in its configurations under `fine_tuning`. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';

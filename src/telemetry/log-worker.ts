@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { Ballast } from '../core/ballast.ts';
 import { type Columns, rowsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
+import { giveBackMemory, QUIET_AFTER_MS } from '../core/spare-memory.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
 import type { Question } from './analytics/question.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
@@ -122,6 +123,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     now: Date.now,
     report: (outcome) => self.postMessage({ kind: 'outcome', outcome }),
   });
+  setTimeout(() => writer.isIdle && giveBackMemory(), QUIET_AFTER_MS);
   let expected: PostedBatch | null = null;
 
   const accept = (batch: PostedBatch, bodies: PostedBodies | null) => {

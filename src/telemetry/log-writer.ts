@@ -79,9 +79,14 @@ export class LogWriter {
     this.#wake();
   }
 
+  /** Nothing waits to be committed or spooled. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && !this.#isSaving;
+  }
+
   /** Resolves when everything accepted so far is committed or spooled. */
   flush(): Promise<void> {
-    if (this.#waiting.length === 0 && !this.#isSaving) return Promise.resolve();
+    if (this.isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 

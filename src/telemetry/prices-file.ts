@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Prices, priceFile, pricesOf } from '../core/prices.ts';
 
 /** How often a changed file is looked for. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import type { Call } from '../http/route.ts';
 import { timeOf } from './log-filters.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkGrammar, eventsIn } from './grammar.ts';
 import * as schemas from './schemas.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The Assistants API's objects, written from its description and not from our source: closed, and nothing left out. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateObject, generateText, stepCountIs, streamText, tool } from 'ai';
-import { z } from 'zod';
+import * as z from 'zod';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { givenProviders, PROVIDERS, type ProviderKeys } from '../three-providers.ts';
 

@@ -7,7 +7,7 @@ import type { Content } from '@google/genai';
 import { generateObject, generateText, stepCountIs, streamText, tool } from 'ai';
 import type OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { anthropicClient, folded, googleClient, openaiClient } from '../sdk-clients.ts';
 

@@ -1,5 +1,5 @@
 import { completable, type McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
-import { z } from 'zod';
+import * as z from 'zod';
 import { PNG, text } from './reference-tools.ts';
 
 /** The resources and prompts that the conformance suite asks for. */

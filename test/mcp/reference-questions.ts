@@ -8,7 +8,7 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { z } from 'zod';
+import * as z from 'zod';
 import { capabilitiesOf, said } from './reference-tools.ts';
 
 export type State = { readonly round: number };

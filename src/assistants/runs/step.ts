@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import { seconds, secondsOrNull } from '../assistants.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import type { VectorStoreBatchRow, VectorStoreFileRow } from '../../storage/schema.ts';
 import { seconds } from '../assistants.ts';

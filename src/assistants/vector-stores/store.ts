@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Metadata, metadataRule, newMetadata } from '../../core/metadata-rule.ts';
 import type { VectorStoreRow } from '../../storage/schema.ts';

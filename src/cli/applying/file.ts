@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { create as apiKeyInput } from '../../admin/api-keys.ts';
 import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { create as virtualKeyInput } from '../../admin/virtual-keys.ts';

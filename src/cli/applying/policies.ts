@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import { type PolicyKind, ratePolicyInput, usagePolicyInput } from '../../limits/policies-schema.ts';

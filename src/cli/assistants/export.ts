@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Findings, Place } from '../reading/findings.ts';
 import { pathText } from '../reading/findings.ts';
 import type { Path } from '../reading/source.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { createAssistant } from '../../assistants/assistants.ts';
 import { contentBlock } from '../../assistants/messages.ts';
 import { attachmentTool, toolResources } from '../../assistants/tools.ts';

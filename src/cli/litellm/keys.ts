@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type UsageLimit, usageLimit } from '../../core/limits.ts';
 import { DATA_SCOPES } from '../../core/scopes.ts';
 import { sha256 } from '../../crypto/seal.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { slugFrom } from '../../core/ids.ts';
 import { type RateLimit, rateLimit } from '../../core/limits.ts';
 import { canonical, type VirtualKeyWish } from '../desired/desired.ts';

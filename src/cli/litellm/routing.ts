@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ConfigWish } from '../desired/desired.ts';
 import { checked, type Findings } from '../reading/findings.ts';
 import type { Path, Source } from '../reading/source.ts';

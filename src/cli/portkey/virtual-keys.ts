@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { slugFrom } from '../../core/ids.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import type { Path, Source } from './source.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { csvRecords } from './csv.ts';
 import { checked, createFindings, findingLines } from './findings.ts';
 import { resolveSecret } from './secrets.ts';

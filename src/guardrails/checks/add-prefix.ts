@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type CheckResult, check, errored, type Facts } from '../check.ts';
 
 type Message = Readonly<Record<string, unknown>>;

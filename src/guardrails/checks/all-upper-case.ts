@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { check } from '../check.ts';
 import { not } from './parameters/operator.ts';
 

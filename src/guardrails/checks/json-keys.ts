@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { check, errored } from '../check.ts';
 import { jsonIn } from './json/json-in-text.ts';
 import { holds, operator, texts } from './parameters/operator.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { check } from '../check.ts';
 import { eventOf } from './call/event.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 import { isModel, isWithoutModel, NO_MODEL } from './parameters/models.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { check } from '../check.ts';
 import { isModel, isWithoutModel, NO_MODEL } from './parameters/models.ts';
 import { not, texts } from './parameters/operator.ts';

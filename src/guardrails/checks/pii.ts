@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { check } from '../check.ts';
 import { findPii, PII_CATEGORIES, PII_SPAN } from './detect/pii.ts';
 import { judgeFindings } from './text/findings.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { check } from '../check.ts';
 import { injectionSignals } from './detect/injection.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { check } from '../check.ts';
 import { findSecrets, SECRET_CATEGORIES, SECRETS_SPAN } from './detect/secrets.ts';
 import { judgeFindings } from './text/findings.ts';

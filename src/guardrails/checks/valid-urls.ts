@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { check, errored, type Ports } from '../check.ts';
 import { timeoutMs } from './parameters/address.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { lazily } from '../../core/lazily.ts';
 import { type CheckResult, check, type Facts } from '../check.ts';

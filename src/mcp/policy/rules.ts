@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type ClaimRule, claimFault } from '../../auth/token-claims.ts';
 import type { GuardrailUse } from '../../core/guardrails.ts';
 import { type Checked, lazily } from '../../core/lazily.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../../core/lazily.ts';
 import { metadataWithin } from '../../core/metadata-rule.ts';
 import { post, put, type Route } from '../../http/route.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../../../core/lazily.ts';
 import { json } from '../../../http/reply.ts';
 import { post, type Route } from '../../../http/route.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A bound of a count. */
 export const bound = (fallback: number) =>

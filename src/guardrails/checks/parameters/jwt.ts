@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { JwtRules } from '../../../core/jwt.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../../../core/jwt-input.ts';
 import { lazily } from '../../../core/lazily.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../../../core/lazily.ts';
 
 export type Operator = 'any' | 'all' | 'none';

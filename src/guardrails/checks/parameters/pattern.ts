@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { lazily } from '../../../core/lazily.ts';
 import { compilePattern } from '../../../core/patterns.ts';
 import type { Span } from '../../check.ts';

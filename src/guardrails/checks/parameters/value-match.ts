@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Checked, lazily } from '../../../core/lazily.ts';
 import { compilePattern, isWithinReach } from '../../../core/patterns.ts';
 
