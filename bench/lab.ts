@@ -58,7 +58,7 @@ export const FULL: Lengths = {
   latencySliceMs: 500,
   latencyCycles: 10,
   settleMs: 3_000,
-  starts: 5,
+  starts: 9,
   sliceMs: 2_000,
   sliceWarmUpMs: 8_000,
   sliceStreams: 300,

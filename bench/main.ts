@@ -11,6 +11,7 @@ import { measureLatency } from './measure/latency.ts';
 import { measureLimits } from './measure/limits.ts';
 import { measureMcp } from './measure/mcp.ts';
 import { type MemorySample, measureMemory } from './measure/memory.ts';
+import { takeMemoryBack } from './measure/memory-at-hand.ts';
 import { measurePaths } from './measure/paths.ts';
 import { measureProcesses } from './measure/processes.ts';
 import { measureRuns } from './measure/runs.ts';
@@ -210,6 +211,7 @@ async function run(): Promise<void> {
       note: (remark) => void notes.add(remark),
     };
     say(`upstream is up; load average before the run ${loadavg()[0]!.toFixed(2)}`);
+    takeMemoryBack(lab);
     const findings = await measure(lab, options.only);
     await processes.endAll();
 
