@@ -49,7 +49,7 @@ export interface Lengths {
 
 export const FULL: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 40_000, portkey: 40_000 },
+  warmUpMs: { nginx: 1_000, gateway: 60_000, portkey: 60_000 },
   saturationMs: 2_000,
   saturationTurns: 5,
   limitsTurns: 4,
