@@ -123,7 +123,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     now: Date.now,
     report: (outcome) => self.postMessage({ kind: 'outcome', outcome }),
   });
-  setTimeout(() => writer.isIdle && giveBackMemory(), QUIET_AFTER_MS);
+  setTimeout(() => writer.isIdle && giveBackMemory(), QUIET_AFTER_MS).unref();
   let expected: PostedBatch | null = null;
 
   const accept = (batch: PostedBatch, bodies: PostedBodies | null) => {

@@ -39,6 +39,20 @@ test('the bundle answers, logs in its thread, and reads documents in a process o
   }
 });
 
+test('the bundle, which leaves out much of zod, still says in English what is wrong and describes every field', async () => {
+  const gateway = await startProcess({ command: [process.execPath, join(bundle, 'main.js')], environment: forTests });
+  try {
+    const { status, json: refusal } = await gateway.api.post('/v1/api-keys', { name: 5 });
+    expect(status).toBe(400);
+    expect(refusal).toMatchObject({ error: { message: 'name: Invalid input: expected string, received number' } });
+    const described = JSON.stringify((await gateway.api.get('/openapi.json')).json);
+    expect(described).toContain('"expires_at"');
+    expect(await gateway.stop()).toBe(0);
+  } finally {
+    if (gateway.isAlive) await gateway.kill();
+  }
+});
+
 test('bin/gateway runs the bundle, and the sources when one of them is newer', async () => {
   const home = mkdtempSync(join(tmpdir(), 'gateway-home-'));
   try {
