@@ -63,7 +63,7 @@ try {
   const environment = { [sharedUrlVariable]: postgres.url, BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' };
   const where = isLong
     ? ['test/long/']
-    : ['src/', 'simulator/', 'bench/', 'test/front-door/', 'test/shelves.test.ts', 'test/docs.test.ts'];
+    : ['src/', 'simulator/', 'bench/', 'test/front-door/', 'test/attack/', 'test/shelves.test.ts', 'test/docs.test.ts'];
   const options = isLong ? ['--timeout=600000'] : ['--parallel=2', '--timeout=30000'];
   await step(isLong ? 'long tests' : 'tests', [bun, 'test', ...options, ...where], environment);
 } finally {
