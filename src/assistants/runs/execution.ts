@@ -13,7 +13,7 @@ import { type Piece, readAnswer } from './model-answer.ts';
 import { openMessage, openToolStep, type Parts } from './parts.ts';
 import { prepareQuestion, type Question, type QuestionDeps, sendQuestion, usageSoFar } from './question.ts';
 import { changeRun, openStepOf, runById } from './rows.ts';
-import { isActive, type RequiredAction, shownRun, usageOf } from './run.ts';
+import { isActive, type RequiredAction, shownRun } from './run.ts';
 import { settleAnswer } from './settling.ts';
 import { type Exchange, exchangesOf, shownStep } from './step.ts';
 import { storeToolUse, type ToolUse, useTools } from './tool-use.ts';
@@ -179,9 +179,7 @@ export class Execution {
     await this.#look(db);
     if (this.#run.expires_at <= this.#deps.now()) throw new RunEnds({ status: 'expired' });
     this.#run = await endCall(db, this.#run, this.#call!, taken);
-    const usage = usageOf(taken.prompt_tokens, taken.completion_tokens);
-    const settled = { answer, usage, opened: this.#opened };
-    const consequence = await settleAnswer(this.#parts(db, tell), settled);
+    const consequence = await settleAnswer(this.#parts(db, tell), { answer, taken, opened: this.#opened });
     if (consequence.type === 'end') return this.#end(db, tell, consequence.ending);
     return consequence.type === 'use' ? consequence : this.#askClient(db, tell, exchangesOf(consequence.step));
   }

@@ -105,9 +105,14 @@ export function settledBody(
   };
 }
 
+const LAST_MESSAGES = 'truncation_strategy.last_messages';
+const NOT_FOR_AUTO = `Invalid '${LAST_MESSAGES}': only the type 'last_messages' takes it. Leave it out for 'auto'.`;
+
 function settledTruncation(given: RunInput['truncation_strategy']): RunBody['truncation_strategy'] {
   if (given?.type === 'last_messages' && typeof given.last_messages !== 'number')
-    fail('missing_required_parameter', 'truncation_strategy.last_messages');
+    fail('missing_required_parameter', LAST_MESSAGES);
+  if (given?.type === 'auto' && typeof given.last_messages === 'number')
+    fail('invalid_value', LAST_MESSAGES, NOT_FOR_AUTO);
   return { type: given?.type ?? 'auto', last_messages: given?.last_messages ?? null };
 }
 

@@ -1,9 +1,10 @@
 import type { RunStepRow } from '../../storage/schema.ts';
 import type { Answer } from './answer.ts';
 import { isBuiltIn } from './built-in.ts';
+import type { CallUsage } from './calls.ts';
 import { type Ending, failure } from './ending.ts';
 import { finishCutToolStep, finishMessage, type Parts, storeLateMessage, storeToolStep, withdraw } from './parts.ts';
-import type { RunUsage } from './run.ts';
+import { bodyOf, usageOf } from './run.ts';
 
 /** What a whole answer means for its run. */
 export type Consequence =
@@ -14,7 +15,7 @@ export type Consequence =
 
 export interface Settled {
   readonly answer: Answer;
-  readonly usage: RunUsage;
+  readonly taken: CallUsage;
   /** What those who watch were told has begun, by this attempt or one before it. */
   readonly opened: 'message' | 'tools' | null;
 }
@@ -29,16 +30,23 @@ export async function settleAnswer(parts: Parts, settled: Settled): Promise<Cons
   return isCalling ? settleCalls(parts, settled) : settleText(parts, settled);
 }
 
-async function settleCalls(parts: Parts, { answer, usage, opened }: Settled): Promise<Consequence> {
+async function settleCalls(parts: Parts, { answer, taken, opened }: Settled): Promise<Consequence> {
+  const usage = shownUsage(taken);
   if (answer.hasText && opened === 'tools') await storeLateMessage(parts, answer, usage);
   else if (answer.hasText)
     await finishMessage(parts, { answer, usage, isOpen: opened === 'message', incomplete: null });
   else if (opened === 'message') await withdraw(parts, opened);
   const step = await storeToolStep(parts, answer, opened === 'tools');
+  const overrun = overrunOf(parts, taken);
+  if (overrun) {
+    await finishCutToolStep(parts, answer, usage);
+    return ends(overrun);
+  }
   return { type: answer.exchanges.some(({ type }) => isBuiltIn(type)) ? 'use' : 'ask-client', step };
 }
 
-async function settleText(parts: Parts, { answer, usage, opened }: Settled): Promise<Consequence> {
+async function settleText(parts: Parts, { answer, taken, opened }: Settled): Promise<Consequence> {
+  const usage = shownUsage(taken);
   const isCut = answer.finish === 'length';
   const isFiltered = answer.finish === 'content_filter';
   const hasCutCalls = answer.exchanges.length > 0;
@@ -50,7 +58,23 @@ async function settleText(parts: Parts, { answer, usage, opened }: Settled): Pro
     await finishMessage(parts, { answer, usage, isOpen: opened === 'message', incomplete });
   } else if (opened === 'message') await withdraw(parts, opened);
   if (isCut) return ends({ status: 'incomplete', reason: 'max_completion_tokens' });
-  return ends(isFiltered && !answer.hasText ? failure('invalid_prompt', FILTERED) : { status: 'completed' });
+  if (isFiltered && !answer.hasText) return ends(failure('invalid_prompt', FILTERED));
+  return ends(overrunOf(parts, taken) ?? { status: 'completed' });
 }
+
+/**
+ * How a run ends of which its provider reports more tokens than the client allowed; the sums of the run have this call
+ * in them. An estimate of the gateway's own is rather too high, and ends no run.
+ */
+function overrunOf({ run }: Parts, { isEstimated }: CallUsage): Ending | null {
+  const { max_completion_tokens: mostSaid, max_prompt_tokens: mostAsked } = bodyOf(run);
+  if (isEstimated) return null;
+  if (mostSaid !== null && run.completion_tokens > mostSaid)
+    return { status: 'incomplete', reason: 'max_completion_tokens' };
+  if (mostAsked !== null && run.prompt_tokens > mostAsked) return { status: 'incomplete', reason: 'max_prompt_tokens' };
+  return null;
+}
+
+const shownUsage = ({ prompt_tokens, completion_tokens }: CallUsage) => usageOf(prompt_tokens, completion_tokens);
 
 const ends = (ending: Ending): Consequence => ({ type: 'end', ending });
