@@ -1,6 +1,7 @@
 import { type Auditing, auditedCaller, completeRefused, loggedCaller, witnessed } from './audited.ts';
 import { readKeys } from './auth/authenticate.ts';
 import type { Callers } from './auth/callers.ts';
+import type { SessionProof } from './auth/sessions.ts';
 import { silentLog } from './core/call-log.ts';
 import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
@@ -9,7 +10,7 @@ import type { Scope } from './core/scopes.ts';
 import { headerOf, type SentHeaders, sentHeaders, sentHeadersWithAliases } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
-import type { LoggedCaller } from './http/route.ts';
+import type { LoggedCaller, Route } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
 import { UpstreamFailure } from './http/upstream.ts';
 import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
@@ -34,6 +35,9 @@ export interface AnswerDeps {
 const CLIENT_CLOSED = 499;
 /** Attempts to come in with a forged or stale token are recorded wherever they were made. */
 const TOKEN_REFUSED = new Set<ErrorCode>(['invalid_machine_token', 'invalid_user_token']);
+const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
+const NO_PROOF: SessionProof = { csrf: 'none' };
+const PROOF: SessionProof = { csrf: 'needed' };
 const LOGGED = '/v1/';
 const REQUEST_ID = 'x-gateway-request-id';
 const TRACE_ID = /^[\x21-\x7e]{1,256}$/;
@@ -80,7 +84,7 @@ export function createAnswer(deps: AnswerDeps) {
       const { route, params } = found.value;
       const { providerKey } = readKeys(headers);
       const isOpen = route.scopes === 'public' || route.isMcp;
-      const identifying = isOpen ? null : callers.identify(headers, request.method);
+      const identifying = isOpen ? null : callers.identify(headers, proofOf(request.method, route));
       const principal = identifying instanceof Promise ? await identifying : identifying;
       if (principal) identify(loggedCaller(principal));
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
@@ -115,7 +119,7 @@ export function createAnswer(deps: AnswerDeps) {
       response = replyWithError(failure);
       if (TOKEN_REFUSED.has(failure.code)) pending ??= audit.failedSignIn(facts);
       if (pending) {
-        const identifyAnew = async () => callers.identify(headers, request.method);
+        const identifyAnew = async () => callers.identify(headers, proofOf(request.method, asked));
         await completeRefused(pending, { request, route: asked, identify: identifyAnew });
       }
       const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
@@ -145,6 +149,13 @@ function attempt<Value>(work: () => Value): { value: Value; error?: never } | { 
     return { error };
   }
 }
+
+/**
+ * Of a signed-in user, reading what is ours takes the cookie alone. Whatever may reach a provider takes proof that our
+ * own page asks: it spends the user's money, and the answer is whatever the provider likes to send.
+ */
+const proofOf = (method: string, route: Route | undefined): SessionProof =>
+  READING.has(method) && route && !route.isProviders && !route.path.endsWith('*') ? NO_PROOF : PROOF;
 
 /** Deny by default: a route without `public` needs a key that holds all of its scopes. */
 function admit(principal: Principal, scopes: readonly Scope[]) {

@@ -26,7 +26,7 @@ const session = lazily(() =>
   z.object({
     object: z.literal('session'),
     user: user(),
-    csrf_token: z.string().describe('To be sent as x-gateway-csrf with every change.'),
+    csrf_token: z.string().describe('To be sent as x-gateway-csrf with every change and every call to a provider.'),
     expires_at: z.string(),
   }),
 );

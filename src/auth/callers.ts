@@ -2,7 +2,7 @@ import type { Principal } from '../core/principal.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { type Authenticator, readKeys } from './authenticate.ts';
 import type { MachineTokens } from './machine-tokens.ts';
-import { type Sessions, sessionToken } from './sessions.ts';
+import { type SessionProof, type Sessions, sessionToken } from './sessions.ts';
 
 export interface CallersDeps {
   readonly authenticator: Authenticator;
@@ -16,12 +16,12 @@ export function createCallers({ authenticator, sessions, machineTokens }: Caller
     (await machineTokens.takes(token)) ? machineTokens.identify(token) : authenticator.authenticate(token);
   return {
     /** Answers at once when the caller is known by a key. Throws 401. */
-    identify(headers: SentHeaders, method: string): Principal | Promise<Principal> {
+    identify(headers: SentHeaders, proof: SessionProof): Principal | Promise<Principal> {
       const { gatewayKey } = readKeys(headers);
       if (gatewayKey !== null)
         return gatewayKey.includes('.') ? byToken(gatewayKey) : authenticator.authenticate(gatewayKey);
       const token = headers.cookie === undefined ? null : sessionToken(headers);
-      return token === null ? authenticator.authenticate(null) : sessions.identify(token, headers, method);
+      return token === null ? authenticator.authenticate(null) : sessions.identify(token, headers, proof);
     },
   };
 }

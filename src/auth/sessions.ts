@@ -17,7 +17,6 @@ import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
 
 export const COOKIE = 'gateway_session';
 const LIVES_MS = 12 * 3_600_000;
-const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Somebody who has just signed in. The token is known to their browser alone. */
 export interface NewSession {
@@ -37,6 +36,11 @@ export interface SessionsDeps {
   /** Whether browsers reach us over https; cookies then never leave it. */
   readonly isSecure: () => boolean;
   readonly now: () => number;
+}
+
+/** Whether a request must show the token that only our own pages know. */
+export interface SessionProof {
+  readonly csrf: 'needed' | 'none';
 }
 
 /** The token in a request's cookies. */
@@ -105,13 +109,14 @@ export function createSessions(deps: SessionsDeps) {
       return store.transaction((db) => open(db, user), from);
     },
 
-    /** Who signed in, in the workspace that the request names. Changes need proof that our own page makes them. */
-    async identify(token: string, headers: SentHeaders, method: string): Promise<Principal> {
+    /** Who signed in, in the workspace that the request names. A browser sends the cookie along for any page: `csrf` asks
+     * for proof that it was our own. */
+    async identify(token: string, headers: SentHeaders, { csrf }: SessionProof): Promise<Principal> {
       const workspace = headerOf(headers, 'x-gateway-workspace');
       const hash = sha256(token);
       const principal = await cache.get(`${hash} ${workspace ?? ''}`, () => principalOf(hash, workspace));
       if (!principal || principal.session!.expiresAt <= now()) return fail('invalid_api_key');
-      if (!READING.has(method) && headerOf(headers, 'x-gateway-csrf') !== csrfOf(token)) fail('csrf_token_missing');
+      if (csrf === 'needed' && headerOf(headers, 'x-gateway-csrf') !== csrfOf(token)) fail('csrf_token_missing');
       return principal;
     },
 

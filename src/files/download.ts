@@ -1,5 +1,6 @@
 import type { CallLog } from '../core/call-log.ts';
 import { rangeOf } from '../http/byte-range.ts';
+import { FOREIGN_HEADERS } from '../http/foreign.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
 import type { FileRow } from '../storage/schema.ts';
@@ -24,7 +25,7 @@ export async function download(call: Call, file: FileRow, files: Files): Promise
       'content-length': String(end - start),
       // Whatever was uploaded, a browser neither shows it nor guesses what it is.
       'content-disposition': `attachment; filename*=UTF-8''${encoded(file.filename)}`,
-      'x-content-type-options': 'nosniff',
+      ...FOREIGN_HEADERS,
       'accept-ranges': 'bytes',
       etag: tag,
       ...(range && { 'content-range': `bytes ${start}-${end - 1}/${file.bytes}` }),

@@ -1,5 +1,6 @@
 import { fail } from '../core/errors.ts';
 import { PlainHeaders } from '../core/header-map.ts';
+import { FOREIGN_HEADERS, speaksForOrigin } from './foreign.ts';
 
 /** Connection-level headers (RFC 9110 section 7.6.1): they speak of one hop and are never passed on. */
 const HOP_BY_HOP = new Set([
@@ -20,6 +21,7 @@ const NEVER_FORWARDED = new Set([
   'content-length',
   'expect',
   'cookie',
+  'cookie2',
   'forwarded',
   'via',
   'x-real-ip',
@@ -67,7 +69,7 @@ function isReturned(name: string): boolean {
   let verdict = returnVerdicts.get(name);
   if (verdict === undefined) {
     // Ours are ours to set: a provider behind another gateway may send some, too.
-    verdict = !(HOP_BY_HOP.has(name) || name.startsWith('x-gateway-'));
+    verdict = !(HOP_BY_HOP.has(name) || name.startsWith('x-gateway-') || speaksForOrigin(name));
     if (returnVerdicts.size > 1_000) returnVerdicts.clear();
     returnVerdicts.set(name, verdict);
   }
@@ -122,21 +124,21 @@ export function forwardedHeaders(sent: SentHeaders): PlainHeaders {
   return new PlainHeaders(forwarded);
 }
 
-/** A header that is forwarded because a config names it. What speaks of one hop, or holds our own key, is not. */
+/** What no config can have forwarded: what speaks of one hop, the sessions in a browser's cookies, and what is ours. */
+const isNeverNamed = (name: string): boolean =>
+  HOP_BY_HOP.has(name) || name === 'cookie' || name === 'cookie2' || name.startsWith('x-gateway-');
+
+/** A header that is forwarded because a config names it; never one that holds our own key. */
 export function namedHeader(sent: SentHeaders, name: string): string | undefined {
-  if (HOP_BY_HOP.has(name) || !Object.hasOwn(sent, name)) return undefined;
+  if (isNeverNamed(name) || !Object.hasOwn(sent, name)) return undefined;
   const own = headerOf(sent, 'x-gateway-api-key');
   const value = sent[name]!;
   const isOurs = own === null ? MAY_BE_OUR_KEY.has(name) : value.includes(own);
   return isOurs ? undefined : value;
 }
 
-/** The provider's end-to-end headers, for the client, with our stamp and notes; `set-cookie` lines stay apart. */
-export function returnedHeaders(
-  received: SentHeaders,
-  stamp: SentHeaders,
-  notes: SentHeaders,
-): Headers | Record<string, string> {
+/** The provider's end-to-end headers, for the client, with our stamp and notes, and what fences foreign content in. */
+export function returnedHeaders(received: SentHeaders, stamp: SentHeaders, notes: SentHeaders): Record<string, string> {
   const dropped = namedInConnection(received.connection);
   const returned: Record<string, string> = {};
   for (const name in received) if (isReturned(name) && !dropped?.has(name)) returned[name] = received[name]!;
@@ -145,13 +147,7 @@ export function returnedHeaders(
     if (name !== 'x-request-id' || returned[name] === undefined) returned[name] = stamp[name]!;
   }
   for (const name in notes) returned[name] = notes[name]!;
-  const cookies = returned['set-cookie'] as string[] | string | undefined;
-  // A `Response` makes `Headers` of its own, whatever it is given.
-  if (cookies === undefined) return returned;
-  delete returned['set-cookie'];
-  const headers = new Headers(returned);
-  for (const cookie of [cookies].flat()) headers.append('set-cookie', cookie);
-  return headers;
+  return Object.assign(returned, FOREIGN_HEADERS);
 }
 
 /** A header's value; an empty one counts as absent. */

@@ -1,10 +1,13 @@
 import { GatewayError } from '../core/errors.ts';
 import { UpstreamFailure } from './upstream.ts';
 
-const JSON_HEADERS = { 'content-type': 'application/json' };
+/** Names and texts that callers gave stand in our own answers, too: no browser takes one for a page. */
+const JSON_HEADERS = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' };
 
-export const json = (value: unknown, status = 200): Response =>
-  new Response(JSON.stringify(value), { status, headers: JSON_HEADERS });
+export const json = (value: unknown, status = 200): Response => jsonText(JSON.stringify(value), status);
+
+/** A value that is JSON text already. */
+export const jsonText = (text: string, status = 200): Response => new Response(text, { status, headers: JSON_HEADERS });
 
 /** What a failure means to a client. A failure nobody foresaw shows its request id and nothing else. */
 export function asGatewayError(error: unknown, requestId: string): GatewayError {

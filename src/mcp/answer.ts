@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { FOREIGN_HEADERS } from '../http/foreign.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
@@ -86,7 +87,7 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
 
 function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, sessions }: AnswerDeps): Headers {
   const received = receivedHeaders(incoming);
-  const returned: Record<string, string> = { ...notes };
+  const returned: Record<string, string> = { ...notes, ...FOREIGN_HEADERS };
   for (const name in received) {
     if (RETURNED.has(name) || (name.startsWith('mcp-') && name !== 'mcp-session-id')) returned[name] = received[name]!;
   }

@@ -3,6 +3,7 @@ import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { jsonText } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
 import { filterFields, filterOf, queryWithMetadata, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
@@ -101,7 +102,7 @@ export const telemetryRoutes = ({ log, metrics }: TelemetryDeps): Route[] => [
     summary: 'Request logs, newest first',
     query: logsQuery,
     response: logPage,
-    handle: async ({ principal, query }: Call<LogsQuery>) => json(await log.list(toQuery(principal, query))),
+    handle: async ({ principal, query }: Call<LogsQuery>) => jsonText(await log.list(toQuery(principal, query))),
   },
   {
     method: 'GET',
@@ -112,7 +113,7 @@ export const telemetryRoutes = ({ log, metrics }: TelemetryDeps): Route[] => [
     handle: async ({ principal, params }: Call) => {
       const id = params.id ?? '';
       const found = id.includes('\0') ? null : await log.read(reachOf(principal), id);
-      return json(found ?? fail('log_not_found', id));
+      return jsonText(found ?? fail('log_not_found', id));
     },
   },
   {
@@ -124,8 +125,6 @@ export const telemetryRoutes = ({ log, metrics }: TelemetryDeps): Route[] => [
       new Response(metrics.render(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
   },
 ];
-
-const json = (text: string) => new Response(text, { headers: { 'content-type': 'application/json' } });
 
 const reachOf = (who: Principal): LogReach => ({
   organisationId: who.organisationId,

@@ -144,8 +144,10 @@ describe('a config', () => {
   });
 
   test('forwards the headers it names', async () => {
-    await ask({ virtual_key: 'a', forward_headers: ['Cookie'] }, chat, { cookie: 'session=1' });
-    expect(a.asked[0]!.headers.get('cookie')).toBe('session=1');
+    const sent = { via: '1.1 proxy', cookie: 'session=1' };
+    await ask({ virtual_key: 'a', forward_headers: ['Via', 'Cookie'] }, chat, sent);
+    expect(a.asked[0]!.headers.get('via')).toBe('1.1 proxy');
+    expect(a.asked[0]!.headers.get('cookie')).toBeNull();
   });
 
   test('a large body is kept for the second target', async () => {

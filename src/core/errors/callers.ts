@@ -45,7 +45,8 @@ export const callerErrors = {
   sign_in_busy: error(503, () => 'Too many people are signing in at this moment. Try again in a few seconds.'),
   csrf_token_missing: error(
     403,
-    () => 'A change by a signed-in user needs the header x-gateway-csrf; GET /v1/sessions/current shows its value.',
+    () =>
+      'A change, or a call to a provider, by a signed-in user needs the header x-gateway-csrf; GET /v1/sessions/current shows its value.',
     () => 'x-gateway-csrf',
   ),
   session_required: error(

@@ -33,7 +33,7 @@ export function createVisitors({ sessions, sealer, publicUrl, now }: VisitorsDep
       const token = sessionToken(headers);
       if (token === null) return null;
       try {
-        const principal = await sessions.identify(token, {}, 'GET');
+        const principal = await sessions.identify(token, {}, { csrf: 'none' });
         return { userId: principal.userId!, email: principal.keyName, session: principal.session!.hash, principal };
       } catch (error) {
         if (error instanceof GatewayError && error.code === 'invalid_api_key') return null;

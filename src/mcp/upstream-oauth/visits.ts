@@ -25,7 +25,7 @@ export function createVisits({ sessions, sealer }: VisitsDeps) {
       if (token === null) return null;
       const place: SentHeaders = server ? { 'x-gateway-workspace': server.workspaceId } : {};
       try {
-        const who = await sessions.identify(token, place, 'GET');
+        const who = await sessions.identify(token, place, { csrf: 'none' });
         const isOurs = !server || who.organisationId === server.organisationId;
         return isOurs ? who : fail('mcp_server_not_found', server.slug);
       } catch (error) {

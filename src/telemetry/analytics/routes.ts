@@ -2,6 +2,7 @@ import { fail } from '../../core/errors.ts';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import { pageOf, pageQuery } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import { jsonText } from '../../http/reply.ts';
 import { type Call, get, type Route } from '../../http/route.ts';
 import { findWorkspace } from '../../storage/scoped.ts';
 import type { Store } from '../../storage/store.ts';
@@ -61,7 +62,7 @@ const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: Analyt
     async ({ principal, query }) => {
       const range = rangeOf(query);
       const filter = { ...filterOf(query), ...(await reachOf(store, principal, query)) };
-      return json(await log.analyse({ kind: 'graph', name, filter, range }));
+      return jsonText(await log.analyse({ kind: 'graph', name, filter, range }));
     },
   );
 
@@ -89,7 +90,7 @@ function groupRoute(name: string, key: (typeof GROUPS)[keyof typeof GROUPS] | 'v
       page_size: query.page_size,
     };
     const text = await log.analyse(question);
-    return key === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : json(text);
+    return key === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : jsonText(text);
   };
   return get(
     `/v1/analytics/groups/${name}`,
@@ -97,8 +98,6 @@ function groupRoute(name: string, key: (typeof GROUPS)[keyof typeof GROUPS] | 'v
     ask,
   );
 }
-
-const json = (text: string) => new Response(text, { headers: { 'content-type': 'application/json' } });
 
 function rangeOf(query: { time_of_generation_min: string; time_of_generation_max: string }): TimeRange {
   const [from, until] = [timeOf(query.time_of_generation_min), timeOf(query.time_of_generation_max)];
