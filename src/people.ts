@@ -69,7 +69,7 @@ export function createPeople(deps: PeopleDeps): People & KnownCallers {
   });
   const machineTokens = createMachineTokens({ store, changes, verifier, organisationId, now });
   const workCallers = createWorkCallers({ store, authenticator, machineTokens, organisationId, now });
-  // A user's keys go with them.
+  // What a user's keys may do follows from what the user may do.
   changes.subscribe('users', () => authenticator.forget());
   // What a user may do follows from workspaces, too, and these are changed with keys.
   for (const topic of ['users', 'keys'] as const) {

@@ -36,7 +36,11 @@ export const create = lazily(() =>
     description: note().optional(),
     scopes: scopes().optional(),
     workspace_id: z.string().min(1).optional(),
-    user_id: z.uuid({ error: 'give the id of a user' }).nullable().optional(),
+    user_id: z
+      .uuid({ error: 'give the id of a user' })
+      .nullable()
+      .optional()
+      .describe('For whom the key acts: yourself, or with owners.manage another member of the workspace.'),
     defaults: defaults().optional(),
     expires_at: expiry().optional(),
     ...limits(),
@@ -69,7 +73,9 @@ const apiKey = lazily(() =>
       defaults: z.record(z.string(), z.unknown()),
       expires_at: z.string().nullable(),
       ...shownLimits(),
-      status: z.enum(['active', 'exhausted', 'expired']),
+      status: z
+        .enum(['active', 'exhausted', 'expired', 'suspended'])
+        .describe('suspended: its user may not act in its workspace any more.'),
       created_at: z.string(),
       last_updated_at: z.string(),
     })

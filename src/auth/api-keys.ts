@@ -3,13 +3,23 @@ import { fail } from '../core/errors.ts';
 import { type ApiKeyId, newApiKey, newId } from '../core/ids.ts';
 import type { LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
-import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { Principal } from '../core/principal.ts';
 import { DATA_SCOPES, type Scope } from '../core/scopes.ts';
 import { mask, sha256 } from '../crypto/seal.ts';
 import { rowsOnPage } from '../storage/paged.ts';
 import type { ApiKeyRow } from '../storage/schema.ts';
 import { workspaceFor } from '../storage/scoped.ts';
-import type { Db, Store } from '../storage/store.ts';
+import type { Store } from '../storage/store.ts';
+import {
+  checkGrant,
+  checkKeyChange,
+  checkKeyUser,
+  findApiKey,
+  findChangeableKey,
+  findRotatableKey,
+  suspendedAmong,
+  visibleKeys,
+} from './api-key-rules.ts';
 import {
   budgetsOf,
   type LimitChange,
@@ -31,7 +41,8 @@ export interface ApiKey extends ShownLimits {
   readonly scopes: readonly Scope[];
   readonly defaults: Principal['defaults'];
   readonly expires_at: string | null;
-  readonly status: 'active' | 'exhausted' | 'expired';
+  /** `suspended`: its user may not act in its workspace any more. */
+  readonly status: 'active' | 'exhausted' | 'expired' | 'suspended';
   readonly created_at: string;
   readonly last_updated_at: string;
 }
@@ -60,8 +71,13 @@ const millis = (text: string | null | undefined) => (text ? Date.parse(text) : n
 
 export const apiKeyOwner = ({ id, name }: { id: string; name: string }): LimitOwner => ({ kind: 'api-key', id, name });
 
-const statusOf = (row: ApiKeyRow, isExhausted: boolean, now: number): ApiKey['status'] => {
+const statusOf = (
+  row: ApiKeyRow,
+  { isSuspended, isExhausted }: { isSuspended: boolean; isExhausted: boolean },
+  now: number,
+): ApiKey['status'] => {
   if (row.expires_at !== null && row.expires_at <= now) return 'expired';
+  if (isSuspended) return 'suspended';
   return isExhausted ? 'exhausted' : 'active';
 };
 
@@ -82,45 +98,6 @@ const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']
   last_updated_at: new Date(row.updated_at).toISOString(),
 });
 
-const visible = (db: Db, who: Principal) => {
-  const query = db.selectFrom('api_keys').where('organisation_id', '=', who.organisationId);
-  return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
-};
-
-async function find(db: Db, who: Principal, id: string): Promise<ApiKeyRow> {
-  return (await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst()) ?? fail('api_key_not_found', id);
-}
-
-/** Nobody hands out more than they hold, else a key that may create keys could do everything. */
-function checkGrant(who: Principal, scopes: readonly Scope[]) {
-  const excess = scopes.find((scope) => !who.scopes.has(scope));
-  if (excess) fail('scope_not_grantable', excess);
-}
-
-/** Changing a key that can do more than the caller would be another way to hold what it holds. */
-function checkReach(who: Principal, row: ApiKeyRow) {
-  checkGrant(who, JSON.parse(row.scopes));
-}
-
-async function findChangeable(db: Db, who: Principal, id: string): Promise<ApiKeyRow> {
-  const row = await find(db, who, id);
-  checkReach(who, row);
-  if (row.origin === 'bootstrap')
-    fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
-  return row;
-}
-
-async function checkUser(db: Db, who: Principal, userId: string | null | undefined) {
-  if (!userId) return;
-  const user = await db
-    .selectFrom('users')
-    .select('id')
-    .where('id', '=', userId)
-    .where('organisation_id', '=', who.organisationId)
-    .executeTakeFirst();
-  if (!user) fail('invalid_request', 'user_id', `no user ${userId} in this organisation`);
-}
-
 export function createApiKeys({
   store,
   transaction = store.transaction,
@@ -131,10 +108,12 @@ export function createApiKeys({
   transaction?: Store['transaction'];
   budgets: Budgets;
 }) {
-  const shown = (rows: readonly ApiKeyRow[], now: number): Promise<ApiKey[]> =>
-    withUsage(rows, { ownerOf: apiKeyOwner, budgets, now }, (row, limits, isExhausted) =>
-      shownWith(row, limits, statusOf(row, isExhausted, now)),
+  const shown = async (rows: readonly ApiKeyRow[], now: number): Promise<ApiKey[]> => {
+    const suspended = await suspendedAmong(store.db, rows);
+    return withUsage(rows, { ownerOf: apiKeyOwner, budgets, now }, (row, limits, isExhausted) =>
+      shownWith(row, limits, statusOf(row, { isSuspended: suspended.has(row.id), isExhausted }, now)),
     );
+  };
   const shownOne = async (row: ApiKeyRow, now: number): Promise<ApiKey> => (await shown([row], now))[0]!;
 
   /** A key whose secret exists already and is known by its hash alone: clients that move in keep theirs. */
@@ -147,12 +126,14 @@ export function createApiKeys({
     const scopes = input.scopes ?? DATA_SCOPES;
     checkGrant(who, scopes);
     const row = await store.transaction(async (db) => {
-      await checkUser(db, who, input.user_id);
+      const workspaceId = await workspaceFor(db, who, input.workspace_id);
+      const userId = input.user_id ?? null;
+      await checkKeyUser(db, who, workspaceId, userId);
       const made: ApiKeyRow = {
         id,
         organisation_id: who.organisationId,
-        workspace_id: await workspaceFor(db, who, input.workspace_id),
-        user_id: input.user_id ?? null,
+        workspace_id: workspaceId,
+        user_id: userId,
         name: input.name,
         description: input.description ?? null,
         scopes: JSON.stringify(scopes),
@@ -184,7 +165,7 @@ export function createApiKeys({
     adopt,
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }, now: number): Promise<Page<ApiKey>> {
-      const all = visible(store.db, who);
+      const all = visibleKeys(store.db, who);
       const matching =
         query.workspace_id === undefined
           ? all
@@ -194,7 +175,7 @@ export function createApiKeys({
     },
 
     async read(who: Principal, id: string, now: number): Promise<ApiKey> {
-      return shownOne(await find(store.db, who, id), now);
+      return shownOne(await findApiKey(store.db, who, id), now);
     },
 
     async update(
@@ -206,7 +187,7 @@ export function createApiKeys({
       if (input.scopes) checkGrant(who, input.scopes);
       const row = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
-          const old = await findChangeable(db, who, id);
+          const old = await findChangeableKey(db, who, id);
           const updated: ApiKeyRow = {
             ...old,
             name: input.name ?? old.name,
@@ -217,6 +198,7 @@ export function createApiKeys({
             ...storedLimits(input, old),
             updated_at: now,
           };
+          checkKeyChange(who, old, updated);
           await db.updateTable('api_keys').set(updated).where('id', '=', id).execute();
           await restart(db, budgetsOf(apiKeyOwner(updated), updated, updated.created_at));
           return updated;
@@ -235,7 +217,7 @@ export function createApiKeys({
       const key = newApiKey();
       const until = now + key_transition_period_ms;
       await transaction(async (db) => {
-        await findChangeable(db, who, id);
+        await findRotatableKey(db, who, id);
         const open = await db
           .selectFrom('api_key_secrets')
           .select('valid_until')
@@ -265,7 +247,7 @@ export function createApiKeys({
     /** Gives a key another known secret; every earlier one ends at once. */
     async replaceSecret(who: Principal, id: string, { hash, masked }: KnownSecret, now: number): Promise<void> {
       await transaction(async (db) => {
-        await findChangeable(db, who, id);
+        await findRotatableKey(db, who, id);
         await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
         await db
           .insertInto('api_key_secrets')
@@ -277,7 +259,7 @@ export function createApiKeys({
 
     async delete(who: Principal, id: string): Promise<void> {
       await transaction(async (db) => {
-        await findChangeable(db, who, id);
+        await findChangeableKey(db, who, id);
         await db.deleteFrom('api_key_secrets').where('api_key_id', '=', id).execute();
         await db.deleteFrom('api_keys').where('id', '=', id).execute();
       }, who);

@@ -1,13 +1,13 @@
 import { fail } from '../core/errors.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
-import type { Scope } from '../core/scopes.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { apiKeyOwner } from './api-keys.ts';
 import { limitsOf } from './limited.ts';
+import { keyScopes, keysWithStanding } from './user-scopes.ts';
 import { workspaceOwner } from './workspaces.ts';
 
 /** Headers in which unmodified SDKs send the only key they have. */
@@ -39,8 +39,7 @@ export function readKeys(headers: SentHeaders): { gatewayKey: string | null; pro
 const bearer = (value: string): string | null => /^bearer\s+(\S+)$/i.exec(value.trim())?.[1] ?? null;
 
 const knownKeys = (db: Db) =>
-  db
-    .selectFrom('api_keys')
+  keysWithStanding(db)
     .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
     .select([
       'api_keys.id',
@@ -77,7 +76,10 @@ async function findKeyById(db: Db, id: string): Promise<KnownKey | null> {
   return row ? knownKey(row, null) : null;
 }
 
-function knownKey(row: KeyRow, validUntil: number | null): KnownKey {
+/** Null: its user is gone, or may not act in its workspace any more. */
+function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
+  const scopes = keyScopes(row, row);
+  if (!scopes) return null;
   const ends = [row.expires_at, validUntil].filter((end) => end !== null);
   return {
     expiresAt: ends.length > 0 ? Math.min(...ends) : null,
@@ -88,7 +90,7 @@ function knownKey(row: KeyRow, validUntil: number | null): KnownKey {
       keyId: row.id as ApiKeyId,
       keyName: row.name,
       userId: row.user_id as UserId | null,
-      scopes: new Set(JSON.parse(row.scopes) as Scope[]),
+      scopes,
       defaults: withWorkspace(JSON.parse(row.defaults), JSON.parse(row.workspace_defaults)),
       limits: [
         ...limitsOf(apiKeyOwner(row), row, row.created_at),
@@ -127,7 +129,7 @@ export function createAuthenticator({ store, now }: { store: Store; now: () => n
     principalOf(keyId: string): Promise<Principal> {
       return cache.get(`id:${keyId}`, () => findKeyById(store.db, keyId)).then(valid);
     },
-    /** To be called after every change to a key or workspace. */
+    /** To be called after every change to a key, a workspace, a user or a membership: each decides what a key may do. */
     forget: () => cache.clear(),
   };
 }

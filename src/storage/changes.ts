@@ -44,8 +44,9 @@ export interface ChangesOptions {
 }
 
 const CHANNEL = 'gateway_changes';
-const POLL_MS = 2_000;
-const POLLING = 'Changes made on other nodes are noticed by asking every 2 seconds instead of at once.';
+/** Also where notifications are lost, what was taken from a user or a key is gone on every node within a second. */
+const POLL_MS = 500;
+const POLLING = 'Changes made on other nodes are noticed by asking twice a second instead of at once.';
 
 class Handlers<Argument> {
   readonly #sets = new Map<string, Set<(argument: Argument) => void>>();

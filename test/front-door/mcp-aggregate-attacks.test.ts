@@ -89,7 +89,7 @@ test('a caller whom a server refuses does not make it look old to everybody', as
     { user_identity_forwarding: { method: 'claims_header' } },
   );
   const user = (await gateway.api.post('/v1/admin/users', { email: 'refused@example.com', role: 'member' })).json;
-  await gateway.api.post(`/v1/admin/workspaces/${id}/users`, { users: [{ id: user.id, role: 'member' }] });
+  await gateway.api.post(`/v1/admin/workspaces/${id}/users`, { user_id: user.id, role: 'member' });
   const theirs = await gateway.given.apiKey({ workspace_id: id, user_id: user.id });
   const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' };
   await ask(message('tools/list'), modern, theirs.key);

@@ -56,6 +56,9 @@ async function givenUser() {
   const values = names.map((name) => (name === 'username' ? 'Ada Ł 🦊' : (given[name] ?? '')));
   database.run(`insert into users (${names.join()}) values (${names.map(() => '?').join()})`, values);
   database.close();
+  // A key acts for a member of its workspace.
+  const joined = await gateway.api.post('/v1/admin/workspaces/default/users', { user_id: ADA, role: 'member' });
+  if (joined.status !== 200) throw new Error(joined.text);
 }
 
 let servers = 0;
@@ -122,6 +125,7 @@ describe('claims_header', () => {
     database.run(`update copy set id = '${id}', email = 'long@example.com', username = ?`, ['x'.repeat(7_200)]);
     database.run('insert into users select * from copy');
     database.close();
+    await gateway.api.post('/v1/admin/workspaces/default/users', { user_id: id, role: 'member' });
     const { key: long } = await gateway.given.apiKey({ user_id: id });
     const before = upstream.requests.length;
     const { reply } = await call(slug, long);

@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { time } from '../assistants/client.ts';
 import { chatLine } from '../batch-lines.ts';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
-import { givenBrowser } from '../people.ts';
+import { givenBrowser, givenUser } from '../people.ts';
 import { eventually } from '../process.ts';
 
 type Send = (method: string, path: string, body?: unknown) => Promise<Reply>;
@@ -112,6 +112,19 @@ describe.each(['sqlite', 'postgres'] as const)('work on %s', (engine) => {
     expect((await gateway.api.delete(`/v1/admin/workspaces/default/users/${gone.user.id}`)).status).toBe(200);
     await answer(second);
     expect((await reaches(second, 'failed')).last_error.message).toBe(message);
+  });
+
+  test('that a key of a user began ends when the user no longer belongs to the workspace', async () => {
+    const user = await givenUser(gateway);
+    const { key } = await gateway.given.apiKey({ user_id: user.id });
+    const send: Send = (method, path, body) => gateway.api.call(method, path, { key, headers, body });
+    const path = await begin(send, 'call get_time');
+    await reaches(path, 'requires_action');
+    expect(await ended(await batch(send))).toEqual({ total: 1, completed: 1, failed: 0 });
+
+    await gateway.api.delete(`/v1/admin/workspaces/default/users/${user.id}`);
+    await answer(path);
+    expect((await reaches(path, 'failed')).last_error.message).toContain('was removed or has expired');
   });
 
   test('ends when the tokens of machines are not believed any more', async () => {

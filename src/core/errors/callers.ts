@@ -37,6 +37,12 @@ export const callerErrors = {
     (scope: string) => `This key cannot grant the scope ${scope}, because it does not hold it itself.`,
     () => 'scopes',
   ),
+  key_of_another_user: error(
+    403,
+    () =>
+      'A key acts for its user. Only that user, or a caller with owners.manage, may make it, rotate it or give it more.',
+    () => 'user_id',
+  ),
   sign_in_failed: error(
     401,
     () => 'Email and password do not belong together, or this user has no password. Ask an administrator for help.',
