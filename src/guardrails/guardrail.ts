@@ -51,7 +51,7 @@ export const checkSchema = lazily(() =>
 );
 export type CheckInput = Checked<typeof checkSchema>;
 
-const MOST_CHECKS = 50;
+export const MOST_CHECKS = 50;
 export const checksSchema = lazily(() =>
   z
     .array(checkSchema(), { error: 'give a list of checks' })

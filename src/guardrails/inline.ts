@@ -8,6 +8,7 @@ import {
   type Fault,
   type Guardrail,
   joined,
+  MOST_CHECKS,
   prepareGuardrail,
 } from './guardrail.ts';
 
@@ -37,6 +38,8 @@ export function prepareInline(given: Readonly<Record<string, unknown>>): Guardra
   if (!result.success) throw new DefinitionFault(faultsOf(result.error));
   const { id, type: _type, name: _name, guardrail_version_id, checks, ...actions } = result.data;
   const all = [...checks, ...shortChecks(given)];
+  if (all.length > MOST_CHECKS)
+    throw new DefinitionFault([{ path: 'checks', why: `give at most ${MOST_CHECKS} checks` }]);
   if (all.length === 0) throw new DefinitionFault([{ path: 'checks', why: 'give at least one check' }]);
   const guardrail = prepareGuardrail({ checks: all, actions }, { id, versionId: guardrail_version_id ?? null });
   prepared.set(given, guardrail);

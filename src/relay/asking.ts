@@ -10,6 +10,7 @@ import type { TargetSettings } from '../routing/plan.ts';
 import { waitBefore } from '../routing/retry.ts';
 import { type Body, closeBody } from './body.ts';
 import { askInProcess } from './in-process.ts';
+import { admitAgain, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
 import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
@@ -29,18 +30,24 @@ export interface Asked {
   readonly target: Target;
   readonly settings: TargetSettings;
   readonly prepared: Prepared;
+  /** What is held for the first request. */
   readonly admission: Admission;
+  /** Told what is held for each request after it; what was held before has been settled by then. */
+  onAdmitted(admission: Admission): void;
   /** The answer is looked into, so it has to come unpacked. */
   readonly isJudged: boolean;
   /** The provider's answer as the client gets it, when it is a good one and may pass. */
   answered(incoming: Incoming): Incoming | Promise<Incoming>;
 }
 
-/** Asks until there is an answer that the retry policy lets stand. -1 retries: all were used up in vain. */
+/**
+ * Asks until there is an answer that the retry policy lets stand, or the limits have no room for another request. -1
+ * retries: none of them helped.
+ */
 export async function askAgain(
   call: OpenCall,
   asked: Asked,
-  deps: AskDeps,
+  deps: AskDeps & LimitDeps,
 ): Promise<{ incoming: Incoming; retries: number }> {
   const { target, prepared } = asked;
   const { retry } = asked.settings;
@@ -54,6 +61,7 @@ export async function askAgain(
     tap: (piece) => capture?.add(piece),
   });
   const body = closed instanceof Promise ? await closed : closed;
+  let { admission } = asked;
   let waitedMs = 0;
   for (let count = 1; ; count++) {
     let status: number;
@@ -62,26 +70,31 @@ export async function askAgain(
     try {
       incoming = await ask(call, asked, body, deps);
       refuseStatus(incoming, target.provider.name);
-      asked.admission.sent();
+      admission.sent();
       if (isGood(incoming)) {
         const answering = asked.answered(incoming);
         incoming = answering instanceof Promise ? await answering : answering;
       }
       status = incoming.status;
     } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') asked.admission.sent();
+      if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') admission.sent();
       status = failureStatus(error);
       failure = error;
       incoming = null;
     }
     const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
     const wait = waitBefore(retry, { attempt: count, status, headers, waitedMs, now: deps.now() });
-    if (wait === null || call.request.signal.aborted) {
+    const mayAsk = wait !== null && !call.request.signal.aborted;
+    if (mayAsk) admission.settle(incoming ? NOTHING_TAKEN : UNKNOWN_TAKEN);
+    const next = mayAsk ? await admitAgain(call, target, prepared, deps) : null;
+    if (wait === null || next === null) {
       if (!incoming) throw failure;
       const isInVain = retry.attempts > 0 && retry.statuses.has(status);
       const answer = isGood(incoming) ? incoming : await asked.answered(incoming);
       return { incoming: answer, retries: isInVain ? -1 : count - 1 };
     }
+    admission = next.admission;
+    asked.onAdmitted(admission);
     incoming?.cancel();
     waitedMs += wait;
     await sleep(wait, call.request.signal);

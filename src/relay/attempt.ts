@@ -11,7 +11,7 @@ import { keepWhole } from './body.ts';
 import { lookUp, replay } from './cached.ts';
 import type { Guard } from './guard.ts';
 import { finish, letThrough, openGuard, settleDenied } from './guarded-call.ts';
-import { admit, type LimitDeps } from './limits.ts';
+import { admit, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
 import { passesAsIs, refuseUnsupported, withParams } from './prepare.ts';
 import { type ReadyDeps, ready } from './ready.ts';
 import type { OpenCall } from './relay.ts';
@@ -65,7 +65,8 @@ export async function attempt(
   const preparing = ready(call, { target, settings, isRead, guarding }, deps);
   const asIs = preparing instanceof Promise ? await preparing : preparing;
   const admitting = admit(call, target, asIs.prepared, deps);
-  const { admission, countsUsage } = admitting instanceof Promise ? await admitting : admitting;
+  const { countsUsage, ...admitted } = admitting instanceof Promise ? await admitting : admitting;
+  let { admission } = admitted;
   let turn: Lead | null = null;
   const notes: Record<string, string> = {};
   try {
@@ -91,7 +92,11 @@ export async function attempt(
       return translating ? translating.then((answer) => finish(answer, finishing)) : finish(incoming, finishing);
     };
     const isJudged = guarding?.touchesAnswers === true;
-    const asked = { target, settings, prepared, admission, isJudged, answered };
+    const onAdmitted = (next: Admission) => {
+      admission = next;
+      Object.assign(notes, next.headers);
+    };
+    const asked = { target, settings, prepared, admission, isJudged, answered, onAdmitted };
     const { incoming, retries } = await askAgain(passed, asked, deps);
     notes['x-gateway-retry-attempt-count'] = String(retries);
     return attempted(passed, incoming, notes, admission);
@@ -106,19 +111,16 @@ const reportTo = (log: OpenCall['log']) => (usage: Usage) => {
   log.usage = usage;
 };
 
-/** A provider that refused took nothing. */
-const NOTHING = { usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 }, cost: 0, model: null };
-
 /** The limits are settled with what the log has counted when the last byte has passed, or when the answer is not used. */
 function attempted({ log }: OpenCall, incoming: Incoming, notes: SentHeaders, admission: Admission): Attempted {
   const { status } = incoming;
   log.onCounted = ({ usage, cost, model }) =>
     admission.settle(
-      status >= 400 ? NOTHING : { usage, cost: cost === null ? null : Math.round(cost * NANO_DOLLARS), model },
+      status >= 400 ? NOTHING_TAKEN : { usage, cost: cost === null ? null : Math.round(cost * NANO_DOLLARS), model },
     );
   const discard = () => {
     log.onCounted = null;
-    admission.settle(status >= 400 ? NOTHING : { usage: null, cost: null, model: null });
+    admission.settle(status >= 400 ? NOTHING_TAKEN : UNKNOWN_TAKEN);
     incoming.cancel();
   };
   return { status, incoming, notes, discard };

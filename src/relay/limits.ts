@@ -1,7 +1,9 @@
+import { GatewayError } from '../core/errors.ts';
 import { type Limit, NANO_DOLLARS } from '../core/limits.ts';
 import type { Prices } from '../core/prices.ts';
+import type { Principal } from '../core/principal.ts';
 import { estimateTokens } from '../limits/estimate.ts';
-import type { Admission, Estimate, Limiter } from '../limits/limiter.ts';
+import type { Admission, Estimate, Limiter, Outcome } from '../limits/limiter.ts';
 import type { Policies } from '../limits/policies.ts';
 import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
@@ -19,7 +21,10 @@ export interface Admitted {
   readonly countsUsage: boolean;
 }
 
-/** Holds what the call may take, of all limits that it falls under, or refuses it. At once where nothing is looked up. */
+/**
+ * Holds what one call of a provider may take, of all limits that it falls under, or refuses it. At once where nothing is
+ * looked up.
+ */
 export function admit(
   call: OpenCall,
   target: Target,
@@ -49,7 +54,7 @@ function hold(
   policies: readonly Limit[],
   { limiter, prices }: LimitDeps,
 ): Admitted | Promise<Admitted> {
-  const limits = limitsOf(call, target, policies);
+  const limits = limitsOf(call.principal, target, policies);
   const countsUsage = limits.some(({ counts }) => counts !== 'requests');
   const { model } = call.log;
   const held = limiter.reserve(limits, {
@@ -59,25 +64,33 @@ function hold(
     model,
     estimate: () => estimateOf(call, target, prepared, prices),
   });
-  const admitted = (admission: Admission): Admitted => {
-    for (const { counter } of limits) call.counted.push(counter);
-    return { admission, countsUsage };
-  };
+  const admitted = (admission: Admission): Admitted => ({ admission, countsUsage });
   return held instanceof Promise ? held.then(admitted) : admitted(held);
 }
 
-const NONE: readonly Limit[] = [];
+/** Each call of a provider is counted in all of them: a retry or another target is a request, too. */
+function limitsOf(principal: Principal, target: Target, policies: readonly Limit[]): readonly Limit[] {
+  if (target.limits.length + policies.length === 0) return principal.limits;
+  return [...principal.limits, ...target.limits, ...policies];
+}
 
-/** A second target of the same call is not a second request; what it may take is held again. */
-function limitsOf({ principal, counted }: OpenCall, target: Target, policies: readonly Limit[]): readonly Limit[] {
-  if (principal.limits.length + target.limits.length + policies.length === 0) return NONE;
-  const all =
-    target.limits.length + policies.length === 0
-      ? principal.limits
-      : [...principal.limits, ...target.limits, ...policies];
-  return counted.length === 0
-    ? all
-    : all.filter(({ counts, counter }) => counts !== 'requests' || !counted.includes(counter));
+/** What a provider took that refused the call: nothing. */
+export const NOTHING_TAKEN: Outcome = {
+  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+  cost: 0,
+  model: null,
+};
+/** What a provider took whose answer says nothing, or broke off: the estimate, once anything was sent. */
+export const UNKNOWN_TAKEN: Outcome = { usage: null, cost: null, model: null };
+
+/** The same for a call that is made again. Null: a limit has no room for another one, and the last answer stands. */
+export async function admitAgain(...given: Parameters<typeof admit>): Promise<Admitted | null> {
+  try {
+    return await admit(...given);
+  } catch (error) {
+    if (error instanceof GatewayError) return null;
+    throw error;
+  }
 }
 
 function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: Prices): Estimate {

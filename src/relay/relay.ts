@@ -9,12 +9,13 @@ import { flagOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { Breakers } from '../routing/breaker.ts';
 import type { Configs } from '../routing/configs.ts';
-import { NO_SETTINGS, type Plan, type TargetStep } from '../routing/plan.ts';
+import { NO_SETTINGS, type Plan, type TargetSettings, type TargetStep } from '../routing/plan.ts';
 import { selectProvider, selectRoute } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
 import { modelInPath } from './addressed-model.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
 import { isJson, keepWhole, modelMember, type NamedModel, type Opening, openBody, takeModel } from './body.ts';
+import { refuseCostlyChecks } from './check-config.ts';
 import type { KeptResponse } from './kept-response.ts';
 import { readMetadata } from './metadata.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
@@ -58,8 +59,6 @@ export interface OpenCall extends ModelCall {
   readonly thoughts?: ReadonlyMap<string, CallThoughts>;
   /** For a response that the gateway keeps because the provider does not. */
   readonly kept?: KeptResponse | null;
-  /** Counters that this call has been counted in, whichever target it goes to. */
-  readonly counted: string[];
 }
 
 export interface RelayDeps extends AttemptDeps {
@@ -99,7 +98,6 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
     grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
     config: null,
     addressed,
-    counted: [],
   };
   const slug = named?.slug ?? null;
   const route = selectRoute(call, principal.defaults, slug);
@@ -137,6 +135,7 @@ async function relayByPlan(call: OpenCall, reference: string, slug: string | nul
 async function byRequest(call: OpenCall, slug: string | null, plan: Plan, deps: RelayDeps) {
   const selection = selectProvider(call, call.principal.defaults, slug);
   const target = await findTarget(selection, call.principal, call, deps.virtualKeys);
+  refuseCostly(call, plan.settings);
   return { target, settings: plan.settings, path: 'config' };
 }
 
@@ -167,12 +166,20 @@ async function attemptStep(
   deps: RelayDeps,
 ): Promise<Attempted> {
   const { principal } = call;
+  refuseCostly(call, settings);
   const finding =
     choice.by === 'request'
       ? findTarget(selectProvider(call, principal.defaults, null), principal, call, deps.virtualKeys)
       : targetOfChoice(choice, principal, call, deps.virtualKeys);
   const target = finding instanceof Promise ? await finding : finding;
   return attempt(call, { target, settings, path }, deps);
+}
+
+/** A config without a slug is the caller's own. */
+function refuseCostly({ config, body, headers }: OpenCall, { guardrails }: TargetSettings) {
+  if (config !== null || !guardrails || !body) return;
+  const bytes = body.rest ? Number(headers['content-length'] ?? body.head.byteLength) : body.head.byteLength;
+  refuseCostlyChecks(guardrails, bytes);
 }
 
 function statusOf(error: unknown): number | null {

@@ -60,9 +60,25 @@ export interface BreakerObject {
   readonly failure_status_codes?: readonly number[];
 }
 
-/** How many targets a config may fan out to: at its root, and below each of them. */
+/** How many targets a stored config may fan out to: at its root, and below each of them. */
 export const MOST_TARGETS = { root: 100, rootConditional: 1_000, nested: 50 };
-const DEEPEST = 8;
+
+/** Who wrote a config: an operator who stored it, or a caller who sent it along with a call. */
+export type ConfigOrigin = 'stored' | 'inline';
+
+interface Bounds {
+  readonly depth: number;
+  /** Targets of the whole tree; null: `MOST_TARGETS` says it level by level. */
+  readonly targets: number | null;
+  /** Calls of providers that one call of a client may lead to, when every target fails. */
+  readonly calls: number;
+}
+
+/** A caller's words may not multiply a call as far as an operator's. */
+export const BOUNDS: Readonly<Record<ConfigOrigin, Bounds>> = {
+  stored: { depth: 8, targets: null, calls: 600 },
+  inline: { depth: 3, targets: 20, calls: 30 },
+};
 
 /** Older spellings of provider options. */
 export const OPTION_ALIASES: Readonly<Record<string, string>> = {
@@ -71,16 +87,26 @@ export const OPTION_ALIASES: Readonly<Record<string, string>> = {
   api_version: 'azure_api_version',
 };
 
-/** The status of an answer that a guardrail objects to and lets pass. */
+/** The statuses of answers that a guardrail objects to: one that it lets pass all the same, one that it denies. */
 const DENIED_AND_PASSED = 246;
-const statusCodes = lazily(() =>
-  z.array(z.int('give HTTP status codes').min(100).max(599)).min(1, 'give at least one status'),
-);
-/** An answer that stands is paid for: asking for it again would be paid for, and counted in no limit. */
+const DENIED = 446;
+const codes = lazily(() => z.array(z.int('give HTTP status codes')).min(1, 'give at least one status').max(200));
+const isFailure = (status: number) => status >= 400 && status <= 599;
 const failedCodes = lazily(() =>
-  statusCodes().refine(
-    (statuses) => statuses.every((status) => status === DENIED_AND_PASSED || status < 200 || status > 299),
-    'give the statuses of failures',
+  codes().refine((given) => given.every(isFailure), 'give the statuses of failures, 400 to 599'),
+);
+/** A verdict of the gateway's own guardrails moves a call to another target where the config says so. */
+const fallbackCodes = lazily(() =>
+  codes().refine(
+    (given) => given.every((status) => isFailure(status) || status === DENIED_AND_PASSED),
+    'give the statuses of failures, 400 to 599, or 246',
+  ),
+);
+/** An answer that the gateway judged is paid for: asking the same target for another one would pay for it again. */
+const retriedCodes = lazily(() =>
+  codes().refine(
+    (given) => given.every((status) => isFailure(status) && status !== DENIED),
+    'give the statuses of failures of the provider, 400 to 599 without 446; after 246 and 446 a fallback asks another target',
   ),
 );
 const params = lazily(() => z.record(z.string().min(1), z.unknown()));
@@ -104,7 +130,7 @@ const breaker = lazily(() =>
       failure_threshold_percentage: z.number().min(1).max(100).optional(),
       minimum_requests: z.int().min(1).optional(),
       cooldown_interval: z.int().min(30_000, 'give at least 30000 milliseconds').max(86_400_000).optional(),
-      failure_status_codes: statusCodes().optional(),
+      failure_status_codes: failedCodes().optional(),
     })
     .refine((given) => given.failure_threshold ?? given.failure_threshold_percentage, {
       path: ['failure_threshold'],
@@ -119,7 +145,7 @@ const strategy = lazily(() =>
     mode: z.enum(['single', 'fallback', 'loadbalance', 'conditional'], {
       error: 'give "single", "fallback", "loadbalance" or "conditional"',
     }),
-    on_status_codes: statusCodes().optional(),
+    on_status_codes: fallbackCodes().optional(),
     conditions: z.array(condition()).min(1).optional(),
     default: z.string().min(1).optional(),
     sticky: z
@@ -152,7 +178,7 @@ const members = lazily(() => ({
   retry: z
     .strictObject({
       attempts: z.int().min(0).max(5, 'give at most 5'),
-      on_status_codes: failedCodes().optional(),
+      on_status_codes: retriedCodes().optional(),
       use_retry_after_headers: z.boolean().optional(),
     })
     .optional(),
@@ -240,8 +266,13 @@ function* conditionFaults(strategy: StrategyObject, targets: readonly ConfigObje
 }
 
 /** The config, checked; throws `invalid_config` with the JSON path of the faults. */
-export function checkConfig(value: unknown, schema: z.ZodType<ConfigObject>): ConfigObject {
-  refuseDepth(value);
+export function checkConfig(
+  value: unknown,
+  schema: z.ZodType<ConfigObject>,
+  origin: ConfigOrigin = 'stored',
+): ConfigObject {
+  const bounds = BOUNDS[origin];
+  refuseDepth(value, bounds.depth);
   const result = schema.safeParse(value);
   if (!result.success) {
     const faults = result.error.issues.flatMap((issue) =>
@@ -254,6 +285,13 @@ export function checkConfig(value: unknown, schema: z.ZodType<ConfigObject>): Co
     fail('invalid_config', first![0], also.length > 0 ? `${first![1]} (also ${also.join('; ')})` : first![1]);
   }
   const { targets = [], strategy } = result.data;
+  const all = leavesBelow(result.data);
+  if (bounds.targets !== null && all > bounds.targets)
+    fail(
+      'invalid_config',
+      'config.targets',
+      `hold ${all} targets; at most ${bounds.targets} unless the config is stored`,
+    );
   const most = strategy?.mode === 'conditional' ? MOST_TARGETS.rootConditional : MOST_TARGETS.root;
   if (targets.length > most)
     fail('invalid_config', 'config.targets', `holds ${targets.length} targets; at most ${most}`);
@@ -269,10 +307,10 @@ const leavesBelow = ({ targets = [] }: ConfigObject): number =>
   targets.reduce((sum, target) => sum + Math.max(1, leavesBelow(target)), 0);
 
 /** Before the schema walks it: targets in targets could otherwise go deeper than the stack. */
-function refuseDepth(value: unknown) {
+function refuseDepth(value: unknown, deepest: number) {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > DEEPEST) fail('invalid_config', 'config.targets', `are nested deeper than ${DEEPEST} levels`);
+    if (depth > deepest) fail('invalid_config', 'config.targets', `are nested deeper than ${deepest} levels`);
     level = level.flatMap((each) => {
       const targets = each !== null && typeof each === 'object' ? (each as { targets?: unknown }).targets : undefined;
       return Array.isArray(targets) ? targets.slice(0, MOST_TARGETS.rootConditional + 1) : [];

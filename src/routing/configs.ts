@@ -10,7 +10,7 @@ import { rowsOnPage } from '../storage/paged.ts';
 import type { ConfigRow } from '../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { type ConfigObject, checkConfig, configSchema } from './config.ts';
+import { type ConfigObject, type ConfigOrigin, checkConfig, configSchema } from './config.ts';
 import { compilePlan, type Plan } from './plan.ts';
 
 /** A stored config as callers see it. */
@@ -103,8 +103,8 @@ export interface ConfigsDeps {
   readonly now: () => number;
   /** The provider options a target may carry. */
   readonly optionNames: readonly string[];
-  /** Throws when a target names a provider that does not exist. */
-  readonly check: (config: ConfigObject) => void;
+  /** Throws when a target names a provider that does not exist, or guardrails are no guardrails or too many. */
+  readonly check: (config: ConfigObject, origin: ConfigOrigin) => void;
 }
 
 export function createConfigs({ store, sealer, changes, now, optionNames, check }: ConfigsDeps) {
@@ -114,10 +114,10 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
   const inline = new Map<string, Plan>();
   changes.subscribe('configs', () => cache.clear());
 
-  const compile = (value: unknown, id: string): Plan => {
-    const config = checkConfig(value, schema());
-    check(config);
-    return compilePlan(config, id, options);
+  const compile = (value: unknown, id: string, origin: ConfigOrigin = 'stored'): Plan => {
+    const config = checkConfig(value, schema(), origin);
+    check(config, origin);
+    return compilePlan(config, id, options, origin);
   };
 
   const open = (versionId: string, sealed: string): unknown => JSON.parse(sealer.open('config', versionId, sealed));
@@ -179,7 +179,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     } catch (error) {
       fail('invalid_header', 'x-gateway-config', `is neither a slug nor JSON: ${(error as Error).message}`);
     }
-    const plan = compile(value, `inline ${sha256(text)}`);
+    const plan = compile(value, `inline ${sha256(text)}`, 'inline');
     if (inline.size >= MOST_INLINE) inline.delete(inline.keys().next().value!);
     inline.set(text, plan);
     return plan;

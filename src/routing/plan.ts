@@ -1,8 +1,9 @@
+import { fail } from '../core/errors.ts';
 import type { GuardrailUse } from '../core/guardrails.ts';
 import { Secret } from '../core/secret.ts';
 import { type BreakerSettings, breakerSettings } from './breaker.ts';
 import { type Condition, compileCondition, patternBudget } from './conditions.ts';
-import { type ConfigObject, OPTION_ALIASES, type RetryObject } from './config.ts';
+import { BOUNDS, type ConfigObject, type ConfigOrigin, OPTION_ALIASES, type RetryObject } from './config.ts';
 import { compileParams, type ParamEdits } from './params.ts';
 
 /** A config, compiled: a tree whose leaves say whom to call and how. Immutable, shared by all calls that use it. */
@@ -105,7 +106,12 @@ interface Inherited {
 }
 
 /** Compiles a checked config. `optionNames` are the provider options a target may carry. */
-export function compilePlan(config: ConfigObject, id: string, optionNames: ReadonlySet<string>): Plan {
+export function compilePlan(
+  config: ConfigObject,
+  id: string,
+  optionNames: ReadonlySet<string>,
+  origin: ConfigOrigin = 'stored',
+): Plan {
   const budget = patternBudget();
   const compile = (given: ConfigObject, path: string, above: Inherited): Step => {
     const merged = inherit(above.config, given);
@@ -148,7 +154,28 @@ export function compilePlan(config: ConfigObject, id: string, optionNames: Reado
     }
   };
   const root = compile(config, 'config', { config: {}, breaker: null });
+  const calls = mostCalls(root);
+  if (calls > BOUNDS[origin].calls)
+    fail(
+      'invalid_config',
+      'config',
+      `one call could become ${calls} calls of providers, with all targets and retries; at most ${BOUNDS[origin].calls}${origin === 'inline' ? ' unless the config is stored' : ''}`,
+    );
   return { id, root, settings: settingsOf(inherit({}, config)), needsWholeBody: needsWholeBody(root) };
+}
+
+/** How often providers are called for one call when every target fails. */
+function mostCalls(step: Step): number {
+  switch (step.kind) {
+    case 'target':
+      return 1 + step.settings.retry.attempts;
+    case 'fallback':
+      return step.steps.reduce((sum, each) => sum + mostCalls(each), 0);
+    case 'loadbalance':
+      return Math.max(...step.steps.map(mostCalls));
+    case 'conditional':
+      return Math.max(mostCalls(step.otherwise), ...step.branches.map((branch) => mostCalls(branch.step)));
+  }
 }
 
 function needsWholeBody(step: Step): boolean {

@@ -74,7 +74,7 @@ describe('a config is checked with the path of each fault', () => {
     [
       'statuses that are none',
       { strategy: { mode: 'fallback', on_status_codes: [9] }, targets: [{}] },
-      'config.strategy.on_status_codes[0]',
+      'config.strategy.on_status_codes: give the statuses of failures',
     ],
     [
       'a gateway header to forward',

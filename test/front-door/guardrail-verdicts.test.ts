@@ -335,16 +335,15 @@ test('another target is asked after 446 or 246 only where the config lists them'
   expect([afterInput.status, received.length]).toEqual([200, 1]);
 });
 
-test('the same target is asked again after 446 where the retry policy lists it', async () => {
-  answers = [said('forbidden'), said('fine')];
-
-  const reply = await chat({
-    retry: { attempts: 1, on_status_codes: [446] },
-    output_guardrails: [words({ deny: true })],
-  });
-
-  expect([reply.status, received.length]).toEqual([200, 2]);
-  expect(reply.headers.get('x-gateway-retry-attempt-count')).toBe('1');
+test('the same target is not asked again after 446 or 246: each answer is paid for', async () => {
+  for (const status of [446, 246]) {
+    answers = [said('forbidden'), said('fine')];
+    const reply = await chat({
+      retry: { attempts: 1, on_status_codes: [status] },
+      output_guardrails: [words({ deny: true })],
+    });
+    expect([reply.status, reply.json.error.param, received.length]).toEqual([400, 'config.retry.on_status_codes', 0]);
+  }
 });
 
 test('an answer that was denied has been paid for, and the log says what it took', async () => {
