@@ -94,13 +94,14 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
     return id;
   };
 
-  const definitionOf = async (db: Db, versionId: string): Promise<Definition> => {
+  /** A client may delete the guardrail after its row was read here: then it is as missing as if it had never been. */
+  const definitionOf = async (db: Db, { slug, version_id }: GuardrailRow): Promise<Definition> => {
     const row = await db
       .selectFrom('guardrail_versions')
       .select('sealed')
-      .where('id', '=', versionId)
-      .executeTakeFirstOrThrow();
-    return open(versionId, row.sealed);
+      .where('id', '=', version_id)
+      .executeTakeFirst();
+    return row ? open(version_id, row.sealed) : fail('guardrail_not_found', slug);
   };
 
   const load = async ({ organisationId, workspaceId }: Reach, reference: string): Promise<Guardrail | null> => {
@@ -187,7 +188,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
 
     async read(who: Principal, idOrSlug: string): Promise<WholeGuardrail> {
       const row = await find(store.db, who, idOrSlug);
-      const { checks, actions } = await definitionOf(store.db, row.version_id);
+      const { checks, actions } = await definitionOf(store.db, row);
       return { ...shown(row), checks: masked(checks), actions };
     },
 
@@ -199,7 +200,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
     ): Promise<{ id: string; slug: string; version_id: string }> {
       const { row: old, definition } = await store.transaction(async (db) => {
         const row = await find(db, who, idOrSlug);
-        return { row, definition: await definitionOf(db, row.version_id) };
+        return { row, definition: await definitionOf(db, row) };
       });
       checkReach(who, old.workspace_id);
       const { name, ...given } = input;
@@ -208,7 +209,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
         'guardrails',
         async (db) => {
           const row = await find(db, who, old.id);
-          const current = row.version_id === old.version_id ? definition : await definitionOf(db, row.version_id);
+          const current = row.version_id === old.version_id ? definition : await definitionOf(db, row);
           const next = { ...current, ...given };
           // Another update may have come between, whose half does not go with this one's.
           if (current !== definition) checked(next);

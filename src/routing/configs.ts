@@ -146,13 +146,10 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     return id;
   };
 
-  const configOf = async (db: Db, versionId: string): Promise<unknown> => {
-    const row = await db
-      .selectFrom('config_versions')
-      .select('sealed')
-      .where('id', '=', versionId)
-      .executeTakeFirstOrThrow();
-    return open(versionId, row.sealed);
+  /** A client may delete the config after its row was read here: then it is as missing as if it had never been. */
+  const configOf = async (db: Db, { slug, version_id }: Pick<ConfigRow, 'slug' | 'version_id'>): Promise<unknown> => {
+    const row = await db.selectFrom('config_versions').select('sealed').where('id', '=', version_id).executeTakeFirst();
+    return row ? open(version_id, row.sealed) : fail('config_not_found', slug);
   };
 
   const load = async (who: Principal, slug: string): Promise<Plan | null> => {
@@ -252,7 +249,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
 
     async read(who: Principal, name: ConfigName): Promise<Config & { config: unknown }> {
       const row = await find(store.db, who, name);
-      return { ...shown(row), config: masked(await configOf(store.db, row.version_id)) };
+      return { ...shown(row), config: masked(await configOf(store.db, row)) };
     },
 
     /** A new config is a new version; the earlier ones stay readable. */
@@ -280,7 +277,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
             updated_at: now(),
           };
           await db.updateTable('configs').set(next).where('id', '=', current.id).execute();
-          return { row: next, config: await configOf(db, versionId) };
+          return { row: next, config: await configOf(db, next) };
         },
         who,
       );

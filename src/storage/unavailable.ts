@@ -17,7 +17,18 @@ export function isStoreAway(error: unknown): boolean {
   );
 }
 
-/** Turns a store that is away into `store_unavailable` wherever it is noticed, so that callers answer 503 by themselves. */
+/** Whether a row was to be written for a parent row that another client has deleted since it was looked up. */
+function isParentGone(error: unknown): boolean {
+  const { code, detail } = (error ?? {}) as { code?: unknown; detail?: unknown };
+  if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return true;
+  // PostgreSQL has one code for both sides; a parent that cannot go because of its children is a fault of ours.
+  return code === '23503' && String(detail).includes('is not present in table');
+}
+
+/**
+ * Turns a store that is away into `store_unavailable`, and a row whose parent is gone into `deleted_meanwhile`, wherever
+ * it is noticed, so that callers answer 503 and 404 by themselves.
+ */
 export function reportingAbsence(dialect: Dialect): Dialect {
   return {
     createAdapter: () => dialect.createAdapter(),
@@ -35,8 +46,11 @@ async function reporting<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-const told = (error: unknown): unknown =>
-  isStoreAway(error) ? Object.assign(new GatewayError('store_unavailable', []), { cause: error }) : error;
+function told(error: unknown): unknown {
+  if (isStoreAway(error)) return Object.assign(new GatewayError('store_unavailable', []), { cause: error });
+  if (isParentGone(error)) return Object.assign(new GatewayError('deleted_meanwhile', []), { cause: error });
+  return error;
+}
 
 /** Throws what a thread of ours has reported: an error cannot cross from there as it is. */
 export function failOf({ fault, code }: { readonly fault: string; readonly code: string }): never {

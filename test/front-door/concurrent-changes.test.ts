@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
+import { startSmallServer } from '../mcp/small-server.ts';
+import { eventually } from '../process.ts';
 
 interface Resource {
   readonly name: string;
@@ -107,7 +109,30 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         const remove = () => gateway.api.delete(path, { headers: HEADERS });
         expect(statuses(await Promise.all([1, 2, 3, 4].map(remove)))).toEqual([200, 404, 404, 404]);
       });
+
+      test(`${name} that is read while it is deleted is there or missing`, async () => {
+        for (let round = 1; round <= 6; round++) {
+          const path = await made(resource);
+          const below = resource.at === '/v1/mcp-servers' ? '/user-access' : '';
+          const reads = (count: number) =>
+            Array.from({ length: count }, () => gateway.api.get(path + below, { headers: HEADERS }));
+          const replies = await Promise.all([...reads(6), gateway.api.delete(path, { headers: HEADERS }), ...reads(6)]);
+          for (const { status } of replies) expect([200, 404]).toContain(status);
+        }
+      });
     }
+
+    test('a server that is deleted while it is asked for its tools is missing', async () => {
+      const slow = startSmallServer({ era: 'older', tools: ['x'] });
+      slow.slowness = 100;
+      const { slug } = (await gateway.api.post('/v1/mcp-servers', { name: 'slow', url: slow.url })).json;
+      const syncing = gateway.api.post(`/v1/mcp-servers/${slug}/sync`);
+      await eventually('the server is asked', () => slow.heard.length > 0);
+      expect((await gateway.api.delete(`/v1/mcp-servers/${slug}`)).status).toBe(200);
+      const { status, json } = await syncing;
+      slow.stop();
+      expect([status, json.error.code]).toEqual([404, 'deleted_meanwhile']);
+    });
 
     test('of several deletions of a message one is it', async () => {
       const thread = await made({ name: 'a thread', at: '/v1/threads', make: {} });

@@ -2,6 +2,7 @@ import { error } from './entry.ts';
 
 /** What an organisation and its workspaces have set up. */
 export const resourceErrors = {
+  deleted_meanwhile: error(404, () => 'What this request belongs to was deleted while the request was handled.'),
   workspace_not_found: error(404, (id: string) => `No workspace ${id} in this organisation.`),
   workspace_in_use: error(400, (slug: string, what: string) => `Workspace ${slug} cannot be deleted: ${what}.`),
   api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),

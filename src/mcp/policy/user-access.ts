@@ -21,11 +21,13 @@ export interface UserAccessChange {
 export function createUserAccess({ store, changes, find }: UserAccessDeps) {
   const read = async (who: Principal, idOrSlug: string, query: PageQuery) => {
     const { id, workspaceId } = await find(who, idOrSlug);
-    const { default_user_access } = await store.db
+    const server = await store.db
       .selectFrom('mcp_servers')
       .select('default_user_access')
       .where('id', '=', id)
-      .executeTakeFirstOrThrow();
+      .executeTakeFirst();
+    // A client may delete the server after it was found.
+    const { default_user_access } = server ?? fail('mcp_server_not_found', idOrSlug);
     const members = () =>
       store.db
         .selectFrom('workspace_members')
