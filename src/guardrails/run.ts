@@ -22,6 +22,8 @@ export interface Judging {
   readonly request: Reading;
   readonly surroundings: Surroundings;
   readonly ports: Ports;
+  /** Those that the caller wrote. */
+  readonly written?: ReadonlySet<Guardrail>;
 }
 
 export interface Judged {

@@ -70,6 +70,15 @@ export const isDenied = (results: readonly HookResult[]): boolean => results.som
 
 export const isFailed = (results: readonly HookResult[]): boolean => results.some(hasFailed);
 
+/** What many looks at one body came to: the first failure of each guardrail stands. */
+export const joined = (earlier: readonly HookResult[], now: readonly HookResult[]): HookResult[] =>
+  now.map((result, index) => {
+    const before = earlier[index];
+    if (!before || before.verdict === null) return result;
+    const kept = before.verdict ? result : before;
+    return { ...kept, transformed: before.transformed || result.transformed };
+  });
+
 /** The status of an answer that is given on although something failed. */
 export const FAILED = 246;
 

@@ -113,6 +113,24 @@ export function sentHeadersWithAliases(aliases: readonly string[]): (headers: He
   };
 }
 
+/**
+ * Headers with some set by the gateway; null takes one away. A client that names one of these in `connection` speaks of
+ * what it sent itself, and cannot take away what the gateway has set.
+ */
+export function withHeaders(sent: SentHeaders, changes: Readonly<Record<string, string | null>>): SentHeaders {
+  const names = Object.keys(changes);
+  if (names.length === 0) return sent;
+  const next: Record<string, string> = { ...sent };
+  const dropped = namedInConnection(sent.connection);
+  if (dropped) next.connection = [...dropped].filter((name) => !names.includes(name)).join(', ');
+  for (const name of names) {
+    const value = changes[name]!;
+    if (value === null) delete next[name];
+    else next[name] = value;
+  }
+  return next;
+}
+
 /** The client's end-to-end headers, as far as they are meant for a provider. */
 export function forwardedHeaders(sent: SentHeaders): PlainHeaders {
   const dropped = namedInConnection(sent.connection);

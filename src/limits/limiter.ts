@@ -52,6 +52,8 @@ export interface Limiter extends Budgets {
    * nothing. At once where the counters answer at once.
    */
   reserve(limits: readonly Limit[], ask: Ask): Admission | Promise<Admission>;
+  /** Throws the same for a call of which one limit cannot take anything at all. Holds and counts nothing. */
+  refuseExhausted(limits: readonly Limit[]): void | Promise<void>;
   /** Stops renewing. The counters are closed by whoever opened them. */
   close(): void;
 }
@@ -94,6 +96,17 @@ export function createLimiter(deps: LimiterDeps): Limiter {
     return new CountedAdmission(desk, call, verdict.levels);
   };
 
+  const look = async (limits: readonly Limit[]): Promise<void> => {
+    const at = now();
+    const charges = chargesOf(limits, NOTHING_HELD, at);
+    const read = await counters.read(charges.map(({ counter }) => counter));
+    const found = charges.map(({ counter }) => read.get(counter) ?? { used: 0, held: 0 });
+    const levels = found.map(({ used, held }) => used + held);
+    const refused = [...charges.keys()].filter((index) => levels[index]! >= charges[index]!.max);
+    if (refused.length > 0)
+      refuse(charges, { admitted: false, refused, used: found.map(({ used }) => used), levels }, at);
+  };
+
   return {
     reserve: (limits, ask) => {
       const id = newId();
@@ -104,6 +117,7 @@ export function createLimiter(deps: LimiterDeps): Limiter {
       const verdict = counters.reserve(call, HOLD_MS);
       return verdict instanceof Promise ? verdict.then((said) => decide(call, said)) : decide(call, verdict);
     },
+    refuseExhausted: (limits) => (limits.length === 0 ? undefined : look(limits)),
     levels: async (limits) => {
       const windows = limits.map((limit) => openWindow(limit, now()));
       const levels = await counters.read(windows.map(({ counter }) => counter));
@@ -145,6 +159,7 @@ interface LimitedCall extends Reservation {
 
 const NO_CHARGES: readonly LimitCharge[] = [];
 const NO_LEVELS: readonly number[] = [];
+const NOTHING_HELD: Estimate = { inputTokens: 0, outputTokens: 0, cost: 0 };
 
 const wholeEstimate = ({ inputTokens, outputTokens, cost }: Estimate): Estimate => ({
   inputTokens: whole(inputTokens) ?? 0,

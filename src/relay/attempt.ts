@@ -11,9 +11,10 @@ import { keepWhole } from './body.ts';
 import { lookUp, replay } from './cached.ts';
 import type { Guard } from './guard.ts';
 import { finish, letThrough, openGuard, settleDenied } from './guarded-call.ts';
-import { admit, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
+import type { Guarding } from './guarding.ts';
+import { admit, type LimitDeps, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
 import { passesAsIs, refuseUnsupported, withParams } from './prepare.ts';
-import { type ReadyDeps, ready } from './ready.ts';
+import { type Ready, type ReadyDeps, type Readying, ready } from './ready.ts';
 import type { OpenCall } from './relay.ts';
 import { askForUsage } from './stream-usage.ts';
 import type { Target } from './target.ts';
@@ -40,7 +41,11 @@ export interface Attempted {
   discard(): void;
 }
 
-/** Asks one target: within its limits, from the cache where the config wants that, again where its retry policy says so. */
+/**
+ * Asks one target, in this order: what the config edits; a look at the limits and then at the guardrails, where there are
+ * any; the limits, which hold what the bytes that go out may take; the cache; the provider, again where the retry policy
+ * says so; the guardrails of the answer.
+ */
 export async function attempt(
   given: OpenCall,
   { target, settings, path }: Attempt,
@@ -64,16 +69,17 @@ export async function attempt(
   const call = isHeld ? { ...edited, body: await keepWhole(edited.body!, deps.maxBodyBytes, edited.isJson) } : edited;
   const preparing = ready(call, { target, settings, isRead, guarding }, deps);
   const asIs = preparing instanceof Promise ? await preparing : preparing;
-  const admitting = admit(call, target, asIs.prepared, deps);
+  const judging = guarding
+    ? judged(call, { target, settings, isRead, guarding, asIs }, deps)
+    : { passed: call, made: asIs };
+  const { passed, made } = judging instanceof Promise ? await judging : judging;
+  const admitting = admit(passed, target, made.prepared, deps);
   const { countsUsage, ...admitted } = admitting instanceof Promise ? await admitting : admitting;
   let { admission } = admitted;
   let turn: Lead | null = null;
   const notes: Record<string, string> = {};
   try {
-    const letting = guarding ? letThrough(call, guarding) : call;
-    const passed = letting instanceof Promise ? await letting : letting;
-    const made = passed === call ? asIs : await ready(passed, { target, settings, isRead, guarding }, deps);
-    // Not before the limits and the guardrails have let it through: files are fetched in the gateway's name.
+    // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
     const supplied = made.supply ? await made.supply() : made.prepared;
     const prepared = countsUsage ? askForUsage(passed, target, supplied) : supplied;
     const cached = settings.cache ? await lookUp(passed, { target, settings, prepared }, deps.cache) : null;
@@ -102,9 +108,28 @@ export async function attempt(
     return attempted(passed, incoming, notes, admission);
   } catch (error) {
     turn?.giveUp();
-    settleDenied(error, call, { target, admission, prices: deps.prices });
+    settleDenied(error, passed, { target, admission, prices: deps.prices });
     throw error instanceof GuardrailDenied ? error.with(notes) : error;
   }
+}
+
+interface Judged {
+  /** The call as its guardrails let it through. */
+  readonly passed: OpenCall;
+  readonly made: Ready;
+}
+
+/** Lets the guardrails look, unless a limit is used up already: what they ask of models and servers costs, too. */
+async function judged(
+  call: OpenCall,
+  { asIs, ...readying }: Readying & { readonly guarding: Guarding; readonly asIs: Ready },
+  deps: AttemptDeps,
+): Promise<Judged> {
+  const looking = refuseExhausted(call, readying.target, deps);
+  if (looking instanceof Promise) await looking;
+  const letting = letThrough(call, readying.guarding);
+  const passed = letting instanceof Promise ? await letting : letting;
+  return { passed, made: passed === call ? asIs : await ready(passed, readying, deps) };
 }
 
 const reportTo = (log: OpenCall['log']) => (usage: Usage) => {

@@ -9,7 +9,7 @@ import { DefinitionFault, type Guardrail } from '../guardrails/guardrail.ts';
 import type { Guardrails, Reach } from '../guardrails/guardrails.ts';
 import { prepareInline } from '../guardrails/inline.ts';
 import type { SentHeaders } from '../http/headers.ts';
-import { Guarding } from './guarding.ts';
+import { Guarding, type Stages } from './guarding.ts';
 
 /** Who guards what: one for the whole process. */
 export interface GuardDeps {
@@ -25,8 +25,10 @@ export interface GuardedCall {
   readonly who: Reach & { readonly defaults?: Principal['defaults'] };
   /** In whose name a check may ask a model; without one it asks none. */
   readonly principal?: Principal;
-  /** What the config of the call asks for beside what holds anyway. */
+  /** What the config of the call, or the MCP server, asks for beside what holds anyway. */
   readonly asked: GuardrailUse | null;
+  /** Who chose `asked`: the operator, unless it says otherwise. */
+  readonly askedBy?: AskedBy;
   readonly endpoint: EndpointType;
   /** Of the request, by lower-case name. */
   readonly headers: SentHeaders;
@@ -41,6 +43,12 @@ export interface GuardedCall {
   readonly isStrict: boolean;
   readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'>;
 }
+
+/**
+ * Who chose the guardrails that are asked for. What an operator imposes has the last word; what a caller brings or names
+ * looks before it. Only what a caller wrote explains itself to that caller.
+ */
+export type AskedBy = 'operator' | 'caller-naming' | 'caller-writing';
 
 /**
  * The one entrance of everything that is judged. Null: no guardrail holds here, and nothing has to be read.
@@ -64,18 +72,32 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
   };
 
   const open = (call: GuardedCall, held: GuardrailUse): Guarding | null | Promise<Guarding> => {
-    const { who, asked } = call;
-    const input = allOf(held.input, who.defaults?.input_guardrails, asked?.input);
-    const output = allOf(held.output, who.defaults?.output_guardrails, asked?.output);
-    if (input.length + output.length === 0) return null;
+    const { who, asked, askedBy = 'operator' } = call;
+    const imposed = askedBy === 'operator' ? asked : null;
+    const brought = askedBy === 'operator' ? null : asked;
+    const input = allOf(held.input, who.defaults?.input_guardrails, imposed?.input);
+    const output = allOf(held.output, who.defaults?.output_guardrails, imposed?.output);
+    if (input.length + output.length === 0 && !brought) return null;
     const before = resolveAll(who, input, 'input');
     const after = resolveAll(who, output, 'output');
-    return before instanceof Promise || after instanceof Promise
-      ? Promise.all([before, after]).then(([first, last]) => made(call, first, last))
-      : made(call, before, after);
+    if (!brought)
+      return before instanceof Promise || after instanceof Promise
+        ? Promise.all([before, after]).then(([first, last]) => made(call, stage(first), stage(last)))
+        : made(call, stage(before), stage(after));
+    return openBoth(call, { before, after, brought });
   };
 
-  const made = (call: GuardedCall, input: readonly Guardrail[], output: readonly Guardrail[]): Guarding =>
+  const openBoth = async (call: GuardedCall, { before, after, brought }: Both): Promise<Guarding> => {
+    const bringing = [resolveAll(call.who, brought.input, 'input'), resolveAll(call.who, brought.output, 'output')];
+    const [input, output, ownInput, ownOutput] = await Promise.all([before, after, bringing[0]!, bringing[1]!]);
+    const written =
+      call.askedBy === 'caller-writing'
+        ? [...writtenIn(brought.input, ownInput), ...writtenIn(brought.output, ownOutput)]
+        : [];
+    return made(call, stage(input, ownInput, written), stage(output, ownOutput, written));
+  };
+
+  const made = (call: GuardedCall, input: Stages, output: Stages): Guarding =>
     new Guarding(call, { input, output }, call.principal ? new CallPorts(ports, askModel, call.principal) : ports);
 
   return (call) => {
@@ -95,6 +117,31 @@ function allOf(
 }
 
 const NONE: readonly GuardrailReference[] = [];
+const NO_GUARDRAILS: readonly Guardrail[] = [];
+const NONE_WRITTEN: ReadonlySet<Guardrail> = new Set();
+
+interface Both {
+  readonly before: readonly Guardrail[] | Promise<readonly Guardrail[]>;
+  readonly after: readonly Guardrail[] | Promise<readonly Guardrail[]>;
+  readonly brought: GuardrailUse;
+}
+
+/** A guardrail that is imposed and named by the caller, too, looks once, where it is imposed. */
+const stage = (
+  operators: readonly Guardrail[],
+  brought: readonly Guardrail[] = NO_GUARDRAILS,
+  written: readonly Guardrail[] = NO_GUARDRAILS,
+): Stages => ({
+  operators,
+  callers: brought.length === 0 ? brought : brought.filter((each) => !operators.includes(each)),
+  written: written.length === 0 ? NONE_WRITTEN : new Set(written),
+});
+
+/** Those of the resolved that are no guardrail of the store. */
+const writtenIn = (references: readonly GuardrailReference[], resolved: readonly Guardrail[]): readonly Guardrail[] => {
+  const own = new Set(references.filter((each) => typeof each !== 'string').map(written));
+  return resolved.filter((each) => own.has(each));
+};
 
 function inPlace(resolved: readonly Guardrail[], side: Hook): readonly Guardrail[] {
   for (const { id, on } of resolved) if (!on.has(side)) fail('guardrail_misplaced', id, side);

@@ -1,14 +1,14 @@
 import { NANO_DOLLARS } from '../core/limits.ts';
 import type { Prices } from '../core/prices.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
-import { flagOf } from '../http/headers.ts';
+import { flagOf, headerOf, type SentHeaders, withHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import type { Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { modelMember } from './body.ts';
 import { keeping } from './cached.ts';
-import type { Guard } from './guard.ts';
+import type { AskedBy, Guard } from './guard.ts';
 import { storedAfterVerdict } from './guarded-kept.ts';
 import type { Guarding, Passed } from './guarding.ts';
 import { isStream } from './prepare.ts';
@@ -31,6 +31,7 @@ export function openGuard(
     who: principal,
     principal,
     asked: settings.guardrails,
+    askedBy: askedBy(headers),
     endpoint: call.endpoint,
     headers,
     search: call.search,
@@ -41,6 +42,13 @@ export function openGuard(
     isStrict: settings.strict ?? flagOf(headers, 'x-gateway-strict-open-ai-compliance') ?? true,
     log,
   });
+}
+
+/** A config that no header names is the default of the key, and so the operator's. */
+function askedBy(headers: SentHeaders): AskedBy {
+  const config = headerOf(headers, 'x-gateway-config');
+  if (config === null) return 'operator';
+  return config.trimStart().startsWith('{') ? 'caller-writing' : 'caller-naming';
 }
 
 /** The call as its guardrails let it through, at once where all of them find out at once. Throws 446. */
@@ -57,20 +65,11 @@ export function letThrough(call: OpenCall, guarding: Guarding): OpenCall | Promi
 function asPassed(call: OpenCall, passed: Passed): OpenCall {
   const { body } = call;
   const changed =
-    Object.keys(passed.headers).length > 0 ? { ...call, headers: withHeaders(call, passed.headers) } : call;
+    Object.keys(passed.headers).length > 0 ? { ...call, headers: withHeaders(call.headers, passed.headers) } : call;
   if (!passed.body || !body) return changed;
   if (call.isJson) call.log.model = call.addressed ?? modelMember(passed.body);
   const grownBy = call.grownBy + passed.body.byteLength - body.head.byteLength;
   return { ...changed, body: { head: passed.body, rest: null }, grownBy };
-}
-
-function withHeaders({ headers }: OpenCall, changes: Readonly<Record<string, string | null>>) {
-  const next: Record<string, string> = { ...headers };
-  for (const [name, value] of Object.entries(changes)) {
-    if (value === null) delete next[name];
-    else next[name] = value;
-  }
-  return next;
 }
 
 export interface Finishing {

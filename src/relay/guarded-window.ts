@@ -4,7 +4,7 @@ import { SseParser } from '../dialects/sse.ts';
 import { spanNeeded } from '../guardrails/guardrail.ts';
 import type { Reading } from '../guardrails/reading.ts';
 import { WindowedEvents } from '../guardrails/stream.ts';
-import { type HookResult, isDenied } from '../guardrails/verdict.ts';
+import { type HookResult, isDenied, joined } from '../guardrails/verdict.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { Collected, noteUsage, statusOf, withLastWord } from './guarded-answer.ts';
 import type { Guarding } from './guarding.ts';
@@ -42,7 +42,10 @@ class WindowReader {
   readonly #type: string;
   readonly #parser = new SseParser();
   readonly #events: WindowedEvents;
+  /** What the provider sent. */
   readonly #collected = new Collected();
+  /** What the client gets, for those that may see no more than the client. */
+  readonly #passed = new Collected();
   #found: readonly HookResult[] = [];
   #isOver = false;
   /** What may go, as soon as anything was looked at: a denial after the first byte is no 446 any more. */
@@ -70,6 +73,7 @@ class WindowReader {
       const text = piece ? await this.#events.push(this.#parsed(piece)) : await this.#rest();
       if (this.#events.size > MOST_HELD) this.#refuse(`more than ${MOST_HELD} bytes wait to be judged together`);
       this.#ready += text;
+      if (piece && this.#guarding.callersWatching.length > 0) this.#passed.add(Buffer.from(text));
       if (this.#ready === '' || !(this.#events.hasLooked || this.#isOver)) continue;
       const given = Buffer.from(this.#ready);
       this.#ready = '';
@@ -96,8 +100,12 @@ class WindowReader {
     const last = await this.#events.push(this.#parser.end());
     const text = last + (await this.#events.end());
     this.#guarding.settle('output', this.#found);
-    const { watching } = this.#guarding;
-    if (watching.length > 0) await this.#collected.judge(this.#guarding, this.#incoming, watching);
+    const { operatorsWatching, callersWatching } = this.#guarding;
+    if (operatorsWatching.length > 0) await this.#collected.judge(this.#guarding, this.#incoming, operatorsWatching);
+    if (callersWatching.length > 0) {
+      this.#passed.add(Buffer.from(text));
+      await this.#passed.judge(this.#guarding, this.#incoming, callersWatching);
+    }
     return text;
   }
 
@@ -116,12 +124,3 @@ class WindowReader {
     return seen;
   }
 }
-
-/** What many looks at one stream came to: the first failure of each guardrail stands. */
-export const joined = (earlier: readonly HookResult[], now: readonly HookResult[]): HookResult[] =>
-  now.map((result, index) => {
-    const before = earlier[index];
-    if (!before || before.verdict === null) return result;
-    const kept = before.verdict ? result : before;
-    return { ...kept, transformed: before.transformed || result.transformed };
-  });

@@ -11,8 +11,10 @@ import {
   type HookResults,
   isDenied,
   isFailed,
+  joined,
   toldToCaller,
 } from '../guardrails/verdict.ts';
+import { type SentHeaders, withHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { GuardedCall } from './guard.ts';
 import { type GuardedAnswerOptions, guardAnswer } from './guarded-answer.ts';
@@ -30,22 +32,49 @@ export interface GuardedBody extends Partial<BodyHead> {
   readonly bytes: Uint8Array | null;
 }
 
+/** The guardrails of one side. */
+export interface Stages {
+  /** What holds whatever the caller says: its word is the last one. */
+  readonly operators: readonly Guardrail[];
+  /** What the caller brings or names. */
+  readonly callers: readonly Guardrail[];
+  /** Those that the caller wrote, so that nothing they say is news to the caller. */
+  readonly written: ReadonlySet<Guardrail>;
+}
+
 const NOTHING: readonly HookResult[] = [];
 const isAside = ({ actions }: Guardrail) => actions.async;
 const isAwaited = ({ actions }: Guardrail) => !actions.async;
+const allOf = ({ operators, callers }: Stages) => (callers.length === 0 ? operators : [...operators, ...callers]);
 const isBodyRead = ({ checks }: Guardrail) => checks.input.some(({ check }) => check.judges !== 'call');
+
+interface Look {
+  readonly hook: Hook;
+  readonly reading: Reading;
+  readonly status: number | null;
+  readonly guardrails: readonly Guardrail[];
+  /** What was asked, for those that judge an answer. */
+  readonly request: Reading;
+  /** Of the request, where they have changed since it came. */
+  readonly headers?: SentHeaders;
+}
 
 /** The guardrails of one exchange, and what they have found so far. */
 export class Guarding {
   readonly call: GuardedCall;
+  readonly #stages: Readonly<Record<Hook, Stages>>;
   readonly #guardrails: Readonly<Record<Hook, readonly Guardrail[]>>;
   readonly #ports: Ports;
   readonly #results: Record<Hook, readonly HookResult[]> = { input: NOTHING, output: NOTHING };
+  /** As the provider gets it. */
   #request = EMPTY;
+  /** The same without what the operator's guardrails put into it, which is not for the caller's to see. */
+  #callersRequest = EMPTY;
 
-  constructor(call: GuardedCall, guardrails: Readonly<Record<Hook, readonly Guardrail[]>>, ports: Ports) {
+  constructor(call: GuardedCall, stages: Readonly<Record<Hook, Stages>>, ports: Ports) {
     this.call = call;
-    this.#guardrails = guardrails;
+    this.#stages = stages;
+    this.#guardrails = { input: allOf(stages.input), output: allOf(stages.output) };
     this.#ports = ports;
   }
 
@@ -71,6 +100,14 @@ export class Guarding {
   /** The others, which look at an answer when it has passed. */
   get watching(): readonly Guardrail[] {
     return this.#guardrails.output.filter((guardrail) => !holdsStreams(guardrail));
+  }
+
+  get operatorsWatching(): readonly Guardrail[] {
+    return this.watching.filter((each) => !this.#stages.output.callers.includes(each));
+  }
+
+  get callersWatching(): readonly Guardrail[] {
+    return this.watching.filter((each) => this.#stages.output.callers.includes(each));
   }
 
   get results(): HookResults {
@@ -100,6 +137,7 @@ export class Guarding {
   input(body: GuardedBody): Passed | Promise<Passed> {
     const reading = this.#readRequest(body);
     this.#request = reading;
+    this.#callersRequest = reading;
     const judged = this.judge('input', reading);
     return judged instanceof Promise
       ? judged.then((outcome) => this.#passed(reading, outcome))
@@ -117,35 +155,90 @@ export class Guarding {
     return guardAnswer(this, incoming, options);
   }
 
-  /** Lets those look that are waited for, and the others beside them. */
+  /**
+   * Lets guardrails look in their order. A request: the caller's, then the operator's at what has become of it. An answer:
+   * the operator's, so that the caller's see only what may leave; and when these have changed it, the operator's again.
+   */
   judge(
     hook: Hook,
     reading: Reading,
     status: number | null = null,
     all: readonly Guardrail[] = this.#guardrails[hook],
   ): Judged | Promise<Judged> {
+    const { callers: brought } = this.#stages[hook];
+    const callers = brought.length === 0 ? brought : all.filter((each) => brought.includes(each));
+    if (callers.length === 0) return this.#look({ hook, reading, status, guardrails: all, request: this.#request });
+    const operators = all.filter((each) => !brought.includes(each));
+    return hook === 'input'
+      ? this.#judgeRequest(callers, operators, reading)
+      : this.#judgeAnswer(callers, operators, reading, status);
+  }
+
+  async #judgeRequest(
+    callers: readonly Guardrail[],
+    operators: readonly Guardrail[],
+    reading: Reading,
+  ): Promise<Judged> {
+    const look = { hook: 'input', status: null, request: reading } as const;
+    const first = await this.#look({ ...look, reading, guardrails: callers });
+    this.#callersRequest = first.reading;
+    if (operators.length === 0 || isDenied(first.results)) return first;
+    const headers = withHeaders(this.call.headers, first.headers);
+    const last = await this.#look({ ...look, reading: first.reading, guardrails: operators, headers });
+    return {
+      reading: last.reading,
+      results: [...first.results, ...last.results],
+      headers: { ...first.headers, ...last.headers },
+    };
+  }
+
+  async #judgeAnswer(
+    callers: readonly Guardrail[],
+    operators: readonly Guardrail[],
+    reading: Reading,
+    status: number | null,
+  ): Promise<Judged> {
+    const look = { hook: 'output', status } as const;
+    const first = await this.#look({ ...look, reading, guardrails: operators, request: this.#request });
+    if (isDenied(first.results)) return first;
+    const own = await this.#look({
+      ...look,
+      reading: first.reading,
+      guardrails: callers,
+      request: this.#callersRequest,
+    });
+    const results = (operatorsFound: readonly HookResult[]) => [...operatorsFound, ...own.results];
+    if (own.reading === first.reading || isDenied(own.results)) return { ...own, results: results(first.results) };
+    const awaited = operators.filter(isAwaited);
+    const last = await this.#look({ ...look, reading: own.reading, guardrails: awaited, request: this.#request });
+    return { ...last, results: results(joined(first.results, last.results)) };
+  }
+
+  /** Lets those look that are waited for, and the others beside them. */
+  #look({ hook, reading, status, guardrails, request, headers = this.call.headers }: Look): Judged | Promise<Judged> {
     const { call } = this;
     const judging = {
       hook,
-      guardrails: all,
+      guardrails,
       reading,
-      request: this.#request,
+      request,
+      written: this.#stages[hook].written,
       surroundings: {
         status,
         model: call.model,
         addressed: call.addressed ?? null,
         endpointType: call.endpoint,
         metadata: call.log.metadata ?? {},
-        headers: call.headers,
+        headers,
         isStream: call.isStream,
         provider: call.provider,
       },
       ports: this.#ports,
     };
-    if (!all.some(isAside)) return judge(judging);
-    const looking = Promise.resolve(judge({ ...judging, guardrails: all.filter(isAside) }));
+    if (!guardrails.some(isAside)) return judge(judging);
+    const looking = Promise.resolve(judge({ ...judging, guardrails: guardrails.filter(isAside) }));
     call.log.awaits(looking.then(({ results }) => this.#record(hook, results)));
-    return judge({ ...judging, guardrails: all.filter(isAwaited) });
+    return judge({ ...judging, guardrails: guardrails.filter(isAwaited) });
   }
 
   /** Keeps what was found; throws when that is a denial. */

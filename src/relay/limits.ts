@@ -31,8 +31,20 @@ export function admit(
   prepared: Prepared,
   deps: LimitDeps,
 ): Admitted | Promise<Admitted> {
-  const { principal, log } = call;
-  const matching = deps.policies.matching({
+  const matching = matchingPolicies(call, target, deps);
+  const reserve = (policies: readonly Limit[]) => hold(call, target, prepared, policies, deps);
+  return matching instanceof Promise ? matching.then(reserve) : reserve(matching);
+}
+
+/** Refuses a call for which a limit has no room at all, and holds nothing. At once where it falls under none. */
+export function refuseExhausted(call: OpenCall, target: Target, deps: LimitDeps): void | Promise<void> {
+  const matching = matchingPolicies(call, target, deps);
+  const look = (policies: readonly Limit[]) => deps.limiter.refuseExhausted(limitsOf(call.principal, target, policies));
+  return matching instanceof Promise ? matching.then(look) : look(matching);
+}
+
+function matchingPolicies({ principal, log, config, endpoint }: OpenCall, target: Target, { policies }: LimitDeps) {
+  return policies.matching({
     organisationId: principal.organisationId,
     workspaceId: principal.workspaceId,
     apiKeyId: principal.keyId,
@@ -40,11 +52,9 @@ export function admit(
     provider: target.provider.name,
     model: log.model,
     metadata: log.metadata,
-    config: call.config,
-    endpointType: call.endpoint,
+    config,
+    endpointType: endpoint,
   });
-  const reserve = (policies: readonly Limit[]) => hold(call, target, prepared, policies, deps);
-  return matching instanceof Promise ? matching.then(reserve) : reserve(matching);
 }
 
 function hold(

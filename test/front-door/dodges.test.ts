@@ -131,7 +131,7 @@ describe('a file that the gateway has to fetch', () => {
     });
     const { key } = await gateway.given.apiKey({
       defaults: { virtual_key: 'bedrock', input_guardrails: [guardrail.json.slug] },
-      rate_limits: [{ type: 'requests', unit: 'rpm', value: 2 }],
+      rate_limits: [{ type: 'requests', unit: 'rpm', value: 1 }],
     });
     const ask = (text: string) => gateway.api.post('/v1/chat/completions', asked(text), { key });
 

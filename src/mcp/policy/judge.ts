@@ -1,7 +1,6 @@
 import { type Reading, readBody } from '../../guardrails/reading.ts';
 import { Unreadable } from '../../guardrails/texts.ts';
-import { GuardrailDenied, type HookResult, isDenied } from '../../guardrails/verdict.ts';
-import { joined } from '../../relay/guarded-window.ts';
+import { GuardrailDenied, type HookResult, isDenied, joined } from '../../guardrails/verdict.ts';
 import type { Guarding } from '../../relay/guarding.ts';
 
 /** Those whose verdict nobody waits for look at so many messages of one stream. */

@@ -1,6 +1,6 @@
 import { fail, GatewayError } from '../../core/errors.ts';
 import { GuardrailDenied } from '../../guardrails/verdict.ts';
-import type { SentHeaders } from '../../http/headers.ts';
+import { type SentHeaders, withHeaders } from '../../http/headers.ts';
 import type { Incoming } from '../../http/upstream.ts';
 import type { Guard } from '../../relay/guard.ts';
 import type { Guarding } from '../../relay/guarding.ts';
@@ -191,13 +191,3 @@ const refusedWith = (
   id: RpcId,
   data?: Readonly<Record<string, unknown>>,
 ): RpcError => new RpcError(new GatewayError(code, facts), { id, code: RPC.invalidParams, ...(data && { data }) });
-
-function withHeaders(headers: SentHeaders, changes: Readonly<Record<string, string | null>>): SentHeaders {
-  if (Object.keys(changes).length === 0) return headers;
-  const next: Record<string, string> = { ...headers };
-  for (const [name, value] of Object.entries(changes)) {
-    if (value === null) delete next[name];
-    else next[name] = value;
-  }
-  return next;
-}
