@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { createJwtVerifier, type JwtRules } from './jwt-verify.ts';
 
 const START = 1_800_000_000_000;
+const ENDS = { exp: START / 1_000 + 60 };
 
 function givenEndpoint(answer: unknown, status = 200) {
   const asked: { headers: Record<string, string>; body: string }[] = [];
@@ -19,8 +20,8 @@ function givenEndpoint(answer: unknown, status = 200) {
 }
 
 test('an active token is believed and asked about every time', async () => {
-  const { verify, asked } = givenEndpoint({ active: true, sub: 'ada' });
-  expect((await verify()).claims).toEqual({ sub: 'ada' });
+  const { verify, asked } = givenEndpoint({ active: true, sub: 'ada', ...ENDS });
+  expect((await verify()).claims).toEqual({ sub: 'ada', ...ENDS });
   await verify();
   expect(asked).toHaveLength(2);
   expect(asked[0]!.body).toBe('token=opaque');
@@ -38,7 +39,7 @@ test('it is asked about less often where the rules allow, and never past its end
 });
 
 test('the gateway names itself, and asks in JSON where it is told to', async () => {
-  const { verify, asked } = givenEndpoint({ active: true });
+  const { verify, asked } = givenEndpoint({ active: true, ...ENDS });
   await verify({ introspectClientId: 'a:b', introspectClientSecret: 'ü', introspectContentType: 'application/json' });
   expect(asked[0]!.headers.authorization).toBe(`Basic ${btoa('a%3Ab:%C3%BC')}`);
   expect(asked[0]!.body).toBe('{"token":"opaque"}');
@@ -48,9 +49,11 @@ for (const [answer, reason] of [
   [{ active: false, sub: 'ada' }, 'not active'],
   [{ active: 'true' }, 'not active'],
   [{ active: true, exp: START / 1_000 - 10 }, 'expired'],
-  [{ active: true, nbf: START / 1_000 + 10 }, 'not yet valid'],
-  [{ active: true, iss: 'https://other.example', aud: 'me' }, 'iss'],
-  [{ active: true, iss: 'https://issuer.example', aud: ['x'] }, 'aud'],
+  [{ active: true, sub: 'ada' }, 'claims: exp'],
+  [{ active: true, exp: String(ENDS.exp) }, 'claims: exp'],
+  [{ active: true, ...ENDS, nbf: START / 1_000 + 10 }, 'not yet valid'],
+  [{ active: true, ...ENDS, iss: 'https://other.example', aud: 'me' }, 'iss'],
+  [{ active: true, ...ENDS, iss: 'https://issuer.example', aud: ['x'] }, 'aud'],
 ] as const) {
   test(`${JSON.stringify(answer)} is refused: ${reason}`, async () => {
     const { verify } = givenEndpoint(answer);

@@ -1,7 +1,7 @@
 import { decodeProtectedHeader } from 'jose';
 import type { Clock } from '../core/clock.ts';
 import { fail, GatewayError } from '../core/errors.ts';
-import { type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
+import { endless, type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
 import type { FetchSmall } from './key-sets.ts';
 import type { Claims } from './token-claims.ts';
 
@@ -43,7 +43,8 @@ function clientCredentials({ introspectClientId, introspectClientSecret }: JwtRu
 function checkTimes(claims: Claims, rules: JwtRules, seconds: number) {
   const tolerance = rules.clockTolerance ?? TOLERANCE_SECONDS;
   const { exp, nbf, iat } = claims;
-  if (typeof exp === 'number' && exp + tolerance <= seconds) throw new TokenRefused('expired', 'Token is expired');
+  if (typeof exp !== 'number') throw endless();
+  if (exp + tolerance <= seconds) throw new TokenRefused('expired', 'Token is expired');
   if (typeof nbf === 'number' && nbf - tolerance > seconds) throw new TokenRefused('early', 'Token is not yet valid');
   if (rules.maxTokenAge === undefined) return;
   if (typeof iat !== 'number' || iat + secondsOf(rules.maxTokenAge) + tolerance < seconds)

@@ -38,3 +38,7 @@ export class TokenRefused extends Error {
     this.reason = reason;
   }
 }
+
+/** A token that leaks works until it ends, so one without an end is refused, whoever signed it. */
+export const endless = (): TokenRefused =>
+  new TokenRefused('claims', 'Missing required claims: exp (a number); a token that never ends is refused');

@@ -10,7 +10,7 @@ import {
 import type { Clock } from '../core/clock.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { introspect } from './introspection.ts';
-import { type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
+import { endless, type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
 import { createKeySets, type FetchSmall, type KeySet } from './key-sets.ts';
 import { type Claims, claimFault } from './token-claims.ts';
 
@@ -55,8 +55,7 @@ export function createJwtVerifier({ fetch, now }: JwtVerifierDeps): JwtVerifier 
 
   const remember = (key: string, verified: VerifiedToken, rules: JwtRules) => {
     const forMs = rules.introspectEndpoint ? (rules.introspectCacheMaxAge ?? 0) * 1_000 : BELIEVED_MS;
-    const expires = typeof verified.claims.exp === 'number' ? verified.claims.exp * 1_000 : Number.POSITIVE_INFINITY;
-    const until = Math.min(now() + forMs, expires);
+    const until = Math.min(now() + forMs, Number(verified.claims.exp) * 1_000);
     if (until <= now()) return;
     if (believed.size >= MOST_BELIEVED) believed.delete(believed.keys().next().value!);
     believed.set(key, { verified, until });
@@ -113,6 +112,7 @@ function verifyOptions(rules: JwtRules, now: number): JWTVerifyOptions {
     algorithms: [...(rules.algorithms ?? ['RS256'])],
     clockTolerance: rules.clockTolerance ?? TOLERANCE_SECONDS,
     currentDate: new Date(now),
+    requiredClaims: ['exp'],
     ...(rules.maxTokenAge !== undefined && { maxTokenAge: secondsOf(rules.maxTokenAge) }),
     ...(rules.issuer !== undefined && { issuer: [rules.issuer].flat() }),
     ...(rules.audience !== undefined && { audience: [rules.audience].flat() }),
@@ -151,6 +151,7 @@ function refusalOf(error: unknown): unknown {
     return new TokenRefused('expired', isTooOld ? 'Token is older than allowed' : 'Token is expired');
   }
   if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === 'exp') return endless();
     if (error.claim === 'nbf') return new TokenRefused('early', 'Token is not yet valid');
     return new TokenRefused('claims', `Token is not for this service: the claim ${error.claim} does not fit`);
   }

@@ -139,7 +139,6 @@ function rulesFrom(given: MachineTokenRules | null): JwtRules | null {
     issuer: given.issuer,
     audience: given.audience,
     clockTolerance: given.clock_tolerance,
-    requiredClaims: ['exp'],
   };
 }
 

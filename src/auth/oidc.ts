@@ -8,6 +8,7 @@ import type { UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { FetchSmall } from './key-sets.ts';
 import type { NewSession, Sessions } from './sessions.ts';
+import type { Claims } from './token-claims.ts';
 import { insertUser, plainEmail } from './users.ts';
 import { workspacesOf } from './users-invites.ts';
 
@@ -114,8 +115,9 @@ async function discover({ issuer, clientId, clientSecret }: OidcProvider, fetch:
   const options: Parameters<typeof client.discovery>[4] = {
     [client.customFetch]: (url, { method, headers, body }) =>
       fetch(url, { method, headers, body: body === undefined || body === null ? undefined : String(body) }),
-    // The egress policy decides where plain http may go.
-    execute: [client.allowInsecureRequests],
+    // The egress policy decides where plain http may go. TLS says which host answered; only a signature by a key of the
+    // provider's set says that the provider made the token.
+    execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks],
   };
   const authentication = clientSecret === null ? client.None() : client.ClientSecretBasic(clientSecret.reveal());
   try {
@@ -139,6 +141,9 @@ interface Identity {
   readonly lastName: string | null;
 }
 
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** Claims that belong together are taken from one place: the ID token, else the answer of the userinfo endpoint. */
 async function exchange(config: Configuration, url: URL, journey: Journey): Promise<Identity> {
   const client = await import('openid-client');
   try {
@@ -149,14 +154,16 @@ async function exchange(config: Configuration, url: URL, journey: Journey): Prom
       idTokenExpected: true,
     });
     const { iss, sub } = tokens.claims()!;
-    const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
-    const said: Record<string, unknown> = { ...(await userInfo(config, tokens.access_token, sub)), ...tokens.claims() };
+    const places: readonly Claims[] = [tokens.claims()!, await userInfo(config, tokens.access_token, sub)];
+    const address = places.find((said) => said.email !== undefined && said.email_verified !== undefined);
+    const name = places.find((said) => said.given_name !== undefined || said.family_name !== undefined);
     return {
       externalId: `${iss} ${sub}`,
-      // An address that nobody has checked could be anybody's.
-      email: said.email_verified === true ? text(said.email) : null,
-      firstName: text(said.given_name),
-      lastName: text(said.family_name),
+      // An address that the provider has not checked could be anybody's, and the word of one place does not vouch for an
+      // address in the other.
+      email: address?.email_verified === true ? textOf(address.email) : null,
+      firstName: textOf(name?.given_name),
+      lastName: textOf(name?.family_name),
     };
   } catch (error) {
     if (error instanceof GatewayError) throw error;
@@ -165,7 +172,7 @@ async function exchange(config: Configuration, url: URL, journey: Journey): Prom
 }
 
 /** Many providers say who it is only there. */
-async function userInfo(config: Configuration, accessToken: string, subject: string) {
+async function userInfo(config: Configuration, accessToken: string, subject: string): Promise<Claims> {
   const client = await import('openid-client');
   if (!config.serverMetadata().userinfo_endpoint) return {};
   return client.fetchUserInfo(config, accessToken, subject);

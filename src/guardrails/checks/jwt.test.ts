@@ -244,7 +244,7 @@ for (const [name, answer] of [
 }
 
 test('keys may be given outright, and an issuer may be asked about each token', async () => {
-  const { run, issuer } = given(() => Response.json({ active: true, sub: 'ada', iat: seconds }));
+  const { run, issuer } = given(() => Response.json({ active: true, sub: 'ada', iat: seconds, exp: seconds + 60 }));
   expect((await run(await tokenOf(), { jwksUri: undefined, jwks: { keys: [jwk] } })).verdict).toBe(true);
   expect(issuer.asked).toBe(0);
   const asking = { jwksUri: undefined, introspectEndpoint: 'https://issuer.example/introspect' };
