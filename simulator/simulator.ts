@@ -54,7 +54,8 @@ function callFrom(request: Request, now: number): Call {
   let reading: Promise<string> | undefined;
   return {
     request,
-    method: request.method,
+    // HEAD is answered as GET is; the server leaves the body out.
+    method: request.method === 'HEAD' ? 'GET' : request.method,
     version,
     path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
     query: new URLSearchParams(queryStart === -1 ? '' : url.slice(queryStart)),

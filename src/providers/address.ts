@@ -58,10 +58,40 @@ function refuseDetours(path: string, search: string): void {
   if (search !== '' && !/^\?[\x21-\x7e]*$/.test(search))
     fail('invalid_path', 'its query has characters that must be encoded');
   if (search.includes('#')) fail('invalid_path', 'its query has a fragment');
-  if (!/[.\\%]/.test(path)) return;
-  const plain = path.replace(/%2e/gi, '.').replace(/%2f/gi, '/').replace(/%5c/gi, '\\');
-  if (plain.includes('\\')) fail('invalid_path', 'it has a backslash');
-  if (/(?:^|\/)\.\.?(?:\/|$)/.test(plain)) fail('invalid_path', 'it has a "." or ".." segment');
+  if (!/[.\\%]|\/\//.test(path)) return;
+  // Some servers read two slashes as one, and then serve another resource than the one that was looked at here.
+  if (path.includes('//')) fail('invalid_path', 'it has an empty segment, "//"');
+  let plain = path;
+  for (let times = 0; ; times++) {
+    refuseMisread(plain);
+    const next = plain.includes('%') ? decodedOnce(plain, times === 0) : plain;
+    if (next === plain) return;
+    if (times === MOST_ENCODINGS) fail('invalid_path', 'it is percent-encoded several times over');
+    plain = next;
+  }
+}
+
+/** Servers behind proxies decode once or twice. */
+const MOST_ENCODINGS = 3;
+
+/** What one server takes for a name and another for a way out of the folder: Tomcat cuts `;…` off, Windows dots and spaces. */
+function refuseMisread(path: string): void {
+  if (path.includes('\\')) fail('invalid_path', 'it has a backslash');
+  if (/[\0-\x1f\x7f]/.test(path)) fail('invalid_path', 'it has a control character');
+  if (/(?:^|\/)\s*\.[.\s]*(?:[;/]|$)/.test(path)) fail('invalid_path', 'it has a "." or ".." segment');
+}
+
+/** Only what a client wrote must be whole: behind `%25` may stand anything. */
+function decodedOnce(path: string, isAsSent: boolean): string {
+  if (isAsSent && /%(?![0-9a-f]{2})/i.test(path)) fail('invalid_path', 'it holds a broken percent escape');
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      // Among the bytes that are no UTF-8 are the long forms of dots and slashes.
+      return isAsSent ? fail('invalid_path', 'its percent escapes are not UTF-8') : escapes;
+    }
+  });
 }
 
 /** Where options may come from: a virtual key's configurations, or the headers of a call with its own credential. */

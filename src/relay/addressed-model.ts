@@ -1,13 +1,24 @@
 /** Gemini and Vertex AI (`/models/x:verb`), Bedrock (`/model/x/invoke`), Azure, SageMaker. */
-const NAMED = /\/(?:models?|deployments|endpoints)\/([^/]+?)(?::[a-zA-Z]+)?(?:\/|$)/;
+const NAMED = /\/(?:models?|deployments|endpoints)\/([^/]+?)(?::[a-zA-Z]+)?(?:\/|$)/i;
 
 /** The model that the address of a provider's own API names. What the body says beside it counts for nothing there. */
 export function modelInPath(path: string): string | null {
-  const name = NAMED.exec(path)?.[1];
+  const name = (NAMED.exec(path) ?? (/[%;]/.test(path) ? NAMED.exec(asServersRead(path)) : null))?.[1];
   if (name === undefined) return null;
   try {
-    return decodeURIComponent(name);
+    return withoutParameters(decodeURIComponent(name));
   } catch {
     return name;
+  }
+}
+
+const withoutParameters = (path: string): string => path.replace(/;[^/]*/g, '');
+
+/** `/%6dodels;a=b/x` is `/models/x` to some servers: what one of them would serve is what limits and policies judge. */
+function asServersRead(path: string): string {
+  try {
+    return withoutParameters(decodeURIComponent(path));
+  } catch {
+    return path;
   }
 }

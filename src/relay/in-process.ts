@@ -19,21 +19,25 @@ export async function askInProcess(
   const host = 'the built-in simulator';
   const failure = (kind: 'aborted' | 'broken') =>
     new UpstreamFailure({ host, phase: 'body', kind, sent: 'maybe', why: 'its answer ended early' });
-  const reader = response.body?.getReader();
+  // On a socket the answer to HEAD would end with its headers.
+  if (method === 'HEAD') void response.body?.cancel().catch(() => {});
+  const reader = method === 'HEAD' ? undefined : response.body?.getReader();
+  const read = async () => {
+    try {
+      return (await reader?.read())?.value ?? null;
+    } catch {
+      throw failure(signal.aborted ? 'aborted' : 'broken');
+    }
+  };
   return {
     status: response.status,
     statusText: response.statusText,
     headers: response.headers,
-    read: async () => {
-      try {
-        return (await reader?.read())?.value ?? null;
-      } catch {
-        throw failure(signal.aborted ? 'aborted' : 'broken');
-      }
-    },
+    read,
     bytes: async () => {
-      reader?.releaseLock();
-      return response.bytes();
+      const pieces: Uint8Array[] = [];
+      for (let piece = await read(); piece !== null; piece = await read()) pieces.push(piece);
+      return Buffer.concat(pieces);
     },
     cancel: () => void reader?.cancel().catch(() => {}),
   };

@@ -370,7 +370,27 @@ describe('a provider never sees', () => {
 });
 
 describe('a path that would leave its base is refused and nothing is sent', () => {
-  for (const path of ['/v1/../secret', '/v1/a/../../b', '/v1/%2e%2e/secret', '/v1/a/%2E%2E%2fb', '/v1/a%5c..%5cb']) {
+  for (const path of [
+    '/v1/../secret',
+    '/v1/a/../../b',
+    '/v1/%2e%2e/secret',
+    '/v1/a/%2E%2E%2fb',
+    '/v1/a%5c..%5cb',
+    '/v1/a/..;/b',
+    '/v1/proxy/..;/..;/secret',
+    '/v1/proxy/a/%2e%2e;x=1/b',
+    '/v1/proxy/a/..%3b/b',
+    '/v1/proxy/a/%252e%252e%252fb',
+    '/v1/proxy/a/%c0%ae%c0%ae/b',
+    '/v1/proxy/a/..%00/b',
+    '/v1/proxy/a%00',
+    '/v1/proxy/a%0d%0ab',
+    '/v1/proxy/a/..%20/b',
+    '/v1/proxy//a',
+    '/v1/proxy/a//b',
+    '/v1/proxy/a\\..\\..\\..\\b',
+    '/v1/proxy/a%5cb',
+  ]) {
     test(path, async () => {
       const { calls } = gateway.provider;
       const raw = await sendRaw([
@@ -384,6 +404,39 @@ describe('a path that would leave its base is refused and nothing is sent', () =
       expect(gateway.provider.calls).toBe(calls);
     });
   }
+});
+
+describe('HEAD', () => {
+  for (const virtualKey of ['demo', 'sim'])
+    for (const path of ['/models', '/proxy/models', '/proxy/echo', '/proxy/bytes/10', '/proxy/no-such-path'])
+      test(`on ${path} of ${virtualKey} is answered as GET is, without a body`, async () => {
+        const headers = { 'x-gateway-virtual-key': virtualKey };
+        const head = await gateway.api.call('HEAD', `/v1${path}`, { headers });
+        const get = await gateway.api.get(`/v1${path}`, { headers });
+        expect(head.text).toBe('');
+        expect(head.status).toBe(get.status);
+        expect(head.status).toBeLessThan(500);
+        expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+      });
+
+  test('and every other method is never an error of the gateway, on any path of the built-in provider', async () => {
+    const paths = [
+      'models',
+      'chat/completions',
+      'messages',
+      'files/x',
+      'fine_tuning/jobs/x',
+      'echo',
+      'status/204',
+      'x',
+    ];
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+      for (const path of paths) {
+        const headers = { 'x-gateway-virtual-key': 'demo' };
+        const { status } = await gateway.api.call(method, `/v1/proxy/${path}`, { headers });
+        expect([method, path, status < 500]).toEqual([method, path, true]);
+      }
+  });
 });
 
 describe('request ids', () => {
