@@ -1,6 +1,7 @@
 import { fail } from '../core/errors.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checkStoredAddress } from '../http/stored-address.ts';
+import { checkIdentity, getsTokens, headerNames } from './check-identity.ts';
 import { checkClientCredentials, checkUserOauth } from './check-oauth.ts';
 import type { AuthType, Configurations } from './configuration.ts';
 import { normalised } from './header-names.ts';
@@ -17,8 +18,6 @@ export interface CheckDeps {
   /** Whether identity tokens can be signed. */
   readonly canSign: boolean;
 }
-
-const FORWARDING = 'configurations.user_identity_forwarding';
 
 /** Refuses, with the path of the fault, what would fail or be unsafe when the server is first called. */
 export async function checkServer(draft: ServerDraft, { egress, canSign }: CheckDeps): Promise<void> {
@@ -62,30 +61,12 @@ function checkAuthType({ authType, configurations }: ServerDraft) {
     fail('invalid_request', 'configurations.oauth_metadata', 'needs auth_type oauth_auto or oauth_client_credentials');
 }
 
-const getsTokens = (authType: AuthType): boolean =>
-  authType === 'oauth_auto' || authType === 'oauth_client_credentials';
-
 /** Where the gateway gets tokens, nothing else says who it is. */
 function checkOwnAuthorization(authType: AuthType, configurations: Configurations) {
   for (const member of ['headers', 'passthrough_headers'] as const) {
-    if (names(configurations[member]).has('authorization'))
+    if (headerNames(configurations[member]).has('authorization'))
       fail('invalid_request', `configurations.${member}.Authorization`, `cannot stand beside auth_type ${authType}`);
   }
-}
-
-function checkIdentity({ authType, configurations }: ServerDraft, canSign: boolean) {
-  const identity = identityOf(configurations);
-  if (identity?.method === 'jwt_header' && !canSign)
-    fail('invalid_request', `${FORWARDING}.method`, 'jwt_header needs a key to sign with; set JWT_PRIVATE_KEY');
-  if (identity?.method !== 'bearer') return;
-  // Where a caller has no token, the server would take the gateway's own credential for the caller's.
-  const header = normalised(identity.header);
-  for (const member of ['headers', 'passthrough_headers'] as const) {
-    if (names(configurations[member]).has(header))
-      fail('invalid_request', `configurations.${member}`, `sets ${identity.header}, which carries the user's token`);
-  }
-  if (header === 'authorization' && getsTokens(authType))
-    fail('invalid_request', `${FORWARDING}.header_name`, `is missing; ${authType} uses Authorization itself`);
 }
 
 /** The identity's own header, and the one that a user's token comes in, are as protected as the default ones. */
@@ -104,6 +85,3 @@ function checkForwarding(configurations: Configurations) {
       fail('invalid_request', `${where}[${index}]`, 'names a header that carries an identity on this server');
   }
 }
-
-const names = (headers: Readonly<Record<string, string>> | undefined): Set<string> =>
-  new Set(Object.keys(headers ?? {}).map(normalised));

@@ -25,8 +25,8 @@ export interface IdentityTokensDeps {
 const ISSUER = 'service-mcp-gateway';
 /** spec 8. */
 const CAPACITY = 10_000;
-/** The gateway's own, or another's to set: nobody's token may bring them along. */
-const REGISTERED = new Set(['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']);
+/** Claims of a signed token that its signer alone sets: no user's token brings them along. */
+export const SIGNERS_CLAIMS: ReadonlySet<string> = new Set(['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']);
 const LAST_MOMENTS_MS = 5_000;
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -58,7 +58,7 @@ export function createIdentityTokens({ key, now, capacity = CAPACITY }: Identity
     const iat = Math.floor(now() / 1_000);
     const exp = iat + expirySeconds;
     const payload: Record<string, unknown> = Object.create(null);
-    for (const name in claims) if (!REGISTERED.has(name)) payload[name] = claims[name];
+    for (const name in claims) if (!SIGNERS_CLAIMS.has(name)) payload[name] = claims[name];
     Object.assign(payload, { iss: ISSUER, iat, exp, ...(audience !== null && { aud: audience }) });
     const token = await key.sign(JSON.stringify(payload));
     const margin = Math.min(LAST_MOMENTS_MS, expirySeconds * 100);

@@ -81,18 +81,12 @@ export function refuseMasked({ headers, passthrough_headers, jwt_validation, oau
   refuse('oauth_metadata.client_secret', oauth_metadata?.client_secret);
 }
 
-function warningsOf({ jwt_validation: rules, user_identity_forwarding: identity }: Configurations): string[] {
+function warningsOf({ jwt_validation: rules }: Configurations): string[] {
   const warnings: string[] = [];
   const names = (claim: string, given: unknown) => given !== undefined || rules?.claimValues?.[claim] !== undefined;
   if (rules && !names('iss', rules.issuer))
     warnings.push('jwt_validation: without issuer, tokens of any issuer that the key set vouches for are accepted.');
   if (rules && !names('aud', rules.audience))
     warnings.push('jwt_validation: without audience, tokens that were issued for other services are accepted.');
-  if (identity && identity.method !== 'jwt_header') {
-    for (const member of ['jwt_expiry_seconds', 'jwt_audience'] as const) {
-      if (identity[member] !== undefined)
-        warnings.push(`user_identity_forwarding.${member} has no effect on ${identity.method}.`);
-    }
-  }
   return warnings;
 }

@@ -109,7 +109,7 @@ describe('claims_header', () => {
 
   test('tells what was asked for and nothing else', async () => {
     const some = await call(
-      await register({ method: 'claims_header', include_claims: ['email', 'nope', 'sub'] }),
+      await register({ method: 'claims_header', include_claims: ['email', 'workspace_role', 'sub'] }),
       adasKey.key,
     );
     expect(some.headers['x-user-claims']).toBe(`{"email":"ada@example.com","sub":"${ADA}"}`);
@@ -136,6 +136,35 @@ describe('claims_header', () => {
   });
 });
 
+test('claims that cannot be told are refused, on a new server and on one that is changed', async () => {
+  const FORWARDING = 'configurations.user_identity_forwarding';
+  const jwt_validation = { jwksUri: 'https://issuer.example/jwks' };
+  const create = (configurations: object) =>
+    gateway.api.post('/v1/mcp-servers', { name: 'claims', url: upstream.url, configurations });
+  const put = (slug: string, configurations: object) => gateway.api.put(`/v1/mcp-servers/${slug}`, { configurations });
+  for (const claim of ['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']) {
+    const forwarding = { method: 'jwt_header', include_claims: ['sub', claim] };
+    const reply = await create({ jwt_validation, user_identity_forwarding: forwarding });
+    expect([claim, reply.status, reply.json.error?.param]).toEqual([claim, 400, `${FORWARDING}.include_claims[1]`]);
+  }
+  const groups = { method: 'jwt_header', include_claims: ['sub', 'groups'], jwt_expiry_seconds: 60 };
+  const made = await create({ jwt_validation, user_identity_forwarding: groups });
+  expect([made.status, made.json.warnings.length]).toEqual([200, 2]);
+  const { slug } = made.json;
+  const changes: [object, string][] = [
+    [{ user_identity_forwarding: { method: 'bearer', include_claims: [] } }, 'include_claims'],
+    [{ user_identity_forwarding: { method: 'claims_header', jwt_expiry_seconds: 60 } }, 'jwt_expiry_seconds'],
+    [{ jwt_validation: null }, 'include_claims[1]'],
+  ];
+  for (const [change, member] of changes) {
+    const reply = await put(slug, change);
+    expect([reply.status, reply.json.error?.param]).toEqual([400, `${FORWARDING}.${member}`]);
+  }
+  const kept = await gateway.api.get(`/v1/mcp-servers/${slug}`);
+  expect(kept.json.configurations).toEqual({ jwt_validation, user_identity_forwarding: groups });
+  expect((await put(slug, { jwt_validation: null, user_identity_forwarding: null })).status).toBe(200);
+});
+
 describe('bearer', () => {
   test("passes the user's token on unchanged, and never the gateway's key", async () => {
     const slug = await register({ method: 'bearer' });
@@ -156,7 +185,7 @@ describe('bearer', () => {
 
 describe('jwt_header', () => {
   test('is verified by who knows the key set alone, in a process of its own', async () => {
-    const slug = await register({ method: 'jwt_header', include_claims: ['sub', 'email', 'groups'] });
+    const slug = await register({ method: 'jwt_header', include_claims: ['sub', 'email', 'workspace_role'] });
     const { headers } = await call(slug, adasKey.key);
     const token = headers['x-user-jwt']!;
     const short = (await call(await register({ method: 'jwt_header', jwt_expiry_seconds: 1 }))).headers['x-user-jwt']!;

@@ -180,12 +180,12 @@ describe('a fault is refused and named', () => {
     ],
     [
       'a lifetime of nothing',
-      { configurations: identity({ method: 'claims_header', jwt_expiry_seconds: 0 }) },
+      { configurations: identity({ method: 'jwt_header', jwt_expiry_seconds: 0 }) },
       'configurations.user_identity_forwarding.jwt_expiry_seconds',
     ],
     [
       'a lifetime of a day',
-      { configurations: identity({ method: 'claims_header', jwt_expiry_seconds: 86_400 }) },
+      { configurations: identity({ method: 'jwt_header', jwt_expiry_seconds: 86_400 }) },
       'configurations.user_identity_forwarding.jwt_expiry_seconds',
     ],
     [
@@ -197,6 +197,28 @@ describe('a fault is refused and named', () => {
       'a claim that is no text',
       { configurations: identity({ method: 'claims_header', include_claims: [1] }) },
       'configurations.user_identity_forwarding.include_claims[0]',
+    ],
+    ...(['claims_header', 'bearer'] as const).flatMap((method): [string, Record<string, unknown>, string][] => [
+      [
+        `a lifetime of ${method}`,
+        { configurations: identity({ method, jwt_expiry_seconds: 60 }) },
+        'configurations.user_identity_forwarding.jwt_expiry_seconds',
+      ],
+      [
+        `an audience of ${method}`,
+        { configurations: identity({ method, jwt_audience: 'https://a.example' }) },
+        'configurations.user_identity_forwarding.jwt_audience',
+      ],
+    ]),
+    [
+      "claims picked from a user's own token",
+      { configurations: identity({ method: 'bearer', include_claims: ['sub'] }) },
+      'configurations.user_identity_forwarding.include_claims',
+    ],
+    [
+      'a claim that no caller has',
+      { configurations: identity({ method: 'claims_header', include_claims: ['sub', 'groups'] }) },
+      'configurations.user_identity_forwarding.include_claims[1]',
     ],
     [
       'an identity in a header of HTTP',
