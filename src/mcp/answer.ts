@@ -4,8 +4,10 @@ import type { SentHeaders } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { answerStream } from './answer-stream.ts';
+import { metadataUrl } from './challenge.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { PolicedCall } from './policy/port.ts';
+import { rejectionHeaders } from './rejection.ts';
 import type { McpCall } from './relay.ts';
 import { errorIn, failedBy } from './rpc-outcome.ts';
 import type { Sessions } from './sessions.ts';
@@ -15,6 +17,7 @@ export interface AnswerDeps {
   /** What the gateway adds of its own. */
   readonly notes: SentHeaders;
   readonly sessions: Sessions;
+  readonly publicUrl: () => string;
   readonly upstreamAuth: UpstreamAuth;
   readonly openStreams: OpenStreams;
   /** Null: everything may be seen. */
@@ -26,7 +29,7 @@ export interface AnswerDeps {
 /** An answer of known size below this is read at once; anything else streams. */
 const SMALL_ANSWER = 256 << 10;
 
-/** What a client may learn from a server's headers. Never a challenge: its own issuer is none of the client's. */
+/** What a client may learn from the headers of every answer. */
 const RETURNED = new Set([
   'allow',
   'cache-control',
@@ -85,9 +88,13 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
   return new Response(answerStream(log, incoming, { watch }), init);
 }
 
-function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, sessions }: AnswerDeps): Headers {
+function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Headers {
+  const { notes, sessions, publicUrl } = deps;
   const received = receivedHeaders(incoming);
-  const returned: Record<string, string> = { ...notes, ...FOREIGN_HEADERS };
+  const { status } = incoming;
+  const metadata = () => metadataUrl(publicUrl(), call.params.server ?? null);
+  const reasons = status < 400 ? {} : rejectionHeaders(mcp.server, received, { status, metadata });
+  const returned: Record<string, string> = { ...reasons, ...notes, ...FOREIGN_HEADERS };
   for (const name in received) {
     if (RETURNED.has(name) || (name.startsWith('mcp-') && name !== 'mcp-session-id')) returned[name] = received[name]!;
   }
@@ -97,7 +104,7 @@ function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, { notes, 
   // A key is in a header that caches do not know: what one caller gets must not be kept for the next.
   if (call.request.method === 'GET' && !/\bno-(?:store|cache)\b|\bprivate\b/i.test(returned['cache-control'] ?? ''))
     returned['cache-control'] = 'no-store';
-  if (incoming.status >= 400) returned['x-gateway-error-origin'] = 'provider';
+  if (status >= 400) returned['x-gateway-error-origin'] = 'provider';
   if (call.log.isStream) {
     // Proxies on the way must neither hold events back nor pack them.
     returned['cache-control'] = noTransform(returned['cache-control']);

@@ -403,12 +403,14 @@ describe('what the server answers', () => {
     return reply;
   };
 
-  test('is relayed with its status, never with its challenge', async () => {
+  test('is relayed with its status, and with its challenge where it refuses the caller', async () => {
     for (const status of [400, 401, 403, 404, 405, 429, 500]) {
       const reply = await answering(`status-${status}`, status);
       expect(reply.status).toBe(status);
       expect(reply.json).toEqual({ of: 'the server' });
-      expect(reply.headers.get('www-authenticate')).toBeNull();
+      const isRefusal = status === 401 || status === 403;
+      expect(reply.headers.get('www-authenticate')).toBe(isRefusal ? 'Bearer realm="theirs"' : null);
+      expect(reply.headers.get('location')).toBeNull();
       expect(reply.headers.get('x-gateway-error-origin')).toBe('provider');
     }
   });
@@ -419,6 +421,7 @@ describe('what the server answers', () => {
       const reply = await answering(`refused-${status}`, status, more);
       expect(reply.status).toBe(502);
       expect(reply.json.error).toMatchObject({ code: 'mcp_upstream_refused' });
+      expect(reply.headers.get('www-authenticate')).toBeNull();
     }
   });
 
