@@ -2,7 +2,7 @@ import { GatewayError } from '../core/errors.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { CapabilityType } from './policy/capability.ts';
 import { RPC, RpcError, type RpcId } from './rpc-error.ts';
-import { Ambiguous, misspellingOf, strictJson } from './strict-json.ts';
+import { Ambiguous, carelessly, misspellingOf, strictJson } from './strict-json.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -29,8 +29,8 @@ const misspellsTop = misspellingOf(['jsonrpc', 'id', 'method', 'params', 'result
 const misspellsParam = misspellingOf(['name', 'uri', 'arguments', 'ref', 'cursor', '_meta', 'notifications']);
 const SUBSCRIPTIONS = 'resourceSubscriptions';
 const misspellsSubscriptions = misspellingOf([SUBSCRIPTIONS]);
-/** Methods that are looked into, by what they would be in another spelling. */
-const misspellsMethod = misspellingOf([
+/** Methods that are looked into: whatever else a server could take for one of them is refused. */
+const LOOKED_INTO = [
   'tools/call',
   'tools/list',
   'prompts/get',
@@ -42,7 +42,26 @@ const misspellsMethod = misspellingOf([
   'resources/unsubscribe',
   'completion/complete',
   'subscriptions/listen',
-]);
+];
+const isLookedInto = new Set(LOOKED_INTO);
+/** Under these names no method is let through that is not looked into. */
+const areas = new Set(LOOKED_INTO.map((method) => method.split('/')[0]!));
+const lettersOfMethods = new Set(LOOKED_INTO.map(lettersOf));
+
+/** What is left of a name for a program that trims, unescapes, folds and takes one separator for another. */
+function lettersOf(method: string): string {
+  return carelessly(method).replace(/[^a-z]/g, '');
+}
+
+function isDisguised(method: string): boolean {
+  if (isLookedInto.has(method)) return false;
+  // No method has blanks or letters of other scripts: a server that takes it for one has made something else of it.
+  if (!/^[\x21-\x7e]+$/.test(method) || method.includes('%')) return true;
+  const [area = ''] = carelessly(method)
+    .split(/[^a-z]+/)
+    .filter(Boolean);
+  return areas.has(area) || lettersOfMethods.has(lettersOf(method));
+}
 
 /** The messages of a body: one, or those of a batch. Throws a JSON-RPC error that says why it cannot be sent on. */
 export function readMessages(body: Uint8Array, headers: SentHeaders): readonly ReadMessage[] {
@@ -90,7 +109,7 @@ function readMessage(value: unknown, headers: SentHeaders): ReadMessage {
   if (odd !== undefined) throw refuse(`${JSON.stringify(odd.slice(0, 40))} is not how that member is spelt`);
   const { method, params = {} } = value;
   if (method !== undefined && typeof method !== 'string') throw refuse('method is no text');
-  if (typeof method === 'string' && misspellsMethod(method.trim())) throw refuse('method is not spelt like that');
+  if (typeof method === 'string' && isDisguised(method)) throw refuse('its method is none that a policy can judge');
   if (!isObject(params)) throw refuse('params is no object');
   const oddParam = Object.keys(params).find(misspellsParam);
   if (oddParam !== undefined) throw refuse(`params.${oddParam.slice(0, 40)} is not how that member is spelt`);

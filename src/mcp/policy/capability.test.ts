@@ -8,7 +8,6 @@ const hashOf = (element: unknown) => capabilityOf('tools', element)!.hash;
 test('a definition has the same hash in whatever order its members stand', () => {
   const other = { inputSchema: { properties: { a: {}, b: {} }, type: 'object' }, description: 'Says hello', name: 'a' };
   expect(hashOf(other)).toBe(hashOf(tool));
-  expect(hashOf({ ...tool, _meta: { version: 2 }, icons: [] })).toBe(hashOf(tool));
 });
 
 describe('a definition has another hash when it says something else', () => {
@@ -19,6 +18,12 @@ describe('a definition has another hash when it says something else', () => {
     inputSchema: { type: 'object', properties: { b: {}, a: { description: 'your password' } } },
     outputSchema: { type: 'object' },
     annotations: { readOnlyHint: true },
+    _meta: { 'openai/outputTemplate': 'ui://widget.html' },
+    icons: [{ src: 'https://evil.example/pixel.png' }],
+    execution: { taskSupport: 'required' },
+    securitySchemes: [{ type: 'noauth' }],
+    Description: 'Read by a careless client',
+    'a member of tomorrow': 1,
   }))
     test(member, () => expect(hashOf({ ...tool, [member]: value })).not.toBe(hashOf(tool)));
 });

@@ -1,5 +1,5 @@
 import { sha256 } from '../../crypto/seal.ts';
-import { Ambiguous, carelessly, misspellingOf } from '../strict-json.ts';
+import { Ambiguous, misspellingOf } from '../strict-json.ts';
 
 export const CAPABILITY_TYPES = ['tool', 'prompt', 'resource', 'resource_template'] as const;
 export type CapabilityType = (typeof CAPABILITY_TYPES)[number];
@@ -12,32 +12,22 @@ export interface Capability {
   readonly type: CapabilityType;
   /** The URI or its template, where it has no other name. */
   readonly name: string;
-  /** SHA-256 of its definition. */
+  /** SHA-256 of its definition: of every member, because models and clients act on any, on `_meta` and icons too. */
   readonly hash: string;
   readonly flags: readonly Flag[];
-  /** The members that were hashed, as JSON. */
+  /** What was hashed, as JSON; a long one is cut. */
   readonly definition: string;
 }
 
 /** Tells what a server offers apart in the store, where names may be of any length. */
 export const capabilityKey = (type: CapabilityType, name: string): string => sha256(`${type} ${name}`);
 
-/** Where a list answer has its elements, and what of each one is its name and its definition. */
-export const LISTS: Readonly<
-  Record<string, { readonly type: CapabilityType; readonly name: string; readonly members: readonly string[] }>
-> = {
-  tools: {
-    type: 'tool',
-    name: 'name',
-    members: ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'],
-  },
-  prompts: { type: 'prompt', name: 'name', members: ['name', 'title', 'description', 'arguments'] },
-  resources: { type: 'resource', name: 'uri', members: ['uri', 'name', 'title', 'description', 'mimeType'] },
-  resourceTemplates: {
-    type: 'resource_template',
-    name: 'uriTemplate',
-    members: ['uriTemplate', 'name', 'title', 'description', 'mimeType'],
-  },
+/** Where a list answer has its elements, and what of each one is its name. */
+export const LISTS: Readonly<Record<string, { readonly type: CapabilityType; readonly name: string }>> = {
+  tools: { type: 'tool', name: 'name' },
+  prompts: { type: 'prompt', name: 'name' },
+  resources: { type: 'resource', name: 'uri' },
+  resourceTemplates: { type: 'resource_template', name: 'uriTemplate' },
 };
 
 export const LIST_METHODS: Readonly<Record<string, keyof typeof LISTS>> = {
@@ -61,12 +51,12 @@ const HIDDEN =
 
 /** Null for an element that has no name: nobody can ask for it. Throws `Ambiguous` for one that is nested too deep. */
 export function capabilityOf(list: keyof typeof LISTS, element: unknown): Capability | null {
-  const { type, name: named, members } = LISTS[list]!;
+  const { type, name: named } = LISTS[list]!;
   if (element === null || typeof element !== 'object' || Array.isArray(element)) return null;
   const given = element as Readonly<Record<string, unknown>>;
   const name = Object.keys(given).some(misspellsName[named]!) ? null : given[named];
   if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || name.includes('\0')) return null;
-  const definition = canonical(Object.fromEntries(membersOf(given, members)), 0);
+  const definition = canonical(given, 0);
   const description = typeof given.description === 'string' ? given.description : '';
   const flags: Flag[] = [];
   if (HIDDEN.test(definition)) flags.push('hidden_unicode');
@@ -79,12 +69,6 @@ const misspellsName: Readonly<Record<string, (name: string) => boolean>> = {
   uri: misspellingOf(['uri']),
   uriTemplate: misspellingOf(['uriTemplate']),
 };
-
-/** Those, and others that a careless reader would take for them. */
-function membersOf(given: Readonly<Record<string, unknown>>, members: readonly string[]): [string, unknown][] {
-  const careless = new Set(members.map(carelessly));
-  return Object.entries(given).filter(([member]) => careless.has(carelessly(member)));
-}
 
 /** The same text for the same value, in whatever order its members stand. Throws where nobody could look at it. */
 export function canonical(value: unknown, depth: number): string {
