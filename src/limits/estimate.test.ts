@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { estimateTokens } from './estimate.ts';
+import { type EstimatedBody, estimateTokens } from './estimate.ts';
 
-const estimate = (body: unknown, model: string | null = 'gpt-4o', more: { hasMore?: boolean; isJson?: boolean } = {}) =>
+const estimate = (body: unknown, model: string | null = 'gpt-4o', more: Partial<EstimatedBody> = {}) =>
   estimateTokens({
     bytes: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     isJson: true,
@@ -33,6 +33,7 @@ test('of several bounds the largest counts, also when one is given twice', () =>
 
 test('several answers count several times', () => {
   expect(outputOf({ max_tokens: 100, n: 3 })).toBe(300);
+  expect(outputOf({ max_tokens: 100, best_of: 4 })).toBe(400);
   expect(outputOf({ generationConfig: { maxOutputTokens: 100, candidateCount: 2 } })).toBe(200);
 });
 
@@ -71,6 +72,40 @@ test('media count a fixed amount, not their bytes', () => {
   ).toBeLessThan(3_100);
 });
 
+test('a long recording or document counts by its size', () => {
+  expect(estimate({ file_data: base64(3_000_000) }).inputTokens).toBeGreaterThan(7_000);
+});
+
+test('all pieces of a list are media', () => {
+  const images = [base64(9_000), base64(9_000), base64(9_000)];
+
+  expect(estimate({ images }).inputTokens).toBeLessThan(4_600);
+});
+
+test('what stands where media never do is text, with spaces or without', () => {
+  const words = 'word_word-word/'.repeat(4_000);
+  const escaped = '\\u4e2d\\u6587'.repeat(5_000);
+  const bodies = [
+    JSON.stringify({ messages: [{ content: words }] }),
+    JSON.stringify({ messages: [{ content: 'word\n'.repeat(12_000) }] }),
+    JSON.stringify({ messages: [{ content: `data:text/plain;base64,${base64(45_000)}` }] }),
+    `{"messages":[{"content":"${escaped}"}]}`,
+    JSON.stringify({ tools: [{ parameters: { url: 'x', [words]: 1 } }] }),
+    `{"data":"${escaped}"}`,
+  ];
+  for (const body of bodies) expect(estimate(body).inputTokens).toBe(Math.ceil(Buffer.byteLength(body) / 4));
+  const chinese = JSON.stringify({ content: '\u4e2d\u6587'.repeat(5_000) });
+  expect(estimate(chinese).inputTokens).toBeGreaterThan(7_500);
+});
+
+test('text that is not JSON counts by its size, and so does what was not read', () => {
+  const prose = 'word '.repeat(10_000);
+
+  expect(estimate(prose, null, { isJson: false, isText: true }).inputTokens).toBe(12_500);
+  expect(estimate('--form', 'm', { isJson: false, length: 10 << 20 }).inputTokens).toBe(20_480);
+  expect(estimate('{"model":"m"', 'm', { hasMore: true, length: 10 << 20 }).inputTokens).toBeGreaterThan(20_000);
+});
+
 test('escaped slashes are still base64', () => {
   const escaped = JSON.stringify({ data: base64(30_000) }).replaceAll('/', '\\/');
 
@@ -86,9 +121,9 @@ test('prose that begins like a data URL is prose', () => {
 test('a body that is not JSON, or was not read to its end, counts as media', () => {
   expect(estimate('--form-data', 'whisper-1', { isJson: false })).toEqual({ inputTokens: 1_500, outputTokens: 0 });
   expect(
-    estimate(`{"max_tokens":5,"messages":[{"content":"data:image/png;base64,${base64(3_000)}`, null, { hasMore: true }),
+    estimate(`{"max_tokens":5,"messages":[{"url":"data:image/png;base64,${base64(3_000)}`, null, { hasMore: true }),
   ).toEqual({
-    inputTokens: 10 + 3_000,
+    inputTokens: 9 + 3_000,
     outputTokens: 5,
   });
 });

@@ -11,17 +11,40 @@ export interface EstimatedBody {
   /** What was read of the body; null when there is none. */
   readonly bytes: Uint8Array | null;
   readonly isJson: boolean;
+  /** Whether it is text of another kind. What is neither is media: a form with a file, a recording. */
+  readonly isText?: boolean;
   /** Whether more follows that was not read. */
   readonly hasMore: boolean;
+  /** Of the whole body, where the client declared it. */
+  readonly length?: number | null;
   readonly model: string | null;
 }
 
-/** English prose and JSON take about 4 bytes per token; other scripts take more tokens than this says. */
+/** English prose and JSON take about 4 bytes per token, Chinese and Japanese about as many: 3 per character. */
 const BYTES_PER_TOKEN = 4;
-/** An image, a recording, a document: about what providers charge for a large picture. */
+/** An image, a short recording, a page: about what providers charge for a large picture. */
 const MEDIA_TOKENS = 1_500;
-/** A string without a space that is longer than this and looks like base64 is media, not text. */
-const LONGEST_WORD = 512;
+/** A long recording or document takes more than a picture. */
+const MEDIA_BYTES_PER_TOKEN = 512;
+/** No piece of media is shorter. */
+const SHORTEST_MEDIA = 512;
+/** The members in which requests of all dialects carry media. What stands elsewhere is read as text, whatever it looks like. */
+const MEDIA_MEMBERS = new Set([
+  'url',
+  'image_url',
+  'document_url',
+  'data',
+  'file_data',
+  'b64_json',
+  'bytes',
+  'bytesBase64Encoded',
+  'image',
+  'images',
+  'audio',
+  'video',
+  'file',
+  'mask',
+]);
 const DATA_URL = Buffer.from('data:');
 /** Where the comma of a data URL is looked for. */
 const LONGEST_TYPE = 256;
@@ -41,22 +64,29 @@ const OUTPUT_CAPS: readonly (readonly [RegExp, number])[] = [
 const DEFAULT_OUTPUT = 4_096;
 
 /**
- * The prompt by its size, the answer by the largest that was asked for. Base64 is no text: every data URL and every long
- * unbroken string of its alphabet counts as one piece of media, and so does a body that is not JSON, or the part of a
- * large one that was not read.
+ * The prompt by its bytes, the answer by the largest that was asked for. Base64 in a member that carries media is no text:
+ * each such string counts as a piece of media, and so does a body that is no text, or the part of a large one that was not
+ * read.
  */
-export function estimateTokens({ bytes, isJson, hasMore, model }: EstimatedBody): TokenEstimate {
+export function estimateTokens(body: EstimatedBody): TokenEstimate {
+  const { bytes, isJson, isText = false, hasMore, length, model } = body;
   if (!bytes) return { inputTokens: 0, outputTokens: 0 };
-  if (!isJson) return { inputTokens: MEDIA_TOKENS, outputTokens: capOf(model) };
-  const media = bytes.byteLength < LONGEST_WORD ? NO_MEDIA : mediaIn(viewOf(bytes));
-  const pieces = media.count + (hasMore ? 1 : 0);
-  const inputTokens = Math.ceil((bytes.byteLength - media.bytes) / BYTES_PER_TOKEN) + pieces * MEDIA_TOKENS;
-  // Most requests say neither, and three searches are less than seven.
+  const size = Math.max(bytes.byteLength, length ?? 0);
+  if (!isJson) {
+    const inputTokens = isText ? Math.ceil(size / BYTES_PER_TOKEN) : mediaTokens(size);
+    return { inputTokens, outputTokens: capOf(model) };
+  }
+  const media = bytes.byteLength < SHORTEST_MEDIA ? NO_MEDIA : mediaIn(viewOf(bytes));
+  const unread = hasMore ? mediaTokens(size - bytes.byteLength) : 0;
+  const inputTokens = Math.ceil((bytes.byteLength - media.bytes) / BYTES_PER_TOKEN) + media.tokens + unread;
+  // Most requests say neither, and four searches are less than eight.
   const saysNothing = !includesBytes(bytes, BOUNDS) && !SEVERAL.some((name) => includesBytes(bytes, name));
   return { inputTokens, outputTokens: saysNothing ? capOf(model) : outputIn(viewOf(bytes), model) };
 }
 
-const NO_MEDIA = { count: 0, bytes: 0 };
+const mediaTokens = (bytes: number): number => Math.max(MEDIA_TOKENS, Math.ceil(bytes / MEDIA_BYTES_PER_TOKEN));
+
+const NO_MEDIA = { tokens: 0, bytes: 0 };
 
 const viewOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -77,7 +107,7 @@ function capOf(model: string | null): number {
 
 /** What the names of all members that bound an answer begin with, and those that ask for several answers. */
 const BOUNDS = Buffer.from('"max');
-const SEVERAL = [Buffer.from('"n"'), Buffer.from('"candidateCount"')];
+const SEVERAL = [Buffer.from('"n"'), Buffer.from('"best_of"'), Buffer.from('"candidateCount"')];
 
 function outputIn(body: Buffer, model: string | null): number {
   const google = nested(body, 'generationConfig');
@@ -92,6 +122,7 @@ function outputIn(body: Buffer, model: string | null): number {
   const answers = Math.max(
     1,
     ...numbersAt(body, 'n'),
+    ...numbersAt(body, 'best_of'),
     ...google.flatMap((config) => numbersAt(config, 'candidateCount')),
   );
   const each = asked.length > 0 ? Math.max(...asked) : capOf(model);
@@ -115,22 +146,50 @@ const numbersAt = (body: Buffer, name: string): number[] =>
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+/** None of the members that carry media has a longer name. */
+const LONGEST_NAME = 32;
 
-/** Steps from string to string; only long ones are looked into, and text is told apart at its first space. */
-function mediaIn(body: Buffer): { count: number; bytes: number } {
-  let count = 0;
+/** Steps from string to string; only long ones are looked at. */
+function mediaIn(body: Buffer): { tokens: number; bytes: number } {
+  let tokens = 0;
   let bytes = 0;
+  /** Of the last piece that stands in a list; another piece may follow it there. */
+  let listedEnd = -1;
   let start = body.indexOf(QUOTE);
   while (start >= 0) {
     const end = endOfString(body, start + 1);
     const length = end - start - 1;
-    if (length > LONGEST_WORD && isMedia(body, start + 1, end)) {
-      count++;
+    const place = length > SHORTEST_MEDIA ? placeOf(body, start, listedEnd) : null;
+    if (place && isBase64(body, start + 1, end)) {
+      tokens += mediaTokens(length);
       bytes += length;
+      if (place === 'list') listedEnd = end;
     }
     start = body.indexOf(QUOTE, end + 1);
   }
-  return { count, bytes };
+  return { tokens, bytes };
+}
+
+/** Whether the string that starts there is the value of a member that carries media, or in its list; null: neither. */
+function placeOf(body: Buffer, start: number, listedEnd: number): 'value' | 'list' | null {
+  let at = beforeSpace(body, start - 1);
+  if (body[at] === COMMA && listedEnd >= 0 && beforeSpace(body, at - 1) === listedEnd) return 'list';
+  const isListed = body[at] === OPEN_BRACKET;
+  if (isListed) at = beforeSpace(body, at - 1);
+  if (body[at] !== COLON) return null;
+  const end = beforeSpace(body, at - 1);
+  const name = body.toString('latin1', Math.max(0, end - LONGEST_NAME), end);
+  if (body[end] !== QUOTE || !MEDIA_MEMBERS.has(name.slice(name.lastIndexOf('"') + 1))) return null;
+  return isListed ? 'list' : 'value';
+}
+
+function beforeSpace(body: Buffer, from: number): number {
+  let at = from;
+  while (body[at] === 0x20 || body[at] === 0x0a || body[at] === 0x0d || body[at] === 0x09) at--;
+  return at;
 }
 
 /** Where the closing quote stands, or the end when it was not read. */
@@ -145,14 +204,19 @@ function endOfString(body: Buffer, from: number): number {
 }
 
 /** To the last byte: prose behind the beginning of a data URL is prose. */
-function isMedia(body: Buffer, start: number, end: number): boolean {
+function isBase64(body: Buffer, start: number, end: number): boolean {
   const isUrl = body.compare(DATA_URL, 0, DATA_URL.length, start, start + DATA_URL.length) === 0;
   const comma = isUrl ? body.subarray(start, start + LONGEST_TYPE).indexOf(',') : -1;
-  for (let at = comma < 0 ? start : start + comma + 1; at < end; at++) if (!IN_BASE64[body[at]!]) return false;
+  for (let at = comma < 0 ? start : start + comma + 1; at < end; at++) {
+    if (IN_BASE64[body[at]!]) continue;
+    // JSON writes a slash or a line break with a backslash; other escapes are letters of some script.
+    if (body[at] !== BACKSLASH || !ESCAPED_IN_BASE64.includes(body[++at]!)) return false;
+  }
   return true;
 }
 
-/** Both alphabets, padding, and what JSON puts before a slash or instead of a line break. */
+/** Both alphabets, and padding. */
 const IN_BASE64 = Uint8Array.from({ length: 256 }, (_, byte) =>
-  /[A-Za-z0-9+/=_\-\\]/.test(String.fromCharCode(byte)) ? 1 : 0,
+  /[A-Za-z0-9+/=_-]/.test(String.fromCharCode(byte)) ? 1 : 0,
 );
+const ESCAPED_IN_BASE64 = Buffer.from('/nr');

@@ -81,7 +81,8 @@ export async function attempt(
   try {
     // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
     const supplied = made.supply ? await made.supply() : made.prepared;
-    const prepared = countsUsage ? askForUsage(passed, target, supplied) : supplied;
+    const asking = countsUsage ? askForUsage(passed, supplied, deps.maxBodyBytes) : supplied;
+    const prepared = asking instanceof Promise ? await asking : asking;
     const cached = settings.cache ? await lookUp(passed, { target, settings, prepared }, deps.cache) : null;
     turn = cached?.turn ?? null;
     Object.assign(notes, admission.headers, prepared.translation?.notes);

@@ -108,10 +108,21 @@ function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: 
   const tokens = estimateTokens({
     bytes: body?.head ?? null,
     isJson: call.isJson,
+    isText: isText(call.headers['content-type']),
     hasMore: Boolean(body?.rest),
+    length: body?.rest ? declaredLength(call) : null,
     model,
   });
   const cost = prices.costOf(target.provider.name, model, tokens, target.prices);
   const { inputTokens, outputTokens } = tokens;
   return { inputTokens, outputTokens, cost: cost === null ? null : Math.ceil(cost * NANO_DOLLARS) };
+}
+
+/** What has no type may be JSON all the same, to a provider that does not ask. */
+const isText = (type: string | undefined): boolean =>
+  type === undefined || /^(text\/|application\/(json|x-www-form-urlencoded|xml|x-ndjson))/i.test(type);
+
+function declaredLength({ headers, grownBy }: OpenCall): number | null {
+  const length = Number(headers['content-length'] ?? Number.NaN);
+  return Number.isFinite(length) ? length + grownBy : null;
 }

@@ -3,9 +3,9 @@ import type { Usage } from '../core/usage.ts';
 import { sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { setMember } from '../routing/params.ts';
-import { isStream, type Prepared } from './prepare.ts';
+import { keepWhole } from './body.ts';
+import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
-import type { Target } from './target.ts';
 
 const EMPTY_CHOICES = /"choices"\s*:\s*\[\s*\]/;
 /** The chunk with the usage is far shorter; what is longer is passed on as it comes. */
@@ -14,22 +14,44 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * An OpenAI stream tells its usage only when asked to. Where a limit counts it, the gateway asks, and takes the extra
- * chunk out again for a client that did not.
+ * An OpenAI stream tells its usage only when asked to. Where a limit counts it, the gateway asks, whatever the client said,
+ * and takes the extra chunk out again for a client that did not want it. At once, unless the body must be read whole first.
  */
-export function askForUsage(call: OpenCall, target: Target, prepared: Prepared): Prepared {
-  const { body, translation } = prepared;
-  const isChat = call.endpoint === 'chatComplete' || call.path === '/chat/completions';
-  if (!isChat || !call.isJson || translation || !body || body.rest || target.provider.dialect !== 'openai-chat')
-    return prepared;
-  if (!isStream(body.head)) return prepared;
-  const options = streamOptions(body.head);
-  if (options === null || options.include_usage !== undefined) return prepared;
-  const head = setMember(body.head, 'stream_options', JSON.stringify({ ...options, include_usage: true }));
+export function askForUsage(call: OpenCall, prepared: Prepared, maxBodyBytes: number): Prepared | Promise<Prepared> {
+  const { body } = prepared;
+  if (!body || !call.isJson || prepared.translation || !isCompletion(call)) return prepared;
+  // Whether it streams may stand in what was not read.
+  if (body.rest)
+    return keepWhole(body, maxBodyBytes, true).then((whole) => withUsage({ ...prepared, body: whole }, whole.head));
+  return withUsage(prepared, body.head);
+}
+
+/** What reaches a provider untranslated at these endpoints, or at the same address below `/proxy`, has OpenAI's format. */
+function isCompletion({ endpoint, path }: OpenCall): boolean {
+  if (endpoint === 'chatComplete' || endpoint === 'complete') return true;
+  return endpoint === 'proxy' && COMPLETIONS.test(path.includes('%') ? decoded(path) : path);
+}
+
+const COMPLETIONS = /\/completions\/*$/i;
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+function withUsage(prepared: Prepared, given: Uint8Array): Prepared {
+  if (!mayStream(given)) return prepared;
+  const options = streamOptions(given);
+  // A client that asked for it once, and not twice in two ways, gets what the provider says.
+  if (options === null || options === 'asked') return prepared;
+  const head = setMember(given, 'stream_options', JSON.stringify({ ...options, include_usage: true }));
   return {
     ...prepared,
     body: { head, rest: null },
-    grownBy: prepared.grownBy + head.byteLength - body.head.byteLength,
+    grownBy: prepared.grownBy + head.byteLength - given.byteLength,
     translation: {
       headers: { 'accept-encoding': 'identity' },
       notes: {},
@@ -38,17 +60,25 @@ export function askForUsage(call: OpenCall, target: Target, prepared: Prepared):
   };
 }
 
+/** Which of two members of that name counts is the provider's to choose. */
+function mayStream(body: Uint8Array): boolean {
+  return findMembers(body, 'stream').some(({ start }) => body[start] === 't'.charCodeAt(0));
+}
+
 const isEventStream = ({ status, headers }: Incoming) =>
   status < 400 && (sentHeaders(headers)['content-type'] ?? '').startsWith('text/event-stream');
 
-/** Null: they are none that could be added to. */
-function streamOptions(body: Uint8Array): Record<string, unknown> | null {
-  const [member] = findMembers(body, 'stream_options', 1);
+/** What the client says of its stream. Null: it is nothing that could be added to. */
+function streamOptions(body: Uint8Array): Record<string, unknown> | 'asked' | null {
+  const members = findMembers(body, 'stream_options');
+  const member = members.at(-1);
   if (!member) return {};
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(body.subarray(member.start, member.end)));
     if (value === null) return {};
-    return typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    if (typeof value !== 'object' || Array.isArray(value)) return null;
+    const options = value as Record<string, unknown>;
+    return options.include_usage === true && members.length === 1 ? 'asked' : options;
   } catch {
     return null;
   }
