@@ -72,6 +72,8 @@ const CONFIGS: readonly Json[] = [
 
 export interface FuzzPlan {
   readonly operations: readonly Operation[];
+  /** Those that make something for the others to meet. */
+  readonly makers: readonly Operation[];
   readonly schemas: Record<string, Schema>;
   readonly keys: readonly string[];
 }
@@ -87,7 +89,7 @@ export interface Made {
 export function fuzzCall(seed: number, number: number, plan: FuzzPlan, made: Made): FuzzCall {
   const random = seeded(seed * 1_000_003 + number);
   const known = made.known(random);
-  const operation = plan.operations[number % plan.operations.length]!;
+  const operation = random.chance(0.3) ? random.pick(plan.makers) : plan.operations[number % plan.operations.length]!;
   const making = { random, known, schemas: plan.schemas };
   const headers: Record<string, string> = { 'x-gateway-api-key': random.pick(plan.keys) };
   if (random.chance(0.8)) headers['x-gateway-virtual-key'] = 'sim';
@@ -135,7 +137,7 @@ const headerOf = (value: Json, random: Random): string =>
 function bodyOf({ method, path, body }: Operation, making: Making, headers: Record<string, string>) {
   const { random } = making;
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return undefined;
-  if (body?.type === 'multipart/form-data') return formOf(random);
+  if (body?.type === 'multipart/form-data') return formOf(body, random);
   const example = EXAMPLES[path];
   if (!body && example === undefined && random.chance(0.5)) return undefined;
   headers['content-type'] = 'application/json';
@@ -144,18 +146,20 @@ function bodyOf({ method, path, body }: Operation, making: Making, headers: Reco
   return JSON.stringify(spoiled(right, random));
 }
 
-function formOf(random: Random): FormData {
+const LINE = JSON.stringify({
+  custom_id: 'a',
+  method: 'POST',
+  url: '/v1/chat/completions',
+  body: { messages: [HELLO] },
+});
+const CONTENTS = ['', 'text', LINE, '\u0000\u0001', `${LINE}\n{`, '# A heading\n\nWords to look for.'];
+
+function formOf({ schema }: NonNullable<Operation['body']>, random: Random): FormData {
   const form = new FormData();
-  const line = {
-    custom_id: 'a',
-    method: 'POST',
-    url: '/v1/chat/completions',
-    body: { model: 'x', messages: [HELLO] },
-  };
-  const content = random.pick(['', 'text', JSON.stringify(line), '\u0000\u0001', `${JSON.stringify(line)}\n{`]);
-  if (random.chance(0.9))
-    form.append(random.pick(['file', 'data', 'file']), new Blob([content]), random.pick(['a.jsonl', '..', '']));
-  if (random.chance(0.9)) form.append('purpose', random.pick(['assistants', 'batch', 'fine-tune', 'vision', 'x', '']));
+  const [member = 'file'] = Object.keys(schema.properties ?? {});
+  const name = random.chance(0.9) ? member : 'other';
+  form.append(name, new Blob([random.pick(CONTENTS)]), random.pick(['a.jsonl', 'a.txt', 'a.md', '..']));
+  if (member === 'file') form.append('purpose', random.pick(['assistants', 'batch', 'fine-tune', 'vision', 'x']));
   if (random.chance(0.2)) form.append('expires_after[seconds]', oddText(random));
   return form;
 }

@@ -46,8 +46,10 @@ export async function fuzzDescribed({
     await gateway.api.post('/v1/mcp-servers', { name: 'small', slug: 'small', url: tools.url });
     const member = (await gateway.api.post('/v1/api-keys', { name: 'member', defaults: { virtual_key: 'sim' } })).json;
     const { operations, schemas } = operationsIn((await gateway.api.get('/openapi.json')).json);
+    const makers = operations.filter(({ method, path }) => method === 'POST' && /^\/v1\/.*s$/.test(path));
     const plan = {
       operations,
+      makers,
       schemas,
       keys: [...Array<string>(12).fill(ADMIN_KEY), member.key, member.key, 'gw-nobody'],
     };

@@ -121,7 +121,8 @@ function textOf(
   name: string,
 ): string {
   if (format === 'uuid') return known(name) ?? crypto.randomUUID();
-  if (format === 'date-time') return new Date(Date.now() + (random.next() - 0.3) * 1e10).toISOString();
+  if (format === 'date-time' || /time|_at$/.test(name))
+    return new Date(Date.now() + (random.next() - 0.3) * 1e10).toISOString();
   if (format === 'email') return `person-${random.below(1_000)}@example.com`;
   if (/url|uri|host/i.test(name)) return random.pick(['https://example.com/hook', 'http://127.0.0.1:9/x', 'not a url']);
   const found = random.chance(0.8) ? known(name) : null;
