@@ -4,6 +4,8 @@ export interface CheckOutcome {
   readonly name?: string;
   readonly verdict: boolean;
   readonly data: unknown;
+  /** What a caller sees of `data` who did not write the guardrail. Not stored. */
+  readonly told?: unknown;
   /** For the log alone: it may quote what was judged. */
   readonly log: unknown;
   readonly error: { readonly message: string } | null;
@@ -28,6 +30,8 @@ export interface HookResult {
   readonly guardrail_version_id: string | null;
   /** Null: none of its checks looked. */
   readonly verdict: boolean | null;
+  /** The caller wrote it, and sees everything. Not stored. */
+  readonly isCallers?: boolean;
   readonly deny: boolean;
   readonly async: boolean;
   readonly skipped: boolean;

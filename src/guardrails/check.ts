@@ -73,14 +73,17 @@ export type Transformed =
 export interface CheckResult {
   /** Whether it passes. It counts whatever `error` says: a check that failed to look answers false. */
   readonly verdict: boolean;
-  /** Goes to the caller in `hook_results`, so it never quotes the text: a denied answer must not leave this way. */
+  /**
+   * For the log, for the caller who wrote the guardrail, and as far as `tells` says for every other caller. It never
+   * quotes the text: a denied answer must not leave this way.
+   */
   readonly data: Readonly<Record<string, unknown>> | null;
   /** For the log alone; may quote the text. */
   readonly log?: unknown;
   readonly transformed?: Transformed;
   /** To set on the request, by lower-case name; null takes one away. */
   readonly headers?: Readonly<Record<string, string | null>>;
-  /** Why it could not be found out. */
+  /** Why it could not be found out; every caller sees it, so it says nothing of the parameters. */
   readonly error?: string;
 }
 
@@ -115,6 +118,11 @@ export interface Check<Parameters = unknown> {
   readonly judges?: 'texts' | 'body' | 'call';
   /** Whether it may put something else in the place of what it judges, so that a stream has to wait for it. */
   readonly transforms?: boolean | ((parameters: Parameters) => boolean);
+  /**
+   * Members of `data` that a caller sees of a guardrail that is not the caller's own: what was found in the caller's own
+   * request, never what the operator asks for (words, patterns, schemas, criteria). Nothing, unless it says so.
+   */
+  readonly tells?: readonly string[] | 'all';
   /** From what is stored to what `run` takes. Parsed once per guardrail, not per call: patterns are compiled here. */
   readonly parameters: () => z.ZodType<Parameters>;
   /** Parameters that are stored sealed and shown masked. */

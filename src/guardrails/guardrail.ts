@@ -141,6 +141,14 @@ export function prepareGuardrail(
   };
 }
 
+/** Who waits for no verdict can refuse nothing. `path` is where `async` stands. */
+export function refuseIdleDenial({ deny, async: isAside }: Actions, path: string): void {
+  if (deny && isAside)
+    throw new DefinitionFault([
+      { path, why: 'cannot stand beside deny: nobody waits for the verdict; give one of the two' },
+    ]);
+}
+
 function parameterFaults(path: string, { issues }: z.ZodError): Fault[] {
   return issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'

@@ -10,6 +10,7 @@ import {
   joined,
   MOST_CHECKS,
   prepareGuardrail,
+  refuseIdleDenial,
 } from './guardrail.ts';
 
 /** Members of a guardrail that is written out where it is used; every other one is the id of a check. */
@@ -37,6 +38,7 @@ export function prepareInline(given: Readonly<Record<string, unknown>>): Guardra
   const result = inlineSchema().safeParse(own);
   if (!result.success) throw new DefinitionFault(faultsOf(result.error));
   const { id, type: _type, name: _name, guardrail_version_id, checks, ...actions } = result.data;
+  refuseIdleDenial(actions, 'async');
   const all = [...checks, ...shortChecks(given)];
   if (all.length > MOST_CHECKS)
     throw new DefinitionFault([{ path: 'checks', why: `give at most ${MOST_CHECKS} checks` }]);

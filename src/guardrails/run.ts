@@ -1,4 +1,4 @@
-import type { CheckResult, Facts, Hook, Ports } from './check.ts';
+import type { Check, CheckResult, Facts, Hook, Ports } from './check.ts';
 import { errored } from './check.ts';
 import type { Guardrail, PreparedCheck } from './guardrail.ts';
 import type { Reading } from './reading.ts';
@@ -66,6 +66,7 @@ const NO_HEADERS: Judged['headers'] = {};
 class Subject {
   readonly hook: Hook;
   readonly ports: Ports;
+  readonly written: ReadonlySet<Guardrail> | undefined;
   headers = NO_HEADERS;
   reading: Reading;
   facts: Facts;
@@ -77,6 +78,7 @@ class Subject {
     this.#judging = judging;
     this.hook = judging.hook;
     this.ports = judging.ports;
+    this.written = judging.written;
     this.reading = judging.reading;
     this.facts = new SeenFacts(judging, judging.reading);
   }
@@ -141,13 +143,14 @@ const elapsed = ({ mono }: Start): number => Math.round((performance.now() - mon
 function runGuardrail(guardrail: Guardrail, subject: Subject): HookResult | Promise<HookResult> {
   const start = startNow(subject);
   const outcomes = runChecks(guardrail, subject);
+  const isCallers = subject.written?.has(guardrail) ?? false;
   return outcomes instanceof Promise
-    ? outcomes.then((all) => ended(guardrail, all, start))
-    : ended(guardrail, outcomes, start);
+    ? outcomes.then((all) => ended(guardrail, all, start, isCallers))
+    : ended(guardrail, outcomes, start, isCallers);
 }
 
-const ended = (guardrail: Guardrail, outcomes: readonly CheckOutcome[], start: Start): HookResult =>
-  resultOf(guardrail, outcomes, { startedAt: start.at, ms: elapsed(start) });
+const ended = (guardrail: Guardrail, outcomes: readonly CheckOutcome[], start: Start, isCallers: boolean): HookResult =>
+  resultOf(guardrail, outcomes, { startedAt: start.at, ms: elapsed(start), isCallers });
 
 function runChecks(
   { checks, actions }: Guardrail,
@@ -205,6 +208,15 @@ function taken(
   return outcomeOf(prepared, result, start, isTransformed);
 }
 
+function toldOf({ tells = NOTHING_TOLD }: Check, data: CheckResult['data']): CheckResult['data'] {
+  if (data === null || tells === 'all') return data;
+  const told: Record<string, unknown> = {};
+  for (const name of tells) if (Object.hasOwn(data, name)) told[name] = data[name];
+  return told;
+}
+
+const NOTHING_TOLD: readonly string[] = [];
+
 /** A check that throws has not looked. */
 function look(
   { check, parameters }: PreparedCheck,
@@ -232,7 +244,7 @@ function changedBy({ transformed }: CheckResult, reading: Reading): Reading | nu
 }
 
 function outcomeOf(
-  { id, name, failsOnError }: PreparedCheck,
+  { id, name, failsOnError, check }: PreparedCheck,
   { verdict, data, log = null, error }: CheckResult,
   start: Start,
   isTransformed: boolean,
@@ -242,6 +254,7 @@ function outcomeOf(
     // Whatever a check answers beside true is no pass.
     verdict: verdict === true,
     data,
+    told: toldOf(check, data),
     log,
     error: error === undefined ? null : { message: error },
     fail_on_error: failsOnError,

@@ -2,7 +2,7 @@ import { fail } from '../core/errors.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
-import { type Definition, DefinitionFault, type Guardrail, prepareGuardrail } from './guardrail.ts';
+import { type Definition, DefinitionFault, type Guardrail, prepareGuardrail, refuseIdleDenial } from './guardrail.ts';
 import { maskedFaults } from './shown.ts';
 
 export interface GuardrailSummary {
@@ -73,6 +73,7 @@ export function checked(definition: Definition): Guardrail {
   const faults = maskedFaults(definition.checks);
   if (faults.length > 0) refused(faults);
   try {
+    refuseIdleDenial(definition.actions, 'actions.async');
     return prepareGuardrail(definition, { id: '', versionId: null });
   } catch (error) {
     if (error instanceof DefinitionFault) refused(error.faults);

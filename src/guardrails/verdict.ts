@@ -8,7 +8,7 @@ export type { CheckOutcome, HookResult, HookResults };
 export function resultOf(
   { id, versionId, actions }: Guardrail,
   outcomes: readonly CheckOutcome[],
-  { startedAt, ms }: { startedAt: number; ms: number },
+  { startedAt, ms, isCallers = false }: { startedAt: number; ms: number; isCallers?: boolean },
 ): HookResult {
   const verdict = outcomes.length === 0 ? null : outcomes.every(hasPassed);
   return {
@@ -24,6 +24,7 @@ export function resultOf(
     feedback: verdict === null ? null : feedbackOf(actions, verdict, outcomes),
     execution_time: ms,
     created_at: writtenTime(startedAt),
+    ...(isCallers && { isCallers }),
   };
 }
 
@@ -82,15 +83,19 @@ export const joined = (earlier: readonly HookResult[], now: readonly HookResult[
 /** The status of an answer that is given on although something failed. */
 export const FAILED = 246;
 
-/** Without what is for the log alone. */
+/** Without what is for the log alone, and without what only those may know who wrote the guardrail. */
 export const toldToCaller = ({ before_request_hooks, after_request_hooks }: HookResults): HookResults => ({
-  before_request_hooks: before_request_hooks.map(withoutLog),
-  after_request_hooks: after_request_hooks.map(withoutLog),
+  before_request_hooks: before_request_hooks.map(toldOf),
+  after_request_hooks: after_request_hooks.map(toldOf),
 });
 
-const withoutLog = (result: HookResult): HookResult => ({
+const toldOf = ({ isCallers = false, ...result }: HookResult): HookResult => ({
   ...result,
-  checks: result.checks.map((outcome) => ({ ...outcome, log: null })),
+  checks: result.checks.map(({ told = null, ...outcome }) => ({
+    ...outcome,
+    data: isCallers ? outcome.data : told,
+    log: null,
+  })),
 });
 
 /** Nothing of it leaves: neither to the provider nor to the client. */

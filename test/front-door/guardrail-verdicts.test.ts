@@ -235,7 +235,7 @@ test('guardrails beside the call hold up neither it nor its entry, and what they
     await promise;
     return Response.json({ verdict: false });
   });
-  const guard = { id: 'aside', async: true, deny: true, 'default.webhook': { webhookURL: `${slow.origin}/` } };
+  const guard = { id: 'aside', async: true, 'default.webhook': { webhookURL: `${slow.origin}/` } };
 
   const reply = await chat({ input_guardrails: [guard], output_guardrails: [{ ...guard, id: 'after' }] });
   expect(reply.status).toBe(200);

@@ -10,6 +10,7 @@ export const addPrefix = check({
   on: ['input'],
   span: 'whole',
   transforms: true,
+  tells: ['where', 'explanation'],
   parameters: () =>
     z.strictObject({
       prefix: z.string().min(1, 'must not be empty').max(100_000),

@@ -10,6 +10,7 @@ export const allLowerCase = check({
   passes: 'no text has an upper-case letter, of any script',
   on: ['input', 'output'],
   span: ({ not }) => (not ? 'whole' : 2),
+  tells: ['where'],
   parameters: () => z.strictObject({ not: not() }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => UPPER_CASE.test(text));

@@ -10,6 +10,7 @@ export const allUpperCase = check({
   passes: 'no text has a lower-case letter, of any script',
   on: ['input', 'output'],
   span: ({ not }) => (not ? 'whole' : 2),
+  tells: ['where'],
   parameters: () => z.strictObject({ not: not() }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => LOWER_CASE.test(text));

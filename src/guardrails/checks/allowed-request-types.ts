@@ -53,6 +53,7 @@ export const allowedRequestTypes = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
+  tells: ['requestType'],
   parameters: () =>
     z.strictObject({ allowedTypes: types(), blockedTypes: types() }).superRefine((lists, context) => {
       const add = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });

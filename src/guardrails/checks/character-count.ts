@@ -8,6 +8,7 @@ export const characterCount = check({
   passes: 'the texts have between `minCharacters` and `maxCharacters` characters (Unicode code points) together',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['characterCount', 'minCharacters', 'maxCharacters', 'not', 'verdict', 'explanation'],
   parameters: () =>
     z
       .strictObject({ minCharacters: bound(0), maxCharacters: bound(9_999_999), not: not() })

@@ -42,6 +42,7 @@ export const containsCode = check({
   passes: 'some text has a fenced block with a tag of `format`',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['found'],
   parameters: () =>
     z.strictObject({
       format: z.enum(LANGUAGES, { error: `give one of ${LANGUAGES.join(', ')}` }),

@@ -7,6 +7,7 @@ export const contains = check({
   passes: '`any` or `all` of the words occur in the texts, as parts of words, too; with `none`, when no word does',
   on: ['input', 'output'],
   span: ({ operator, words }) => (operator === 'none' ? Math.max(...words.map(({ length }) => length)) : 'whole'),
+  tells: ['where'],
   parameters: () =>
     z.strictObject({
       words: texts(),
@@ -17,9 +18,15 @@ export const contains = check({
     const cased = (text: string) => (caseSensitive ? text : text.toLowerCase());
     const said = facts.texts.map(({ text }) => cased(text));
     const found = words.filter((word) => said.some((text) => text.includes(cased(word))));
+    const first = said.findIndex((text) => found.some((word) => text.includes(cased(word))));
     return {
       verdict: holds(operator, found.length, words.length),
-      data: { operator, found, missing: words.filter((word) => !found.includes(word)) },
+      data: {
+        operator,
+        found,
+        missing: words.filter((word) => !found.includes(word)),
+        where: operator === 'none' ? (facts.texts[first]?.where ?? null) : null,
+      },
     };
   },
 });

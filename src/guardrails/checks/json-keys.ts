@@ -9,6 +9,7 @@ export const jsonKeys = check({
     'some JSON object in the texts has `any` or `all` of the keys at its top; with `none`, when there is an object and none has one of them',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['objects'],
   parameters: () => z.strictObject({ keys: texts(), operator: operator().default('any') }),
   run: (facts, { keys, operator }) => {
     const objects: object[] = [];

@@ -27,6 +27,7 @@ export const jsonSchema = check({
     'some JSON in the texts (all of a text, in a fence or in prose) fits the schema, 2020-12. Patterns are of the RE2 kind; `patternProperties` and formats without a test are refused',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['candidates', 'explanation'],
   parameters: () => z.strictObject({ schema: schema(), not: not() }),
   run: ({ texts }, { schema: fits, not }, { now }) => {
     const deadline = now() + MOST_MS;
@@ -39,7 +40,8 @@ export const jsonSchema = check({
       try {
         isFound ||= values.some((value) => fits(value, () => now() > deadline));
       } catch (error) {
-        return errored(`the JSON could not be held against the schema: ${(error as Error).message.slice(0, 100)}`);
+        const why = (error as Error).message.slice(0, 100);
+        return { ...errored('the JSON could not be held against the schema'), log: { why } };
       }
     }
     const explanation = isFound ? 'Some JSON fits.' : candidates > 0 ? 'No JSON fits.' : 'There is no JSON.';

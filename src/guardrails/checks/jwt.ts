@@ -12,6 +12,7 @@ export const jwt = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
+  tells: ['verdict', 'explanation', 'validations'],
   parameters: jwtParameters,
   secrets: ['introspectClientSecret'],
   addresses: ({ rules }) => [rules.jwksUri, rules.introspectEndpoint].filter((url) => url !== undefined),

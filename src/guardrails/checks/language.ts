@@ -13,6 +13,7 @@ export const language = check({
     'each text of `roles` is in one of the languages (ISO 639-1), by its script, its most frequent words and its letters; with `not`, when none is. What says too little to tell passes where its script fits; with `strict`, not',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['judged', 'faults'],
   parameters: () =>
     z.strictObject({
       language: z

@@ -31,6 +31,7 @@ export const modelRules = check({
   on: ['input'],
   span: 'whole',
   judges: 'body',
+  tells: ['model', 'explanation'],
   parameters: () => z.strictObject({ rules: rules(), not: not() }),
   run: ({ model, metadata, endpointType }, { rules, not }) => {
     if (isWithoutModel(endpointType, model))

@@ -11,6 +11,7 @@ export const modelWhitelist = check({
   on: ['input'],
   span: 'whole',
   judges: 'body',
+  tells: ['model', 'explanation'],
   parameters: () => z.strictObject({ models: texts(), not: not() }),
   run: ({ model, endpointType }, { models, not }) => {
     if (isWithoutModel(endpointType, model)) return { verdict: true, data: { not, model, explanation: NO_MODEL } };

@@ -8,6 +8,7 @@ export const notNull = check({
   passes: 'the answer says something other than white space; an answer that calls tools passes as it is',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['explanation'],
   parameters: () => z.strictObject({ not: not() }),
   run: (facts, { not }) => {
     if (facts.texts.some(({ kind }) => kind === 'tool_call'))

@@ -10,6 +10,7 @@ export const pii = check({
   on: ['input', 'output'],
   span: PII_SPAN,
   transforms: ({ redact }) => redact,
+  tells: ['found', 'where', 'redacted'],
   parameters: () =>
     z.strictObject({
       categories: z

@@ -8,6 +8,7 @@ export const promptInjection = check({
     'no text of `roles` reaches `threshold` by its signs of an attempt to command the model: overriding its instructions, false turns, roles without rules, extraction of the system prompt, text hidden from people. Signs weigh 0.3 to 1. A heuristic: it stops what is known, not what is new',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['where'],
   parameters: () =>
     z.strictObject({
       threshold: z.number({ error: 'give a number' }).min(0.3, 'give at least 0.3').max(3, 'give at most 3').default(1),
@@ -30,7 +31,10 @@ export const promptInjection = check({
       });
     const faults = judged.filter(({ score }) => score >= threshold);
     const score = judged.reduce((most, each) => Math.max(most, each.score), 0);
-    return { verdict: faults.length === 0, data: { threshold, score, faults: faults.slice(0, 20) } };
+    return {
+      verdict: faults.length === 0,
+      data: { threshold, score, faults: faults.slice(0, 20), where: faults.slice(0, 20).map(({ where }) => where) },
+    };
   },
 });
 

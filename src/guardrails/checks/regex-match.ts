@@ -10,6 +10,7 @@ export const regexMatch = check({
   on: ['input', 'output'],
   // That something is missing shows at the end only; that something is there, as soon as it is.
   span: ({ rule, not }) => (not ? longestMatch(rule) : 'whole'),
+  tells: ['where'],
   parameters: () => z.strictObject({ rule: pattern(), not: not() }),
   run: ({ texts }, { rule, not }) => {
     if (texts.some(({ text }) => !isWithinReach(rule, text))) return errored('a text is too long for this rule');

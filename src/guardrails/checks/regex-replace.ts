@@ -14,6 +14,7 @@ export const regexReplace = check({
   on: ['input', 'output'],
   span: ({ rule }) => longestMatch(rule),
   transforms: true,
+  tells: ['where'],
   parameters: () =>
     z.strictObject({
       rule: patternWithFlags(),

@@ -69,6 +69,7 @@ export const requestParametersCheck = check({
   on: ['input'],
   span: 'whole',
   judges: 'body',
+  tells: ['violations', 'explanation'],
   parameters: () =>
     z
       .strictObject({ tools: tools().optional(), params: params().optional() })

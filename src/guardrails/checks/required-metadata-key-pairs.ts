@@ -17,6 +17,7 @@ export const requiredMetadataKeyPairs = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
+  tells: ['unmatched'],
   parameters: () =>
     z
       .strictObject({
@@ -38,7 +39,7 @@ export const requiredMetadataKeyPairs = check({
     const unmatched = tests.map(({ key }) => key).filter((key) => !matched.includes(key));
     return {
       verdict: holds(operator, matched.length, tests.length),
-      data: { operator, matchType, matched, unmatched },
+      data: { operator, matchType, matched, ...(operator !== 'none' && { unmatched }) },
     };
   },
 });

@@ -8,10 +8,13 @@ export const requiredMetadataKeys = check({
   on: ['input'],
   span: 'whole',
   judges: 'call',
+  tells: ['missing'],
   parameters: () => z.strictObject({ metadataKeys: texts(), operator: operator().default('all') }),
   run: ({ metadata }, { metadataKeys, operator }) => {
     const present = metadataKeys.filter((key) => Object.hasOwn(metadata, key));
     const missing = metadataKeys.filter((key) => !Object.hasOwn(metadata, key));
-    return { verdict: holds(operator, present.length, metadataKeys.length), data: { operator, present, missing } };
+    const verdict = holds(operator, present.length, metadataKeys.length);
+    // What must not be there is not told by naming what is missing.
+    return { verdict, data: operator === 'none' ? { operator, present } : { operator, present, missing } };
   },
 });

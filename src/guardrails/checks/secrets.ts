@@ -10,6 +10,7 @@ export const secrets = check({
   on: ['input', 'output'],
   span: SECRETS_SPAN,
   transforms: ({ redact }) => redact,
+  tells: ['found', 'where', 'redacted'],
   parameters: () =>
     z.strictObject({
       categories: z

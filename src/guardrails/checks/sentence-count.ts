@@ -9,6 +9,7 @@ export const sentenceCount = check({
     'the texts have between `minSentences` and `maxSentences` sentences together; a sentence ends with `.`, `!`, `?` or their kin before white space, or with the text',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['sentenceCount', 'minCount', 'maxCount', 'not', 'verdict', 'explanation'],
   parameters: () =>
     z
       .strictObject({ minSentences: bound(0), maxSentences: bound(99_999), not: not() })

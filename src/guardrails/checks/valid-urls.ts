@@ -13,6 +13,7 @@ export const validUrls = check({
     'every http(s) address in the texts answers a HEAD request with a status below 400 or with 405; with `onlyDNS`, when every host name resolves; with `not`, unless all do. Texts without an address pass. Addresses that the egress policy refuses, plain http among them, are not valid',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['addresses', 'invalid', 'reasons'],
   parameters: () =>
     z.strictObject({
       onlyDNS: z.boolean({ error: 'give true or false' }).default(false),

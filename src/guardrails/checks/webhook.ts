@@ -26,6 +26,7 @@ export const webhook = check({
   span: 'whole',
   judges: 'body',
   transforms: true,
+  tells: 'all',
   parameters: () =>
     z.strictObject({
       webhookURL: address(),

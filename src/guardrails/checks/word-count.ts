@@ -8,6 +8,7 @@ export const wordCount = check({
   passes: 'the texts have between `minWords` and `maxWords` words together; words are parted by white space',
   on: ['input', 'output'],
   span: 'whole',
+  tells: ['wordCount', 'minWords', 'maxWords', 'not', 'verdict', 'explanation'],
   parameters: () =>
     z
       .strictObject({ minWords: bound(0), maxWords: bound(99_999), not: not() })
