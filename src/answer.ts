@@ -88,6 +88,7 @@ export function createAnswer(deps: AnswerDeps) {
       const principal = identifying instanceof Promise ? await identifying : identifying;
       if (principal) identify(loggedCaller(principal));
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
+      pending?.admit();
       const result = await route.handle({
         request,
         headers,

@@ -18,7 +18,7 @@ const USAGE = `gateway ${version}
   gateway migrate   bring the database up to date and end
   gateway apply     make the database as a file says
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
-  gateway audit     prove that nobody tampered with the audit log: verify, head
+  gateway audit     prove that nobody tampered with the audit log: verify, head, restart
   gateway version   print the version
 `;
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { EmbeddingSettings } from './assistants/vector-stores/search/embeddings.ts';
+import type { WitnessSettings } from './audit-witnesses.ts';
 import type { OidcProvider } from './auth/oidc.ts';
 import { isSlug } from './core/ids.ts';
 import { Secret } from './core/secret.ts';
@@ -33,6 +34,8 @@ export interface Settings {
   readonly redisUrl: Secret | null;
   /** Null: blobs lie in PostgreSQL when there is one, else in the data dir. */
   readonly blobs: S3Place | null;
+  /** Where ends of the audit log are kept outside of this installation. */
+  readonly auditWitnesses: WitnessSettings;
   /** PEM, checked to be RSA of at least 2048 bits. */
   readonly jwtPrivateKey: Secret | null;
   /** PEM each, published beside the key that signs: keys that come next, and those that have been in use. */
@@ -105,6 +108,12 @@ export const variables = {
   GATEWAY_BLOB_URL: 'S3-compatible storage for files',
   GATEWAY_BLOB_ACCESS_KEY_ID: 'its access key',
   GATEWAY_BLOB_SECRET_ACCESS_KEY: 'its secret',
+  GATEWAY_AUDIT_WITNESS_FILE: 'file to which ends of the audit log are added',
+  GATEWAY_AUDIT_WITNESS_URL: 'webhook that is told ends of the audit log',
+  GATEWAY_AUDIT_WITNESS_SECRET: 'signs what it is told',
+  GATEWAY_AUDIT_WITNESS_BUCKET: 'S3-compatible storage that keeps ends of the audit log',
+  GATEWAY_AUDIT_WITNESS_ACCESS_KEY_ID: 'its access key',
+  GATEWAY_AUDIT_WITNESS_SECRET_ACCESS_KEY: 'its secret',
   JWT_PRIVATE_KEY: 'signs identity tokens',
   JWT_PRIVATE_KEY_FILE: 'file that holds JWT_PRIVATE_KEY',
   JWT_PUBLIC_KEYS_EXTRA: 'public keys published beside its own',
@@ -206,7 +215,8 @@ export function readSettings(env: Environment): Settings {
     publicUrl: publicUrl.replace(/\/+$/, ''),
     databaseUrl: databaseUrl ? new Secret(databaseUrl) : null,
     redisUrl: redisUrl ? new Secret(redisUrl) : null,
-    blobs: blobsOf(get),
+    blobs: s3Of(get, ['GATEWAY_BLOB_URL', 'GATEWAY_BLOB_ACCESS_KEY_ID', 'GATEWAY_BLOB_SECRET_ACCESS_KEY']),
+    auditWitnesses: auditWitnessesOf(get),
     jwtPrivateKey: jwtPrivateKeyOf(get),
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
@@ -341,22 +351,49 @@ function processesOf(value: string | undefined, hasDatabase: boolean): number {
   return number;
 }
 
-function blobsOf(get: Get): S3Place | null {
-  const url = get('GATEWAY_BLOB_URL');
-  const accessKeyId = get('GATEWAY_BLOB_ACCESS_KEY_ID');
-  const secretAccessKey = get('GATEWAY_BLOB_SECRET_ACCESS_KEY');
+type Name = keyof typeof variables;
+
+/** A bucket: its address, and the pair of keys for it. */
+function s3Of(get: Get, [urlName, idName, secretName]: readonly [Name, Name, Name]): S3Place | null {
+  const url = get(urlName);
+  const accessKeyId = get(idName);
+  const secretAccessKey = get(secretName);
   if (!url) {
-    const name = accessKeyId ? 'GATEWAY_BLOB_ACCESS_KEY_ID' : 'GATEWAY_BLOB_SECRET_ACCESS_KEY';
     if (accessKeyId || secretAccessKey)
-      refuse(name, 'is set without GATEWAY_BLOB_URL', `give one such as ${S3_URL_FORM}`);
+      refuse(accessKeyId ? idName : secretName, `is set without ${urlName}`, `give one such as ${S3_URL_FORM}`);
     return null;
   }
   const place = readS3Url(url);
-  if (typeof place === 'string') return refuse('GATEWAY_BLOB_URL', place, `give one such as ${S3_URL_FORM}`);
-  if (!accessKeyId) return refuse('GATEWAY_BLOB_ACCESS_KEY_ID', 'is missing', 'GATEWAY_BLOB_URL needs a pair of keys');
-  if (!secretAccessKey)
-    return refuse('GATEWAY_BLOB_SECRET_ACCESS_KEY', 'is missing', 'GATEWAY_BLOB_URL needs a pair of keys');
+  if (typeof place === 'string') return refuse(urlName, place, `give one such as ${S3_URL_FORM}`);
+  if (!accessKeyId) return refuse(idName, 'is missing', `${urlName} needs a pair of keys`);
+  if (!secretAccessKey) return refuse(secretName, 'is missing', `${urlName} needs a pair of keys`);
   return { ...place, accessKeyId, secretAccessKey: new Secret(secretAccessKey) };
+}
+
+const WEBHOOK_SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
+
+function auditWitnessesOf(get: Get): WitnessSettings {
+  const url = urlOf(
+    get('GATEWAY_AUDIT_WITNESS_URL'),
+    'GATEWAY_AUDIT_WITNESS_URL',
+    ['http:', 'https:'],
+    'https://witness.example.com/audit',
+  );
+  const secret = get('GATEWAY_AUDIT_WITNESS_SECRET');
+  const form = 'give whsec_ and 24 to 64 random bytes in base64 (echo whsec_$(openssl rand -base64 32))';
+  if (url && !secret) refuse('GATEWAY_AUDIT_WITNESS_SECRET', 'is missing while GATEWAY_AUDIT_WITNESS_URL is set', form);
+  if (secret && !url)
+    refuse('GATEWAY_AUDIT_WITNESS_SECRET', 'is set without GATEWAY_AUDIT_WITNESS_URL', 'give the address it is for');
+  if (secret && !WEBHOOK_SECRET.test(secret)) refuse('GATEWAY_AUDIT_WITNESS_SECRET', 'is not of that form', form);
+  return {
+    file: pathOf(get('GATEWAY_AUDIT_WITNESS_FILE')),
+    webhook: url && secret ? { url, secret: new Secret(secret) } : null,
+    bucket: s3Of(get, [
+      'GATEWAY_AUDIT_WITNESS_BUCKET',
+      'GATEWAY_AUDIT_WITNESS_ACCESS_KEY_ID',
+      'GATEWAY_AUDIT_WITNESS_SECRET_ACCESS_KEY',
+    ]),
+  };
 }
 
 const pathOf = (value: string | undefined): string | null => (value === undefined ? null : resolve(value));

@@ -8,6 +8,7 @@ import { createTokens } from './assistants/tokens.ts';
 import { openChunks } from './assistants/vector-stores/search/open-chunks.ts';
 import { startChunkSweeper } from './assistants/vector-stores/search/sweeper.ts';
 import { openAudit } from './audit/audit.ts';
+import { openWitnesses } from './audit-witnesses.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
 import { recordAlarms } from './budget-alarms.ts';
 import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } from './cli/data-dir.ts';
@@ -29,6 +30,7 @@ import { openState } from './state.ts';
 import { createChanges } from './storage/changes.ts';
 import { startCheckpoints } from './storage/checkpoints.ts';
 import { openReader } from './storage/reader.ts';
+import { connectRedis } from './storage/redis.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
 import { startFeedbackSweeper } from './telemetry/feedback/sweeper.ts';
@@ -101,17 +103,19 @@ export async function start(settings: Settings, { listen: isListening = true }: 
     now: () => performance.now(),
     bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
   });
-  const audit = openAudit({
+  const redis = settings.redisUrl ? connectRedis(settings.redisUrl.reveal()) : null;
+  const upstream = createUpstream({ egress });
+  const audit = await openAudit({
     store,
     sealer,
     health,
     dataDir: settings.dataDir,
     queryWorker: ownFile('storage/query-worker'),
+    witnesses: openWitnesses(settings.auditWitnesses, { upstream, redis, organisationId, now: Date.now }),
     now: Date.now,
   });
   const alarm = recordAlarms(audit.trail, organisationId);
-  const state = await openState(settings, { store, changes, health, alarm });
-  const upstream = createUpstream({ egress });
+  const state = await openState(settings, { store, changes, health, redis, alarm });
   const sandbox = openSandbox(settings);
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
   const chunks = openChunks({
@@ -193,6 +197,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
       await log.flush();
       await state.close();
       await audit.close();
+      redis?.close();
       await changes.close();
       await log.close();
       await store.close();

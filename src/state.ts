@@ -11,7 +11,7 @@ import { type CacheStore, createMemoryCache } from './routing/cache.ts';
 import { createRedisCache, openSqliteCache } from './routing/cache-stores.ts';
 import type { Settings } from './settings.ts';
 import type { Changes } from './storage/changes.ts';
-import { connectRedis, type Redis } from './storage/redis.ts';
+import type { Redis } from './storage/redis.ts';
 import type { Store } from './storage/store.ts';
 
 /** What a process counts and keeps beside the store: alone, or together with the other nodes. */
@@ -25,13 +25,15 @@ interface StateDeps {
   readonly store: Store;
   readonly changes: Changes;
   readonly health: Health;
+  /** Stays open when the state is closed. */
+  readonly redis: Redis | null;
   readonly alarm?: (alarm: Alarm) => void;
 }
 
 const CHANNEL = 'limits';
 
 export async function openState(settings: Settings, deps: StateDeps): Promise<State> {
-  const redis = settings.redisUrl ? connectRedis(settings.redisUrl.reveal()) : null;
+  const { redis } = deps;
   const counters = await openCounters(settings, redis, deps);
   const limiter = createLimiter({ counters, now: turnClock, newId: () => newId<string>(), alarm: deps.alarm });
   const answers = openAnswers(settings, redis);
@@ -42,7 +44,6 @@ export async function openState(settings: Settings, deps: StateDeps): Promise<St
       limiter.close();
       await counters.close();
       answers.close();
-      redis?.close();
     },
   };
 }

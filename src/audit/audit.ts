@@ -1,14 +1,15 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { Health } from '../core/health.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import { openReader } from '../storage/reader.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Store } from '../storage/store.ts';
+import { ChainGuard } from './guard.ts';
+import { headsFile, keptHeads } from './held.ts';
 import { type AuditReading, createAuditReading } from './reading.ts';
 import { startSealing } from './sealing.ts';
 import { type AuditTrail, createAuditTrail } from './trail.ts';
+import { type HeadWitness, startWitnessing } from './witnessing.ts';
 
 /** The audit log of a process: what it writes, what it seals, what people read. */
 export interface Audit {
@@ -24,49 +25,35 @@ export interface AuditOptions {
   readonly dataDir: string;
   /** The address of `storage/query-worker.ts`; given from outside because a compiled executable has its own. */
   readonly queryWorker: string | URL;
+  /** Where the ends of the log are kept outside of this installation. */
+  readonly witnesses: readonly HeadWitness[];
   readonly now: Clock;
 }
 
-const HEADS_FILE = 'audit-heads.json';
-
-export function openAudit({ store, sealer, health, dataDir, queryWorker, now }: AuditOptions): Audit {
-  const trail = createAuditTrail({ store, sealer, health });
+export async function openAudit(options: AuditOptions): Promise<Audit> {
+  const { store, sealer, health, dataDir, queryWorker, witnesses, now } = options;
+  const guard = new ChainGuard({ store, sealer, health, kept: keptHeads(dataDir, store.engine) });
+  const trail = createAuditTrail({ store, sealer, health, guard });
   const reader = openReader({ store, dataDir, workerUrl: queryWorker });
-  const sealing = startSealing({ store, sealer, health, now, publish: headKeeper(dataDir) });
+  const file = headsFile(dataDir, store.engine);
+  const witnessing = startWitnessing({ witnesses, guard, health });
+  // What witnesses know counts from the first change on, as far as they answer in time.
+  await witnessing.asked;
+  const publish = (heads: readonly AuditHeadRow[]) => {
+    file.keep(heads);
+    witnessing.keep(heads);
+  };
+  const sealing = startSealing({ store, sealer, guard, now, publish });
+  await sealing.begun;
   return {
     trail,
     reading: createAuditReading({ db: store.db, reader }),
     close: async () => {
       await trail.flush();
       await sealing.stop();
+      await file.flush();
+      await witnessing.stop();
       reader.close();
     },
   };
-}
-
-/** Keeps the ends of the chains beside the database: whoever turns that back to an earlier state is found out. */
-function headKeeper(dataDir: string): (head: AuditHeadRow) => void {
-  const file = join(dataDir, HEADS_FILE);
-  const heads = new Map(keptHeads(dataDir).map((head) => [head.organisation_id, head]));
-  return (head) => {
-    const before = heads.get(head.organisation_id);
-    if (before && Number(before.number) >= Number(head.number)) return;
-    heads.set(head.organisation_id, head);
-    const aside = `${file}.${process.pid}.new`;
-    try {
-      writeFileSync(aside, `${JSON.stringify([...heads.values()])}\n`, { mode: 0o600 });
-      renameSync(aside, file);
-    } catch {
-      // A full disk stops a lot, but not this: the chain in the database holds by itself.
-    }
-  };
-}
-
-/** The ends of chains that this machine has seen. */
-export function keptHeads(dataDir: string): AuditHeadRow[] {
-  try {
-    return JSON.parse(readFileSync(join(dataDir, HEADS_FILE), 'utf8'));
-  } catch {
-    return [];
-  }
 }

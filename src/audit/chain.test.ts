@@ -290,7 +290,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { broken, unsealed } = await verifyChain({ db: store.db, sealer, organisationId });
       expect(broken).not.toBeNull();
       expect(unsealed).toBe(1);
-      await store.db.deleteFrom('audit_records').where('organisation_id', '=', organisationId).execute();
+      for (const table of ['audit_records', 'audit_batches', 'audit_heads', 'audit_days'] as const)
+        await store.db.deleteFrom(table).where('organisation_id', '=', organisationId).execute();
     });
 
     test('sealers that meet make one chain', async () => {

@@ -4,6 +4,12 @@ import type { AuditHeadRow } from '../storage/schema.ts';
 /** What a chain begins with. */
 export const FIRST_SEAL = '';
 
+/** A place in a chain: the number and the seal of the batch there. */
+export interface Position {
+  readonly number: number;
+  readonly seal: string;
+}
+
 export interface Batch {
   readonly organisationId: string;
   /** From 1. */

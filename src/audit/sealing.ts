@@ -1,45 +1,49 @@
-import { sql } from 'kysely';
 import type { Clock } from '../core/clock.ts';
-import type { Health } from '../core/health.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { FIRST_SEAL, isGenuine, sealOf, signedHead } from './chain.ts';
+import { FIRST_SEAL, sealOf, signedHead } from './chain.ts';
 import { addToDays, COUNTED } from './days.ts';
+import type { ChainGuard } from './guard.ts';
 
 const EVERY_MS = 500;
 const MOST_IN_BATCH = 200;
-const BROKEN =
-  'The end of the audit log was altered by somebody else: new records are kept and not sealed. Run gateway audit verify.';
+/** How often a node that others have overtaken looks again before it leaves the work to them. */
+const MOST_LOOKS = 5;
 
 export interface SealingDeps {
   readonly store: Store;
   readonly sealer: Sealer;
-  readonly health: Health;
+  readonly guard: ChainGuard;
   readonly now: Clock;
-  /** Gets the end of a chain after it has grown, to be kept where the database's owner does not reach. */
-  readonly publish?: (head: AuditHeadRow) => void;
+  /** Gets the ends of the chains after they were found whole, to be kept out of reach of the database's owner. */
+  readonly publish?: (heads: readonly AuditHeadRow[]) => void;
   readonly everyMs?: number;
 }
 
 /** Adds records to the chain soon after they are stored. Any number of nodes may: the end of a chain is locked. */
-export function startSealing({ store, sealer, health, now, publish, everyMs = EVERY_MS }: SealingDeps) {
+export function startSealing({ store, sealer, guard, now, publish, everyMs = EVERY_MS }: SealingDeps) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isStopped = false;
 
-  const sealAll = async () => {
-    let isAltered = false;
-    for (const organisationId of await organisations(store.db)) {
-      for (;;) {
-        const outcome = await store.transaction((db) => sealBatch(db, { store, sealer, now, organisationId }));
-        isAltered ||= outcome === 'altered';
-        if (outcome === 'altered' || outcome === 'busy') break;
-        publish?.(outcome.head);
-        if (outcome.sealed < MOST_IN_BATCH) break;
+  const seal = async (organisationId: string) => {
+    for (let looks = 0; looks < MOST_LOOKS && guard.isQuiet; ) {
+      const seen = guard.seen(organisationId);
+      const outcome = await store.transaction((db) => sealBatch(db, { store, sealer, now, organisationId, seen }));
+      if (outcome === 'busy') return;
+      if (outcome === 'moved') {
+        looks++;
+        await guard.look();
+        continue;
       }
+      guard.grown(outcome.head);
+      if (outcome.sealed < MOST_IN_BATCH) return;
     }
-    if (isAltered) health.degraded('audit-seal', BROKEN);
-    else health.well('audit-seal');
+  };
+  const sealAll = async () => {
+    await guard.look();
+    for (const organisationId of guard.isQuiet ? await organisations(store.db) : []) await seal(organisationId);
+    if (guard.isQuiet) publish?.(guard.heads);
   };
   const run = async () => {
     try {
@@ -56,6 +60,8 @@ export function startSealing({ store, sealer, health, now, publish, everyMs = EV
   let running = run();
 
   return {
+    /** Resolves when the store was compared for the first time with what was seen of it earlier. */
+    begun: running,
     /** Seals what is there and ends. */
     stop: async () => {
       isStopped = true;
@@ -82,14 +88,17 @@ async function organisations(db: Db): Promise<string[]> {
   return [...new Set([...waiting, ...unbegun].map(({ organisation_id }) => organisation_id))];
 }
 
-type Outcome = 'busy' | 'altered' | { readonly sealed: number; readonly head: AuditHeadRow };
+/** `moved`: the end is not the one that this node has seen last, so it must first be followed there. */
+type Outcome = 'busy' | 'moved' | { readonly sealed: number; readonly head: AuditHeadRow };
 
-async function sealBatch(
-  db: Db,
-  { store, sealer, now, organisationId }: Pick<SealingDeps, 'store' | 'sealer' | 'now'> & { organisationId: string },
-): Promise<Outcome> {
-  const head = await lockHead(db, { store, sealer, now, organisationId });
-  if (head === 'busy' || head === 'altered') return head;
+interface Sealed extends Pick<SealingDeps, 'store' | 'sealer' | 'now'> {
+  readonly organisationId: string;
+  readonly seen: AuditHeadRow | undefined;
+}
+
+async function sealBatch(db: Db, { store, sealer, now, organisationId, seen }: Sealed): Promise<Outcome> {
+  const head = await lockHead(db, { store, sealer, now, organisationId, seen });
+  if (head === 'busy' || head === 'moved') return head;
   const rows = await db
     .selectFrom('audit_records')
     .select(['id', 'mac', 'organisation_id', 'at', ...COUNTED])
@@ -121,21 +130,15 @@ async function sealBatch(
   return { sealed: ids.length, head: next };
 }
 
-/** The end of the chain, for this transaction alone. What somebody altered is not built upon: that would hide it. */
+/** The end of the chain, for this transaction alone. Only what this node has seen and found whole is built upon. */
 async function lockHead(
   db: Db,
-  { store, sealer, now, organisationId }: Pick<SealingDeps, 'store' | 'sealer' | 'now'> & { organisationId: string },
-): Promise<AuditHeadRow | 'busy' | 'altered'> {
+  { store, sealer, now, organisationId, seen }: Sealed,
+): Promise<AuditHeadRow | 'busy' | 'moved'> {
   const query = db.selectFrom('audit_heads').selectAll().where('organisation_id', '=', organisationId);
   const head = await (store.engine === 'postgres' ? query.forUpdate().skipLocked() : query).executeTakeFirst();
-  if (head) return isGenuine(sealer, head) ? head : 'altered';
-  const known = await query.executeTakeFirst();
-  if (known) return 'busy';
-  const { begun } = (
-    await sql<{ begun: number }>`select count(*) as begun from (
-      select 1 from audit_batches where organisation_id = ${organisationId} limit 1) b`.execute(db)
-  ).rows[0]!;
-  if (Number(begun) > 0) return 'altered';
+  if (head) return head.signature === seen?.signature ? head : 'moved';
+  if (seen) return (await query.executeTakeFirst()) ? 'busy' : 'moved';
   const first = signedHead(sealer, {
     organisation_id: organisationId,
     number: 0,

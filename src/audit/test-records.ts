@@ -2,6 +2,7 @@ import { createHealth } from '../core/health.ts';
 import { newId } from '../core/ids.ts';
 import { createSealer, type Sealer } from '../crypto/seal.ts';
 import type { Store } from '../storage/store.ts';
+import { ChainGuard } from './guard.ts';
 import { insertRecords, type NewRecord } from './record.ts';
 import { startSealing } from './sealing.ts';
 
@@ -39,7 +40,8 @@ export async function givenOrganisation(store: Store): Promise<string> {
 /** Seals whatever waits, as the gateway does every half second. */
 export async function sealNow(store: Store, sealer: Sealer): Promise<string[]> {
   const health = createHealth({ now: Date.now });
-  await startSealing({ store, sealer, health, now: Date.now, everyMs: 1_000_000 }).stop();
+  const guard = new ChainGuard({ store, sealer, health, kept: [], report: () => {} });
+  await startSealing({ store, sealer, guard, now: Date.now, everyMs: 1_000_000 }).stop();
   return health.snapshot().map(({ part }) => part);
 }
 

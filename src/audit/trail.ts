@@ -3,6 +3,7 @@ import type { Witness } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import type { Db, Store } from '../storage/store.ts';
+import type { ChainGuard } from './guard.ts';
 import { maskedBody, maskedHeaders, maskedQuery } from './mask.ts';
 import { insertRecords, type NewRecord, NOBODY, recordedMethod } from './record.ts';
 import type { Subject } from './subject.ts';
@@ -36,6 +37,8 @@ export interface AuditedCaller {
 export interface Pending extends Witness {
   /** Says who is calling, as soon as that is known. */
   caller: AuditedCaller | null;
+  /** Throws when the call would change something while the audit log is in doubt. */
+  admit(): void;
   /** Takes what the body said. */
   readonly read: (body: unknown) => void;
   /** The call has its answer. Resolves when the record is stored, if it was not stored with a change already. */
@@ -65,14 +68,16 @@ export function createAuditTrail({
   store,
   sealer,
   health,
+  guard,
 }: {
   store: Store;
   sealer: Sealer;
   health: Health;
+  guard: ChainGuard;
 }): AuditTrail {
   const writer = new AuditWriter({ store, sealer, health });
   return {
-    open: (call) => new PendingRecord(call, sealer, writer),
+    open: (call) => new PendingRecord(call, { sealer, writer, guard }),
     note: ({ id, at, caller, uri, status, body, resource, action }) =>
       void writer.write({
         id,
@@ -98,11 +103,14 @@ export function createAuditTrail({
 
 /** What an admin route answers to a change that worked. */
 const CHANGED = 200;
+/** Who signs in changes nothing that administrators manage, and may want to see what is wrong. */
+const ALWAYS_ALLOWED = 'sessions';
 
 class PendingRecord implements Pending {
   readonly #call: AuditedCall;
   readonly #sealer: Sealer;
   readonly #writer: AuditWriter;
+  readonly #guard: ChainGuard;
   #isCommitted = false;
   #body: unknown;
   caller: AuditedCaller | null = null;
@@ -110,15 +118,23 @@ class PendingRecord implements Pending {
     this.#body = body;
   };
 
-  constructor(call: AuditedCall, sealer: Sealer, writer: AuditWriter) {
+  constructor(call: AuditedCall, deps: { sealer: Sealer; writer: AuditWriter; guard: ChainGuard }) {
     this.#call = call;
-    this.#sealer = sealer;
-    this.#writer = writer;
+    this.#sealer = deps.sealer;
+    this.#writer = deps.writer;
+    this.#guard = deps.guard;
+  }
+
+  admit(): void {
+    if (this.#call.subject.resource !== ALWAYS_ALLOWED) this.#guard.refuseInDoubt();
   }
 
   async testify(transaction: unknown): Promise<void> {
-    if (!this.#isCommitted)
-      await insertRecords(transaction as Db, this.#sealer, [this.#record(this.#call.subject.changedStatus ?? CHANGED)]);
+    if (this.#isCommitted) return;
+    const db = transaction as Db;
+    const record = this.#record(this.#call.subject.changedStatus ?? CHANGED);
+    if (record.resource_type !== ALWAYS_ALLOWED) await this.#guard.refuseWithout(db, record.organisation_id);
+    await insertRecords(db, this.#sealer, [record]);
   }
 
   committed(): void {

@@ -1,7 +1,8 @@
 import type { AuditBatchRow, AuditHeadRow, AuditRecordRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
-import { FIRST_SEAL, isGenuine, sealOf } from './chain.ts';
+import { FIRST_SEAL, isGenuine, type Position, sealOf } from './chain.ts';
 import { type Break, Broken, checkRecord, idsOf, type VerifyOptions } from './checks.ts';
+import { givesUp, mayFollow, type Restart, restartIn } from './restart.ts';
 import { endOf, findStranger } from './strangers.ts';
 
 export interface Verdict {
@@ -12,17 +13,24 @@ export interface Verdict {
   readonly unsealed: number;
   readonly head: AuditHeadRow | null;
   readonly broken: Break | null;
+  /** How far the chain holds. */
+  readonly end: Position & { readonly records: number };
+  /** Where an operator went on without records that were lost, on purpose. */
+  readonly restarts: readonly (Restart & { readonly record: string })[];
 }
 
 const BATCHES_AT_ONCE = 100;
 const RECORDS_AT_ONCE = 1_000;
 
 /** How far a chain has been gone through. */
-interface Position {
+interface Progress {
   number: number;
   seal: string;
   records: number;
   lastId: string | null;
+  readonly restarts: (Restart & { readonly record: string })[];
+  /** Kept ends that differ from the chain, each with the record where it shows; a restart may explain them. */
+  readonly differing: { readonly kept: AuditHeadRow; readonly record: string | null }[];
 }
 
 /**
@@ -31,7 +39,10 @@ interface Position {
  */
 export async function verifyChain(options: VerifyOptions): Promise<Verdict> {
   const { db, organisationId } = options;
-  const position: Position = { number: 0, seal: FIRST_SEAL, records: 0, lastId: null };
+  const position: Progress = {
+    ...{ number: 0, seal: FIRST_SEAL, records: 0, lastId: null },
+    ...{ restarts: [], differing: [] },
+  };
   let broken: Break | null = null;
   let end = await endOf(db, organisationId);
   try {
@@ -49,13 +60,15 @@ export async function verifyChain(options: VerifyOptions): Promise<Verdict> {
     if (!(error instanceof Broken)) throw error;
     broken = error.place;
   }
-  return { organisationId, records: position.records, unsealed: end.unsealed, head: end.head, broken };
+  const { number, seal, records, restarts } = position;
+  const { unsealed, head } = end;
+  return { organisationId, records, unsealed, head, broken, end: { number, seal, records }, restarts };
 }
 
 /** The batches after the position, up to and with that number. */
-async function walk(options: VerifyOptions, position: Position, last: number) {
+async function walk(options: VerifyOptions, position: Progress, last: number) {
   const { db, organisationId, knownHeads = [], onProgress } = options;
-  const known = new Map(knownHeads.map((each) => [Number(each.number), each]));
+  const known = Map.groupBy(knownHeads, ({ number }) => Number(number));
   while (position.number < last) {
     const batches = await db
       .selectFrom('audit_batches')
@@ -68,14 +81,15 @@ async function walk(options: VerifyOptions, position: Position, last: number) {
       .execute();
     const records = await recordsOf(db, batches);
     for (const batch of batches) {
-      if (Number(batch.number) !== position.number + 1) throw await missingBatch(options, position);
+      const first = records.get(idsOf(batch)[0] ?? '');
+      const restart = first ? restartIn(options.sealer, first) : null;
+      if (Number(batch.number) !== position.number + 1 && !mayFollow(restart, position))
+        throw await missingBatch(options, position);
       checkBatch(options, batch, position, records);
-      const kept = known.get(position.number);
-      if (kept && kept.seal !== batch.seal)
-        throw new Broken(
-          idsOf(batch)[0] ?? null,
-          'the chain was made anew up to here: an end of it that was kept differs',
-        );
+      if (restart) position.restarts.push({ ...restart, record: first!.id });
+      const kept = known.get(position.number) ?? [];
+      for (const each of kept)
+        if (each.seal !== batch.seal) position.differing.push({ kept: each, record: first?.id ?? null });
     }
     if (batches.length === 0) throw await missingBatch(options, position);
     onProgress?.(position.records);
@@ -96,7 +110,7 @@ async function recordsOf(db: Db, batches: readonly AuditBatchRow[]): Promise<Map
 function checkBatch(
   { sealer, organisationId }: VerifyOptions,
   batch: AuditBatchRow,
-  position: Position,
+  position: Progress,
   records: ReadonlyMap<string, AuditRecordRow>,
 ) {
   const number = Number(batch.number);
@@ -118,7 +132,7 @@ function checkBatch(
 }
 
 /** Records of the missing batch that are still there say which one it was. */
-async function missingBatch({ db, organisationId }: VerifyOptions, { number, lastId }: Position): Promise<Broken> {
+async function missingBatch({ db, organisationId }: VerifyOptions, { number, lastId }: Progress): Promise<Broken> {
   const record = await db
     .selectFrom('audit_records')
     .select('id')
@@ -131,7 +145,7 @@ async function missingBatch({ db, organisationId }: VerifyOptions, { number, las
 
 const after = (lastId: string | null) => (lastId === null ? 'the first one' : `the one after record ${lastId}`);
 
-function checkEnd({ sealer }: VerifyOptions, head: AuditHeadRow | null, position: Position) {
+function checkEnd({ sealer }: VerifyOptions, head: AuditHeadRow | null, position: Progress) {
   if (!head) throw new Broken(null, 'the signed end of the chain is missing');
   if (!isGenuine(sealer, head)) throw new Broken(null, 'the end of the chain is not one that this gateway signed');
   if (head.seal !== position.seal || Number(head.records) !== position.records)
@@ -141,10 +155,15 @@ function checkEnd({ sealer }: VerifyOptions, head: AuditHeadRow | null, position
     );
 }
 
-function checkKept({ sealer, knownHeads = [] }: VerifyOptions, { number, records, lastId }: Position) {
+function checkKept({ sealer, organisationId, knownHeads = [] }: VerifyOptions, progress: Progress) {
+  const { number, records, lastId, restarts, differing } = progress;
+  const isExcused = (kept: AuditHeadRow) => restarts.some((restart) => givesUp(restart, kept, organisationId));
+  const unexplained = differing.find(({ kept }) => !isExcused(kept));
+  if (unexplained)
+    throw new Broken(unexplained.record, 'the chain was made anew up to here: an end of it that was kept differs');
   for (const kept of knownHeads) {
     if (!isGenuine(sealer, kept)) throw new Broken(null, 'a kept end of the chain is not one that this gateway signed');
-    if (Number(kept.number) > number)
+    if (Number(kept.number) > number && !isExcused(kept))
       throw new Broken(
         null,
         `the chain holds ${records} records, but it had ${kept.records} when its end was kept; ${after(lastId)} is missing`,

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { doubtAbout, headsIn } from '../audit/following.ts';
+import { keptHeads } from '../audit/held.ts';
 import { bootstrap } from '../auth/bootstrap.ts';
 import { DEFAULT_WORKSPACE } from '../auth/workspaces.ts';
 import type { ApiKeyId } from '../core/ids.ts';
@@ -40,6 +42,7 @@ export async function openInstallation(settings: Settings, { isDryRun }: { isDry
   try {
     if (isDryRun) await refuseOldSchema(store);
     const { close, ...rest } = await installationOn(store, sealer, databaseUrl);
+    if (!isDryRun) await refuseLogInDoubt(store, sealer, dataDir);
     const release = async () => {
       await close();
       lock?.release();
@@ -77,6 +80,18 @@ function lockForCommand(dataDir: string): { release(): void } {
     throw new Error(
       `A gateway is running on ${dataDir}, and the embedded store has one process at a time. Stop it for this command, or make the change through its API.`,
     );
+  }
+}
+
+/** What a command changes is recorded, like a call; and like a call it waits until an operator has decided about the log. */
+async function refuseLogInDoubt(store: Store, sealer: Sealer, dataDir: string) {
+  const heads = await headsIn(store.db);
+  for (const kept of keptHeads(dataDir, store.engine)) {
+    const doubt = await doubtAbout(kept, { db: store.db, sealer, heads });
+    if (doubt !== null)
+      throw new Error(
+        `The audit log is in doubt: ${doubt}. Nothing was changed; see "gateway audit verify" and "gateway audit restart".`,
+      );
   }
 }
 

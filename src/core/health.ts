@@ -10,6 +10,7 @@ export const HEALTH_PARTS = [
   'prices',
   'audit',
   'audit-seal',
+  'audit-witness',
   'search',
 ] as const;
 export type HealthPart = (typeof HEALTH_PARTS)[number];

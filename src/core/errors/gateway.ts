@@ -11,6 +11,11 @@ export const gatewayErrors = {
     (seconds: number) =>
       `The figures could not be computed within ${seconds} seconds. Ask for a shorter time, or narrow it down with a filter such as provider or model.`,
   ),
+  audit_log_in_doubt: error(
+    503,
+    () =>
+      'The audit log lacks records that were there, so nothing can be changed until an operator has decided about it: see "gateway audit verify" and "gateway audit restart". Nothing was changed.',
+  ),
   blob_store_unavailable: error(
     503,
     (why: string) => `Files cannot be read or written at the moment: ${why}. Nothing was changed; try again shortly.`,
