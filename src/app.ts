@@ -33,6 +33,7 @@ import type { Blobs } from './files/blobs.ts';
 import { createFiles, type Files } from './files/files.ts';
 import { createUploads, type Uploads } from './files/uploads.ts';
 import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts';
+import type { CheckThreads } from './guardrails/check-threads.ts';
 import type { GuardrailDefaultsStore } from './guardrails/defaults.ts';
 import type { Guardrails } from './guardrails/guardrails.ts';
 import { createGuards } from './guards.ts';
@@ -95,6 +96,7 @@ export interface AppDeps {
   readonly sandbox: Sandbox | null;
   /** Counts tokens of texts. */
   readonly tokenCounts: Tokens;
+  readonly checkThreads: CheckThreads;
   /** Makes text of files. */
   readonly documents: DocumentReader;
   readonly log: RequestLog;
@@ -171,6 +173,7 @@ export function createApp(deps: AppDeps): App {
     simulate,
     sandbox,
     tokenCounts,
+    checkThreads,
     documents,
     log,
     audit,
@@ -230,7 +233,7 @@ export function createApp(deps: AppDeps): App {
     now,
   });
   const { guard, guardrails, guardrailDefaults } = createGuards({
-    ...{ store, sealer, changes, egress, upstream, verifier, now },
+    ...{ store, sealer, changes, egress, upstream, verifier, checkThreads, now },
     callModel: () => callModel,
   });
   const mcp = createMcp({

@@ -3,6 +3,7 @@ import type { Principal } from './core/principal.ts';
 import type { Sealer } from './crypto/seal.ts';
 import { objectIn, objectsIn, parsed } from './dialects/json.ts';
 import type { AskModel, Ports } from './guardrails/check.ts';
+import type { CheckThreads } from './guardrails/check-threads.ts';
 import { createGuardrailDefaults, type GuardrailDefaultsStore } from './guardrails/defaults.ts';
 import { createGuardrails, type Guardrails } from './guardrails/guardrails.ts';
 import type { EgressPolicy } from './http/egress.ts';
@@ -19,6 +20,7 @@ export interface GuardsDeps {
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly verifier: JwtVerifier;
+  readonly checkThreads: CheckThreads;
   /** It needs the guard itself, and so comes later. */
   readonly callModel: () => CallModel;
   readonly now: () => number;
@@ -38,6 +40,7 @@ export function createGuards({
   egress,
   upstream,
   verifier,
+  checkThreads,
   callModel,
   now,
 }: GuardsDeps): Guards {
@@ -48,6 +51,7 @@ export function createGuards({
     resolves: (hostname, timeoutMs) => inTime(resolves(egress, hostname), timeoutMs),
     now,
     verifyJwt: (token, rules) => verifier.verify(token, rules),
+    threads: checkThreads,
   };
   const askModel = (who: Principal) => askedBy(who, callModel);
   return {

@@ -19,6 +19,7 @@ import { ownFile } from './core/program.ts';
 import { createSealer } from './crypto/seal.ts';
 import { openBlobs } from './files/open-blobs.ts';
 import { startFileSweeper } from './files/sweeper.ts';
+import { createCheckThreads } from './guardrails/check-threads.ts';
 import { createEgressPolicy } from './http/egress.ts';
 import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
@@ -125,6 +126,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
     workerUrl: ownFile('assistants/vector-stores/search/search-worker'),
   });
   const tokenCounts = createTokens({ workerUrl: ownFile('assistants/token-worker') });
+  const checkThreads = createCheckThreads({ workerUrl: ownFile('guardrails/check-worker') });
   const documents = createDocumentReader();
   const asked = { store, dataDir: settings.dataDir, workerUrl: ownFile('storage/query-worker') };
   const reader = openReader(asked);
@@ -143,6 +145,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
     simulate,
     sandbox,
     tokenCounts,
+    checkThreads,
     documents,
     log,
     audit,
@@ -193,6 +196,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
       reader.close();
       checkpoints.stop();
       tokenCounts.close();
+      checkThreads.close();
       documents.close();
       await log.flush();
       await state.close();

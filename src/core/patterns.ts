@@ -6,6 +6,9 @@ const LONGEST = 4_096;
 /** Of one look, instructions by characters: the engine takes about a second for so many at its slowest. */
 const MOST_STEPS = 1 << 26;
 
+/** Microseconds for one of them. */
+export const STEP = 0.015;
+
 /**
  * A pattern of a user, for the engine whose time is linear in the text. It has no look-around and no back-references.
  * What it throws says what the pattern "is": `is not a pattern of the RE2 kind: …`.

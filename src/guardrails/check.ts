@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import type { VerifyJwt } from '../core/jwt.ts';
 import { lazily } from '../core/lazily.ts';
+import type { CheckThreads } from './check-threads.ts';
 
 /** Before the request is sent, or before its answer is given on. */
 export type Hook = 'input' | 'output';
@@ -52,6 +53,8 @@ export interface Ports {
   readonly resolves: (hostname: string, timeoutMs: number) => Promise<boolean>;
   readonly now: Clock;
   readonly verifyJwt: VerifyJwt;
+  /** Where checks look that would take long; without them they look here. */
+  readonly threads?: CheckThreads;
   /** Asks a model through a virtual key of the caller's workspace; its own call passes no guardrail. */
   readonly askModel?: AskModel;
 }
@@ -123,6 +126,11 @@ export interface Check<Parameters = unknown> {
    * request, never what the operator asks for (words, patterns, schemas, criteria). Nothing, unless it says so.
    */
   readonly tells?: readonly string[] | 'all';
+  /**
+   * About how many microseconds a look at texts of this size takes. Given by those that look at nothing but texts, hook and
+   * clock, and do not wait for anything: they look in a thread when it would be long, and once when the same is asked twice.
+   */
+  readonly effort?: (parameters: Parameters, characters: number) => number;
   /** From what is stored to what `run` takes. Parsed once per guardrail, not per call: patterns are compiled here. */
   readonly parameters: () => z.ZodType<Parameters>;
   /** Parameters that are stored sealed and shown masked. */
@@ -142,6 +150,12 @@ export const spanOf = ({ span }: Check, parameters: unknown): Span =>
 
 export const mayTransform = ({ transforms = false }: Check, parameters: unknown): boolean =>
   typeof transforms === 'function' ? transforms(parameters) : transforms;
+
+/** So many microseconds for each character. */
+export const perCharacter =
+  (microseconds: number) =>
+  (_parameters: unknown, characters: number): number =>
+    characters * microseconds;
 
 /** The check could not look, so what it looks at does not pass. */
 export const errored = (error: string): CheckResult => ({ verdict: false, data: null, error });

@@ -71,6 +71,8 @@ export interface PreparedCheck {
   readonly name: string | undefined;
   readonly check: Check;
   readonly parameters: unknown;
+  /** The parameters as they were given, as JSON. */
+  readonly given: string;
   readonly failsOnError: boolean;
 }
 
@@ -123,7 +125,15 @@ export function prepareGuardrail(
       continue;
     }
     const failsOnError = parameters.failOnError !== false;
-    prepared.push({ id: checkId, name, check, parameters: result.data, failsOnError, isEnabled: is_enabled });
+    prepared.push({
+      id: checkId,
+      name,
+      check,
+      parameters: result.data,
+      given: JSON.stringify(parameters),
+      failsOnError,
+      isEnabled: is_enabled,
+    });
     for (const url of check.addresses?.(result.data) ?? []) addresses.push({ path: `${path}.parameters`, url });
     const holdsBack = actions.stream === 'window' && is_enabled && check.on.includes('output');
     if (holdsBack && spanOf(check, result.data) === 'whole')

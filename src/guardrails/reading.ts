@@ -1,3 +1,4 @@
+import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import { isObject } from '../dialects/json.ts';
 import type { TextPart, Transformed } from './check.ts';
 import {
@@ -56,6 +57,8 @@ export function readBody(bytes: Uint8Array | null, { type, encoding }: BodyHead,
 }
 
 function readUnicode(bytes: Uint8Array, type: string, side: Side): Reading {
+  const fault = shapeFault(bytes, READ_LIMITS);
+  if (fault) throw new Unreadable(`${fault.member ?? 'it'} ${fault.why}`);
   const source = utf8(bytes);
   if (source === null || source.includes('\0')) return opaque(bytes, 'it is not text');
   if (source.charCodeAt(0) === BYTE_ORDER_MARK) throw new Unreadable('it begins with a byte order mark');

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as z from 'zod';
-import { type Check, type CheckResult, check, type Facts } from './check.ts';
+import { type Check, type CheckResult, check, type Facts, type Ports, perCharacter } from './check.ts';
+import type { CheckThreads, Look } from './check-threads.ts';
 import { portsOf } from './checks/test-facts.ts';
 import type { Guardrail } from './guardrail.ts';
 import { actionsSchema } from './guardrail.ts';
@@ -22,7 +23,14 @@ const guardrailOf = (checks: readonly Check[], actions: object = {}): Guardrail 
   id: 'g',
   versionId: null,
   checks: {
-    input: checks.map((each) => ({ id: each.id, name: undefined, check: each, parameters: {}, failsOnError: true })),
+    input: checks.map((each) => ({
+      id: each.id,
+      name: undefined,
+      check: each,
+      parameters: {},
+      given: '{}',
+      failsOnError: true,
+    })),
     output: [],
   },
   on: new Set(['input']),
@@ -40,7 +48,7 @@ const SURROUNDINGS = {
   provider: null,
 } as const;
 
-const judged = async (guardrails: readonly Guardrail[], content = 'text') =>
+const judged = async (guardrails: readonly Guardrail[], content = 'text', ports: Partial<Ports> = {}) =>
   judge({
     hook: 'input',
     guardrails,
@@ -51,7 +59,8 @@ const judged = async (guardrails: readonly Guardrail[], content = 'text') =>
     ),
     request: readBody(null, { type: '', encoding: null }, { on: 'input', endpoint: 'chatComplete' }),
     surroundings: SURROUNDINGS,
-    ports: portsOf(),
+    ports: portsOf(ports),
+    owner: 'key',
   });
 
 const adding = (letter: string, wait = 0) =>
@@ -124,4 +133,72 @@ test('what cannot be put in the place of a body fails the check that wanted it t
   expect(results[0]).toMatchObject({ verdict: false, transformed: false });
   expect(results[0]!.checks[0]!.error?.message).toContain('cannot be put there');
   expect(reading.texts[0]!.text).toBe('plain');
+});
+
+/** A thread that says how long it took, and remembers what it was asked. */
+function threadsTaking(ms: number) {
+  const looks: Look[] = [];
+  let atOnce = 0;
+  let mostAtOnce = 0;
+  const threads: CheckThreads = {
+    look: async (look) => {
+      looks.push(look);
+      mostAtOnce = Math.max(mostAtOnce, ++atOnce);
+      await Bun.sleep(0);
+      atOnce--;
+      return { result: { verdict: true, data: null }, ms };
+    },
+    close: () => {},
+  };
+  return { threads, looks, mostAtOnce: () => mostAtOnce };
+}
+
+const differing = (count: number, one: Check): Guardrail => {
+  const made = guardrailOf(Array(count).fill(one));
+  const input = made.checks.input.map((each, index) => ({ ...each, given: `{"n":${index}}` }));
+  return { ...made, checks: { input, output: [] } };
+};
+
+test('what is asked twice is looked at once, until something is changed', async () => {
+  let looks = 0;
+  const counting = checkOf(
+    () => {
+      looks++;
+      return { verdict: true, data: null };
+    },
+    { effort: perCharacter(0.01) },
+  );
+
+  const { results } = await judged([guardrailOf(Array(400).fill(counting)), guardrailOf([counting])]);
+  expect([looks, results[0]!.checks.length, results.every(({ verdict }) => verdict)]).toEqual([1, 400, true]);
+
+  await judged([guardrailOf([counting, adding('x'), counting], { sequential: true })]);
+  expect(looks).toBe(3);
+});
+
+test('checks look here as long as that takes little, and then in a thread, one of a call at a time', async () => {
+  let here = 0;
+  const slow = checkOf(
+    () => {
+      here++;
+      return { verdict: true, data: null };
+    },
+    { effort: () => 1_000 },
+  );
+  const { threads, looks, mostAtOnce } = threadsTaking(10);
+
+  const { results } = await judged([differing(12, slow)], 'text', { threads });
+  expect([here, looks.length, mostAtOnce()]).toEqual([5, 7, 1]);
+  expect(looks[0]).toMatchObject({ owner: 'key', on: 'input', texts: [{ text: 'text' }] });
+  expect(results[0]!.verdict).toBe(true);
+});
+
+test('checks that take more of a thread than a call may have do not look, and so do not pass', async () => {
+  const { threads, looks } = threadsTaking(2_000);
+  const endless = checkOf(() => ({ verdict: true, data: null }), { effort: () => Number.POSITIVE_INFINITY });
+
+  const { results } = await judged([differing(10, endless)], 'text', { threads });
+  expect(looks.length).toBe(3);
+  expect(results[0]!.verdict).toBe(false);
+  expect(results[0]!.checks.at(-1)!.error!.message).toStartWith('the checks of this call took more than 5000 ms');
 });

@@ -1,5 +1,6 @@
 import type { Check, CheckResult, Facts, Hook, Ports } from './check.ts';
 import { errored } from './check.ts';
+import type { Looked } from './check-threads.ts';
 import type { Guardrail, PreparedCheck } from './guardrail.ts';
 import type { Reading } from './reading.ts';
 import { Unreadable } from './texts.ts';
@@ -24,6 +25,8 @@ export interface Judging {
   readonly ports: Ports;
   /** Those that the caller wrote. */
   readonly written?: ReadonlySet<Guardrail>;
+  /** Who is held to a share of the threads: a key. */
+  readonly owner?: string;
 }
 
 export interface Judged {
@@ -33,6 +36,14 @@ export interface Judged {
   /** To set on the request; null takes one away. */
   readonly headers: Readonly<Record<string, string | null>>;
 }
+
+/** What checks may take of the event loop in one call, in microseconds; what is more goes to a thread. */
+const MOST_HERE = 5_000;
+/** What they may take of a thread, in milliseconds; what is more is not looked at, and so does not pass. */
+const MOST_THREAD_MS = 5_000;
+const OVER_BUDGET = errored(`the checks of this call took more than ${MOST_THREAD_MS} ms; send less text at once`);
+/** What a text costs beside its characters. */
+const EACH_TEXT = 32;
 
 /** Changes of others may come while a check looks; after so many it is not asked again. */
 const MOST_LOOKS = 5;
@@ -73,6 +84,13 @@ class Subject {
   /** Grows with each change. */
   version = 0;
   readonly #judging: Judging;
+  /** What checks have found in what is there now: what is asked twice is looked at once. */
+  #found = new Map<string, CheckResult | Promise<CheckResult>>();
+  #characters: number | null = null;
+  #takenHere = 0;
+  #takenInThreads = 0;
+  /** A call has one check in the threads at a time. */
+  #line: Promise<unknown> = Promise.resolve();
 
   constructor(judging: Judging) {
     this.#judging = judging;
@@ -87,6 +105,40 @@ class Subject {
     this.reading = reading;
     this.facts = new SeenFacts(this.#judging, reading);
     this.version++;
+    this.#found = new Map();
+    this.#characters = null;
+  }
+
+  /** Lets a check look that needs nothing but the texts: here, or where it holds nobody up. */
+  look(prepared: PreparedCheck, effort: NonNullable<PreparedCheck['check']['effort']>) {
+    const key = `${prepared.id} ${prepared.given}`;
+    let found = this.#found.get(key);
+    if (found === undefined) {
+      const takes = effort(prepared.parameters, this.#size());
+      const isHere = !this.ports.threads || this.#takenHere + takes <= MOST_HERE;
+      if (isHere) this.#takenHere += takes;
+      found = isHere ? lookHere(prepared, this) : this.#lookInThread(prepared);
+      this.#found.set(key, found);
+    }
+    return found;
+  }
+
+  #size(): number {
+    this.#characters ??= this.facts.texts.reduce((sum, { text }) => sum + text.length + EACH_TEXT, 0);
+    return this.#characters;
+  }
+
+  #lookInThread(prepared: PreparedCheck): Promise<CheckResult> {
+    const { owner = '' } = this.#judging;
+    const { texts } = this.facts;
+    const looking = this.#line.then(async (): Promise<CheckResult> => {
+      if (this.#takenInThreads > MOST_THREAD_MS) return OVER_BUDGET;
+      const { result, ms }: Looked = await this.ports.threads!.look({ owner, prepared, on: this.hook, texts });
+      this.#takenInThreads += ms;
+      return result;
+    });
+    this.#line = looking.catch(() => {});
+    return looking.catch(broken);
   }
 }
 
@@ -218,12 +270,14 @@ function toldOf({ tells = NOTHING_TOLD }: Check, data: CheckResult['data']): Che
 const NOTHING_TOLD: readonly string[] = [];
 
 /** A check that throws has not looked. */
-function look(
-  { check, parameters }: PreparedCheck,
-  { facts, reading, ports }: Subject,
-): CheckResult | Promise<CheckResult> {
-  if (reading.obstacle !== null && (check.judges ?? 'texts') === 'texts')
-    return errored(`this body cannot be judged: ${reading.obstacle}`);
+function look(prepared: PreparedCheck, subject: Subject): CheckResult | Promise<CheckResult> {
+  const { judges = 'texts', effort } = prepared.check;
+  const { obstacle } = subject.reading;
+  if (obstacle !== null && judges === 'texts') return errored(`this body cannot be judged: ${obstacle}`);
+  return effort ? subject.look(prepared, effort) : lookHere(prepared, subject);
+}
+
+function lookHere({ check, parameters }: PreparedCheck, { facts, ports }: Subject): CheckResult | Promise<CheckResult> {
   try {
     const result = check.run(facts, parameters, ports);
     return result instanceof Promise ? result.catch(broken) : result;

@@ -1,3 +1,4 @@
+import { DEEPEST } from '../core/json-shape.ts';
 import type { TextPart } from './check.ts';
 import { JsonCursor } from './json-cursor.ts';
 import {
@@ -37,7 +38,6 @@ export interface FoundTexts {
 /** A body that two programs may read in two ways, or that nobody should read. */
 export class Unreadable extends Error {}
 
-const DEEPEST = 200;
 /** Members that may be tokens instead of text. */
 const TOKENISED = new Set<string | number>(['prompt', 'input']);
 

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { fail } from '../core/errors.ts';
+import { CHECKED_LIMITS, LARGE_CHECKED_LIMITS, shapeFault } from '../core/json-shape.ts';
 import { failLikeOpenai, paramOf } from './openai-faults.ts';
 
 /** The largest JSON body of the gateway's own routes that say nothing else. */
@@ -41,17 +42,26 @@ export async function readJson<Schema extends z.ZodType>(
   const bytes = await readBytes(request, largest);
   if (bytes.length === 0) return checked(schema, {}, 'body', wording);
   if (!/^application\/(json|[\w.+-]*\+json)\b/i.test(type)) fail('unsupported_media_type', type);
-  const value = parseJson(bytes);
+  const value = parseJson(bytes, wording, largest > MAX_JSON_BYTES ? LARGE_CHECKED_LIMITS : CHECKED_LIMITS);
   seen?.(value);
-  return checked(schema, value, 'body', wording);
+  return byItsSchema(schema, value, 'body', wording);
 }
 
-export function parseJson(bytes: Uint8Array): unknown {
+/** JSON that a schema is to check, refused before it is parsed where checking it would hold everybody else up. */
+export function parseJson(bytes: Uint8Array, wording: Wording = 'own', limits = CHECKED_LIMITS): unknown {
+  const fault = shapeFault(bytes, limits);
+  if (fault) refuse(wording, fault.member ?? 'body', fault.why);
+  let text: string;
+  let value: unknown;
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes));
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+    value = JSON.parse(text);
   } catch (error) {
     return fail('invalid_json', error instanceof SyntaxError ? error.message : 'it is not UTF-8');
   }
+  // Neither can be written in JSON without an escape.
+  if (text.includes('\\u')) refuseUnstorable(value, 'body', wording);
+  return value;
 }
 
 /** The query of one of our own routes, checked by its schema; a parameter given twice is refused. */
@@ -76,10 +86,66 @@ export function checked<Schema extends z.ZodType>(
   wording: Wording = 'own',
 ): z.infer<Schema> {
   refuseUnstorable(value, whole, wording);
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  if (wording === 'openai') return failLikeOpenai(schema, value, result.error.issues[0]!);
-  const [issue, ...more] = result.error.issues.flatMap(closest);
+  return byItsSchema(schema, value, whole, wording);
+}
+
+function byItsSchema<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  whole: string,
+  wording: Wording,
+): z.infer<Schema> {
+  const faults = faultsInLists(schema, value);
+  if (faults) return refuseBy(faults, { schema, value, whole, wording });
+  const { success, data, error } = schema.safeParse(value);
+  return success ? data : refuseBy(error.issues, { schema, value, whole, wording });
+}
+
+/** Lists up to this length are checked whole. */
+const LONG_LIST = 200;
+
+/**
+ * The faults of the first element of a long list that has some; null where none has. A schema collects those of all, and
+ * ten thousand of them take longer than everybody else should wait.
+ */
+function faultsInLists(schema: z.ZodType, value: unknown): Issue[] | null {
+  const shape = shapeOf(schema);
+  if (!shape || value === null || typeof value !== 'object') return null;
+  for (const [name, list] of Object.entries(value)) {
+    const element = Array.isArray(list) && list.length > LONG_LIST && shape[name] ? elementOf(shape[name]) : null;
+    if (!element) continue;
+    for (const [index, each] of (list as unknown[]).entries()) {
+      const { error } = element.safeParse(each);
+      if (error) return error.issues.map((issue) => ({ ...issue, path: [name, index, ...issue.path] }));
+    }
+  }
+  return null;
+}
+
+type AnySchema = z.ZodType & {
+  readonly shape?: Record<string, AnySchema>;
+  readonly element?: AnySchema;
+  readonly unwrap?: () => AnySchema;
+};
+
+const shapeOf = (schema: z.ZodType): Record<string, AnySchema> | null => (schema as AnySchema).shape ?? null;
+
+/** What the elements of a list are checked by, also where the list may be absent. */
+function elementOf(schema: AnySchema): AnySchema | null {
+  if (schema.element) return schema.element;
+  return schema.unwrap ? elementOf(schema.unwrap()) : null;
+}
+
+interface Refused {
+  readonly schema: z.ZodType;
+  readonly value: unknown;
+  readonly whole: string;
+  readonly wording: Wording;
+}
+
+function refuseBy(issues: readonly Issue[], { schema, value, whole, wording }: Refused): never {
+  if (wording === 'openai') return failLikeOpenai(schema, value, issues[0]!);
+  const [issue, ...more] = issues.flatMap(closest);
   const others = more.slice(0, 4).map((each) => `${paramOf(each.path) || whole}: ${each.message}`);
   const also = others.length > 0 ? ` (also ${others.join('; ')})` : '';
   if (issue?.code === 'unrecognized_keys') {

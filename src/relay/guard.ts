@@ -155,6 +155,7 @@ class CallPorts implements Ports {
   readonly resolves: Ports['resolves'];
   readonly now: Ports['now'];
   readonly verifyJwt: Ports['verifyJwt'];
+  readonly threads: Ports['threads'];
   readonly #askModel: GuardDeps['askModel'];
   readonly #principal: Principal;
 
@@ -163,6 +164,7 @@ class CallPorts implements Ports {
     this.resolves = ports.resolves;
     this.now = ports.now;
     this.verifyJwt = ports.verifyJwt;
+    this.threads = ports.threads;
     this.#askModel = askModel;
     this.#principal = principal;
   }

@@ -234,6 +234,7 @@ export class Guarding {
         provider: call.provider,
       },
       ports: this.#ports,
+      owner: call.principal?.keyId ?? call.who.workspaceId,
     };
     if (!guardrails.some(isAside)) return judge(judging);
     const looking = Promise.resolve(judge({ ...judging, guardrails: guardrails.filter(isAside) }));

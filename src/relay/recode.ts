@@ -9,7 +9,15 @@ import { dialects } from '../dialects/index.ts';
 import type { JsonObject } from '../dialects/ir.ts';
 import { countIn, isObject, objectIn, parsed } from '../dialects/json.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
-import { jsonBytes, notesOf, parsedRequest, refuseBrokenName, replaced, wholeAnswer } from './rewritten.ts';
+import {
+  jsonBytes,
+  notesOf,
+  parsedRequest,
+  refuseBrokenName,
+  refuseShape,
+  replaced,
+  wholeAnswer,
+} from './rewritten.ts';
 
 /** A call of an endpoint that the provider has in a format of its own. */
 export interface Recoded {
@@ -57,6 +65,7 @@ async function answer(
 ): Promise<Incoming> {
   const { status } = incoming;
   const bytes = await wholeAnswer(incoming, provider);
+  refuseShape(bytes, provider);
   const text = new TextDecoder().decode(bytes);
   const json = parsed(text);
   if (status >= 400) return refusal(incoming, (codec.decodeError ?? decodeError)(status, json ?? text), endpoint);

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import type { Encoded } from '../dialects/dialect.ts';
 import { headersOf } from '../http/headers.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
@@ -106,6 +107,8 @@ const utf8 = new TextDecoder();
 const wellFormedUtf8 = new TextDecoder('utf-8', { fatal: true });
 
 export function parsedRequest(body: Uint8Array): unknown {
+  const fault = shapeFault(body, READ_LIMITS);
+  if (fault) fail('invalid_request', fault.member ?? 'body', fault.why);
   try {
     return JSON.parse(wellFormedUtf8.decode(body));
   } catch (error) {
@@ -114,11 +117,18 @@ export function parsedRequest(body: Uint8Array): unknown {
 }
 
 export function parsedReply(bytes: Uint8Array, provider: string): unknown {
+  refuseShape(bytes, provider);
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch {
     return fail('upstream_failed', provider, 'its answer is not JSON');
   }
+}
+
+/** A provider may be of the client's own making. */
+export function refuseShape(answer: Uint8Array, provider: string): void {
+  const fault = shapeFault(answer, READ_LIMITS);
+  if (fault) fail('upstream_failed', provider, `its answer ${fault.why.replace('; send less at once', '')}`);
 }
 
 /** Half a surrogate pair is a string in JSON, and in no address. */

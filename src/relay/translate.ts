@@ -24,6 +24,7 @@ import {
   notesOf,
   parsedReply,
   parsedRequest,
+  refuseShape,
   replaced,
   rewrittenFields,
   tooLarge,
@@ -120,6 +121,7 @@ const contextOf = ({ request, options }: Sides) => ({
 
 async function refusal(incoming: Incoming, { inbound, outbound, options }: Sides): Promise<Incoming> {
   const bytes = await wholeAnswer(incoming, options.provider);
+  refuseShape(bytes, options.provider);
   const text = new TextDecoder().decode(bytes);
   let body: unknown = text;
   try {

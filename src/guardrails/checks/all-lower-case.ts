@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { not } from './parameters/operator.ts';
 
 const UPPER_CASE = /[\p{Lu}\p{Lt}]/u;
@@ -11,6 +11,7 @@ export const allLowerCase = check({
   on: ['input', 'output'],
   span: ({ not }) => (not ? 'whole' : 2),
   tells: ['where'],
+  effort: perCharacter(0.05),
   parameters: () => z.strictObject({ not: not() }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => UPPER_CASE.test(text));

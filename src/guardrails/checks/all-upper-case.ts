@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { not } from './parameters/operator.ts';
 
 const LOWER_CASE = /\p{Ll}/u;
@@ -11,6 +11,7 @@ export const allUpperCase = check({
   on: ['input', 'output'],
   span: ({ not }) => (not ? 'whole' : 2),
   tells: ['where'],
+  effort: perCharacter(0.05),
   parameters: () => z.strictObject({ not: not() }),
   run: ({ texts }, { not }) => {
     const found = texts.find(({ text }) => LOWER_CASE.test(text));

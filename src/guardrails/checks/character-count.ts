@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { bound, counted, inOrder } from './parameters/bounds.ts';
 import { not } from './parameters/operator.ts';
 
@@ -9,6 +9,7 @@ export const characterCount = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['characterCount', 'minCharacters', 'maxCharacters', 'not', 'verdict', 'explanation'],
+  effort: perCharacter(0.05),
   parameters: () =>
     z
       .strictObject({ minCharacters: bound(0), maxCharacters: bound(9_999_999), not: not() })

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { not } from './parameters/operator.ts';
 
 /** The languages a guardrail can ask for, each with the tags that fences of it carry. */
@@ -43,6 +43,7 @@ export const containsCode = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['found'],
+  effort: perCharacter(0.05),
   parameters: () =>
     z.strictObject({
       format: z.enum(LANGUAGES, { error: `give one of ${LANGUAGES.join(', ')}` }),

@@ -8,6 +8,7 @@ export const contains = check({
   on: ['input', 'output'],
   span: ({ operator, words }) => (operator === 'none' ? Math.max(...words.map(({ length }) => length)) : 'whole'),
   tells: ['where'],
+  effort: ({ words }, characters) => characters * (0.01 + words.length * 0.002),
   parameters: () =>
     z.strictObject({
       words: texts(),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check, errored } from '../check.ts';
+import { check, errored, perCharacter } from '../check.ts';
 import { jsonIn } from './json/json-in-text.ts';
 import { holds, operator, texts } from './parameters/operator.ts';
 
@@ -10,6 +10,7 @@ export const jsonKeys = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['objects'],
+  effort: perCharacter(0.3),
   parameters: () => z.strictObject({ keys: texts(), operator: operator().default('any') }),
   run: (facts, { keys, operator }) => {
     const objects: object[] = [];

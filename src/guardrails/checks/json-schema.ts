@@ -10,7 +10,7 @@ const schema = lazily(() =>
     .union([z.record(z.string(), z.unknown()), z.boolean()], { error: 'give a JSON Schema' })
     .transform((given, context) => {
       try {
-        return schemaTest(given);
+        return { fits: schemaTest(given), weight: weightOf(given) };
       } catch (error) {
         if (!(error instanceof SchemaFault)) throw error;
         context.addIssue({ code: 'custom', path: [...error.path], message: error.message });
@@ -18,6 +18,12 @@ const schema = lazily(() =>
       }
     }),
 );
+
+/** References and patterns can make much of little; what else there is, is held once against each value. */
+function weightOf(given: Readonly<Record<string, unknown>> | boolean): number {
+  const text = JSON.stringify(given);
+  return /"\$ref"|"pattern/.test(text) ? Number.POSITIVE_INFINITY : text.length;
+}
 
 const MOST_MS = 1_000;
 
@@ -28,8 +34,9 @@ export const jsonSchema = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['candidates', 'explanation'],
+  effort: ({ schema: { weight } }, characters) => characters * (0.3 + weight * 0.001),
   parameters: () => z.strictObject({ schema: schema(), not: not() }),
-  run: ({ texts }, { schema: fits, not }, { now }) => {
+  run: ({ texts }, { schema: { fits }, not }, { now }) => {
     const deadline = now() + MOST_MS;
     let candidates = 0;
     let isFound = false;

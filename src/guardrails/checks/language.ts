@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { lazily } from '../../core/lazily.ts';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { detectLanguage, LANGUAGES } from './detect/language.ts';
 import { not } from './parameters/operator.ts';
 
@@ -14,6 +14,7 @@ export const language = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['judged', 'faults'],
+  effort: perCharacter(0.2),
   parameters: () =>
     z.strictObject({
       language: z

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { not } from './parameters/operator.ts';
 import { sayingsOf } from './text/turns.ts';
 
@@ -9,6 +9,7 @@ export const notNull = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['explanation'],
+  effort: perCharacter(0.01),
   parameters: () => z.strictObject({ not: not() }),
   run: (facts, { not }) => {
     if (facts.texts.some(({ kind }) => kind === 'tool_call'))

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { findPii, PII_CATEGORIES, PII_SPAN } from './detect/pii.ts';
 import { judgeFindings } from './text/findings.ts';
 
@@ -11,6 +11,7 @@ export const pii = check({
   span: PII_SPAN,
   transforms: ({ redact }) => redact,
   tells: ['found', 'where', 'redacted'],
+  effort: perCharacter(0.3),
   parameters: () =>
     z.strictObject({
       categories: z

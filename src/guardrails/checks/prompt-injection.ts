@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { injectionSignals } from './detect/injection.ts';
 
 export const promptInjection = check({
@@ -9,6 +9,7 @@ export const promptInjection = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['where'],
+  effort: perCharacter(0.2),
   parameters: () =>
     z.strictObject({
       threshold: z.number({ error: 'give a number' }).min(0.3, 'give at least 0.3').max(3, 'give at most 3').default(1),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isWithinReach } from '../../core/patterns.ts';
+import { isWithinReach, STEP } from '../../core/patterns.ts';
 import { check, errored } from '../check.ts';
 import { not } from './parameters/operator.ts';
 import { longestMatch, pattern } from './parameters/pattern.ts';
@@ -11,6 +11,7 @@ export const regexMatch = check({
   // That something is missing shows at the end only; that something is there, as soon as it is.
   span: ({ rule, not }) => (not ? longestMatch(rule) : 'whole'),
   tells: ['where'],
+  effort: ({ rule }, characters) => characters * rule.programSize() * STEP,
   parameters: () => z.strictObject({ rule: pattern(), not: not() }),
   run: ({ texts }, { rule, not }) => {
     if (texts.some(({ text }) => !isWithinReach(rule, text))) return errored('a text is too long for this rule');

@@ -1,6 +1,6 @@
 import type { RE2JS } from 're2js';
 import * as z from 'zod';
-import { isWithinReach } from '../../core/patterns.ts';
+import { isWithinReach, STEP } from '../../core/patterns.ts';
 import { check, errored } from '../check.ts';
 import { longestMatch, patternWithFlags } from './parameters/pattern.ts';
 
@@ -15,6 +15,7 @@ export const regexReplace = check({
   span: ({ rule }) => longestMatch(rule),
   transforms: true,
   tells: ['where'],
+  effort: replaceEffort,
   parameters: () =>
     z.strictObject({
       rule: patternWithFlags(),
@@ -38,6 +39,12 @@ export const regexReplace = check({
     };
   },
 });
+
+/** Each of very many hits may be one look through the rest of the text, unless the pattern has an end. */
+function replaceEffort({ rule }: { readonly rule: RE2JS }, characters: number): number {
+  const span = longestMatch(rule);
+  return characters * rule.programSize() * STEP * (span === 'whole' ? characters : Math.min(span, characters));
+}
 
 /** Null when it took too long. A hit of nothing is none. */
 function replaceHits(rule: RE2JS, text: string, replacement: string, isLate: () => boolean): string | null {

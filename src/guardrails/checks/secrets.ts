@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { findSecrets, SECRET_CATEGORIES, SECRETS_SPAN } from './detect/secrets.ts';
 import { judgeFindings } from './text/findings.ts';
 
@@ -11,6 +11,7 @@ export const secrets = check({
   span: SECRETS_SPAN,
   transforms: ({ redact }) => redact,
   tells: ['found', 'where', 'redacted'],
+  effort: perCharacter(0.2),
   parameters: () =>
     z.strictObject({
       categories: z

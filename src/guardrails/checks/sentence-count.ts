@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { bound, counted, inOrder } from './parameters/bounds.ts';
 import { not } from './parameters/operator.ts';
 
@@ -10,6 +10,7 @@ export const sentenceCount = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['sentenceCount', 'minCount', 'maxCount', 'not', 'verdict', 'explanation'],
+  effort: perCharacter(0.1),
   parameters: () =>
     z
       .strictObject({ minSentences: bound(0), maxSentences: bound(99_999), not: not() })

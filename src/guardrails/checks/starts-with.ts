@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { not } from './parameters/operator.ts';
 import { formOf } from './text/turns.ts';
 
@@ -8,6 +8,7 @@ export const startsWith = check({
   passes: 'the last message of a request, or every choice of an answer, begins with `prefix`',
   on: ['input', 'output'],
   span: 'whole',
+  effort: perCharacter(0.01),
   parameters: () => z.strictObject({ prefix: z.string().min(1, 'must not be empty').max(4_096), not: not() }),
   run: (facts, { prefix, not }) => {
     const said = formOf(facts);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { check } from '../check.ts';
+import { check, perCharacter } from '../check.ts';
 import { bound, counted, inOrder } from './parameters/bounds.ts';
 import { not } from './parameters/operator.ts';
 
@@ -9,6 +9,7 @@ export const wordCount = check({
   on: ['input', 'output'],
   span: 'whole',
   tells: ['wordCount', 'minWords', 'maxWords', 'not', 'verdict', 'explanation'],
+  effort: perCharacter(0.05),
   parameters: () =>
     z
       .strictObject({ minWords: bound(0), maxWords: bound(99_999), not: not() })
