@@ -62,6 +62,12 @@ export const shownLimits = lazily(() => ({
         credit_limit: z.number(),
         current_usage: z.number(),
         resets_at: z.string().nullable(),
+        unpriced_calls: z
+          .number()
+          .optional()
+          .describe(
+            'Calls of unknown price that a budget with `unpriced: "allow"` let pass; they took nothing from it.',
+          ),
       }),
     )
     .describe('What is spent of each budget in its current period.'),

@@ -33,6 +33,8 @@ export interface BudgetUsage {
   readonly credit_limit: number;
   readonly current_usage: number;
   readonly resets_at: string | null;
+  /** Calls whose price is not known, where the budget lets them pass: nothing was taken from it for them. */
+  readonly unpriced_calls?: number;
 }
 
 export const budgetsAmong = (limits: readonly Limit[]): readonly Limit[] =>
@@ -49,5 +51,6 @@ export function usageOf(limit: Limit, levels: ReadonlyMap<string, Level>, now: n
     credit_limit: limit.max / measure,
     current_usage: (levels.get(limit.counter)?.used ?? 0) / measure,
     resets_at: Number.isFinite(end) ? new Date(end).toISOString() : null,
+    ...(limit.unpriced && { unpriced_calls: levels.get(limit.unpriced.counter)?.used ?? 0 }),
   };
 }

@@ -59,6 +59,10 @@ export const budgetMembers = lazily(() => ({
     .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2030-01-31T00:00:00Z' })
     .nullable()
     .optional(),
+  unpriced: z
+    .enum(['refuse', 'allow'], { error: 'give "refuse" or "allow"' })
+    .optional()
+    .describe('Of a budget in dollars: what happens to calls whose price is not known. They are refused by default.'),
 }));
 
 /** A budget as it is written. Those of keys and workspaces count cost or tokens, policies also requests. */
@@ -69,6 +73,7 @@ export interface Budget {
   readonly periodic_reset?: 'weekly' | 'monthly' | null;
   readonly periodic_reset_days?: number | null;
   readonly next_usage_reset_at?: string | null;
+  readonly unpriced?: 'refuse' | 'allow';
 }
 
 /** What is wrong between the members of a budget: the member, and why. */
@@ -84,6 +89,7 @@ export function budgetFaults(budget: Budget): [member: keyof Budget, why: string
     faults.push(['periodic_reset_days', 'cannot stand beside periodic_reset; give one of the two']);
   if (budget.next_usage_reset_at && !budget.periodic_reset && !budget.periodic_reset_days)
     faults.push(['next_usage_reset_at', 'needs periodic_reset or periodic_reset_days beside it']);
+  if (budget.unpriced && budget.type !== 'cost') faults.push(['unpriced', 'is for budgets of the type "cost"']);
   return faults;
 }
 
@@ -173,6 +179,8 @@ export interface Limit {
   readonly period: Period;
   /** As people wrote it: "100 requests per minute". */
   readonly text: string;
+  /** Of a budget in dollars that lets calls of unknown price pass: where these are counted. Without it they are refused. */
+  readonly unpriced?: Limit;
 }
 
 const PER: Record<RateUnit, string> = { rps: 'second', rpm: 'minute', rph: 'hour', rpd: 'day', rpw: 'week' };
@@ -199,7 +207,7 @@ export function compileUsageLimit(owner: LimitOwner, limit: Budget, since: numbe
     : limit.periodic_reset_days
       ? ` per ${limit.periodic_reset_days} days`
       : '';
-  return {
+  const compiled: Limit = {
     counter: `${owner.kind}/${owner.id}/${limit.type}/${reset.replace(' ', '-')}`,
     owner,
     kind: 'budget',
@@ -209,7 +217,25 @@ export function compileUsageLimit(owner: LimitOwner, limit: Budget, since: numbe
     period: periodOf(limit, since),
     text: limit.type === 'cost' ? `$${limit.credit_limit}${every}` : `${limit.credit_limit} ${limit.type}${every}`,
   };
+  return limit.unpriced === 'allow' ? withUnpriced(compiled) : compiled;
 }
+
+/** The limit with a counter beside it that never ends, in the same period. */
+export const withUnpriced = (limit: Limit): Limit => ({
+  ...limit,
+  unpriced: {
+    ...limit,
+    counter: `${limit.counter}/unpriced`,
+    counts: 'requests',
+    max: Number.MAX_SAFE_INTEGER,
+    alertAt: null,
+    unpriced: undefined,
+  },
+});
+
+/** The limits with the counters that stand beside them. */
+export const withTheirUnpriced = (limits: readonly Limit[]): readonly Limit[] =>
+  limits.flatMap((limit) => (limit.unpriced ? [limit, limit.unpriced] : [limit]));
 
 function periodOf(limit: Budget, since: number): Period {
   const anchor = limit.next_usage_reset_at ? Date.parse(limit.next_usage_reset_at) : null;

@@ -309,14 +309,22 @@ describe('what is counted', () => {
     });
   });
 
-  test('a call whose price is unknown holds no money and costs null, until the budget is spent', async () => {
-    const dollars = budget(0.002);
+  test('a call whose price is unknown is refused by a budget in dollars', async () => {
+    const unpriced = { estimate: () => ({ ...estimate, cost: null }) };
+    const dollars = budget(5);
+    expect(refusal([rate('tokens', 10_000), dollars], unpriced)).toMatchObject({ code: 'price_unknown', status: 412 });
+    expect(await level(dollars)).toEqual({ used: 0, held: 0 });
+  });
+
+  test('where the budget allows it, it holds no money, costs null and is counted, until the budget is spent', async () => {
+    const dollars = budget(0.002, { unpriced: 'allow' });
     const unpriced = { estimate: () => ({ ...estimate, cost: null }) };
     const first = reserve([dollars], unpriced);
     expect(await level(dollars)).toEqual({ used: 0, held: 0 });
     first.sent();
     first.settle({ ...usage, cost: null });
     expect(await row(first)).toMatchObject({ cost: null, input_tokens: 90, state: 'final' });
+    expect(await level(dollars.unpriced!)).toEqual({ used: 1, held: 0 });
 
     run([dollars], { ...usage, cost: 2_000_000 });
     expect(refusal([dollars], unpriced)).toMatchObject({ code: 'budget_exhausted' });

@@ -1,11 +1,12 @@
 import type { Budgets, Level } from '../core/budgets.ts';
-import type { Limit } from '../core/limits.ts';
+import { fail } from '../core/errors.ts';
+import { type Limit, withTheirUnpriced } from '../core/limits.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
 import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
-import { type LimitCharge, rateHeaders, refuse } from './refusal.ts';
+import { type LimitCharge, ownerText, rateHeaders, refuse } from './refusal.ts';
 import { openWindow } from './windows.ts';
 
 /** What a call may take at most. */
@@ -98,7 +99,7 @@ export function createLimiter(deps: LimiterDeps): Limiter {
 
   const look = async (limits: readonly Limit[]): Promise<void> => {
     const at = now();
-    const charges = chargesOf(limits, NOTHING_HELD, at);
+    const charges = chargesOf(limits, NOTHING_HELD, at, null);
     const read = await counters.read(charges.map(({ counter }) => counter));
     const found = charges.map(({ counter }) => read.get(counter) ?? { used: 0, held: 0 });
     const levels = found.map(({ used, held }) => used + held);
@@ -113,12 +114,13 @@ export function createLimiter(deps: LimiterDeps): Limiter {
       const at = now();
       if (limits.length === 0) return new CountedAdmission(desk, limitedCall(id, at, ask, NO_CHARGES, null), NO_LEVELS);
       const estimate = limits.some(({ counts }) => counts !== 'requests') ? wholeEstimate(ask.estimate()) : null;
-      const call = limitedCall(id, at, ask, chargesOf(limits, estimate, at), estimate);
+      const call = limitedCall(id, at, ask, chargesOf(limits, estimate, at, ask), estimate);
       const verdict = counters.reserve(call, HOLD_MS);
       return verdict instanceof Promise ? verdict.then((said) => decide(call, said)) : decide(call, verdict);
     },
     refuseExhausted: (limits) => (limits.length === 0 ? undefined : look(limits)),
-    levels: async (limits) => {
+    levels: async (given) => {
+      const limits = withTheirUnpriced(given);
       const windows = limits.map((limit) => openWindow(limit, now()));
       const levels = await counters.read(windows.map(({ counter }) => counter));
       const byLimit = new Map<string, Level>();
@@ -132,7 +134,7 @@ export function createLimiter(deps: LimiterDeps): Limiter {
       const restarted: string[] = [];
       const result = await counters.restarting((restart) =>
         change(async (transaction, limits) => {
-          const names = limits.map((limit) => openWindow(limit, now()).counter);
+          const names = withTheirUnpriced(limits).map((limit) => openWindow(limit, now()).counter);
           restarted.push(...names);
           await restart(transaction as Db, names);
         }),
@@ -168,10 +170,15 @@ const wholeEstimate = ({ inputTokens, outputTokens, cost }: Estimate): Estimate 
 });
 
 /** A limit that stands twice in the list, because two owners share it, counts once. */
-function chargesOf(limits: readonly Limit[], estimate: Estimate | null, at: number): LimitCharge[] {
+function chargesOf(limits: readonly Limit[], estimate: Estimate | null, at: number, ask: Ask | null): LimitCharge[] {
   const charges: LimitCharge[] = [];
-  for (const limit of limits)
-    if (!isCharged(charges, limit)) charges.push(chargeOf(limit, estimatedFor(limit, estimate), at));
+  for (const limit of limits) {
+    if (isCharged(charges, limit)) continue;
+    charges.push(chargeOf(limit, estimatedFor(limit, estimate), at));
+    if (!ask || limit.counts !== 'cost' || estimate?.cost !== null) continue;
+    if (!limit.unpriced) fail('price_unknown', ask.provider, ask.model, ownerText(limit.owner), limit.text);
+    charges.push(chargeOf(limit.unpriced, 1, at));
+  }
   return charges;
 }
 
@@ -195,7 +202,7 @@ function isCharged(charges: readonly LimitCharge[], { counter }: Limit): boolean
 
 function estimatedFor({ counts }: Limit, estimate: Estimate | null): number {
   if (counts === 'requests' || !estimate) return 1;
-  // An unknown price is not 0, but nobody can hold an unknown amount.
+  // An unknown price is not 0, but an unknown amount cannot be held: a budget that allows it counts the call beside it.
   return counts === 'cost' ? (estimate.cost ?? 0) : estimate.inputTokens + estimate.outputTokens;
 }
 

@@ -1,4 +1,4 @@
-import { compileRateLimit, compileUsageLimit, type Limit } from '../core/limits.ts';
+import { compileRateLimit, compileUsageLimit, type Limit, withUnpriced } from '../core/limits.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { PolicyRow } from '../storage/schema.ts';
 import {
@@ -126,11 +126,14 @@ export function limitIn(row: PolicyRow): Limit {
     : compileUsageLimit(owner, definition as UsageDefinition, row.created_at);
 }
 
-export const limitOfGroup = (limit: Limit, valueKey: string): Limit => ({
-  ...limit,
-  counter: `${limit.counter}/${valueKey}`,
-  text: `${limit.text} for ${valueKey}`,
-});
+export function limitOfGroup({ unpriced, ...limit }: Limit, valueKey: string): Limit {
+  const ofGroup = {
+    ...limit,
+    counter: `${limit.counter}/${valueKey}`,
+    text: `${limit.text} for ${valueKey}`,
+  };
+  return unpriced ? withUnpriced(ofGroup) : ofGroup;
+}
 
 /** Groups whose limit is kept ready; the bound is for clients that invent values. */
 const MOST_GROUPS = 10_000;

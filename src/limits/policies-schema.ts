@@ -187,6 +187,7 @@ export const usagePolicy = lazily(() =>
       periodic_reset: z.enum(['weekly', 'monthly']).nullable(),
       periodic_reset_days: z.number().nullable(),
       next_usage_reset_at: z.string().nullable(),
+      unpriced: usage().unpriced,
       value_key_usage_map: z
         .record(z.string(), z.object({ current_usage: z.number(), status: z.enum(['active', 'exhausted']) }))
         .optional()
@@ -203,6 +204,7 @@ export const policyEntity = lazily(() =>
       current_usage: z.number(),
       status: z.enum(['active', 'exhausted']),
       resets_at: z.string().nullable(),
+      unpriced_calls: z.number().optional().describe('With `unpriced: "allow"`: calls of unknown price.'),
     })
     .meta({ id: 'PolicyEntity' }),
 );

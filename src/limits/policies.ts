@@ -69,6 +69,7 @@ const MEMBERS: Record<PolicyKind, readonly string[]> = {
     'periodic_reset',
     'periodic_reset_days',
     'next_usage_reset_at',
+    'unpriced',
   ],
 };
 
@@ -181,9 +182,9 @@ export function createPolicies({
     const limits = rows.map(({ value_key }) => limitOfGroup(limit, value_key));
     const levels = limits.length === 0 ? new Map() : await budgets.levels(limits);
     return rows.map(({ id, value_key }, index) => {
-      const { current_usage, resets_at } = usageOf(limits[index]!, levels, now());
+      const { current_usage, resets_at, unpriced_calls } = usageOf(limits[index]!, levels, now());
       const status = isSpent(limits[index]!, levels) ? 'exhausted' : 'active';
-      return { id, object: 'policy_entity', value_key, current_usage, status, resets_at };
+      return { id, object: 'policy_entity', value_key, current_usage, status, resets_at, unpriced_calls };
     });
   };
 

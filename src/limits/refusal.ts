@@ -47,7 +47,7 @@ const OWNERS: Record<LimitOwner['kind'], string> = {
   policy: 'policy',
   'mcp-server': 'MCP server',
 };
-const ownerText = ({ kind, name }: LimitOwner) => `${OWNERS[kind]} "${name}"`;
+export const ownerText = ({ kind, name }: LimitOwner) => `${OWNERS[kind]} "${name}"`;
 
 function whyNot({ limit, amount, level }: Levelled): string {
   const left = limit.max - level;

@@ -113,10 +113,19 @@ function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: 
     length: body?.rest ? declaredLength(call) : null,
     model,
   });
-  const cost = prices.costOf(target.provider.name, model, tokens, target.prices);
+  const cost = prices.costOf(target.provider.name, model, tokens, target.prices) ?? (isFree(call) ? 0 : null);
   const { inputTokens, outputTokens } = tokens;
   return { inputTokens, outputTokens, cost: cost === null ? null : Math.ceil(cost * NANO_DOLLARS) };
 }
+
+/** What no provider takes money for: reading and deleting, counting tokens, moderation, the upload of a file. */
+function isFree({ request, endpoint, path }: OpenCall): boolean {
+  if (request.method === 'GET' || request.method === 'HEAD' || request.method === 'DELETE') return true;
+  if (endpoint === 'countTokens' || endpoint === 'moderate' || endpoint === 'listModels') return true;
+  return endpoint === 'proxy' && FREE_PATHS.test(path);
+}
+
+const FREE_PATHS = /^\/(?:v1\/)?(?:files|uploads|moderations|messages\/count_tokens)(?:\/|$)|:countTokens$/;
 
 /** What has no type may be JSON all the same, to a provider that does not ask. */
 const isText = (type: string | undefined): boolean =>

@@ -122,6 +122,10 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
   ]);
   const tokens = counter('gateway_tokens_total', 'Tokens as providers counted them.', ['provider', 'model', 'kind']);
   const costs = counter('gateway_cost_usd_total', 'Cost by list price, where model and usage are known.', ['provider']);
+  const unpriced = counter('gateway_unpriced_calls_total', 'Calls that took tokens at a price that is not known.', [
+    'provider',
+    'model',
+  ]);
   const records = counter('gateway_log_records_total', 'Request log records by what became of them.', ['result']);
   const bodies = counter(
     'gateway_log_bodies_dropped_total',
@@ -154,6 +158,7 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
       if (usage.outputTokens) tokens.at(name, label, 'output').value += usage.outputTokens;
       if (usage.cachedInputTokens) tokens.at(name, label, 'cached_input').value += usage.cachedInputTokens;
       if (usage.reasoningTokens) tokens.at(name, label, 'reasoning').value += usage.reasoningTokens;
+      if (cost === null) unpriced.at(name, label).value++;
     }
     if (cost) costs.at(name).value += cost;
   }
@@ -191,7 +196,7 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     },
     render: () => {
       const lines: string[] = [];
-      for (const family of [requests, tokens, costs, records, bodies]) renderCounter(family, lines);
+      for (const family of [requests, tokens, costs, unpriced, records, bodies]) renderCounter(family, lines);
       for (const family of [durations, firstBytes]) renderHistogram(family, lines);
       for (const { name, help, read } of gauges) describe(lines, name, help, 'gauge').push(`${name} ${read()}`);
       for (const { name, help, label, read } of families) {

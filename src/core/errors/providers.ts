@@ -111,6 +111,12 @@ export const providerErrors = {
       `The budget of ${whose} is ${limit}: ${why}. ${resets ? `It starts again at ${resets}.` : 'It does not start again by itself; its owner can raise it or reset its usage.'}`,
   ),
 
+  price_unknown: error(
+    412,
+    (provider: string, model: string | null, whose: string, limit: string) =>
+      `${model === null ? `This call of ${provider} names no model` : `The price of "${model.slice(0, 80)}" at ${provider} is not known`}, and the budget of ${whose}, ${limit}, counts dollars. Give the model a price (docs/policies.md#prices), or set unpriced of the budget to "allow". Nothing was sent.`,
+  ),
+
   // What the provider did
   upstream_unreachable: error(
     502,
