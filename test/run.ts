@@ -42,6 +42,20 @@ async function collect(stream: ReadableStream<Uint8Array>): Promise<string> {
   return text;
 }
 
+/** The tests that took longest, from the lines in which the runner tells of each. */
+function slowest(output: string, most: number): string[] {
+  let file = '';
+  const tests: { ms: number; line: string }[] = [];
+  for (const line of output.split('\n')) {
+    const heading = /^(\S+\.test\.ts):$/.exec(line);
+    if (heading) file = heading[1]!;
+    const [, name, ms] = /^\((?:pass|fail)\) (.*) \[([\d.]+)ms\]$/.exec(line) ?? [];
+    if (ms) tests.push({ ms: Number(ms), line: `${(Number(ms) / 1000).toFixed(1).padStart(6)} s  ${file}: ${name}` });
+  }
+  const byTime = tests.toSorted((one, other) => other.ms - one.ms);
+  return byTime.slice(0, most).map(({ line }) => line);
+}
+
 /** One test runs the printed curl as a user would. */
 async function ensureCurl() {
   if (Bun.which('curl')) return;
@@ -64,8 +78,9 @@ try {
   const where = isLong
     ? ['test/long/']
     : ['src/', 'simulator/', 'bench/', 'test/front-door/', 'test/attack/', 'test/shelves.test.ts', 'test/docs.test.ts'];
-  const options = isLong ? ['--timeout=600000'] : ['--parallel=2', '--timeout=30000'];
-  await step(isLong ? 'long tests' : 'tests', [bun, 'test', ...options, ...where], environment);
+  const options = isLong ? [] : ['--parallel=2'];
+  const output = await step(isLong ? 'long tests' : 'tests', [bun, 'test', ...options, ...where], environment);
+  console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
 } finally {
   await postgres.remove();
 }
