@@ -68,11 +68,9 @@ export const fileObject = lazily(() =>
     .meta({ id: 'File' }),
 );
 
-/** Whether a file of this name may be used for this. */
+/** Whether a file of this name may be used for this. A batch finds out by the lines themselves what its input is. */
 export function checkFormat(name: string, use: Purpose) {
-  const isLines = name.toLowerCase().endsWith('.jsonl');
-  if (use === 'batch' && !isLines) fail('file_format_unsupported', 'Batch API');
-  if (use === 'fine-tune' && !isLines) fail('file_format_unsupported', 'Fine-Tuning API');
+  if (use === 'fine-tune' && !name.toLowerCase().endsWith('.jsonl')) fail('file_format_unsupported', 'Fine-Tuning API');
 }
 
 /** Whether a file of this size may be used for this; `param` is where the size or the content was given. */

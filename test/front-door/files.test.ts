@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { APIError, toFile } from 'openai';
 import { startGateway, type TestGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 import { startS3, type TestS3 } from '../s3.ts';
 import { openaiClient } from '../sdk-clients.ts';
 
@@ -242,17 +243,47 @@ for (const [place, start] of [
         return (await gateway.api.post('/v1/files', form)).json.error;
       };
 
-      expect(await upload('a.txt', 'batch')).toEqual({
-        message: 'Invalid file format for Batch API. Must be .jsonl',
+      expect(await upload('a.txt', 'fine-tune')).toEqual({
+        message: 'Invalid file format for Fine-Tuning API. Must be .jsonl',
         type: 'invalid_request_error',
         param: null,
         code: null,
       });
-      expect((await upload('a.txt', 'fine-tune')).message).toBe(
-        'Invalid file format for Fine-Tuning API. Must be .jsonl',
-      );
       expect(await upload('a.jsonl', 'party')).toMatchObject({ code: 'invalid_value', param: 'purpose' });
       expect(await blobs()).toBe(before);
+    });
+
+    test('a file for batches may have any name, in one request and in parts, and a batch reads it', async () => {
+      const line = {
+        custom_id: 'a',
+        method: 'POST',
+        url: '/v1/chat/completions',
+        body: { model: 'gpt-5', messages: [{ role: 'user', content: 'Hello' }] },
+      };
+      const bytes = Buffer.from(JSON.stringify(line));
+      const client = openai();
+      for (const filename of ['requests', 'requests.txt', 'Anfragen für März.ndjson']) {
+        const file = await client.files.create({ file: await toFile(bytes, filename), purpose: 'batch' });
+        const upload = await client.uploads.create({
+          bytes: bytes.length,
+          filename,
+          mime_type: 'text/jsonl',
+          purpose: 'batch',
+        });
+        const part = await client.uploads.parts.create(upload.id, { data: await toFile(bytes, 'part') });
+        const completed = await client.uploads.complete(upload.id, { part_ids: [part.id] });
+        expect([file.filename, completed.file!.filename]).toEqual([filename, filename]);
+        for (const input_file_id of [file.id, completed.file!.id]) {
+          const headers = { 'x-gateway-virtual-key': 'sim' };
+          const asked = { input_file_id, endpoint: '/v1/chat/completions', completion_window: 'immediate' } as const;
+          const { id } = (await gateway.api.post('/v1/batches', asked, { headers })).json;
+          await eventually('the batch is done', async () => {
+            const batch = (await gateway.api.get(`/v1/batches/${id}`, { headers })).json;
+            if (batch.status === 'failed') throw new Error(JSON.stringify(batch.errors));
+            return batch.status === 'completed';
+          });
+        }
+      }
     });
   });
 }

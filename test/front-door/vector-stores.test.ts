@@ -104,6 +104,27 @@ describe('the vendor’s client', () => {
     expect(names.length).toBe(3);
   });
 
+  test('adds files that each say their own, though something is said beside them, which counts for none', async () => {
+    const { id: storeId } = await openai.vectorStores.create({});
+    const [first, second] = [await uploaded('first'), await uploaded('second')];
+    const cut = (size: number) => ({
+      type: 'static' as const,
+      static: { max_chunk_size_tokens: size, chunk_overlap_tokens: 0 },
+    });
+    const batch = await openai.vectorStores.fileBatches.createAndPoll(storeId, {
+      files: [{ file_id: first, attributes: { year: 2026 }, chunking_strategy: cut(200) }, { file_id: second }],
+      attributes: { year: 1999, by: 'nobody' },
+      chunking_strategy: cut(300),
+    });
+    expect(batch.file_counts).toMatchObject({ completed: 2, failed: 0 });
+    const files = await Promise.all(
+      [first, second].map((id) => openai.vectorStores.files.retrieve(id, { vector_store_id: storeId })),
+    );
+    expect(files.map(({ attributes }) => attributes)).toEqual([{ year: 2026 }, {}]);
+    const sizes = files.map(({ chunking_strategy }) => (chunking_strategy as ReturnType<typeof cut>).static);
+    expect(sizes.map(({ max_chunk_size_tokens: size }) => size)).toEqual([200, 800]);
+  });
+
   test('adds files with attributes and a chunking of their own, changes and removes them', async () => {
     const { id: storeId } = await openai.vectorStores.create({});
     const fileId = await uploaded(Array.from({ length: 400 }, (_, number) => `word${number}`).join(' '));
@@ -261,10 +282,10 @@ describe('rules', () => {
       "Invalid 'files': give either 'file_ids' or 'files', not both.",
     ],
     [
-      'attributes beside files that have their own',
+      'attributes beside files that are none, though they would not count',
       () => `/${storeId}/file_batches`,
-      () => ({ files: [{ file_id: fileId }], attributes: { a: 1 } }),
-      "Invalid 'attributes': with 'files', each file has its own.",
+      () => ({ files: [{ file_id: fileId }], attributes: { a: [] } }),
+      "Invalid 'attributes.a': a value is a text, a number or a boolean.",
     ],
   ];
   for (const [title, path, body, message] of cases)

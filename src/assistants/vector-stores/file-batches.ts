@@ -95,7 +95,10 @@ export function createFileBatches(deps: FileBatchesDeps) {
 
 export type FileBatches = ReturnType<typeof createFileBatches>;
 
-/** Either ids, which share what is said beside them, or files that each say it for themselves. */
+/**
+ * Either ids, which share what is said beside them, or files that each say it for themselves: then what is said beside
+ * them counts for none, as the vendor documents it, whose own example sends both.
+ */
 function askedFor({ file_ids, files, attributes, chunking_strategy }: NewFileBatch): FileToAdd[] {
   const refuse = (param: string, why: string) => fail('invalid_value', param, `Invalid '${param}': ${why}.`);
   if (file_ids && files) refuse('files', "give either 'file_ids' or 'files', not both");
@@ -104,8 +107,6 @@ function askedFor({ file_ids, files, attributes, chunking_strategy }: NewFileBat
     const shared = { attributes: attributes ?? null, chunking: chunkingOf(chunking_strategy) };
     return file_ids.map((fileId) => ({ fileId, ...shared }));
   }
-  if (attributes) refuse('attributes', "with 'files', each file has its own");
-  if (chunking_strategy) refuse('chunking_strategy', "with 'files', each file has its own");
   return files!.map((file) => ({
     fileId: file.file_id,
     attributes: file.attributes ?? null,
