@@ -3,6 +3,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import { cancelled, entered, hasEnded, STATUSES, shownBatch } from './batch.ts';
 import { LANES, lanesFor, nextOf } from './lane-plan.ts';
+import { NO_TOKENS } from './usage.ts';
 
 const fresh = (createdAt: number): BatchRow => ({
   id: 'batch_1',
@@ -33,6 +34,8 @@ const fresh = (createdAt: number): BatchRow => ({
   failed_at: null,
   expired_at: null,
   cancelling_at: null,
+  model: null,
+  ...NO_TOKENS,
   cancelled_at: null,
 });
 

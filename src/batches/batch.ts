@@ -4,6 +4,7 @@ import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
 import type { ObjectId } from '../core/object-ids.ts';
 import type { BatchRow } from '../storage/schema.ts';
+import { shownUsage } from './usage.ts';
 
 export type BatchId = ObjectId<'batch'>;
 
@@ -53,7 +54,16 @@ export function cancelled(batch: Pick<BatchRow, 'id' | 'status' | 'stop'>, now: 
 }
 
 /** What requests of a batch may ask for, by the path after `/v1`. */
-export const PATHS = ['/chat/completions', '/completions', '/embeddings', '/responses', '/messages'] as const;
+export const PATHS = [
+  '/chat/completions',
+  '/completions',
+  '/embeddings',
+  '/responses',
+  '/messages',
+  '/moderations',
+  '/images/generations',
+  '/images/edits',
+] as const;
 export const ENDPOINTS = PATHS.map((path) => `/v1${path}` as const);
 export type Endpoint = (typeof ENDPOINTS)[number];
 
@@ -127,6 +137,14 @@ export const batchObject = lazily(() =>
         completed: z.number().int(),
         failed: z.number().int(),
       }),
+      model: z.string().nullable().describe('That of all its requests; null where they name several, or none.'),
+      usage: z.object({
+        input_tokens: z.number().int(),
+        input_tokens_details: z.object({ cached_tokens: z.number().int() }),
+        output_tokens: z.number().int(),
+        output_tokens_details: z.object({ reasoning_tokens: z.number().int() }),
+        total_tokens: z.number().int(),
+      }),
       metadata: z.record(z.string(), z.string()),
     })
     .meta({ id: 'Batch' }),
@@ -161,5 +179,7 @@ export const shownBatch = (row: BatchRow, { completed, failed }: Counts): BatchO
   cancelling_at: inSeconds(row.cancelling_at),
   cancelled_at: inSeconds(row.cancelled_at),
   request_counts: { total: row.total ?? 0, completed, failed },
+  model: row.model,
+  usage: shownUsage(row),
   metadata: JSON.parse(row.metadata) as Metadata,
 });

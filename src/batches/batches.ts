@@ -18,6 +18,7 @@ import type { NativeDeps } from './native/deps.ts';
 import { nativeKind } from './native/kind.ts';
 import { tidyKind } from './native/tidy.ts';
 import { batchTable } from './table.ts';
+import { NO_TOKENS } from './usage.ts';
 import { validateKind } from './validate.ts';
 
 export interface NewBatchOptions {
@@ -110,6 +111,8 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
         total: null,
         completed: null,
         failed: null,
+        model: null,
+        ...NO_TOKENS,
         created_at: createdAt,
         expires_at: endOfWindow(createdAt),
         in_progress_at: null,

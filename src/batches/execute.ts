@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../core/errors.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import type { Usage } from '../core/usage.ts';
 import type { Gates, Verdict } from './gates.ts';
+import { usageIn } from './usage.ts';
 
 /** What became of one request: a line of the output file, or of the error file. */
 export interface Result {
@@ -10,6 +12,8 @@ export interface Result {
   /** JSON. */
   readonly response: string | null;
   readonly error: string | null;
+  /** What the provider counted, where it said so. */
+  readonly usage: Usage | null;
 }
 
 export interface ExecuteOptions {
@@ -70,6 +74,7 @@ interface Answer {
   readonly requestId: string;
   /** Of JSON; null: there was no body to speak of, and `why` says what was wrong. */
   readonly body: string | null;
+  readonly usage?: Usage | null;
   readonly why?: string;
 }
 
@@ -93,7 +98,7 @@ async function ask({ call, signal }: ExecuteOptions): Promise<Answer> {
       body: null,
       why: `The answer is larger than ${LARGEST_ANSWER} bytes.`,
     };
-  const body = oneLine(text);
+  const { body, usage } = oneLine(text);
   const why =
     body === null ? `The answer, of status ${status}, is not JSON: ${text.slice(0, SHOWN_CHARACTERS)}` : undefined;
   if (status === 429)
@@ -101,28 +106,35 @@ async function ask({ call, signal }: ExecuteOptions): Promise<Answer> {
   if (status === 408 || status >= 500)
     return { ...known, verdict: 'unwell', mayHelp: status !== 501, retryAfterMs: retryAfter(headers), body, why };
   if (response.ok && body === null) return { ...known, verdict: 'unwell', mayHelp: true, body, why };
-  return { ...known, verdict: 'well', mayHelp: false, body, why };
+  return { ...known, verdict: 'well', mayHelp: false, body, usage, why };
 }
 
-function resultOf({ status, requestId, body, why = '' }: Answer): Result {
+function resultOf({ status, requestId, body, usage = null, why = '' }: Answer): Result {
   const id = newObjectId('batchRequest');
   const isGood = status >= 200 && status < 300;
   if (body === null && isGood)
-    return { id, isError: true, response: null, error: JSON.stringify({ code: 'invalid_response', message: why }) };
+    return {
+      id,
+      isError: true,
+      response: null,
+      error: JSON.stringify({ code: 'invalid_response', message: why }),
+      usage,
+    };
   const answered = body ?? JSON.stringify({ error: { message: why, type: 'api_error', param: null, code: null } });
   const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${answered}}`;
-  return { id, isError: !isGood, response, error: null };
+  return { id, isError: !isGood, response, error: null, usage };
 }
 
 /** Valid JSON as it came, without line ends: between its tokens they mean nothing, and inside a string there are none. */
-function oneLine(text: string): string | null {
+function oneLine(text: string): { readonly body: string | null; readonly usage: Usage | null } {
+  let value: unknown;
   try {
-    JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
-    return null;
+    return { body: null, usage: null };
   }
   // PostgreSQL stores no text with half a character in it; where JSON came as UTF-8 there is none.
-  return text.replace(/[\r\n]+/g, ' ').trim();
+  return { body: text.replace(/[\r\n]+/g, ' ').trim(), usage: usageIn(value) };
 }
 
 const decoder = new TextDecoder();

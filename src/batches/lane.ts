@@ -135,6 +135,7 @@ const inputGone = (): Result => ({
     code: 'file_not_found',
     message: 'The input file was deleted before this request could be made.',
   }),
+  usage: null,
 });
 
 /** A signal for calls under way: they end at once when the lease is lost, and some time after a polite request to stop. */

@@ -44,8 +44,10 @@ function faultOfBody(body: Members, endpoint: Endpoint): ReadLine | null {
   const talks = endpoint === '/v1/chat/completions' || endpoint === '/v1/messages';
   if (talks && !(Array.isArray(body.messages) && body.messages.length > 0))
     return wrong('body.messages', 'must be an array of messages, and not empty.');
-  if (endpoint === '/v1/embeddings' && (body.input === undefined || body.input === null))
-    return wrong('body.input', 'must say what to embed.');
+  const isAbsent = (name: string) => body[name] === undefined || body[name] === null;
+  if (endpoint === '/v1/embeddings' && isAbsent('input')) return wrong('body.input', 'must say what to embed.');
+  if (endpoint === '/v1/moderations' && isAbsent('input')) return wrong('body.input', 'must say what to judge.');
+  if (endpoint.startsWith('/v1/images/') && isAbsent('prompt')) return wrong('body.prompt', 'must say what to draw.');
   return null;
 }
 

@@ -1,7 +1,8 @@
-import type { BatchResultRow } from '../storage/schema.ts';
+import type { Db } from '../storage/store.ts';
 import type { Lease } from '../work/work.ts';
 import type { Result } from './execute.ts';
 import type { BatchTable } from './table.ts';
+import { type CountedResult, keepResults } from './usage.ts';
 
 const MOST_RESULTS = 100;
 const MOST_CHARACTERS = 1 << 20;
@@ -16,7 +17,7 @@ const currentFlush = () => Math.floor(Date.now() / FLUSH_EVERY_MS);
 /** Saves results together: a transaction for each would cost more than the requests. */
 export class ResultGroups {
   readonly #options: { readonly lease: Lease; readonly table: BatchTable; readonly batchId: string };
-  #group: BatchResultRow[] = [];
+  #group: CountedResult[] = [];
   #characters = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #saving: Promise<void> = Promise.resolve();
@@ -27,9 +28,9 @@ export class ResultGroups {
   }
 
   /** Waits only while too much is not saved yet. Fails when saving did. */
-  async add(number: number, { id, isError, response, error }: Result): Promise<void> {
-    const row = { batch_id: this.#options.batchId, number, id, is_error: isError ? (1 as const) : (0 as const) };
-    this.#group.push({ ...row, response, error });
+  async add(number: number, { id, isError, response, error, usage }: Result): Promise<void> {
+    const place = { batch_id: this.#options.batchId, number, id };
+    this.#group.push({ row: { ...place, is_error: isError ? 1 : 0, response, error }, usage });
     this.#characters += (response?.length ?? 0) + (error?.length ?? 0);
     if (this.#group.length >= MOST_RESULTS || this.#characters >= MOST_CHARACTERS) return this.flush();
     // All lanes at the same moments: the store writes what comes together to disk once.
@@ -43,15 +44,16 @@ export class ResultGroups {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const rows = this.#group;
+    const results = this.#group;
     this.#group = [];
     this.#characters = 0;
-    const { lease, table } = this.#options;
+    const { lease, table, batchId } = this.#options;
     this.#saving = this.#saving.then(async () => {
-      if (rows.length === 0) return;
+      if (results.length === 0) return;
       const isDue = this.#flushed !== currentFlush();
       this.#flushed = currentFlush();
-      await lease.transaction((db) => table.insertResults(db, rows), { flush: isDue ? 'now' : 'later' });
+      const keep = (db: Db) => keepResults(db, table, batchId, results);
+      await lease.transaction(keep, { flush: isDue ? 'now' : 'later' });
     });
     // Whoever flushes next hears of it.
     this.#saving.catch(() => {});

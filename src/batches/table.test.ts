@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../../test/postgres.ts';
+import type { Usage } from '../core/usage.ts';
 import type { BatchResultRow } from '../storage/schema.ts';
 import { openPostgres, openSqlite, type Store } from '../storage/store.ts';
 import { batchTable } from './table.ts';
+import { keepResults } from './usage.ts';
 
 const batch = (id: string) => ({
   id,
@@ -70,6 +72,18 @@ function tableContract(engine: string, open: () => Promise<Store>) {
       const first = await store.db.selectFrom('batch_results').select('id').where('batch_id', '=', 'batch-2').execute();
       expect(first.map(({ id }) => id).toSorted()).toEqual(['r-1', 'r-2']);
       expect(await table.insertResults(store.db, [])).toEqual([]);
+    });
+
+    test('what results took is added up once, however often they come', async () => {
+      const table = await given('batch-3');
+      const counted = (number: number, usage: Usage | null) => ({ row: result('batch-3', number), usage });
+      const usage = { inputTokens: 10, cachedInputTokens: 4, outputTokens: 5, reasoningTokens: 2 };
+      const keep = (...results: ReturnType<typeof counted>[]) => keepResults(store.db, table, 'batch-3', results);
+      expect(await keep(counted(1, usage), counted(2, null))).toHaveLength(2);
+      expect(await keep(counted(1, usage), counted(2, usage), counted(3, usage))).toEqual([3]);
+      await Promise.all([keep(counted(4, { inputTokens: 3e9 })), keep(counted(5, { inputTokens: 3e9 }))]);
+      const tokens = { input_tokens: 6_000_000_020, cached_tokens: 8, output_tokens: 10, reasoning_tokens: 4 };
+      expect(await table.read(store.db, 'batch-3')).toMatchObject(tokens);
     });
   });
 }

@@ -4,6 +4,7 @@ import type { BatchLineRow, BatchResultRow, BatchRow } from '../storage/schema.t
 import type { Db, Store } from '../storage/store.ts';
 import type { Counts } from './batch.ts';
 import { insertRows } from './insert-rows.ts';
+import type { BatchTokens } from './usage.ts';
 
 const LINE_COLUMNS = ['batch_id', 'number', 'custom_id', 'position', 'bytes'] as const;
 const RESULT_COLUMNS = ['batch_id', 'number', 'id', 'is_error', 'response', 'error'] as const;
@@ -81,6 +82,19 @@ export function batchTable({ engine }: Pick<Store, 'engine'>) {
     /** A request that was made twice, because a process died, keeps its first result. Answers which were added. */
     insertResults: (db: Db, results: readonly BatchResultRow[]): Promise<number[]> =>
       insertRows(db, 'batch_results', RESULT_COLUMNS, results),
+
+    addTokens: async (db: Db, id: string, tokens: BatchTokens): Promise<void> => {
+      await db
+        .updateTable('batches')
+        .set(({ eb }) => ({
+          input_tokens: eb('input_tokens', '+', tokens.input_tokens),
+          cached_tokens: eb('cached_tokens', '+', tokens.cached_tokens),
+          output_tokens: eb('output_tokens', '+', tokens.output_tokens),
+          reasoning_tokens: eb('reasoning_tokens', '+', tokens.reasoning_tokens),
+        }))
+        .where('id', '=', id)
+        .execute();
+    },
 
     /** The next lines of the output or the error file, after `after`; those of the latter may have no result. */
     linesOfFile: (db: Db, id: string, file: 'output' | 'error', after: number, limit: number) => {

@@ -53,7 +53,7 @@ export function validateKind(deps: BatchDeps): Kind {
           lease.signal.throwIfAborted();
           return lease.done(db);
         });
-      const { faults, total, fits = true } = await inspect(batch, lease, deps);
+      const { faults, total, fits = true, model = null } = await inspect(batch, lease, deps);
       await lease.transaction(async (db) => {
         // Whoever cancels a batch marks its work in the same transaction.
         lease.signal.throwIfAborted();
@@ -62,7 +62,7 @@ export function validateKind(deps: BatchDeps): Kind {
           return lease.done(db);
         }
         const mode = fits ? batch.mode : 'managed';
-        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total, mode });
+        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total, mode, model });
         const work = { tenant: batch.workspace_id, ref: batch.id };
         if (mode === 'native') await workers().enqueue(db, { ...work, kind: NATIVE });
         else for (const lane of lanesFor(total)) await workers().enqueue(db, { ...work, kind: LINES, payload: lane });
@@ -88,6 +88,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
   const seen = new CustomIds();
   let group: BatchLineRow[] = [];
   let total = 0;
+  const models = new Set<string | null>();
   const fitting = new Fitting(nativeApi(nativeOf(batch).provider ?? '')?.demands);
   const flush = async () => {
     lease.signal.throwIfAborted();
@@ -106,7 +107,11 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
     total++;
     const read = readLine(bytes, batch.endpoint);
     litter.add(bytes?.length ?? 0);
-    if ('customId' in read) fitting.add(read.body);
+    if ('customId' in read) {
+      fitting.add(read.body);
+      // Two tell as much as many.
+      if (models.size < 2) models.add(modelIn(read.body));
+    }
     const fault = 'fault' in read ? read.fault : duplicate(read.customId, seen);
     if (fault) faults.push({ ...fault, line: number });
     else
@@ -121,7 +126,16 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
     if (group.length === LINES_AT_ONCE) await flush();
   }
   await flush();
-  return { total, fits: fitting.isSo(total), faults: total === 0 ? [EMPTY] : faults };
+  const model = models.size === 1 ? [...models][0]! : null;
+  return { total, model, fits: fitting.isSo(total), faults: total === 0 ? [EMPTY] : faults };
+}
+
+const LONGEST_MODEL = 256;
+
+/** What PostgreSQL cannot store, or nobody would show, is no name. */
+function modelIn({ model }: Members): string | null {
+  const isName = typeof model === 'string' && model !== '' && model.length <= LONGEST_MODEL;
+  return isName && model.isWellFormed() && !model.includes('\0') ? model : null;
 }
 
 /** Whether one provider could carry the whole batch out. */

@@ -110,6 +110,8 @@ test('a provider with a batch API carries the batch out, and the client sees onl
   );
   const batch = await ended(client, begun.id, 25_000);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 3, completed: 2, failed: 1 } });
+  expect(batch.model).toBe('gpt-4o-mini');
+  expect(batch.usage).toMatchObject({ input_tokens: 2_000_000, output_tokens: 0, total_tokens: 2_000_000 });
   expect(provider.metadata()).toEqual({ gateway_batch_id: batch.id });
   expect(provider.lines.map((line) => line.custom_id)).toEqual(['r0', 'r1', 'r2']);
   expect(provider.seen.filter((call) => call === 'POST /v1/batches')).toHaveLength(1);

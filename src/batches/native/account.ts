@@ -1,7 +1,7 @@
 import type { Prices } from '../../core/prices.ts';
-import type { Usage } from '../../core/usage.ts';
 import type { Ask, Limiter } from '../../limits/limiter.ts';
 import type { BatchDeps } from '../kinds.ts';
+import { usageIn } from '../usage.ts';
 import { members, text } from './api.ts';
 
 /** Providers take half of the list price for what they answer within a day. */
@@ -43,27 +43,3 @@ async function admitted(limiter: AccountDeps['limiter'], budgets: Parameters<Lim
     return limiter.reserve([], ask);
   }
 }
-
-/** In the words of chat completions and embeddings, or of responses and messages. */
-export function usageIn(body: unknown): Usage | null {
-  const usage = members(members(body).usage);
-  const input = number(usage.prompt_tokens) ?? number(usage.input_tokens);
-  if (input === undefined) return null;
-  const output = number(usage.completion_tokens) ?? number(usage.output_tokens) ?? 0;
-  const read = number(usage.cache_read_input_tokens);
-  const written = number(usage.cache_creation_input_tokens);
-  const details = members(usage.prompt_tokens_details ?? usage.input_tokens_details);
-  // Messages count what came from the cache, or went there, beside the input.
-  const inputTokens = input + (read ?? 0) + (written ?? 0);
-  return {
-    inputTokens,
-    outputTokens: output,
-    totalTokens: inputTokens + output,
-    cachedInputTokens: read ?? number(details.cached_tokens) ?? 0,
-    ...(written !== undefined && { cacheWriteTokens: written }),
-  };
-}
-
-/** What is no count says nothing: one below zero would give budgets back. */
-const number = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

@@ -41,7 +41,7 @@ export interface NewJob {
 /** One answer, and which request it is to. */
 export interface NativeResult {
   readonly name: string;
-  readonly result: Omit<Result, 'id'>;
+  readonly result: Omit<Result, 'id' | 'usage'>;
   /** What the provider counted, where it is to be found. */
   readonly body: unknown;
 }

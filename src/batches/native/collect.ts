@@ -5,6 +5,7 @@ import type { BatchResultRow, BatchRow } from '../../storage/schema.ts';
 import type { Lease } from '../../work/work.ts';
 import type { Endpoint } from '../batch.ts';
 import { linesOf } from '../lines.ts';
+import { keepResults, usageIn } from '../usage.ts';
 import type { NativeApi, NativeJob, NativeResult, ResultContext } from './api.ts';
 import type { Provider } from './ask.ts';
 import { bucketOf } from './bucket.ts';
@@ -46,8 +47,11 @@ export async function collect(
     group = new Map();
     bytesHeld = 0;
     lease.signal.throwIfAborted();
-    const rows = [...results].map(([number, found]) => rowOf(batch, number, found));
-    const added = await lease.transaction((db) => deps.table.insertResults(db, rows));
+    const found = [...results].map(([number, each]) => ({
+      row: rowOf(batch, number, each),
+      usage: usageIn(each.body),
+    }));
+    const added = await lease.transaction((db) => keepResults(db, deps.table, batch.id, found));
     const news = added.map((number) => results.get(number)!);
     await deps.account?.(batch, news, { who: context.who, target: provider.target });
   };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { BatchStatus } from '../batch.ts';
-import { usageIn } from './account.ts';
+import { usageIn } from '../usage.ts';
 import { anthropic } from './anthropic.ts';
 import type { NativeApi, NativeJob } from './api.ts';
 import { modeOf, nativeProviders } from './apis.ts';

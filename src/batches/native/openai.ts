@@ -119,7 +119,15 @@ const api = ({ endpoints, endpointOf = (endpoint) => endpoint }: Variant): Nativ
 });
 
 export const openai = api({
-  endpoints: ['/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/responses'],
+  endpoints: [
+    '/v1/chat/completions',
+    '/v1/completions',
+    '/v1/embeddings',
+    '/v1/responses',
+    '/v1/moderations',
+    '/v1/images/generations',
+    '/v1/images/edits',
+  ],
 });
 export const groq = api({ endpoints: ['/v1/chat/completions'] });
 export const azureOpenai = api({

@@ -35,6 +35,13 @@ export interface BatchRow {
   /** Null until it has ended: before that, its results are counted. */
   completed: number | null;
   failed: number | null;
+  /** Of all its requests, where all name the same; null until its input was found to be good, or where they differ. */
+  model: string | null;
+  /** What its results took, as far as providers said; they grow with the results, in one transaction. */
+  input_tokens: number;
+  cached_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
   created_at: number;
   expires_at: number;
   in_progress_at: number | null;
