@@ -1,7 +1,8 @@
+import { MASKED, maskedAddress } from '../core/masked-address.ts';
+import { isAddressName, isSecretName } from '../core/secret-names.ts';
 import { mask } from '../crypto/seal.ts';
 import type { SentHeaders } from '../http/headers.ts';
 
-const MASKED = '***';
 /** A body is kept this far; what it says beyond that is counted, not kept. */
 const MOST_CHARACTERS = 64 << 10;
 const DEEPEST = 40;
@@ -9,9 +10,6 @@ const DEEPEST = 40;
 /** Names as they mean the same: `apiKey`, `api_key`, `API-KEY`. */
 const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-const SECRET_PART =
-  /password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie|bearer|privatekey|apikey|accesskey|secretkey|signingkey|encryptionkey|masterkey|sharedkey|subscriptionkey|keyid$|keymaterial|serviceaccount|signature|assertion|sessionid|connectionstring|\bjwt\b|otp$/;
-const SECRET_WHOLE = new Set(['key', 'pass', 'pwd', 'pin', 'auth', 'jwt', 'hash', 'salt', 'cert', 'pem', 'code']);
 /** Whose members are named by others than us, and hold credentials as a rule. */
 const OPAQUE = new Set(['headers', 'customheaders', 'env', 'environment']);
 /** Lists of `{ key, … }` that name a field and hold no secret. */
@@ -21,10 +19,8 @@ const PRIVATE_JWK = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']);
 const SECRET_VALUE =
   /^(?:sk-|gw-|pk-|xox[a-z]-|gh[opsur]_|glpat-|AKIA|ASIA|AIza|hf_|Bearer\s|Basic\s|-----BEGIN|eyJ[\w-]+\.[\w-]+\.)/i;
 
-export const isSecretName = (name: string): boolean => {
-  const word = plain(name);
-  return SECRET_WHOLE.has(word) || SECRET_PART.test(word);
-};
+/** Whether an address stands there that the gateway stores sealed. */
+const holdsAddress = (name: string): boolean => isAddressName(name) || name === 'url' || name.endsWith('_endpoint');
 
 /** An address without what it may carry: a password before the host, a token behind it. */
 function plainAddress(text: string): string {
@@ -54,7 +50,8 @@ function isSecretMember(name: string, { list, isSecret, isJwk }: Place): boolean
 function masked(value: unknown, place: Place): unknown {
   if (typeof value === 'string') {
     if (place.isSecret) return value === '' ? value : MASKED;
-    return SECRET_VALUE.test(value) ? MASKED : plainAddress(value);
+    if (SECRET_VALUE.test(value)) return MASKED;
+    return holdsAddress(place.name) ? maskedAddress(value) : plainAddress(value);
   }
   if (value === null || typeof value !== 'object') return place.isSecret && typeof value === 'number' ? MASKED : value;
   if (place.depth >= DEEPEST) return '[nested deeper than is kept]';

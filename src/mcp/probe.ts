@@ -1,4 +1,5 @@
 import { GatewayError } from '../core/errors.ts';
+import { maskedAddress } from '../core/masked-address.ts';
 import type { Principal } from '../core/principal.ts';
 import { type Incoming, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import { type CallerDeps, callerOfKey } from './caller.ts';
@@ -45,7 +46,7 @@ export async function probe(server: McpServer, principal: Principal, deps: Probe
     success: false,
     status_code: null,
     response_time_ms: Math.round(performance.now() - started),
-    url: server.url,
+    url: maskedAddress(server.url),
     server_name: null,
     protocol_version: null,
     error: null,

@@ -1,9 +1,11 @@
 import { fail } from '../core/errors.ts';
 import { newId, type OrganisationId, slugFrom, type WorkspaceId } from '../core/ids.ts';
+import { changedAddress, refuseMaskedAddress } from '../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { type Sealer, sha256 } from '../crypto/seal.ts';
+import { createAddressSealer } from '../crypto/sealed-address.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { McpServerRow } from '../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
@@ -51,6 +53,9 @@ export function createMcpServers(deps: RegistryDeps) {
     });
   }
 
+  const addresses = createAddressSealer(sealer, 'mcp-server');
+  const withAddress = (row: McpServerRow): McpServerRow => ({ ...row, url: addresses.open(row) });
+  const withoutAddress = (row: McpServerRow): McpServerRow => ({ ...row, url: addresses.seal(row.id, row.url) });
   const opened = ({ id, sealed }: McpServerRow): Configurations => JSON.parse(sealer.open('mcp-server', id, sealed));
   const seal = (id: string, value: Configurations) => sealer.seal('mcp-server', id, JSON.stringify(value));
   const shown = (row: McpServerRow) => shownServer(row, opened(row), deps.publicUrl());
@@ -59,15 +64,18 @@ export function createMcpServers(deps: RegistryDeps) {
     const query = db.selectFrom('mcp_servers').where('organisation_id', '=', who.organisationId);
     return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
   };
-  const find = async (db: Db, who: Principal, idOrSlug: string): Promise<McpServerRow> =>
-    (await visible(db, who)
+  const find = async (db: Db, who: Principal, idOrSlug: string): Promise<McpServerRow> => {
+    const row = await visible(db, who)
       .selectAll()
       .where((where) => where.or([where('slug', '=', idOrSlug), where('id', '=', idOrSlug)]))
-      .executeTakeFirst()) ?? fail('mcp_server_not_found', idOrSlug.slice(0, 80));
+      .executeTakeFirst();
+    return row ? withAddress(row) : fail('mcp_server_not_found', idOrSlug.slice(0, 80));
+  };
 
+  const callable = (row: McpServerRow): McpServer => serverOf(factsOf(withAddress(row)), opened(row));
   const load = async (slug: string): Promise<McpServer | null> => {
     const row = await store.db.selectFrom('mcp_servers').selectAll().where('slug', '=', slug).executeTakeFirst();
-    return row ? serverOf(factsOf(row), opened(row)) : null;
+    return row ? callable(row) : null;
   };
 
   return {
@@ -82,14 +90,14 @@ export function createMcpServers(deps: RegistryDeps) {
     async inWorkspace(id: WorkspaceId): Promise<readonly McpServer[]> {
       const load = async () => {
         const query = store.db.selectFrom('mcp_servers').selectAll().where('workspace_id', '=', id);
-        return (await query.orderBy('slug').execute()).map((row) => serverOf(factsOf(row), opened(row)));
+        return (await query.orderBy('slug').execute()).map(callable);
       };
       return (await together.get(id, load)) ?? [];
     },
 
     async byId(id: string): Promise<McpServer | null> {
       const row = await store.db.selectFrom('mcp_servers').selectAll().where('id', '=', id).executeTakeFirst();
-      return row ? serverOf(factsOf(row), opened(row)) : null;
+      return row ? callable(row) : null;
     },
 
     /** The server as it is called, for its owners. */
@@ -102,6 +110,7 @@ export function createMcpServers(deps: RegistryDeps) {
       if (input.slug !== undefined) checkSlug(input.slug);
       const configurations = readConfigurations(input.configurations ?? {});
       refuseMasked(configurations);
+      refuseMaskedAddress(input.url, 'url');
       const authType = input.auth_type ?? (configurations.headers ? 'headers' : 'none');
       await checkServer({ url: input.url, authType, configurations }, deps);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
@@ -129,7 +138,7 @@ export function createMcpServers(deps: RegistryDeps) {
               created_at: now(),
               updated_at: now(),
             };
-            await db.insertInto('mcp_servers').values(made).execute();
+            await db.insertInto('mcp_servers').values(withoutAddress(made)).execute();
             return made;
           },
           who,
@@ -149,7 +158,11 @@ export function createMcpServers(deps: RegistryDeps) {
         .executeTakeFirstOrThrow();
       const offset = query.current_page * query.page_size;
       const rows = await matching().selectAll().orderBy('id').limit(query.page_size).offset(offset).execute();
-      return page(rows.map(shown), Number(total), query);
+      return page(
+        rows.map((row) => shown(withAddress(row))),
+        Number(total),
+        query,
+      );
     },
 
     async read(who: Principal, idOrSlug: string): Promise<ShownServer> {
@@ -179,7 +192,7 @@ export function createMcpServers(deps: RegistryDeps) {
             updated_by: who.keyId,
             updated_at: now(),
           };
-          await db.updateTable('mcp_servers').set(next).where('id', '=', current.id).execute();
+          await db.updateTable('mcp_servers').set(withoutAddress(next)).where('id', '=', current.id).execute();
           if (!keepsGrants(current, opened(current), draft)) await forgetGrants(db, current.id);
           return next;
         },
@@ -236,7 +249,7 @@ const keepsGrants = (row: McpServerRow, old: Configurations, draft: ServerDraft)
 
 /** A given member of the configurations replaces the old one, null removes it, the others stay. */
 function changed(row: McpServerRow, old: Configurations, input: McpServerChange) {
-  const url = input.url ?? row.url;
+  const url = changedAddress(input.url, row.url, 'url');
   const given = input.configurations ?? {};
   if (new URL(url).origin !== new URL(row.url).origin) {
     // A stored credential goes only to the host it was stored with.

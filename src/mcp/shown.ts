@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { MASKED, maskedAddress, refuseMaskedAddress } from '../core/masked-address.ts';
 import { mask } from '../crypto/seal.ts';
 import type { McpServerRow } from '../storage/schema.ts';
 import type { Configurations } from './configuration.ts';
@@ -22,9 +23,9 @@ export interface ShownServer {
   readonly last_updated_at: string;
 }
 
-const MASKED = '***';
 const SECRET_NAME = /auth|key|token|secret|pass|credential|cookie|signature/i;
 
+/** Of a row whose address is open. */
 export const shownServer = (row: McpServerRow, configurations: Configurations, publicUrl: string): ShownServer => ({
   id: row.id,
   object: 'mcp-server',
@@ -32,7 +33,7 @@ export const shownServer = (row: McpServerRow, configurations: Configurations, p
   name: row.name,
   description: row.description,
   workspace_id: row.workspace_id,
-  url: row.url,
+  url: maskedAddress(row.url),
   endpoint: endpointOf(publicUrl, row.slug),
   auth_type: row.auth_type,
   configurations: masked(configurations),
@@ -42,6 +43,18 @@ export const shownServer = (row: McpServerRow, configurations: Configurations, p
 });
 
 export const endpointOf = (publicUrl: string, slug: string): string => `${publicUrl}/${slug}/mcp`;
+
+/** Addresses that the gateway calls. Those that browsers are sent to are no secret. */
+const RULE_ADDRESSES = ['jwksUri', 'introspectEndpoint'] as const;
+const OAUTH_ADDRESSES = ['token_endpoint', 'registration_endpoint', 'revocation_endpoint'] as const;
+
+function maskedIn<Given extends object>(given: Given, names: readonly (keyof Given)[]): Partial<Given> {
+  const shown = names.flatMap((name) => {
+    const value = given[name];
+    return typeof value === 'string' ? [[name, maskedAddress(value)]] : [];
+  });
+  return Object.fromEntries(shown);
+}
 
 type Values = Readonly<Record<string, string>>;
 const maskedValues = (values: Values, isSecret: (name: string) => boolean): Values =>
@@ -57,11 +70,16 @@ function masked(given: Configurations): Readonly<Record<string, unknown>> {
       passthrough_headers: maskedValues(passthrough_headers, (name) => SECRET_NAME.test(name)),
     }),
     ...(jwt_validation && {
-      jwt_validation: { ...jwt_validation, ...(secret !== undefined && { introspectClientSecret: mask(secret) }) },
+      jwt_validation: {
+        ...jwt_validation,
+        ...maskedIn(jwt_validation, RULE_ADDRESSES),
+        ...(secret !== undefined && { introspectClientSecret: mask(secret) }),
+      },
     }),
     ...(oauth_metadata && {
       oauth_metadata: {
         ...oauth_metadata,
+        ...maskedIn(oauth_metadata, OAUTH_ADDRESSES),
         ...(oauth_metadata.client_secret !== undefined && { client_secret: mask(oauth_metadata.client_secret) }),
       },
     }),
@@ -79,6 +97,10 @@ export function refuseMasked({ headers, passthrough_headers, jwt_validation, oau
   }
   refuse('jwt_validation.introspectClientSecret', jwt_validation?.introspectClientSecret);
   refuse('oauth_metadata.client_secret', oauth_metadata?.client_secret);
+  for (const name of RULE_ADDRESSES)
+    refuseMaskedAddress(jwt_validation?.[name], `configurations.jwt_validation.${name}`);
+  for (const name of OAUTH_ADDRESSES)
+    refuseMaskedAddress(oauth_metadata?.[name], `configurations.oauth_metadata.${name}`);
 }
 
 function warningsOf({ jwt_validation: rules }: Configurations): string[] {

@@ -1,8 +1,10 @@
 import { fail } from '../core/errors.ts';
 import { isSlug, newId } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
+import { MASKED, maskedAddress } from '../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { isAddressName } from '../core/secret-names.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import { mask, type Sealer, sha256 } from '../crypto/seal.ts';
 import type { Changes } from '../storage/changes.ts';
@@ -54,7 +56,6 @@ export interface ConfigVersion {
 const MOST_INLINE = 1_000;
 const LONGEST_INLINE = 64 << 10;
 const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization|^headers$/i;
-const MASKED = '***';
 
 const shown = (row: ConfigRow): Config => ({
   id: row.id,
@@ -78,7 +79,9 @@ function masked(value: unknown, name = ''): unknown {
     if (SECRET_NAME.test(name)) return MASKED;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, key)]));
   }
-  return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
+  if (typeof value !== 'string') return value;
+  if (SECRET_NAME.test(name)) return mask(value);
+  return isAddressName(name) ? maskedAddress(value) : value;
 }
 
 /** What was read back with its secrets masked must not be stored like that. */
@@ -91,8 +94,9 @@ function refuseMasked(value: unknown, path: string, name = '') {
         Array.isArray(value) ? name : key,
       );
     }
-  } else if (typeof value === 'string' && SECRET_NAME.test(name) && value.includes(MASKED)) {
-    fail('invalid_config', path, 'is masked; send the secret itself');
+  } else if (typeof value === 'string' && value.includes(MASKED)) {
+    if (SECRET_NAME.test(name)) fail('invalid_config', path, 'is masked; send the secret itself');
+    if (isAddressName(name)) fail('invalid_config', path, 'is masked; send the whole address');
   }
 }
 

@@ -1,5 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Sealer } from '../crypto/seal.ts';
+import { createAddressSealer } from '../crypto/sealed-address.ts';
 import { type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -30,6 +31,7 @@ type Outcome = { readonly status: number } | { readonly error: string };
 
 /** Tells one receiver of one event, again and again until it has understood. At least once; its id says which. */
 export function deliveryKind({ store, sealer, upstream, random, now }: DeliveryDeps): Kind {
+  const addresses = createAddressSealer(sealer, 'webhook');
   const send = async (webhook: WebhookRow, event: WebhookEvent, signal: AbortSignal): Promise<Outcome> => {
     const body = JSON.stringify(event);
     const headers = new Headers({
@@ -39,7 +41,7 @@ export function deliveryKind({ store, sealer, upstream, random, now }: DeliveryD
       ...signatureHeaders({ id: event.id, body }, openSecrets(sealer, webhook), now()),
     });
     try {
-      const outgoing = { method: 'POST', url: webhook.url, headers, body: Buffer.from(body), signal };
+      const outgoing = { method: 'POST', url: addresses.open(webhook), headers, body: Buffer.from(body), signal };
       const incoming = await upstream.send({ ...outgoing, timeouts: TIMEOUTS });
       // What it says beside the status is of no interest.
       incoming.cancel();

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Checked, lazily } from '../core/lazily.ts';
+import { maskedAddress } from '../core/masked-address.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 
 /** What a workspace may be told of, by the names that OpenAI's SDKs know. */
@@ -62,11 +63,12 @@ export const webhookObject = lazily(() =>
 );
 export type Webhook = Checked<typeof webhookObject>;
 
+/** A webhook as its owners see it, of a row whose address is open. */
 export const shownWebhook = (row: WebhookRow): Webhook => ({
   id: row.id,
   object: 'webhook',
   name: row.name,
-  url: row.url,
+  url: maskedAddress(row.url),
   events: JSON.parse(row.events),
   is_enabled: row.is_enabled === 1,
   workspace_id: row.workspace_id,

@@ -1,9 +1,11 @@
 import { fail } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
+import { changedAddress, refuseMaskedAddress } from '../core/masked-address.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
+import { createAddressSealer } from '../crypto/sealed-address.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checkStoredAddress } from '../http/stored-address.ts';
 import { lockName } from '../storage/name-lock.ts';
@@ -60,26 +62,30 @@ export const openSecrets = (sealer: Sealer, { id, sealed }: Pick<WebhookRow, 'id
 
 /** Receivers of news, by workspace. */
 export function createWebhooks({ store, sealer, egress, workers, now }: WebhooksDeps) {
+  const addresses = createAddressSealer(sealer, 'webhook');
+  const opened = (row: WebhookRow): WebhookRow => ({ ...row, url: addresses.open(row) });
+  const sealed = (row: WebhookRow): WebhookRow => ({ ...row, url: addresses.seal(row.id, row.url) });
   const checkAddress = (url: string) => checkStoredAddress(egress, url, 'url');
 
   const visible = (db: Db, who: Principal) => {
     const query = db.selectFrom('webhooks').where('organisation_id', '=', who.organisationId);
     return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
   };
-  const find = async (db: Db, who: Principal, id: string): Promise<WebhookRow> =>
-    (await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst()) ??
-    fail('webhook_not_found', id.slice(0, 80));
+  const find = async (db: Db, who: Principal, id: string): Promise<WebhookRow> => {
+    const row = await visible(db, who).selectAll().where('id', '=', id).executeTakeFirst();
+    return row ? opened(row) : fail('webhook_not_found', id.slice(0, 80));
+  };
   /** For a change: two of them follow each other, so that none writes back what the other has replaced. */
   const lock = async (db: Db, who: Principal, id: string): Promise<WebhookRow> => {
     const query = visible(db, who).selectAll().where('id', '=', id);
     const row = await (store.engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
-    return row ?? fail('webhook_not_found', id.slice(0, 80));
+    return row ? opened(row) : fail('webhook_not_found', id.slice(0, 80));
   };
   const save = (db: Db, row: WebhookRow) =>
     // How the last delivery went is not the administrator's to write, and may change meanwhile.
     db
       .updateTable('webhooks')
-      .set({ ...row, last_delivery: undefined })
+      .set({ ...sealed(row), last_delivery: undefined })
       .where('id', '=', row.id)
       .execute();
 
@@ -112,6 +118,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
     /** The secret is in the answer, and in no later one. */
     async create(who: Principal, input: WebhookInput): Promise<Webhook & { secret: string }> {
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
+      refuseMaskedAddress(input.url, 'url');
       await checkAddress(input.url);
       const id = newId<string>();
       const secrets = newSecrets();
@@ -136,7 +143,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
           .where('workspace_id', '=', workspaceId)
           .executeTakeFirstOrThrow();
         if (Number(total) >= MOST) fail('too_many_webhooks', MOST);
-        await db.insertInto('webhooks').values(row).execute();
+        await db.insertInto('webhooks').values(sealed(row)).execute();
       }, who);
       return { ...shownWebhook(row), secret: secrets.current };
     },
@@ -148,7 +155,11 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
           ? all
           : all.where('workspace_id', '=', await workspaceFor(store.db, who, query.workspace_id));
       const { rows, total } = await rowsOnPage(matching, query);
-      return page(rows.map(shownWebhook), total, query);
+      return page(
+        rows.map((row) => shownWebhook(opened(row))),
+        total,
+        query,
+      );
     },
 
     async read(who: Principal, id: string): Promise<Webhook> {
@@ -162,7 +173,7 @@ export function createWebhooks({ store, sealer, egress, workers, now }: Webhooks
         const next: WebhookRow = {
           ...current,
           name: input.name ?? current.name,
-          url: input.url ?? current.url,
+          url: changedAddress(input.url, current.url, 'url'),
           events: input.events ? JSON.stringify(input.events) : current.events,
           is_enabled: input.is_enabled === undefined ? current.is_enabled : input.is_enabled ? 1 : 0,
           updated_at: now(),

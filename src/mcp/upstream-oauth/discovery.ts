@@ -1,5 +1,6 @@
 import type { FetchSmall } from '../../auth/key-sets.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
+import { maskedAddress } from '../../core/masked-address.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import { type Upstream, UpstreamFailure } from '../../http/upstream.ts';
 import { outgoingHeaders } from '../outgoing-headers.ts';
@@ -76,7 +77,7 @@ async function discover(server: McpServer, deps: DiscoveryDeps): Promise<Discove
     authMethods: textsIn(said, 'token_endpoint_auth_methods_supported') ?? ['client_secret_basic'],
     namesItself: said.authorization_response_iss_parameter_supported === true,
     takesDocuments: said.client_id_metadata_document_supported === true,
-    resource: given.omit_resource ? null : (given.resource ?? textIn(about ?? {}, 'resource') ?? server.url),
+    resource: given.omit_resource ? null : (given.resource ?? textIn(about ?? {}, 'resource') ?? resourceOf(server)),
     scope: given.scope ?? withOffline(challenge.scope ?? textsIn(about ?? {}, 'scopes_supported')?.join(' '), said),
   };
   // Without it a stolen code could be used by whoever stole it, and nothing says that the issuer would notice.
@@ -85,6 +86,9 @@ async function discover(server: McpServer, deps: DiscoveryDeps): Promise<Discove
   await checkPage(found.authorizationEndpoint, deps.egress, refuse);
   return found;
 }
+
+/** Browsers carry it to the issuer: without the query, where a secret of the server may stand (RFC 8707 section 2). */
+const resourceOf = ({ url }: McpServer): string => url.split('?')[0]!;
 
 const NO_CHALLENGE: Challenge = { resourceMetadata: null, scope: null, error: null };
 
@@ -129,7 +133,7 @@ async function resourceMetadata(
     const found = await documentAt(url, server.slug, deps);
     if (!found) continue;
     if (!coversServer(textIn(found, 'resource') ?? '', server.url))
-      refuse(`${url} speaks of another resource than ${server.url}`);
+      refuse(`${maskedAddress(url)} speaks of another resource than ${maskedAddress(server.url)}`);
     return found;
   }
   return null;
@@ -146,7 +150,8 @@ async function issuerMetadata(issuer: string, slug: string, deps: DiscoveryDeps)
     const found = await documentAt(url, slug, deps);
     if (!found) continue;
     // RFC 8414 section 3.3: a document that speaks for another issuer is an attack, or a mistake that looks like one.
-    if (found.issuer !== issuer) fail('mcp_upstream_oauth_failed', slug, `${url} names another issuer than ${issuer}`);
+    if (found.issuer !== issuer)
+      fail('mcp_upstream_oauth_failed', slug, `${maskedAddress(url)} names another issuer than ${issuer}`);
     return found;
   }
   return fail('mcp_upstream_oauth_failed', slug, `${issuer} publishes no metadata`);
@@ -160,11 +165,12 @@ async function documentAt(url: string, slug: string, { fetch }: DiscoveryDeps): 
   } catch (error) {
     return fail('mcp_upstream_oauth_failed', slug, reasonOf(error));
   }
-  if (response.status >= 500) return fail('mcp_upstream_oauth_failed', slug, `${url} answered ${response.status}`);
+  if (response.status >= 500)
+    return fail('mcp_upstream_oauth_failed', slug, `${maskedAddress(url)} answered ${response.status}`);
   if (response.status !== 200) return null;
   const value: unknown = await response.json().catch(() => null);
   if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Document;
-  return fail('mcp_upstream_oauth_failed', slug, `${url} holds no JSON object`);
+  return fail('mcp_upstream_oauth_failed', slug, `${maskedAddress(url)} holds no JSON object`);
 }
 
 /** A browser is sent there: neither a script nor, where somebody could read along, a code. */

@@ -1,0 +1,17 @@
+/** Names as they mean the same: `apiKey`, `api_key`, `API-KEY`. */
+const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+const SECRET_PART =
+  /password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie|bearer|privatekey|apikey|accesskey|secretkey|signingkey|encryptionkey|masterkey|sharedkey|subscriptionkey|keyid$|keymaterial|serviceaccount|signature|assertion|sessionid|connectionstring|\bjwt\b|otp$/;
+const SECRET_WHOLE = new Set(['key', 'pass', 'pwd', 'pin', 'auth', 'jwt', 'hash', 'salt', 'cert', 'pem', 'code']);
+
+/** Whether what stands under this name opens a door, as far as a name can say it. */
+export const isSecretName = (name: string): boolean => {
+  const word = plain(name);
+  return SECRET_WHOLE.has(word) || SECRET_PART.test(word);
+};
+
+const ADDRESS_NAMES = new Set(['webhookurl', 'logurl', 'jwksuri', 'introspectendpoint']);
+
+/** Whether an address stands under this name that a check calls: a client that knows all of it can call it, too. */
+export const isAddressName = (name: string): boolean => ADDRESS_NAMES.has(plain(name));
