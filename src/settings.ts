@@ -81,6 +81,8 @@ export interface Settings {
     readonly cellSeconds: number;
     readonly memoryMb: number;
     readonly processes: number;
+    /** Whether code is run only where every fence of the kernel is there. */
+    readonly areFencesRequired: boolean;
   };
   /** By what vector stores find meaning. Null: they are searched by words alone. */
   readonly embeddings: EmbeddingSettings | null;
@@ -147,6 +149,7 @@ export const variables = {
   GATEWAY_INTERPRETER_SECONDS: 'how long code may run',
   GATEWAY_INTERPRETER_MEMORY_MB: 'how much memory code may have',
   GATEWAY_INTERPRETER_PROCESSES: 'most sandboxes for code at once',
+  GATEWAY_INTERPRETER_FENCES: 'whether code is run where the kernel fences it in less',
   GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'virtual key whose provider makes the vectors of vector stores',
   GATEWAY_EMBEDDINGS_MODEL: 'model that makes them',
   GATEWAY_EMBEDDINGS_DIMENSIONS: 'how many numbers they have',
@@ -247,6 +250,7 @@ export function readSettings(env: Environment): Settings {
       cellSeconds: wholeNumber('GATEWAY_INTERPRETER_SECONDS', 60, 1, 600),
       memoryMb: wholeNumber('GATEWAY_INTERPRETER_MEMORY_MB', 512, 64, 3_072),
       processes: wholeNumber('GATEWAY_INTERPRETER_PROCESSES', 4, 1, 64),
+      areFencesRequired: fencesOf(get('GATEWAY_INTERPRETER_FENCES')),
     },
     embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
     timeouts: {
@@ -404,6 +408,12 @@ function answerCacheOf(value: string | undefined, redisUrl: string | undefined):
     return refuse('GATEWAY_ANSWER_CACHE', `is "${value}"`, 'give memory, disk or redis');
   if (value === 'redis' && !redisUrl) refuse('GATEWAY_ANSWER_CACHE', 'is redis while REDIS_URL is absent', 'give both');
   return value;
+}
+
+function fencesOf(value = 'available'): boolean {
+  if (value !== 'available' && value !== 'required')
+    refuse('GATEWAY_INTERPRETER_FENCES', `is "${value}"`, 'give available or required');
+  return value === 'required';
 }
 
 function adminKeyOf(value: string | undefined): Secret | null {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Simulator } from '../simulator/simulator.ts';
 import { createApp } from './app.ts';
 import { createDocumentReader } from './assistants/documents/reader.ts';
+import { fencesFor, missingFences } from './assistants/interpreter/fences.ts';
 import { findSandbox } from './assistants/interpreter/find.ts';
 import { SandboxPool } from './assistants/interpreter/sandbox.ts';
 import { createTokens } from './assistants/tokens.ts';
@@ -117,7 +118,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   });
   const alarm = recordAlarms(audit.trail, organisationId);
   const state = await openState(settings, { store, changes, health, redis, alarm });
-  const sandbox = openSandbox(settings);
+  const sandbox = await openSandbox(settings);
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
   const chunks = openChunks({
     store,
@@ -235,12 +236,18 @@ function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Healt
 }
 
 /** Null when it is switched off, or when there is nothing to run code with. */
-function openSandbox({ interpreter, dataDir }: Settings): SandboxPool | null {
+async function openSandbox({ interpreter, dataDir }: Settings): Promise<SandboxPool | null> {
   const found = interpreter.isOn ? findSandbox(interpreter) : null;
   // Whoever names a place for it wants to have it.
   if (found && 'problem' in found && (interpreter.deno ?? interpreter.pyodide ?? interpreter.wheels) !== null)
     process.stderr.write(`Warning: code of models cannot be run: ${found.problem}.\n`);
   if (!found || !('place' in found)) return null;
+  const missing = interpreter.areFencesRequired ? missingFences(await fencesFor(found.place.deno)) : [];
+  for (const fence of missing)
+    process.stderr.write(
+      `Warning: code of models is not run: GATEWAY_INTERPRETER_FENCES is required, and the fence around ${fence.name} is missing (${fence.missing}).\n`,
+    );
+  if (missing.length > 0) return null;
   return new SandboxPool({ ...interpreter, ...found.place, folder: join(dataDir, 'interpreter') });
 }
 

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fencesFor, missingFences } from '../assistants/interpreter/fences.ts';
 import { findSandbox } from '../assistants/interpreter/find.ts';
 import { createSealer } from '../crypto/seal.ts';
 import { createEgressPolicy } from '../http/egress.ts';
@@ -30,7 +31,7 @@ export async function doctor(settings: Settings): Promise<void> {
     await checkPort(settings),
     await checkStore(settings),
     checkAdminKey(settings),
-    checkInterpreter(settings),
+    ...(await checkInterpreter(settings)),
   ];
   const marks = { ok: '  ok  ', warn: ' warn ', fault: 'FAULT ' } as const;
   for (const { what, state, says } of findings) console.log(`${marks[state]} ${what.padEnd(14)} ${says}`);
@@ -133,15 +134,32 @@ function checkAdminKey({ adminKey, dataDir }: Settings): Finding {
 }
 
 /** Without it the gateway starts, and refuses tools that need it. */
-function checkInterpreter({ interpreter }: Settings): Finding {
-  if (!interpreter.isOn) return ok('interpreter', 'code of models is not run: GATEWAY_INTERPRETER is false');
+async function checkInterpreter({ interpreter }: Settings): Promise<Finding[]> {
+  const { isOn, areFencesRequired } = interpreter;
+  if (!isOn) return [ok('interpreter', 'code of models is not run: GATEWAY_INTERPRETER is false')];
   const found = findSandbox(interpreter);
-  if (!('place' in found)) return warn('interpreter', `code of models cannot be run: ${found.problem}`);
+  if (!('place' in found)) return [warn('interpreter', `code of models cannot be run: ${found.problem}`)];
   const { deno } = found.place;
+  const version = denoVersion(deno);
+  if (!version) return [warn('interpreter', `code of models cannot be run: ${deno} is no Deno for this machine`)];
+  const fences = await fencesFor(deno);
+  const isRefused = areFencesRequired && missingFences(fences).length > 0;
+  const findings = fences.all.map(({ name, keeps, missing }) =>
+    missing === null ? ok('fence', `${name}: ${keeps}`) : warn('fence', `${name}: missing, because ${missing}`),
+  );
+  return [
+    isRefused
+      ? warn('interpreter', 'code of models is not run: GATEWAY_INTERPRETER_FENCES is required, and one is missing')
+      : ok('interpreter', `code of models runs in Deno ${version} without permissions, inside these fences:`),
+    ...findings,
+  ];
+}
+
+function denoVersion(deno: string): string | null {
   try {
     const { stdout } = Bun.spawnSync([deno, '--version'], { env: { DENO_DIR: '/dev/null/none' } });
-    const version = /^deno ([\d.]+)/m.exec(stdout.toString())?.[1];
-    if (version) return ok('interpreter', `code of models runs in Deno ${version}`);
-  } catch {}
-  return warn('interpreter', `code of models cannot be run: ${deno} is no Deno for this machine`);
+    return /^deno ([\d.]+)/m.exec(stdout.toString())?.[1] ?? null;
+  } catch {
+    return null;
+  }
 }

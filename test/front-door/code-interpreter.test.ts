@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
@@ -7,7 +9,7 @@ import { checkStep, clientFor, scripted } from '../assistants/client.ts';
 import { checkGrammar, eventsIn } from '../assistants/grammar.ts';
 import type { ScriptedAnswer } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
-import { eventually, forTests, runGateway } from '../process.ts';
+import { eventually, forTests, root, runGateway } from '../process.ts';
 
 let gateway: TestGateway;
 let dataDir: string;
@@ -245,9 +247,20 @@ test(
   PREPARED_MS,
 );
 
+/** An operator's own script around Deno, which the gateway puts no fences around. */
+const scriptFolder = mkdtempSync(join(tmpdir(), 'gateway-deno-'));
+const denoScript = join(scriptFolder, 'deno');
+const deno = join(root, 'node_modules/@deno', `linux-${process.arch}-glibc`, 'deno');
+writeFileSync(denoScript, `#!/bin/sh\nexec '${deno}' "$@"\n`, { mode: 0o700 });
+afterAll(() => rmSync(scriptFolder, { recursive: true, force: true }));
+
 const withoutInterpreter = {
   'whose interpreter is switched off': { GATEWAY_INTERPRETER: 'false' },
   'that has nothing to run code with': { GATEWAY_INTERPRETER_DENO: '/nowhere/deno' },
+  'that requires fences which are not there': {
+    GATEWAY_INTERPRETER_DENO: denoScript,
+    GATEWAY_INTERPRETER_FENCES: 'required',
+  },
 };
 for (const [name, environment] of Object.entries(withoutInterpreter))
   test(`a gateway ${name} refuses tools, resources and attachments that ask for it`, async () => {
@@ -277,7 +290,13 @@ test('doctor says whether code of models can be run, and why not', async () => {
   const said = async (environment: Record<string, string>) =>
     (await runGateway({ arguments: ['doctor'], environment: { ...forTests, ...environment } })).output;
 
-  expect(await said({})).toMatch(/ok +interpreter +code of models runs in Deno \d/);
+  const usual = await said({});
+  expect(usual).toMatch(/ok +interpreter +code of models runs in Deno \d/);
+  for (const fence of ['namespaces', 'files', 'system calls'])
+    expect(usual).toMatch(new RegExp(`(?:ok +fence +${fence}: no |warn +fence +${fence}: missing, because \\S)`));
+  const unfenced = await said(withoutInterpreter['that requires fences which are not there']);
+  expect(unfenced).toMatch(/warn +interpreter .*GATEWAY_INTERPRETER_FENCES is required/);
+  expect(unfenced).toMatch(/warn +fence +files: missing, because GATEWAY_INTERPRETER_DENO is a script/);
   expect(await said(withoutInterpreter['whose interpreter is switched off'])).toMatch(
     /ok +interpreter .*GATEWAY_INTERPRETER is/,
   );

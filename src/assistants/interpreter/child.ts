@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Fences } from './fences.ts';
 import { type Body, BrokenFrame, FrameReader, framePieces } from './frames.ts';
 import guardian from './guest/guardian.mjs' with { type: 'text' };
 
@@ -13,6 +15,8 @@ export interface Place {
   readonly wheels: string | null;
   /** A folder in which nothing lies. */
   readonly emptyFolder: string;
+  /** What the kernel holds beside what Deno does. */
+  readonly fences: Fences;
 }
 
 export interface ChildOptions extends Place {
@@ -34,14 +38,14 @@ const PYODIDE_FILES = ['pyodide.mjs', 'pyodide.asm.mjs', 'pyodide.asm.wasm', 'py
 
 /** Whatever cannot be limited is not started. */
 const LIMITED =
-  'unset PWD OLDPWD && ulimit -c 0 && ulimit -n 64 && ulimit -d "$1" && ulimit -t "$2" && shift 2 && exec nice -n 10 "$@"';
+  'unset PWD OLDPWD && ulimit -c 0 && ulimit -f 0 && ulimit -n 64 && ulimit -d "$1" && ulimit -t "$2" && shift 2 && exec nice -n 10 "$@"';
 
 /**
  * Deno without permissions: it reads the files of Pyodide, the wheels and a snapshot, and has no network, environment,
  * processes, libraries, system calls or other files. Its cache would be a place to write to and to find what others have
  * written: it has none.
  */
-function commandOf({ deno, pyodide, wheels, snapshot, memoryMb, cpuSeconds }: ChildOptions): string[] {
+function commandOf({ deno, pyodide, wheels, snapshot, fences, memoryMb, cpuSeconds }: ChildOptions): string[] {
   const readable = [...PYODIDE_FILES.map((name) => join(pyodide, name)), wheels, snapshot].filter(
     (path) => path !== null,
   );
@@ -55,16 +59,8 @@ function commandOf({ deno, pyodide, wheels, snapshot, memoryMb, cpuSeconds }: Ch
   const script = `data:text/javascript;base64,${Buffer.from(guardian).toString('base64')}`;
   const dataKb = String(memoryMb * 1_024);
   const limits = ['/bin/sh', '-c', LIMITED, 'sandbox', dataKb, String(cpuSeconds)];
-  return [
-    ...limits,
-    deno,
-    'run',
-    ...closed,
-    ...denied,
-    ...flags,
-    `--allow-read=${readable.map((path) => path.replaceAll(',', ',,')).join(',')}`,
-    script,
-  ];
+  const permitted = `--allow-read=${readable.map((path) => path.replaceAll(',', ',,')).join(',')}`;
+  return [...limits, ...fences.around([deno, 'run', ...closed, ...denied, ...flags, permitted, script], readable)];
 }
 
 const ENVIRONMENT = { DENO_DIR: '/dev/null/none' };
@@ -73,18 +69,24 @@ const ENVIRONMENT = { DENO_DIR: '/dev/null/none' };
 export class Child {
   readonly #process: ReturnType<typeof spawn>;
   readonly #reader: FrameReader;
+  readonly #hasParent: boolean;
+  #pid: number | null = null;
   #complaint = '';
   #isLate = false;
   #isEnded = false;
 
   constructor(options: ChildOptions) {
     this.#process = spawn(commandOf(options), options.emptyFolder);
+    this.#hasParent = options.fences.hasParent;
     this.#reader = new FrameReader(this.#process.stdout);
     this.#hear(this.#process.stderr).catch(() => {});
   }
 
+  /** Of the process in which code runs: the one that was started, or its only child. */
   get pid(): number {
-    return this.#process.pid;
+    if (!this.#hasParent) return this.#process.pid;
+    this.#pid ??= childOf(this.#process.pid);
+    return this.#pid ?? this.#process.pid;
   }
 
   get isAlive(): boolean {
@@ -146,6 +148,15 @@ export class Child {
     for await (const piece of stream as unknown as AsyncIterable<Uint8Array>)
       if (this.#complaint.length < LONGEST_COMPLAINT)
         this.#complaint += decoder.decode(piece).slice(0, LONGEST_COMPLAINT - this.#complaint.length);
+  }
+}
+
+function childOf(pid: number): number | null {
+  try {
+    const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    return child ? Number(child) : null;
+  } catch {
+    return null;
   }
 }
 

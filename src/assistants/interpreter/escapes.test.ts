@@ -120,6 +120,7 @@ const payloads: Readonly<Record<string, string>> = {
   "asks about the machine's users": `return JSON.stringify((await import('node:os')).userInfo())`,
   "asks for the machine's name": `return Deno.hostname()`,
   "asks for the machine's networks": `return JSON.stringify(Deno.networkInterfaces())`,
+  'asks for the graphics processor': `return (await navigator.gpu.requestAdapter()).info.vendor`,
   'dumps its memory to a file': `return (await import('node:v8')).writeHeapSnapshot(${JSON.stringify(join(folder, 'heap'))})`,
   'turns on the internals of its engine': `(await import('node:v8')).setFlagsFromString('--allow-natives-syntax'); return eval('%GetOptimizationStatus(() => 1)')`,
   'opens folders of the machine to WebAssembly': `const { WASI } = await import('node:wasi'); new WASI({ version: 'preview1', preopens: { '/': '/' } }); return 'opened'`,

@@ -10,7 +10,7 @@ export interface Named {
   readonly wheels: string | null;
 }
 
-export type Found = { readonly place: Omit<Place, 'emptyFolder'> } | { readonly problem: string };
+export type Found = { readonly place: Omit<Place, 'emptyFolder' | 'fences'> } | { readonly problem: string };
 
 /** Deno and Pyodide: where the operator says, beside the executable, or where npm puts them. */
 export function findSandbox({ deno, pyodide, wheels }: Named): Found {

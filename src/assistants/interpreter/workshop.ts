@@ -4,10 +4,11 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { join } from 'node:path';
 import { newId } from '../../core/ids.ts';
 import { Child, type Place } from './child.ts';
+import { fencesFor } from './fences.ts';
 import { type Base, pythonThread, Session, startHeader } from './session.ts';
 import { lockOf } from './wheels.ts';
 
-export interface WorkshopOptions extends Omit<Place, 'emptyFolder'> {
+export interface WorkshopOptions extends Omit<Place, 'emptyFolder' | 'fences'> {
   /** Where snapshots are kept. */
   readonly folder: string;
   readonly memoryMb: number;
@@ -32,7 +33,7 @@ const DAY_MS = 86_400_000;
 export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: WorkshopOptions): Promise<Base> {
   const emptyFolder = join(folder, 'empty');
   await mkdir(emptyFolder, { recursive: true, mode: 0o700 });
-  const place: Place = { ...rest, emptyFolder };
+  const place: Place = { ...rest, emptyFolder, fences: await fencesFor(rest.deno) };
   const lock = await lockOf(place);
   const snapshot = join(folder, `${await versionOf(place)}.snapshot`);
   if (!existsSync(snapshot)) {
