@@ -13,12 +13,17 @@ export interface TextPart {
   readonly text: string;
   /** Who says it, as the body spells it: `system`, `developer`, `user`, `assistant`, `tool`. */
   readonly role: string;
-  /** Arguments of a tool call and results of tools are texts, too, and so are thoughts that are shown. */
-  readonly kind: 'text' | 'reasoning' | 'tool_call' | 'tool_result';
+  /**
+   * Arguments of a tool call and results of tools are texts, too, and so are thoughts that are shown. A `name` is what is
+   * read and not said: names of tools, people and members, settings, addresses, probabilities.
+   */
+  readonly kind: 'text' | 'reasoning' | 'tool_call' | 'tool_result' | 'name';
   /** Parts of one message, choice or input share its number; numbers rise. */
   readonly turn: number;
   /** Its place in the body: `messages[2].content[0].text`. */
   readonly where: string;
+  /** On the first of the texts that were taken out of one JSON: that JSON. */
+  readonly whole?: string;
 }
 
 /** What a check may look at. */

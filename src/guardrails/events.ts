@@ -3,8 +3,10 @@ import { FramingError } from '../dialects/framing-error.ts';
 import { parsed } from '../dialects/json.ts';
 import { type ServerSentEvent, SseParser } from '../dialects/sse.ts';
 import type { TextPart } from './check.ts';
+import { isCode } from './codes.ts';
+import type { Placed, Stretch } from './splice.ts';
 import type { Side } from './text-context.ts';
-import { type FoundText, findTexts, type Stretch, Unreadable } from './texts.ts';
+import { type FoundText, findTexts, textsWithin, Unreadable } from './texts.ts';
 
 /** One event of a stream in the text that is made of all of them. */
 export interface Unit extends Stretch {
@@ -23,17 +25,31 @@ export interface Piece extends Stretch {
   readonly isJson: boolean;
 }
 
-/** A text of which every event has a piece; some events repeat it whole. */
-export interface JoinedText extends TextPart {
+/** A text of which every event has a piece; some events repeat it whole. It stands where its first piece does. */
+export interface JoinedText extends TextPart, Placed {
+  readonly isRevealing?: boolean;
   readonly pieces: readonly Piece[];
   readonly repeats: Piece[];
 }
 
-export function eventsIn(bytes: Uint8Array): Events & { readonly events: readonly ServerSentEvent[] } {
+export interface ParsedEvents extends Events {
+  readonly events: readonly ServerSentEvent[];
+  /** Nothing stands in the stream but what the events have. */
+  readonly isPlain: boolean;
+}
+
+export function eventsIn(bytes: Uint8Array): ParsedEvents {
   const parser = new SseParser({ mostBytes: Math.max(1, bytes.byteLength) });
   const events = [...parser.push(bytes), ...parser.end()];
-  return { ...written(events), events };
+  return { ...written(events), events, isPlain: isPlain(bytes) };
 }
+
+const isPlain = (bytes: Uint8Array): boolean => {
+  for (const line of new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes).split(/\r\n|\r|\n/))
+    if (line !== '' && !PLAIN_LINE.test(line)) return false;
+  return true;
+};
+const PLAIN_LINE = /^(?:data(?::|$)|(?:event|id): ?[\w.:/+*-]{0,128}$)/;
 
 /** Line ends in JSON stand between its values, where they mean nothing. */
 const onOneLine = (data: string) => data.replace(/[\r\n]+/g, ' ');
@@ -42,8 +58,9 @@ export function written(events: readonly ServerSentEvent[]): Events {
   let source = '';
   const units: Unit[] = [];
   for (const { event, data, id } of events) {
-    if (event) source += `event: ${event}\n`;
-    if (id !== undefined) source += `id: ${id}\n`;
+    // A name or an id that is none would be a text that nobody judges.
+    if (event && isCode(event)) source += `event: ${event}\n`;
+    if (id !== undefined && isCode(id)) source += `id: ${id}\n`;
     source += 'data: ';
     const start = source.length;
     source += onOneLine(data);
@@ -82,19 +99,24 @@ export function linesIn(source: string): Events | null {
 export interface Joined {
   readonly texts: readonly JoinedText[];
   readonly revealing: readonly Stretch[];
+  readonly hasUnread: boolean;
 }
 
 /** The texts of a stream as they are once all its pieces are put together. */
 export function joinTexts({ source, units }: Events, side: Side): Joined {
   const channels = new Map<string, { first: FoundText; text: string; pieces: Piece[] }>();
   const revealing: Stretch[] = [];
+  let hasUnread = false;
   for (const unit of units) {
     const found = textsOf(source, unit, side);
     revealing.push(...found.revealing);
+    hasUnread ||= found.hasUnread;
     for (const each of found.texts) {
       const piece = { start: each.start, end: each.end, isJson: unit.json !== undefined };
-      const known = channels.get(each.channel);
-      if (!known) channels.set(each.channel, { first: each, text: each.text, pieces: [piece] });
+      // A file is whole where it stands.
+      const key = each.spelt ? `${each.start}` : each.channel;
+      const known = channels.get(key);
+      if (!known) channels.set(key, { first: each, text: each.text, pieces: [piece] });
       else {
         known.text += each.text;
         known.pieces.push(piece);
@@ -104,23 +126,42 @@ export function joinTexts({ source, units }: Events, side: Side): Joined {
   const byText = new Map<string, JoinedText>();
   const texts: JoinedText[] = [];
   for (const { first, text, pieces } of channels.values()) {
-    const same = byText.get(text);
+    const isWhole = !first.isRevealing && !first.spelt;
+    const same = isWhole ? byText.get(text) : undefined;
     // The Responses API says a text once in pieces and then up to four times as a whole.
     if (same && pieces.length === 1) {
       same.repeats.push(pieces[0]!);
       continue;
     }
-    const { role, kind, turn } = first;
-    const joined = { text, role, kind, turn, where: first.channel, pieces, repeats: [] };
-    byText.set(text, joined);
+    const joined = joinedText(first, text, pieces);
+    if (isWhole) byText.set(text, joined);
     texts.push(joined);
   }
-  return { texts, revealing };
+  return { texts: texts.flatMap(opened), revealing, hasUnread };
+}
+
+const joinedText = (first: FoundText, text: string, pieces: readonly Piece[]): JoinedText => {
+  const { role, kind, turn, where, start, end, spelt, isRevealing } = first;
+  return { text, role, kind, turn, where, start, end, spelt, isRevealing, pieces, repeats: [] };
+};
+
+/** Arguments of a tool come in pieces, and are JSON when they are whole. */
+function opened(joined: JoinedText): JoinedText[] {
+  const { text, kind } = joined;
+  const inner = kind === 'tool_call' || kind === 'tool_result' ? textsWithin(text, joined) : null;
+  if (!inner) return [joined];
+  return inner.map((each, index) => ({
+    ...joined,
+    text: each.text,
+    kind: each.kind,
+    within: { source: text, start: each.start, end: each.end },
+    ...(index === 0 && { whole: text }),
+  }));
 }
 
 /** An event that is no JSON is text as it stands, apart from the one that only says that the stream is over. */
 export function textsOf(source: string, { start, end, json }: Unit, side: Side) {
-  if (json !== undefined) return findTexts(source, json, side, start);
+  if (json !== undefined) return findTexts(source, json, side, start, true);
   const text = source.slice(start, end);
   const isSaid = text !== '' && text !== '[DONE]';
   const plain: FoundText = {
@@ -133,5 +174,5 @@ export function textsOf(source: string, { start, end, json }: Unit, side: Side) 
     start,
     end,
   };
-  return { texts: isSaid ? [plain] : [], revealing: [], hasTokens: false, end };
+  return { texts: isSaid ? [plain] : [], revealing: [], hasTokens: false, hasUnread: false, end };
 }

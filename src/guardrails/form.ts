@@ -1,12 +1,14 @@
 import { GatewayError } from '../core/errors.ts';
 import { type PartHead, readPartHead } from '../http/multipart-head.ts';
+import { isModelName } from './codes.ts';
+import { textIn } from './file-text.ts';
 import type { Context } from './text-context.ts';
 import { type FoundText, Unreadable } from './texts.ts';
 
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Fields that a program reads. */
+/** Fields that a program reads, and that have words of their own. */
 const SETTINGS = new Set([
   'model',
   'response_format',
@@ -38,7 +40,7 @@ export function boundaryIn(type: string): string | null {
   return quoted ?? token ?? null;
 }
 
-/** The fields of a form that are text, with their places in its bytes. Files are none, unless they say that they are text. */
+/** The fields of a form that are text, with their places in its bytes. Files are none, unless they are text. */
 export function findFields(body: Uint8Array, boundary: string): { texts: FoundText[]; model: string | null } {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const delimiter = Buffer.from(`--${boundary}`);
@@ -56,8 +58,11 @@ export function findFields(body: Uint8Array, boundary: string): { texts: FoundTe
     if (closed < 0) throw new Unreadable('its form has no end');
     const head = headOf(bytes.subarray(opened + LINE_END.length, headed));
     const [start, end] = [headed + HEAD_END.length, closed];
+    const part = bytes.subarray(start, end);
     if (head.name === 'model') models.push(bytes.toString('utf8', start, end));
-    else if (isText(head)) texts.push(field(head.name, textOf(bytes.subarray(start, end)), start, end));
+    const text = isText(head) ? textOf(part) : textIn(part);
+    const isSetting = SETTINGS.has(head.name) && head.filename === null;
+    if (text !== null && !(isSetting && isModelName(text))) texts.push(field(head.name, text, isSetting, start, end));
     at = closed + LINE_END.length;
   }
   if (models.length > 1) throw new Unreadable('its field model is given twice');
@@ -73,10 +78,8 @@ function headOf(bytes: Uint8Array): PartHead {
   }
 }
 
-const isText = ({ name, filename, type }: PartHead): boolean => {
-  if (SETTINGS.has(name)) return false;
-  return filename === null || type === null || /^(?:text\/|application\/(?:[\w.+-]+\+)?json)/i.test(type);
-};
+const isText = ({ filename, type }: PartHead): boolean =>
+  filename === null || type === null || /^(?:text\/|application\/(?:[\w.+-]+\+)?json)/i.test(type);
 
 function textOf(bytes: Uint8Array): string {
   try {
@@ -86,10 +89,10 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-const field = (name: string, text: string, start: number, end: number): FoundText => ({
+const field = (name: string, text: string, isSetting: boolean, start: number, end: number): FoundText => ({
   text,
   role: USER.role,
-  kind: USER.kind,
+  kind: isSetting ? 'name' : USER.kind,
   turn: USER.turn,
   where: name,
   channel: name,

@@ -4,6 +4,9 @@
  */
 export class JsonCursor {
   at: number;
+  /** Where the name of the last member stands, with its quotes. */
+  keyStart = 0;
+  keyEnd = 0;
   readonly #source: string;
 
   constructor(source: string, at: number) {
@@ -54,6 +57,8 @@ export class JsonCursor {
       return null;
     }
     const end = this.#afterString(this.at);
+    this.keyStart = start - 1;
+    this.keyEnd = end;
     this.at = end;
     this.#space();
     // The colon.

@@ -14,8 +14,9 @@ import {
 import { foldedJson } from './folded-json.ts';
 import { boundaryIn, findFields } from './form.ts';
 import { JsonCursor } from './json-cursor.ts';
+import { type Edit, editsOf, type Stretch, spliced } from './splice.ts';
 import type { Side } from './text-context.ts';
-import { findTexts, type Stretch, Unreadable } from './texts.ts';
+import { findTexts, Unreadable } from './texts.ts';
 
 /** A body as checks see it, and the way back to its bytes. Immutable: a change makes another one. */
 export interface Reading {
@@ -130,41 +131,31 @@ function elementsOf(source: string, json: readonly unknown[]): Unit[] {
 }
 
 function readJson(source: string, json: unknown, side: Side): Reading {
-  const { texts, revealing, hasTokens } = findTexts(source, json, side);
+  const { texts, revealing, hasTokens, hasUnread } = findTexts(source, json, side);
   const model = isObject(json) && typeof json.model === 'string' ? json.model : null;
   return {
     texts,
     json,
     model,
-    obstacle: hasTokens ? 'its text is given as tokens' : null,
+    obstacle: hasTokens ? 'its text is given as tokens' : hasUnread ? UNREAD : null,
     isEmpty: false,
     get bytes() {
       return Buffer.from(source);
     },
     changed: (to) => {
       if ('json' in to) return readText(JSON.stringify(to.json) ?? 'null', 'application/json', side);
-      const edits = to.texts.map(({ part, text }) => edit(texts[part]!, JSON.stringify(text)));
-      return readText(spliced(source, [...edits, ...revealing.map(hidden)]), 'application/json', side);
+      const changes = to.texts
+        .map(({ part, text }) => ({ at: texts[part]!, text }))
+        .filter(({ at }) => !at.isRevealing);
+      return readText(spliced(source, [...editsOf(changes), ...revealing.map(hidden)]), 'application/json', side);
     },
   };
 }
 
-interface Edit extends Stretch {
-  readonly by: string;
-}
+const UNREAD = 'a file in it says that it is text, and is not UTF-8';
 
 const edit = ({ start, end }: Stretch, by: string): Edit => ({ start, end, by });
 const hidden = (stretch: Stretch): Edit => edit(stretch, 'null');
-
-function spliced(source: string, edits: readonly Edit[]): string {
-  let result = '';
-  let at = 0;
-  for (const { start, end, by } of edits.toSorted((one, other) => one.start - other.start)) {
-    result += source.slice(at, start) + by;
-    at = end;
-  }
-  return result + source.slice(at);
-}
 
 /** The bytes of a form as letters of one byte each: files in it are no text. */
 function readForm(bytes: Uint8Array, boundary: string): Reading {
@@ -199,9 +190,11 @@ function readPlain(source: string, side: Side): Reading {
 }
 
 function readEvents(bytes: Uint8Array, side: Side): Reading {
-  const { events, ...rest } = eventsIn(bytes);
+  const { events, isPlain, ...rest } = eventsIn(bytes);
+  // Comments, fields that nobody knows and names that are texts reach no client.
+  const given = isPlain ? bytes : Buffer.from(rest.source);
   const whole = () => foldedJson(events, side.endpoint) ?? rest.units.flatMap(({ json }) => json ?? []);
-  return readUnits(rest, { bytes, json: whole, side, again: (source) => readEvents(Buffer.from(source), side) });
+  return readUnits(rest, { bytes: given, json: whole, side, again: (source) => readEvents(Buffer.from(source), side) });
 }
 
 /** Their checksums would not hold any more. */
@@ -217,30 +210,37 @@ interface UnitsOptions {
 }
 
 function readUnits(events: Events, { bytes, json, side, again }: UnitsOptions): Reading {
-  const { texts, revealing } = joinTexts(events, side);
+  const { texts, revealing, hasUnread } = joinTexts(events, side);
   return {
     texts,
     get json() {
       return json();
     },
     model: null,
-    obstacle: null,
+    obstacle: hasUnread ? UNREAD : null,
     isEmpty: false,
     bytes,
     changed: (to) => {
       if ('json' in to) return null;
-      const edits = to.texts.flatMap(({ part, text }) => rewritten(texts[part]!, text));
+      const changes = to.texts
+        .map(({ part, text }) => ({ at: texts[part]!, text }))
+        .filter(({ at }) => !at.isRevealing);
+      const edits = rewritten(changes);
       return again(spliced(events.source, [...edits, ...revealing.map(hidden)]));
     },
   };
 }
 
-/** All of it where its first piece was, and wherever it is said again. */
-function rewritten({ pieces, repeats }: JoinedText, text: string): Edit[] {
-  const encoded = (piece: Piece, said: string) =>
-    edit(piece, piece.isJson ? JSON.stringify(said) : said.replace(/[\r\n]+/g, ' '));
-  return [
-    ...pieces.map((piece, index) => encoded(piece, index === 0 ? text : '')),
-    ...repeats.map((each) => encoded(each, text)),
-  ];
+/** All of each where its first piece was, and wherever it is said again. */
+function rewritten(changes: readonly { readonly at: JoinedText; readonly text: string }[]): Edit[] {
+  const byStart = new Map(changes.map(({ at }) => [at.start, at]));
+  return editsOf(changes, (at, text) => ({ start: at.start, end: at.end, by: text })).flatMap(({ start, by }) => {
+    const { pieces, repeats } = byStart.get(start)!;
+    const encoded = (piece: Piece, said: string) =>
+      edit(piece, piece.isJson ? JSON.stringify(said) : said.replace(/[\r\n]+/g, ' '));
+    return [
+      ...pieces.map((piece, index) => encoded(piece, index === 0 ? by : '')),
+      ...repeats.map((each) => encoded(each, by)),
+    ];
+  });
 }

@@ -2,8 +2,9 @@ import type { ServerSentEvent } from '../dialects/sse.ts';
 import type { TextPart } from './check.ts';
 import { textsOf, written } from './events.ts';
 import type { Reading } from './reading.ts';
+import { editsOf, type Stretch, spliced } from './splice.ts';
 import type { Side } from './text-context.ts';
-import type { Stretch } from './texts.ts';
+import { type FoundText, textsWithin } from './texts.ts';
 
 /** Looks at what is held back; answers what has become of it, or throws when it must not pass. */
 export type Look = (reading: Reading) => Promise<Reading>;
@@ -18,6 +19,10 @@ export interface WindowOptions {
 /** A text that comes in pieces. */
 interface Channel {
   readonly part: Omit<TextPart, 'text'>;
+  /** Arguments of a tool are JSON, which says what it says when it is whole; so it waits for its end. */
+  readonly isWhole: boolean;
+  /** It goes whole where anything is changed, and cannot be replaced itself. */
+  readonly isRevealing: boolean;
   /** The end of what was given on: what follows may only be understood with it. */
   before: string;
   /** What is held back. */
@@ -37,6 +42,7 @@ interface Piece extends Stretch {
   readonly channel: Channel;
   readonly length: number;
   readonly isJson: boolean;
+  readonly spelt: ((text: string) => string) | undefined;
 }
 
 /** An event on its way, with the pieces of texts in it. */
@@ -105,19 +111,29 @@ export class WindowedEvents {
         end: found.end,
         length: found.text.length,
         isJson: unit.json !== undefined,
+        spelt: found.spelt,
       };
     });
     this.#waiting.push({ source, pieces, revealing });
     this.#bytes += source.length;
     const closed = this.#close(unit.json);
     const step = Math.max(LEAST_STEP, this.#options.span);
-    return closed || pieces.some(({ channel }) => channel.held.length >= this.#options.span - 1 + step);
+    const isFull = ({ channel }: Piece) => !channel.isWhole && channel.held.length >= this.#options.span - 1 + step;
+    return closed || pieces.some(isFull);
   }
 
-  #channelOf(key: string, { role, kind, turn }: TextPart): Channel {
+  #channelOf(key: string, { role, kind, turn, where, isRevealing = false }: FoundText): Channel {
     let channel = this.#channels.get(key);
     if (!channel) {
-      channel = { part: { role, kind, turn, where: key }, before: '', held: '', isClosed: false, change: NO_CHANGE };
+      channel = {
+        part: { role, kind, turn, where },
+        isWhole: kind === 'tool_call',
+        isRevealing,
+        before: '',
+        held: '',
+        isClosed: false,
+        change: NO_CHANGE,
+      };
       this.#channels.set(key, channel);
     }
     channel.isClosed = false;
@@ -140,14 +156,20 @@ export class WindowedEvents {
   }
 
   async #look() {
-    const held = [...this.#channels.values()].filter((channel) => channel.held !== '');
+    const held = [...this.#channels.values()].filter(
+      ({ held, isWhole, isClosed }) => held !== '' && (!isWhole || isClosed),
+    );
     if (held.length === 0) return;
     this.#hasLooked = true;
-    const texts = held.map(({ part, before, held }) => ({ ...part, text: before + held }));
-    const seen = await this.#options.look(windowReading(texts));
+    const views = held.map(viewOf);
+    const seen = await this.#options.look(windowReading(views.flatMap(({ texts }) => texts)));
     const straddling: Channel[] = [];
+    let at = 0;
     for (const [index, channel] of held.entries()) {
-      const change = changeOf(channel, seen.texts[index]!.text);
+      const { texts, textAfter } = views[index]!;
+      const now = textAfter(seen.texts.slice(at, at + texts.length).map(({ text }) => text));
+      at += texts.length;
+      const change = changeOf(channel, now);
       if (change) channel.change = change;
       else straddling.push(channel);
     }
@@ -182,7 +204,8 @@ export class WindowedEvents {
     return this.#given(this.#waiting.splice(0, sound), soundTaken);
   }
 
-  #free({ held, isClosed }: Channel): number {
+  #free({ held, isClosed, isWhole }: Channel): number {
+    if (isWhole) return isClosed ? held.length : 0;
     return isClosed ? held.length : Math.max(0, held.length - (this.#options.span - 1));
   }
 
@@ -195,9 +218,11 @@ export class WindowedEvents {
       this.#bytes -= source.length;
       const edits = pieces.flatMap((piece) => {
         const { channel } = piece;
-        if (isUnchanged(channel, taken.get(channel)!)) return [];
+        // Among those that go whole, below.
+        if (channel.isRevealing || isUnchanged(channel, taken.get(channel)!)) return [];
         // Where something was changed, all that goes now goes with the first piece.
-        const text = isFirst.has(channel) ? '' : said.get(channel)!;
+        const changed = isFirst.has(channel) ? '' : said.get(channel)!;
+        const text = piece.spelt ? piece.spelt(changed) : changed;
         isFirst.add(channel);
         return [
           {
@@ -246,14 +271,26 @@ function changeOf({ before, held }: Pick<Channel, 'before' | 'held'>, now: strin
   return { from: from - before.length, to: to - before.length, text: now.slice(from, now.length - end) };
 }
 
-function spliced(source: string, edits: readonly (Stretch & { readonly by: string })[]): string {
-  let result = '';
-  let at = 0;
-  for (const { start, end, by } of edits.toSorted((one, other) => one.start - other.start)) {
-    result += source.slice(at, start) + by;
-    at = end;
-  }
-  return result + source.slice(at);
+interface View {
+  readonly texts: readonly TextPart[];
+  /** What becomes of the channel's text when these have become others. */
+  readonly textAfter: (texts: readonly string[]) => string;
+}
+
+/** What checks see of a channel: its text, or the texts in it where it is JSON. */
+function viewOf({ part, before, held }: Channel): View {
+  const text = before + held;
+  const inner = part.kind === 'tool_call' ? textsWithin(text, part) : null;
+  if (!inner) return { texts: [{ ...part, text }], textAfter: ([now]) => now! };
+  return {
+    texts: inner.map(({ text: said, kind }) => ({ ...part, kind, text: said })),
+    textAfter: (texts) => {
+      const changes = inner
+        .map((at, index) => ({ at, text: texts[index]! }))
+        .filter(({ at, text }) => at.text !== text);
+      return spliced(text, editsOf(changes));
+    },
+  };
 }
 
 /** Texts without a body around them. */

@@ -1,5 +1,6 @@
 import type { EndpointType } from '../core/endpoints.ts';
 import type { Hook, TextPart } from './check.ts';
+import { isCode, isId, isModelName, isPlainKey } from './codes.ts';
 
 /** What is known of a text by the place where it stands. */
 export interface Context {
@@ -9,6 +10,10 @@ export interface Context {
   readonly turn: number;
   /** The values that somebody gave to a tool: all of them are texts, whatever their members are called, numbers too. */
   readonly isGiven: boolean;
+  /** Set where a program reads: only what `isWord` does not take for a word of a program is a text. */
+  readonly isWord?: (text: string) => boolean;
+  /** Set where a file stands: what is said beside it of its type. */
+  readonly file?: { readonly type: string | null };
 }
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -33,7 +38,7 @@ const ROLES: Readonly<Record<string, string>> = {
 /** A role that nobody knows is that of the caller, whose words are trusted least. */
 const roleOf = (spelt: string): string => ROLES[spelt.toLowerCase()] ?? 'user';
 
-/** Settings of a request at its top: no model reads them. */
+/** Settings of a request at its top, of which each has its words. */
 const SETTINGS = new Set([
   'model',
   'stream_options',
@@ -61,13 +66,7 @@ const SETTINGS = new Set([
   'include',
   'store',
   'truncation',
-  'user',
-  'safety_identifier',
-  'prompt_cache_key',
   'prompt_cache_retention',
-  'metadata',
-  'stop',
-  'stop_sequences',
   'verbosity',
   'anthropic_version',
   'anthropic_beta',
@@ -77,6 +76,10 @@ const SETTINGS = new Set([
   'jsonrpc',
   'method',
 ]);
+
+/** Settings that a caller words freely. */
+const FREE_SETTINGS = new Set(['metadata', 'stop', 'stop_sequences', 'requestMetadata', 'labels']);
+const ID_SETTINGS = new Set(['user', 'safety_identifier', 'prompt_cache_key']);
 
 /** Of an API that nobody here knows, those that are settings wherever they are found. */
 const KNOWN_SETTINGS = new Set([
@@ -133,20 +136,6 @@ const CODES = new Set([
   'id',
   'model',
   'object',
-  'url',
-  'image_url',
-  'file_url',
-  'uri',
-  'fileUri',
-  'file_uri',
-  'b64_json',
-  'file_data',
-  'bytes',
-  'signature',
-  'encrypted_content',
-  'encrypted_index',
-  'thoughtSignature',
-  'thought_signature',
   'media_type',
   'mime_type',
   'mimeType',
@@ -168,6 +157,21 @@ const CODES = new Set([
   'logId',
 ]);
 
+/** Members that hold a file, what only its maker can read, or the address of a file, which may be the file itself. */
+const FILES = new Set([
+  'b64_json',
+  'file_data',
+  'bytes',
+  'blob',
+  'signature',
+  'encrypted_content',
+  'encrypted_index',
+  'thoughtSignature',
+  'thought_signature',
+]);
+const ADDRESSES = new Set(['url', 'image_url', 'file_url', 'uri', 'fileUri', 'file_uri']);
+const IS_ADDRESSED_FILE = /^data:/i;
+
 /** Subtrees of an answer in which no text of the model stands; `logprobs` repeats all of it, letter by letter. */
 const APART = new Set(['usage', 'usageMetadata', 'safetyRatings', 'metrics', 'obfuscation']);
 export const REVEALING = new Set(['logprobs', 'logprobsResult', 'top_logprobs']);
@@ -182,10 +186,8 @@ const GIVEN = new Set(['input', 'args', 'arguments', 'response', 'json', 'parame
 const MCP_CODES = new Set([
   'jsonrpc',
   'method',
-  'name',
   'cursor',
   'nextCursor',
-  'blob',
   'requestState',
   'resultType',
   'cacheScope',
@@ -206,13 +208,25 @@ const CHOICES = new Set(['choices', 'candidates', 'generations', 'data', 'result
 export const startsTurns = (key: string, { on }: Side): boolean =>
   on === 'output' ? CHOICES.has(key) : !PREAMBLE.has(key);
 
+/** Names and codes: read by programs and by models, and no part of what is said. */
+const named = (outer: Context): Context => ({ ...outer, kind: 'name', isWord: undefined });
+const codes = (outer: Context, isWord: (text: string) => boolean = isCode): Context => ({
+  ...outer,
+  kind: 'name',
+  isWord,
+});
+
 /** For a member at the top of a body; null where no text stands. `outer` is what holds for the body. */
 export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side, outer: Context): Context | null {
   if (on === 'output') return outer;
-  if (endpoint === 'proxy' ? KNOWN_SETTINGS.has(key) : SETTINGS.has(key)) return null;
+  const before = { ...outer, turn: 0 };
+  if (key === 'model') return codes(before, isModelName);
+  if (endpoint === 'proxy' ? KNOWN_SETTINGS.has(key) : SETTINGS.has(key)) return codes(before);
+  if (FREE_SETTINGS.has(key)) return endpoint === 'proxy' ? outer : { ...named(before), isGiven: true };
+  if (ID_SETTINGS.has(key)) return codes(before, isId);
   // A format that is named, not described.
-  if (key === 'response_format' && typeof value === 'string') return null;
-  if (key === 'language' && endpoint === 'createTranscription') return null;
+  if (key === 'response_format' && typeof value === 'string') return codes(before);
+  if (key === 'language' && endpoint === 'createTranscription') return codes(before);
   const isFormat = key === 'text' && endpoint === 'createModelResponse';
   if (isFormat || PREAMBLE.has(key)) return { ...outer, role: 'system', turn: 0 };
   // Whatever their members are called, a model reads them all.
@@ -222,7 +236,7 @@ export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side
 
 /** For what stands in an object, by what the object says of itself. */
 export function contextInside(object: Json, outer: Context): Context {
-  if (outer.isGiven) return outer;
+  if (outer.isGiven || outer.kind === 'name') return outer;
   let { role, kind } = outer;
   const { role: spelt, type, thought: isThought } = object;
   if (typeof spelt === 'string') {
@@ -241,22 +255,19 @@ export function contextInside(object: Json, outer: Context): Context {
 /** For a member of an object that is not at the top; null where no text stands. */
 export function contextOfMember(key: string, value: unknown, object: Json, inner: Context, side: Side): Context | null {
   if (inner.isGiven) return inner;
+  if (side.on === 'output' && object.object === 'response' && REPEATED.has(key)) return null;
+  if (key === 'name') return isMcpAddress(side) ? codes(inner) : named(inner);
+  if (inner.isWord) return inner;
   if (side.endpoint === 'mcp') {
-    if (isMcpCode(key)) return null;
+    if (isMcpCode(key)) return codes(inner);
     // An address that a server is asked for is chosen by whoever asks.
     if (key === 'uri' && side.on === 'input') return inner;
   }
-  if (side.on === 'output') {
-    if (APART.has(key) || (object.object === 'response' && REPEATED.has(key))) return null;
-    if (key === 'name') return null;
-  }
+  if (side.on === 'output' && APART.has(key)) return codes(inner);
   if (typeof value === 'string' || Array.isArray(value)) {
-    if (CODES.has(key) || key.endsWith('_id') || key.endsWith('Id')) return null;
-    // What is not said to be text is a picture, a sound or a file.
-    if (key === 'data' && typeof value === 'string' && object.type !== 'text') return null;
+    const known = contextOfCode(key, value, object, inner);
+    if (known) return known;
   }
-  // A model reads who speaks, but it is no part of what is said.
-  if (key === 'name' && inner.turn > 0 && inner.kind === 'text') return { ...inner, kind: 'reasoning' };
   if (TOOL_CALLS.has(key)) return { ...inner, role: 'assistant', kind: 'tool_call' };
   if (TOOL_RESULTS.has(key)) return { ...inner, role: 'tool', kind: 'tool_result' };
   if (THOUGHTS.has(key)) return { ...inner, kind: 'reasoning' };
@@ -266,3 +277,39 @@ export function contextOfMember(key: string, value: unknown, object: Json, inner
     return { ...inner, kind: inner.kind === 'tool_result' ? 'tool_result' : 'tool_call', isGiven: true };
   return inner;
 }
+
+/** Who calls an MCP server takes a name that the server has given. */
+const isMcpAddress = ({ endpoint, on }: Side) => endpoint === 'mcp' && on === 'input';
+
+/** Null where the member holds a text like any other. */
+function contextOfCode(key: string, value: unknown, object: Json, inner: Context): Context | null {
+  if (ADDRESSES.has(key) && !(typeof value === 'string' && IS_ADDRESSED_FILE.test(value))) return named(inner);
+  // What is not said to be text is a picture, a sound or a file.
+  const isData = key === 'data' && typeof value === 'string' && object.type !== 'text' && !isEvent(object);
+  if (isData || FILES.has(key) || ADDRESSES.has(key)) return { ...inner, file: { type: typeIn(object) } };
+  if (CODES.has(key)) return codes(inner, key === 'id' ? isId : isCode);
+  return key.endsWith('_id') || key.endsWith('Id') ? codes(inner, isId) : null;
+}
+
+/** Messages of logs say what they have to say in a member of this name. */
+const isEvent = ({ level }: Json): boolean => typeof level === 'string';
+
+function typeIn(object: Json): string | null {
+  const { media_type, mime_type, mimeType, format } = object;
+  for (const type of [media_type, mime_type, mimeType, format]) if (typeof type === 'string') return type;
+  return null;
+}
+
+/** Members whose own members are named by whoever wrote them. */
+const MAPS = new Set([
+  'properties',
+  '$defs',
+  'definitions',
+  'patternProperties',
+  'dependentSchemas',
+  'dependentRequired',
+]);
+
+/** Whether the name of a member is a text: somebody chose it, or it is none that an API would have. */
+export const isNameText = (key: string, of: string | number | null, context: Context): boolean =>
+  context.isGiven || (typeof of === 'string' && MAPS.has(of)) || !isPlainKey(key);

@@ -22,7 +22,7 @@ test('a conversation is seen from the system prompt to the last message, tools f
         name: 'ada',
         content: [
           { type: 'text', text: 'hello' },
-          { type: 'image_url', image_url: { url: 'data:x' } },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
         ],
       },
       {
@@ -37,24 +37,31 @@ test('a conversation is seen from the system prompt to the last message, tools f
     tools: [
       {
         type: 'function',
-        function: { name: 'f', description: 'does it', parameters: { type: 'object', required: ['q'] } },
+        function: {
+          name: 'f',
+          description: 'does it',
+          parameters: { type: 'object', properties: { 'q-a': { type: 'string' } }, required: ['q-a'] },
+        },
       },
     ],
     model: 'm',
-    user: 'someone',
+    user: 'some one',
     stop: ['END'],
   });
 
   expect(seen(reading)).toEqual([
-    'system text: f',
+    'system name: f',
     'system text: does it',
+    'system name: q-a',
+    'user name: some one',
+    'user name: END',
     'system text: rules',
-    'user reasoning: ada',
+    'user name: ada',
     'user text: hello',
-    'assistant tool_call: f',
+    'assistant name: f',
     'assistant tool_call: {"a":1}',
     'tool tool_result: result',
-    'tool tool_result: f',
+    'tool name: f',
     'tool tool_result: older',
     'user text: who',
   ]);
@@ -82,13 +89,16 @@ test('values that a tool gets and gives are all seen, numbers too, whatever they
   );
 
   expect(seen(reading)).toEqual([
-    'assistant tool_call: pay',
+    'assistant name: pay',
+    'assistant name: id',
     'assistant tool_call: x',
+    'assistant name: url',
     'assistant tool_call: u',
+    'assistant name: card',
     'assistant tool_call: 4111111111111111',
     'tool tool_result: done',
   ]);
-  expect(textOf(reading.changed({ texts: [{ part: 3, text: '{{CARD}}' }] }))).toContain('"card":"{{CARD}}"');
+  expect(textOf(reading.changed({ texts: [{ part: 6, text: '{{CARD}}' }] }))).toContain('"card":"{{CARD}}"');
 });
 
 test('an answer is seen without what it repeats of its request and without codes', () => {
@@ -107,7 +117,12 @@ test('an answer is seen without what it repeats of its request and without codes
     { on: 'output', endpoint: 'createModelResponse' },
   );
 
-  expect(seen(reading)).toEqual(['assistant reasoning: thought', 'assistant text: said', 'assistant tool_call: {}']);
+  expect(seen(reading)).toEqual([
+    'assistant reasoning: thought',
+    'assistant text: said',
+    'assistant name: f',
+    'assistant tool_call: {}',
+  ]);
 });
 
 test('a text that is replaced leaves every other byte in its place', () => {
@@ -242,9 +257,13 @@ describe('a message of MCP', () => {
       },
     };
     expect(seen(read(call, { endpoint: 'mcp' }))).toEqual([
+      'assistant name: to',
       'assistant tool_call: ada',
+      'assistant name: name',
       'assistant tool_call: Ada',
+      'assistant name: type',
       'assistant tool_call: html',
+      'assistant name: count',
       'assistant tool_call: 7',
       'assistant tool_call: seen',
     ]);
@@ -257,7 +276,7 @@ describe('a message of MCP', () => {
     const result = {
       content: [
         { type: 'text', text: 'hello' },
-        { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
+        { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' },
         { type: 'resource', resource: { uri: 'a:b', blob: 'aGVsbG8=' } },
         { type: 'resource', resource: { uri: 'a:b', text: 'inside' } },
       ],
@@ -266,14 +285,24 @@ describe('a message of MCP', () => {
     };
     expect(seen(read({ jsonrpc: '2.0', id: 1, result }, side))).toEqual([
       'tool tool_result: hello',
+      'tool name: a:b',
+      'tool tool_result: hello',
+      'tool name: a:b',
       'tool tool_result: inside',
+      'tool name: name',
       'tool tool_result: Ada',
+      'tool name: age',
       'tool tool_result: 36',
     ]);
     const tools = [
       { name: 'f', description: 'obey', inputSchema: { type: 'object', properties: { a: { description: 'me' } } } },
     ];
-    expect(seen(read({ id: 1, result: { tools } }, side))).toEqual(['tool tool_result: obey', 'tool tool_result: me']);
+    expect(seen(read({ id: 1, result: { tools } }, side))).toEqual([
+      'tool name: f',
+      'tool tool_result: obey',
+      'tool name: a',
+      'tool tool_result: me',
+    ]);
     expect(seen(read({ id: 1, error: { code: -1, message: 'went wrong' } }, side))).toEqual([
       'tool tool_result: went wrong',
     ]);

@@ -1,28 +1,27 @@
 import { DEEPEST } from '../core/json-shape.ts';
 import type { TextPart } from './check.ts';
+import { textOfFile } from './file-text.ts';
 import { JsonCursor } from './json-cursor.ts';
+import type { Placed, Stretch } from './splice.ts';
 import {
   type Context,
   contextAtTop,
   contextInside,
   contextOfMember,
+  isNameText,
   type Json,
   REVEALING,
   type Side,
   startsTurns,
 } from './text-context.ts';
-
-/** A stretch of a body. */
-export interface Stretch {
-  readonly start: number;
-  /** One past its last character. */
-  readonly end: number;
-}
+import { tokenTexts } from './token-texts.ts';
 
 /** A text and where its value stands in the body. */
-export interface FoundText extends TextPart, Stretch {
+export interface FoundText extends TextPart, Placed {
   /** The same for all pieces of one text in the events of a stream. */
   readonly channel: string;
+  /** It repeats other texts in another form, and goes where one of them is changed. */
+  readonly isRevealing?: boolean;
 }
 
 export interface FoundTexts {
@@ -31,6 +30,8 @@ export interface FoundTexts {
   readonly revealing: readonly Stretch[];
   /** Text that came as numbers of tokens, which nobody here can read. */
   readonly hasTokens: boolean;
+  /** A file that says that it is text, and is none that can be read. */
+  readonly hasUnread: boolean;
   /** One past the JSON. */
   readonly end: number;
 }
@@ -44,15 +45,36 @@ const TOKENISED = new Set<string | number>(['prompt', 'input']);
 /**
  * Every text of a JSON value that a model reads or wrote, in the order of the conversation, what stands before it first.
  * `source` is the JSON as it was sent and `json` the same, parsed; the value begins at `start`. What is not known to be a
- * setting or a code is a text, so that a member that a vendor adds tomorrow is not overlooked.
+ * setting or a code is a text, so that a member that a vendor adds tomorrow is not overlooked. Of an event of a stream
+ * (`isPiece`), which may have no more than a piece of a text, no text is opened that is JSON itself.
  */
-export function findTexts(source: string, json: unknown, side: Side, start = 0): FoundTexts {
-  const walk = new Walk(source, side, start);
+export function findTexts(source: string, json: unknown, side: Side, start = 0, isPiece = false): FoundTexts {
+  const walk = new Walk(source, side, start, isPiece);
   walk.top(json);
-  const { texts, revealing, hasTokens, end } = walk;
+  const { texts, revealing, hasTokens, hasUnread, end } = walk;
   // Stable; and most bodies are in order as they are.
   if (!walk.isInOrder) texts.sort((one, other) => one.turn - other.turn);
-  return { texts, revealing, hasTokens, end };
+  return { texts, revealing, hasTokens, hasUnread, end };
+}
+
+/**
+ * The texts of a text that is JSON itself, as whoever reads it will see them: letters that were written as escapes are
+ * letters again. Null where it is no JSON, or where nothing is hidden in it.
+ */
+export function textsWithin(
+  source: string,
+  context: Pick<Context, 'role' | 'kind' | 'turn'>,
+): readonly FoundText[] | null {
+  if (!source.includes('\\') || !/^\s*[[{]/.test(source)) return null;
+  let json: unknown;
+  try {
+    json = JSON.parse(source);
+  } catch {
+    return null;
+  }
+  const walk = new Walk(source, { on: 'input', endpoint: 'proxy' }, 0);
+  walk.given(json, { ...context, isGiven: true });
+  return walk.texts.length > 0 ? walk.texts : null;
 }
 
 /** The names on the way to a value, put together only when somebody asks. */
@@ -61,6 +83,8 @@ interface Way {
   readonly key: string | number;
   /** What an element says of its place: in a stream that is not its place in the list. */
   readonly named: string | number;
+  /** Its name was chosen by whoever wrote the text, and may be a text itself. */
+  readonly isChosen?: boolean;
 }
 
 function rootOf(way: Way): string | number {
@@ -69,10 +93,11 @@ function rootOf(way: Way): string | number {
   return step.key;
 }
 
-function written(way: Way, nameOf: (step: Way) => string | number): string {
+function written(way: Way, nameOf: (step: Way) => string | number | null): string {
   const steps: string[] = [];
   for (let step: Way | null = way; step; step = step.above) {
     const name = nameOf(step);
+    if (name === null) continue;
     steps.push(typeof name === 'number' ? `[${name}]` : step.above ? `.${name}` : name);
   }
   return steps.reverse().join('');
@@ -85,10 +110,20 @@ class Text implements FoundText {
   readonly turn: number;
   readonly start: number;
   readonly end: number;
+  readonly spelt?: FoundText['spelt'];
+  readonly within?: FoundText['within'];
+  readonly whole?: string;
+  readonly isRevealing?: boolean;
   readonly #way: Way;
   readonly #event: Json | null;
 
-  constructor(text: string, { role, kind, turn }: Context, { start, end }: Stretch, way: Way, event: Json | null) {
+  constructor(
+    text: string,
+    { role, kind, turn }: Pick<Context, 'role' | 'kind' | 'turn'>,
+    { start, end }: Stretch,
+    { way, event }: { readonly way: Way; readonly event: Json | null },
+    more?: Pick<FoundText, 'spelt' | 'within' | 'whole' | 'isRevealing'>,
+  ) {
     this.text = text;
     this.role = role;
     this.kind = kind;
@@ -97,10 +132,11 @@ class Text implements FoundText {
     this.end = end;
     this.#way = way;
     this.#event = event;
+    if (more) Object.assign(this, more);
   }
 
   get where(): string {
-    return written(this.#way, ({ key }) => key);
+    return written(this.#way, ({ key, isChosen }) => (isChosen ? null : key));
   }
 
   get channel(): string {
@@ -113,7 +149,7 @@ class Text implements FoundText {
 const isObject = (value: unknown): value is Json =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-const inTurn = ({ role, kind, isGiven }: Context, turn: number): Context => ({ role, kind, turn, isGiven });
+const inTurn = (context: Context, turn: number): Context => ({ ...context, turn });
 
 /** Which of two members of one name counts is up to whoever reads it. */
 function refuseTwice(object: Json, count: number) {
@@ -121,17 +157,20 @@ function refuseTwice(object: Json, count: number) {
 }
 
 class Walk {
-  readonly texts: FoundText[] = [];
+  readonly texts: Text[] = [];
   readonly revealing: Stretch[] = [];
   isInOrder = true;
   hasTokens = false;
+  hasUnread = false;
   readonly #source: string;
   readonly #side: Side;
+  readonly #isPiece: boolean;
   readonly #cursor: JsonCursor;
   #event: Json | null = null;
 
-  constructor(source: string, side: Side, start: number) {
+  constructor(source: string, side: Side, start: number, isPiece = false) {
     this.#source = source;
+    this.#isPiece = isPiece;
     this.#side = side;
     this.#cursor = new JsonCursor(source, start);
   }
@@ -151,12 +190,18 @@ class Walk {
     for (let key = cursor.key(); key !== null; key = cursor.key()) {
       count++;
       const value = json[key];
+      this.#name(key, null, inner);
       const own = contextAtTop(key, value, this.#side, inner);
       const at = own && contextOfMember(key, value, json, own, this.#side);
-      if (!at || this.#isRevealing(key)) cursor.skip();
+      if (!at || this.#isRevealing(key, value, inner, null)) cursor.skip();
       else this.#value(value, at, { above: null, key, named: key }, startsTurns(key, this.#side), 0);
     }
     refuseTwice(json, count);
+  }
+
+  /** A value of which all is chosen by whoever gave it. */
+  given(json: unknown, context: Context) {
+    this.#value(json, context, { above: null, key: '', named: '', isChosen: true }, false, 0);
   }
 
   #outermost(): Context {
@@ -186,10 +231,44 @@ class Walk {
   }
 
   #found(text: string, context: Context, start: number, way: Way) {
-    if (text === '') return;
+    if (text === '' || context.isWord?.(text)) return;
+    const at = { start, end: this.#cursor.at };
+    if (context.file) return this.#file(text, context, at, way);
+    const isOfTool = context.kind === 'tool_call' || context.kind === 'tool_result';
+    const inner = isOfTool && !context.isGiven && !this.#isPiece ? textsWithin(text, context) : null;
+    if (!inner) return this.#push(text, context, at, way);
+    // As if each stood here itself; what is put in its place is put into the text around it.
+    for (const [index, { text: said, kind, start: from, end: to }] of inner.entries())
+      this.#push(said, { ...context, kind }, at, way, {
+        within: { source: text, start: from, end: to },
+        ...(index === 0 && { whole: text }),
+      });
+  }
+
+  #file(value: string, context: Context, at: Stretch, way: Way) {
+    const file = textOfFile(value, context.file!.type);
+    if (file === 'unread') this.hasUnread = true;
+    else if (file) this.#push(file.text, context, at, way, { spelt: file.spelt });
+  }
+
+  /** What a member is called, where that says something. */
+  #name(key: string, way: Way | null, context: Context) {
+    if (key === '' || !isNameText(key, way?.key ?? null, context)) return;
+    const { keyStart: start, keyEnd: end } = this.#cursor;
+    const own = { above: way, key: '', named: `{${key}}`, isChosen: true };
+    this.#push(key, { ...context, kind: 'name' }, { start, end }, own);
+  }
+
+  #push(
+    text: string,
+    context: Context,
+    at: Stretch,
+    way: Way,
+    more?: Pick<FoundText, 'spelt' | 'within' | 'whole' | 'isRevealing'>,
+  ) {
     const last = this.texts.at(-1);
     if (last && last.turn > context.turn) this.isInOrder = false;
-    this.texts.push(new Text(text, context, { start, end: this.#cursor.at }, way, this.#event));
+    this.texts.push(new Text(text, context, at, { way, event: this.#event }, more));
   }
 
   #elements(elements: readonly unknown[], context: Context, way: Way, hasTurns: boolean, depth: number) {
@@ -213,19 +292,26 @@ class Walk {
     for (let key = cursor.key(); key !== null; key = cursor.key()) {
       count++;
       const value = object[key];
+      this.#name(key, way, inner);
       const context = contextOfMember(key, value, object, inner, this.#side);
-      if (!context || this.#isRevealing(key)) cursor.skip();
-      else this.#value(value, context, { above: way, key, named: key }, false, depth + 1);
+      if (!context || this.#isRevealing(key, value, inner, way)) cursor.skip();
+      else this.#value(value, context, { above: way, key, named: key, isChosen: inner.isGiven }, false, depth + 1);
     }
     refuseTwice(object, count);
   }
 
-  #isRevealing(key: string): boolean {
-    if (this.#side.on === 'input' || !REVEALING.has(key)) return false;
+  /** Probabilities of an answer: they repeat it token by token, and say what it might have been. */
+  #isRevealing(key: string, value: unknown, context: Context, above: Way | null): boolean {
+    if (this.#side.on === 'input' || context.isGiven || !REVEALING.has(key)) return false;
     const start = this.#cursor.at;
     this.#cursor.skip();
-    this.revealing.push({ start, end: this.#cursor.at });
+    const at = { start, end: this.#cursor.at };
     this.#cursor.at = start;
+    this.revealing.push(at);
+    for (const [named, text] of Object.entries(tokenTexts(value))) {
+      const way = { above, key, named: `${key} ${named}` };
+      if (text !== '') this.#push(text, { ...context, kind: 'name' }, at, way, { isRevealing: true });
+    }
     return true;
   }
 }

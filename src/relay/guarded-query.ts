@@ -1,4 +1,5 @@
 import type { TextPart } from '../guardrails/check.ts';
+import { isModelName } from '../guardrails/codes.ts';
 import type { Reading } from '../guardrails/reading.ts';
 
 /** Parameters that a program reads. */
@@ -27,7 +28,7 @@ const CODES = new Set([
 export function withQuery(reading: Reading, search: string): Reading {
   const said: TextPart[] = [];
   for (const [name, value] of new URLSearchParams(search)) {
-    if (CODES.has(name) || !/\p{L}/u.test(value)) continue;
+    if ((CODES.has(name) && isModelName(value)) || !/\p{L}/u.test(value)) continue;
     said.push({ text: value, role: 'user', kind: 'text', turn: 0, where: `?${name}` });
   }
   if (said.length === 0) return reading;

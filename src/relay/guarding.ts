@@ -266,7 +266,7 @@ export class Guarding {
       fail('invalid_request', 'content-encoding', 'guardrails read this body; send it as it is, not encoded');
     try {
       const reading = readBody(bytes, { type, encoding }, { on: 'input', endpoint });
-      return endpoint === 'proxy' && search ? withQuery(reading, search) : reading;
+      return search ? withQuery(reading, search) : reading;
     } catch (error) {
       if (error instanceof Unreadable)
         fail('invalid_request', 'body', `guardrails read this body, and ${error.message}; send it in one clear form`);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { check, perCharacter } from '../check.ts';
 import { not } from './parameters/operator.ts';
+import { saidIn } from './text/turns.ts';
 
 const LOWER_CASE = /\p{Ll}/u;
 
@@ -14,7 +15,7 @@ export const allUpperCase = check({
   effort: perCharacter(0.05),
   parameters: () => z.strictObject({ not: not() }),
   run: ({ texts }, { not }) => {
-    const found = texts.find(({ text }) => LOWER_CASE.test(text));
+    const found = saidIn(texts).find(({ text }) => LOWER_CASE.test(text));
     return { verdict: (found === undefined) !== not, data: { not, where: found?.where ?? null } };
   },
 });

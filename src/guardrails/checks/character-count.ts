@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { check, perCharacter } from '../check.ts';
 import { bound, counted, inOrder } from './parameters/bounds.ts';
 import { not } from './parameters/operator.ts';
+import { saidIn } from './text/turns.ts';
 
 export const characterCount = check({
   id: 'default.characterCount',
@@ -15,7 +16,7 @@ export const characterCount = check({
       .strictObject({ minCharacters: bound(0), maxCharacters: bound(9_999_999), not: not() })
       .refine(...inOrder('minCharacters', 'maxCharacters')),
   run: ({ texts }, { minCharacters, maxCharacters, not }) => {
-    const count = texts.reduce((sum, { text }) => sum + charactersIn(text), 0);
+    const count = saidIn(texts).reduce((sum, { text }) => sum + charactersIn(text), 0);
     const { verdict, explanation } = counted(count, { min: minCharacters, max: maxCharacters, not });
     return { verdict, data: { characterCount: count, minCharacters, maxCharacters, not, verdict, explanation } };
   },

@@ -14,8 +14,8 @@ export const jsonKeys = check({
   parameters: () => z.strictObject({ keys: texts(), operator: operator().default('any') }),
   run: (facts, { keys, operator }) => {
     const objects: object[] = [];
-    for (const { text } of facts.texts) {
-      const values = jsonIn(text);
+    for (const { text, whole = text } of facts.texts) {
+      const values = jsonIn(whole);
       if (values === null) return errored('the text has too many braces that open no JSON');
       objects.push(...values.filter(isObject));
     }

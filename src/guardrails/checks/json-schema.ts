@@ -40,8 +40,8 @@ export const jsonSchema = check({
     const deadline = now() + MOST_MS;
     let candidates = 0;
     let isFound = false;
-    for (const { text } of texts) {
-      const values = jsonIn(text);
+    for (const { text, whole = text } of texts) {
+      const values = jsonIn(whole);
       if (values === null) return errored('the text has too many braces that open no JSON');
       candidates += values.length;
       try {

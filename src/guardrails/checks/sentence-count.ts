@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { check, perCharacter } from '../check.ts';
 import { bound, counted, inOrder } from './parameters/bounds.ts';
 import { not } from './parameters/operator.ts';
+import { saidIn } from './text/turns.ts';
 
 export const sentenceCount = check({
   id: 'default.sentenceCount',
@@ -16,7 +17,7 @@ export const sentenceCount = check({
       .strictObject({ minSentences: bound(0), maxSentences: bound(99_999), not: not() })
       .refine(...inOrder('minSentences', 'maxSentences')),
   run: ({ texts }, { minSentences, maxSentences, not }) => {
-    const count = texts.reduce((sum, { text }) => sum + sentencesIn(text), 0);
+    const count = saidIn(texts).reduce((sum, { text }) => sum + sentencesIn(text), 0);
     const { verdict, explanation } = counted(count, { min: minSentences, max: maxSentences, not });
     const data = { sentenceCount: count, minCount: minSentences, maxCount: maxSentences, not, verdict, explanation };
     return { verdict, data };

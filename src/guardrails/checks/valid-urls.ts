@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { check, errored, type Ports } from '../check.ts';
 import { timeoutMs } from './parameters/address.ts';
 import { not } from './parameters/operator.ts';
+import { saidIn } from './text/turns.ts';
 
 const MOST_ADDRESSES = 50;
 const LONGEST_ADDRESS = 2_048;
@@ -21,7 +22,7 @@ export const validUrls = check({
       not: not(),
     }),
   run: async ({ texts }, { onlyDNS, timeout, not }, ports) => {
-    const addresses = [...new Set(texts.flatMap(({ text }) => addressesIn(text)))];
+    const addresses = [...new Set(saidIn(texts).flatMap(({ text }) => addressesIn(text)))];
     if (addresses.length === 0) return { verdict: true, data: { not, addresses: 0, invalid: 0 } };
     if (addresses.length > MOST_ADDRESSES)
       return errored(`there are ${addresses.length} addresses, more than the ${MOST_ADDRESSES} that are looked at`);

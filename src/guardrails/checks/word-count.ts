@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { check, perCharacter } from '../check.ts';
 import { bound, counted, inOrder } from './parameters/bounds.ts';
 import { not } from './parameters/operator.ts';
+import { saidIn } from './text/turns.ts';
 
 export const wordCount = check({
   id: 'default.wordCount',
@@ -15,7 +16,7 @@ export const wordCount = check({
       .strictObject({ minWords: bound(0), maxWords: bound(99_999), not: not() })
       .refine(...inOrder('minWords', 'maxWords')),
   run: ({ texts }, { minWords, maxWords, not }) => {
-    const count = texts.reduce((sum, { text }) => sum + wordsIn(text), 0);
+    const count = saidIn(texts).reduce((sum, { text }) => sum + wordsIn(text), 0);
     const { verdict, explanation } = counted(count, { min: minWords, max: maxWords, not });
     return { verdict, data: { wordCount: count, minWords, maxWords, not, verdict, explanation } };
   },

@@ -1,6 +1,10 @@
 import type { Facts, TextPart } from '../../check.ts';
+import { saidIn } from '../text/turns.ts';
 
-const joined = (texts: readonly TextPart[]): string => texts.map(({ text }) => text).join('\n');
+const joined = (texts: readonly TextPart[]): string =>
+  saidIn(texts)
+    .map(({ text }) => text)
+    .join('\n');
 
 /** What others' servers are told of a call. Headers are not: they hold credentials. */
 export function eventOf(facts: Facts): Record<string, unknown> {

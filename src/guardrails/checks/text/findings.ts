@@ -1,4 +1,4 @@
-import type { CheckResult, Facts } from '../../check.ts';
+import type { CheckResult, Facts, TextPart } from '../../check.ts';
 
 /** Something that was found in a text, from `start` to before `end`. */
 export interface Finding {
@@ -52,14 +52,14 @@ export class Redaction {
 export function judgeFindings(
   { texts }: Pick<Facts, 'texts'>,
   redact: boolean,
-  find: (text: string) => readonly Finding[],
+  find: (text: string, kind: TextPart['kind']) => readonly Finding[],
 ): CheckResult {
   const redaction = new Redaction();
   const counts: Record<string, number> = {};
   const changed: { part: number; text: string }[] = [];
   const where: string[] = [];
   texts.forEach((each, part) => {
-    const findings = find(each.text);
+    const findings = find(each.text, each.kind);
     if (findings.length === 0) return;
     where.push(each.where);
     for (const { category } of findings) counts[category] = (counts[category] ?? 0) + 1;

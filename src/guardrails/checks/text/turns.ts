@@ -1,5 +1,8 @@
 import type { Facts } from '../../check.ts';
 
+/** Without names and settings, which are read and not said. */
+export const saidIn = (texts: Facts['texts']): Facts['texts'] => texts.filter(({ kind }) => kind !== 'name');
+
 /** What is said in one message, choice or input, without tool calls. */
 export const sayingsOf = ({ texts }: Pick<Facts, 'texts'>): string[] => {
   const turns = new Map<number, string[]>();
