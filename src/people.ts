@@ -67,7 +67,7 @@ export function createPeople(deps: PeopleDeps): People & KnownCallers {
     isSecure: () => publicUrl().startsWith('https:'),
     now,
   });
-  const machineTokens = createMachineTokens({ store, changes, verifier, organisationId, now });
+  const machineTokens = createMachineTokens({ store, changes, sealer, verifier, organisationId, now });
   const workCallers = createWorkCallers({ store, authenticator, machineTokens, organisationId, now });
   // What a user's keys may do follows from what the user may do.
   changes.subscribe('users', () => authenticator.forget());

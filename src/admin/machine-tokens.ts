@@ -63,8 +63,7 @@ export const machineTokenRoutes = ({ machineTokens: tokens, checkAddress }: Mach
     },
     async ({ principal, body }) => {
       if (body.jwks_uri !== undefined) await checkAddress(body.jwks_uri);
-      await tokens.set(principal, body);
-      return { object: 'machine-tokens', ...body };
+      return { object: 'machine-tokens', ...(await tokens.set(principal, body)) };
     },
   ),
   del(
@@ -76,7 +75,7 @@ export const machineTokenRoutes = ({ machineTokens: tokens, checkAddress }: Mach
       response: () => deleted('machine-tokens'),
     },
     async ({ principal }) => {
-      await tokens.set(principal, null);
+      await tokens.remove(principal);
       return { id: principal.organisationId, object: 'machine-tokens', deleted: true };
     },
   ),

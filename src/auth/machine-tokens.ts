@@ -2,12 +2,13 @@ import { decodeProtectedHeader } from 'jose';
 import { fail } from '../core/errors.ts';
 import type { ApiKeyId, OrganisationId, WorkspaceId } from '../core/ids.ts';
 import { isTokenRefused } from '../core/jwt.ts';
+import { changedAddress, maskedAddress } from '../core/masked-address.ts';
 import type { Principal } from '../core/principal.ts';
 import { DATA_SCOPES, SCOPES, type Scope } from '../core/scopes.ts';
 import { StaleCache } from '../core/stale-cache.ts';
-import { sha256 } from '../crypto/seal.ts';
+import { type Sealer, sha256 } from '../crypto/seal.ts';
 import type { Changes } from '../storage/changes.ts';
-import type { Store } from '../storage/store.ts';
+import type { Db, Store } from '../storage/store.ts';
 import type { JwtRules } from './jwt-rules.ts';
 import { type JwtVerifier, looksLikeJwt } from './jwt-verify.ts';
 import { limitsOf } from './limited.ts';
@@ -27,6 +28,7 @@ export interface MachineTokenRules {
 export interface MachineTokensDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'transaction'>;
+  readonly sealer: Sealer;
   readonly verifier: JwtVerifier;
   readonly organisationId: OrganisationId;
   readonly now: () => number;
@@ -36,7 +38,8 @@ const KNOWN = new Set<string>(SCOPES);
 /** Nobody becomes an owner by a token: an owner is a person. */
 const NEVER: Scope = 'owners.manage';
 
-export function createMachineTokens({ store, changes, verifier, organisationId, now }: MachineTokensDeps) {
+export function createMachineTokens(deps: MachineTokensDeps) {
+  const { store, changes, sealer, verifier, organisationId, now } = deps;
   const rules = new StaleCache<{ readonly compiled: JwtRules | null }>({
     capacity: 10,
     freshMs: 10_000,
@@ -50,14 +53,19 @@ export function createMachineTokens({ store, changes, verifier, organisationId, 
     now,
   });
 
-  const read = async (): Promise<MachineTokenRules | null> => {
-    const row = await store.db
+  /** Sealed, because the address of a key set may hold a secret. Rows of before hold the rules themselves. */
+  const opened = (stored: string): MachineTokenRules =>
+    JSON.parse(stored.startsWith('{') ? stored : sealer.open('machine-tokens', organisationId, stored));
+  const read = async (db: Db = store.db): Promise<MachineTokenRules | null> => {
+    const row = await db
       .selectFrom('organisations')
       .select('machine_tokens')
       .where('id', '=', organisationId)
       .executeTakeFirst();
-    return row?.machine_tokens ? JSON.parse(row.machine_tokens) : null;
+    return row?.machine_tokens ? opened(row.machine_tokens) : null;
   };
+  const save = (db: Db, machine_tokens: string | null) =>
+    db.updateTable('organisations').set({ machine_tokens }).where('id', '=', organisationId).execute();
   const compiled = async (): Promise<JwtRules | null> => {
     const load = async () => ({ compiled: rulesFrom(await read()) });
     return (await rules.get(organisationId, load))!.compiled;
@@ -109,15 +117,33 @@ export function createMachineTokens({ store, changes, verifier, organisationId, 
       return found!.who;
     },
 
-    read,
+    /** Whether any machine is let in by a token. */
+    isConfigured: async (): Promise<boolean> => (await read()) !== null,
 
-    async set(who: Principal, wanted: MachineTokenRules | null): Promise<void> {
-      const machine_tokens = wanted && JSON.stringify(wanted);
-      await changes.transaction(
+    /** The rules as people see them. */
+    async read(): Promise<MachineTokenRules | null> {
+      const rules = await read();
+      return rules && shownRules(rules);
+    },
+
+    async set(who: Principal, wanted: MachineTokenRules): Promise<MachineTokenRules> {
+      const stored = await changes.transaction(
         'users',
-        (db) => db.updateTable('organisations').set({ machine_tokens }).where('id', '=', organisationId).execute(),
+        async (db) => {
+          const { jwks_uri } = wanted;
+          const old = (await read(db))?.jwks_uri ?? '';
+          const next =
+            jwks_uri === undefined ? wanted : { ...wanted, jwks_uri: changedAddress(jwks_uri, old, 'jwks_uri') };
+          await save(db, sealer.seal('machine-tokens', organisationId, JSON.stringify(next)));
+          return next;
+        },
         who,
       );
+      return shownRules(stored);
+    },
+
+    async remove(who: Principal): Promise<void> {
+      await changes.transaction('users', (db) => save(db, null), who);
     },
 
     /** To be called after every change to these rules or to workspaces. */
@@ -129,6 +155,9 @@ export function createMachineTokens({ store, changes, verifier, organisationId, 
 }
 
 export type MachineTokens = ReturnType<typeof createMachineTokens>;
+
+const shownRules = (rules: MachineTokenRules): MachineTokenRules =>
+  rules.jwks_uri === undefined ? rules : { ...rules, jwks_uri: maskedAddress(rules.jwks_uri) };
 
 function rulesFrom(given: MachineTokenRules | null): JwtRules | null {
   if (!given) return null;

@@ -13,7 +13,7 @@ import { workspaceOwner } from './workspaces.ts';
 export interface WorkCallersDeps {
   readonly store: Store;
   readonly authenticator: Pick<Authenticator, 'principalOf'>;
-  readonly machineTokens: Pick<MachineTokens, 'read'>;
+  readonly machineTokens: Pick<MachineTokens, 'isConfigured'>;
   readonly organisationId: OrganisationId;
   readonly now: () => number;
 }
@@ -26,7 +26,7 @@ export function createWorkCallers({ store, authenticator, machineTokens, organis
     const user = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
     if (user) return userPrincipal(store.db, user, workspace_id);
     // Whoever takes back the trust in an issuer takes back what its machines began.
-    return (await machineTokens.read()) ? machineOf(store.db, id, workspace_id) : null;
+    return (await machineTokens.isConfigured()) ? machineOf(store.db, id, workspace_id) : null;
   };
 
   const machineOf = async (db: Db, id: string, workspaceId: string): Promise<Principal | null> => {

@@ -14,6 +14,7 @@ export type Purpose =
   | 'webhook'
   | 'audit'
   | 'session'
+  | 'machine-tokens'
   | 'thought';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */

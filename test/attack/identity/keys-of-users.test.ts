@@ -232,6 +232,37 @@ describe.each(['sqlite', 'postgres'] as const)('keys of users on %s', (engine) =
       upstream.stop();
     });
 
+    test('does not keep an MCP stream open for a user who left', async () => {
+      const open = new ReadableStream({ start: (controller) => controller.enqueue(': open\n\n') });
+      const upstream = startRecorder(() => new Response(open, { headers: { 'content-type': 'text/event-stream' } }));
+      const { user, browser } = await givenBrowser(gateway, MANAGER);
+      const { key } = await made(browser, { user_id: user.id });
+      const slug = `heard-${engine}`;
+      await gateway.api.post('/v1/mcp-servers', { name: slug, slug, url: upstream.url });
+      const stream = await fetch(`${gateway.url}/${slug}/mcp`, {
+        headers: { 'x-gateway-api-key': key, accept: 'text/event-stream' },
+      });
+      const reader = stream.body!.getReader();
+      expect([stream.status, (await reader.read()).done]).toEqual([200, false]);
+      await gateway.api.delete(member(user));
+      // The test waits for as long as its own limit allows: a stream that is not cut never ends.
+      const isOver = async () => {
+        while (!(await reader.read()).done);
+        return true;
+      };
+      expect(await isOver().catch(() => true)).toBe(true);
+      upstream.stop();
+    });
+
+    test('an administrator who becomes a member has no key where they are none', async () => {
+      const place = await gateway.given.workspace({ name: 'Not theirs' });
+      const { user, browser } = await givenBrowser(gateway, { role: 'admin' });
+      const { key } = await made(browser, { user_id: user.id, workspace_id: place.id });
+      expect(await calls(key)).toBe(200);
+      await gateway.api.put(`/v1/admin/users/${user.id}`, { role: 'member' });
+      expect(await calls(key)).toBe(401);
+    });
+
     test('does not survive in the secret of before a rotation', async () => {
       const { user, browser } = await givenBrowser(gateway, MANAGER);
       const { key, id } = await made(browser, { user_id: user.id });

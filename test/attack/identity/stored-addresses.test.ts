@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { chatLine } from '../../batch-lines.ts';
 import { startGateway, type TestGateway } from '../../gateway.ts';
 import { givenPerson } from '../../mcp/connecting.ts';
@@ -181,6 +182,29 @@ describe.each(['sqlite', 'postgres'] as const)('secrets in stored addresses on %
     expect([reply.status, leaks(reply.text), receiver.last.path]).toEqual([200, [], REST]);
     expect(leaks(JSON.stringify(await gateway.logOf(reply)))).toEqual([]);
     await expectSealed();
+  });
+
+  test('the key set of machines is asked for at the whole address, which is shown to nobody', async () => {
+    const path = '/v1/admin/organisation/machine-tokens';
+    const keys = await generateKeyPair('RS256', { extractable: true });
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256' };
+    receiver.answers(() => Response.json({ keys: [jwk] }));
+    const put = await gateway.api.put(path, { jwks_uri: address });
+    const back = await gateway.api.put(path, { jwks_uri: put.json.jwks_uri, clock_tolerance: 7 });
+    expect([put.json.jwks_uri, back.status, back.json.clock_tolerance]).toEqual([shown, 200, 7]);
+    expect((await gateway.api.get(path)).json.jwks_uri).toBe(shown);
+    const masked = await gateway.api.put(path, { jwks_uri: `${receiver.origin}/***` });
+    expect([masked.status, masked.json.error.param]).toEqual([400, 'jwks_uri']);
+
+    const { id } = (await gateway.api.get('/v1/admin/organisation')).json;
+    const token = await new SignJWT({ organisation_id: id, sub: 'machine' })
+      .setProtectedHeader({ alg: 'RS256', kid: 'one' })
+      .setExpirationTime('5m')
+      .sign(keys.privateKey);
+    expect((await gateway.api.get('/v1/models', { key: token })).status).toBe(200);
+    expect(receiver.last.path).toBe(REST);
+    await expectSealed();
+    await gateway.api.delete(path);
   });
 
   test('a user name or a password in an address is refused, and not written down', async () => {
