@@ -23,7 +23,8 @@ keep their ids.
 
   <folder>                   assistants.jsonl, threads.jsonl, messages.jsonl, files.jsonl, and files/<id> with contents
   --workspace                where they go; default: default
-  --leave-out-missing-files  files that are spoken of and nowhere to be found are no fault
+  --leave-out-missing-files  files that are spoken of and nowhere to be found, or of which the export has no content, are
+                             no fault
   --dry-run                  read, check and count, and change nothing
 `;
 
@@ -117,6 +118,8 @@ async function workspaceOf({ store, who }: Installation, slug: string): Promise<
   return row.id as WorkspaceId;
 }
 
+const LEFT_OUT = { use: 'it is left out', content: 'it is left out', citation: 'the citation leads nowhere' } as const;
+
 /** The files that are spoken of, but are neither in the export nor here. */
 async function missingFiles(
   db: Db,
@@ -129,10 +132,12 @@ async function missingFiles(
   const here = new Set<string>();
   for await (const id of known(db, 'files', workspaceId, asked, '=')) here.add(id);
   const missing = references.filter(({ fileId }) => !here.has(fileId));
-  for (const { fileId, ...place } of missing) {
-    const says = `file ${fileId} is in no line of ${FILES.files} and not here`;
-    if (mayMiss) findings.leaveOut(place, says);
-    else findings.fault(place, `${says}; with --leave-out-missing-files it is left out`);
+  const contentless = new Set(missing.flatMap(({ fileId, by }) => (by === 'content' ? fileId : [])));
+  for (const { fileId, by, ...place } of missing) {
+    const why = contentless.has(fileId) ? 'has no content in the export' : `is in no line of ${FILES.files}`;
+    const says = `file ${fileId}${by === 'citation' ? ', which is cited,' : ''} ${why} and is not here`;
+    if (!mayMiss) findings.fault(place, `${says}; with --leave-out-missing-files ${LEFT_OUT[by]}`);
+    else findings.leaveOut(place, by === 'citation' ? `${says}; the citation stays` : says);
   }
   return new Set(missing.map(({ fileId }) => fileId));
 }

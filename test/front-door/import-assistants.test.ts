@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exportedMessage, vendorId, writeExportFolder } from '../assistants/export-folder.ts';
 import { startProvider, type TestProvider } from '../gateway.ts';
@@ -203,7 +203,9 @@ test('files that are nowhere are faults, or are left out when that was asked for
   const folder = writeExportFolder(join(home, 'export'), { ...EXPORT, files: [] });
   const run = (...flags: string[]) =>
     runGateway({ arguments: ['import', 'assistants', folder, ...flags], dataDir: home, environment: forTests });
-  expect((await run()).errors).toContain(`messages.jsonl:1: file ${image} is in no line of files.jsonl and not here`);
+  expect((await run()).errors).toContain(
+    `messages.jsonl:1: file ${image} is in no line of files.jsonl and is not here`,
+  );
   expect((await run('--leave-out-missing-files', '--dry-run')).output).not.toContain('taken over;');
   const done = await run('--leave-out-missing-files');
   expect([done.exitCode, done.output]).toEqual([
@@ -213,6 +215,74 @@ test('files that are nowhere are faults, or are left out when that was asked for
   await withGateway(home, forTests, async (openai) => {
     expect((await textsIn(openai, thread)).at(-1)).toBe(`fourth+[image ${image} is not here]`);
   });
+}, 30_000);
+
+test('so are files of which the export has no content, and citations of them are reported', async () => {
+  const home = newHome();
+  const [held, cited, made] = ['file-heldBack', 'file-citedOnly', 'file-madeThere'];
+  const line = (id: string) => ({
+    id,
+    object: 'file',
+    created_at: 1_690_000_000,
+    filename: 'a.txt',
+    purpose: 'assistants',
+  });
+  const annotations = [
+    { type: 'file_citation', text: '【1†a】', start_index: 4, end_index: 9, file_citation: { file_id: cited } },
+    { type: 'file_citation', text: '【2†a】', start_index: 9, end_index: 14, file_citation: { file_id: cited } },
+    { type: 'file_path', text: 'sandbox:/b', start_index: 14, end_index: 24, file_path: { file_id: made } },
+    { type: 'file_citation', text: '【3†a】', start_index: 24, end_index: 29, file_citation: { file_id: held } },
+  ];
+  const value = 'See 【1†a】【2†a】sandbox:/b【3†a】';
+  const folder = writeExportFolder(join(home, 'export'), {
+    assistants: [{ ...EXPORT.assistants[0], tool_resources: { code_interpreter: { file_ids: [held] } } }],
+    threads: EXPORT.threads,
+    messages: [
+      exportedMessage(thread, 'one', { attachments: [{ file_id: held, tools: [{ type: 'file_search' }] }] }),
+      exportedMessage(thread, 'two', { role: 'assistant', content: [{ type: 'text', text: { value, annotations } }] }),
+    ],
+  });
+  // Their content is nowhere: the vendor shows such files and does not give them out.
+  writeFileSync(join(folder, 'files.jsonl'), `${JSON.stringify(line(held!))}\n`);
+  const run = (...flags: string[]) =>
+    runGateway({ arguments: ['import', 'assistants', folder, ...flags], dataDir: home, environment: forTests });
+  const refused = await run();
+  expect(refused.exitCode).toBe(1);
+  const lines = [
+    `files.jsonl:1: file ${held} has no content in the export and is not here`,
+    `assistants.jsonl:1: file ${held} has no content in the export and is not here`,
+    `messages.jsonl:1: file ${held} has no content in the export and is not here`,
+    `messages.jsonl:2: file ${cited}, which is cited, is in no line of files.jsonl and is not here; `,
+    `messages.jsonl:2: file ${made}, which is cited, is in no line of files.jsonl and is not here; `,
+    `messages.jsonl:2: file ${held}, which is cited, has no content in the export and is not here; `,
+  ];
+  for (const each of lines) expect(refused.errors).toContain(each);
+  expect(refused.errors).toContain('6 faults');
+
+  const done = await run('--leave-out-missing-files');
+  expect(done.exitCode).toBe(0);
+  for (const each of lines) expect(done.output.split(each)).toHaveLength(2);
+  expect(done.output).toContain('the citation stays');
+  expect(done.output).toContain('0 files taken over');
+  await withGateway(home, forTests, async (openai) => {
+    const found = await openai.beta.assistants.retrieve(assistant);
+    expect(found.tool_resources?.code_interpreter?.file_ids).toEqual([]);
+    const [second, first] = (await openai.beta.threads.messages.list(thread)).data;
+    expect(first!.attachments).toEqual([]);
+    expect(second!.content).toEqual([{ type: 'text', text: { value, annotations: annotations as never } }]);
+    expect((await openai.files.list()).data).toEqual([]);
+  });
+}, 30_000);
+
+test('a file whose content came with an earlier export needs none in the next', async () => {
+  const home = newHome();
+  const files = [{ id: image, content: PNG, purpose: 'vision' }];
+  const run = (folder: string) =>
+    runGateway({ arguments: ['import', 'assistants', folder], dataDir: home, environment: forTests });
+  expect((await run(writeExportFolder(join(home, 'first'), { ...EXPORT, files }))).exitCode).toBe(0);
+  const next = writeExportFolder(join(home, 'next'), { ...EXPORT, files });
+  rmSync(join(next, 'files', image));
+  expect(await run(next)).toMatchObject({ exitCode: 0 });
 }, 30_000);
 
 test('an import that was killed is whole after the next, with nothing twice', async () => {

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as z from 'zod';
+import type { ContentBlock } from '../../assistants/messages.ts';
 import type { Findings, Place } from '../reading/findings.ts';
 import { pathText } from '../reading/findings.ts';
 import type { Path } from '../reading/source.ts';
@@ -23,9 +24,11 @@ export type FoundAssistant = z.infer<typeof assistantForm> & { readonly line: nu
 export type FoundThread = z.infer<typeof threadForm> & { readonly line: number; readonly messages: FoundMessage[] };
 export type FoundFile = z.infer<typeof fileForm> & { readonly line: number; readonly path: string };
 
-/** A file that is spoken of. */
+/** A file that is spoken of and is not in the export as a whole. */
 export interface Reference extends Place {
   readonly fileId: string;
+  /** `content`: its own line, without its bytes. What is cited may be missing without harm to the thread. */
+  readonly by: 'use' | 'citation' | 'content';
 }
 
 /** An export that was read: everything but the messages themselves, which may be many. */
@@ -42,10 +45,10 @@ export interface Export {
 export async function readExport(folder: string, findings: Findings): Promise<Export> {
   if (!Object.values(FILES).some((name) => existsSync(join(folder, name))))
     findings.fault({ file: folder, line: 1 }, `none of ${Object.values(FILES).join(', ')} is in this folder`);
-  const files = await readFiles(folder, findings);
   const references: Reference[] = [];
-  const refer: Refer = (place, ids = []) => {
-    for (const fileId of ids) if (!files.has(fileId)) references.push({ ...place, fileId });
+  const files = await readFiles(folder, findings, references);
+  const refer: Refer = (place, ids = [], by = 'use') => {
+    for (const fileId of new Set(ids)) if (!files.has(fileId)) references.push({ ...place, fileId, by });
   };
   const assistants = await readAssistants(folder, findings, refer);
   const threads = await readThreads(folder, findings, refer);
@@ -53,19 +56,21 @@ export async function readExport(folder: string, findings: Findings): Promise<Ex
   return { folder, assistants, threads, files, messages, references };
 }
 
-type Refer = (place: Place, fileIds: readonly string[] | undefined) => void;
+type Refer = (place: Place, fileIds: readonly string[] | undefined, by?: Reference['by']) => void;
 
-async function readFiles(folder: string, findings: Findings): Promise<Map<string, FoundFile>> {
+/** The vendor shows files of which it does not give out the content. */
+async function readFiles(folder: string, findings: Findings, without: Reference[]): Promise<Map<string, FoundFile>> {
   const files = new Map<string, FoundFile>();
   await eachLine(folder, 'files', fileForm, findings, (file, line) => {
     const path = join(folder, 'files', file.id);
     const place = { file: FILES.files, line: line.number };
     if (!takeOnce(files, file.id, { ...file, line: line.number, path }, place, findings)) return;
     const content = existsSync(path) ? statSync(path) : null;
-    if (!content?.isFile()) findings.fault(place, `id: there is no files/${file.id} with its content`);
+    if (!content?.isFile()) without.push({ ...place, fileId: file.id, by: 'content' });
     else if (file.bytes !== undefined && content.size !== file.bytes)
       findings.fault(place, `bytes: files/${file.id} has ${content.size} bytes, not ${file.bytes}`);
   });
+  for (const { fileId } of without) files.delete(fileId);
   return files;
 }
 
@@ -114,9 +119,21 @@ async function readMessages(
       place,
       message.attachments?.map(({ file_id }) => file_id),
     );
+    refer(place, message.content.flatMap(citedIn), 'citation');
   });
   for (const thread of threads.values()) inOrder(thread.messages);
   return seen.size;
+}
+
+/** The files that a text cites, or says that it has made. */
+function citedIn(block: ContentBlock): string[] {
+  if (block.type !== 'text') return [];
+  return block.text.annotations.flatMap(({ file_citation, file_path }) =>
+    [file_citation, file_path].flatMap((told) => {
+      const fileId = (told as { file_id?: unknown } | null | undefined)?.file_id;
+      return typeof fileId === 'string' ? fileId : [];
+    }),
+  );
 }
 
 async function eachLine<Form extends z.ZodType>(
