@@ -93,7 +93,8 @@ function lastSaid(messages: readonly JsonObject[]): string {
 
 function messagePrompt(body: JsonObject, messages: readonly JsonObject[]): Prompt {
   const results = objectsIn(messages.at(-1)?.content).filter((block) => block.type === 'tool_result');
-  const tools = objectsIn(body.tools).flatMap((tool) => textIn(tool.name) ?? []);
+  const described = objectsIn(body.tools);
+  const tools = described.flatMap((tool) => textIn(tool.name) ?? []);
   const choice = objectIn(body.tool_choice);
   const named = choice.type === 'tool' ? textIn(choice.name) : undefined;
   const schema = objectIn(objectIn(body.output_config).format).schema;
@@ -102,6 +103,7 @@ function messagePrompt(body: JsonObject, messages: readonly JsonObject[]): Promp
     toolResult: results.length > 0 ? results.map((block) => textOfContent(block.content)).join('\n') : undefined,
     tools: choice.type === 'none' ? [] : tools,
     forced: choice.type === 'any' ? tools : named === undefined ? undefined : [named],
+    argumentsOf: (tool) => described.find(({ name }) => name === tool)?.input_schema,
     oneCallAtMost: choice.disable_parallel_tool_use === true,
     json: isObject(schema) ? schema : undefined,
   };

@@ -64,7 +64,11 @@ class Example {
     const required = new Set(requiredOf(schema));
     const properties = Object.entries(objectIn(schema.properties));
     const wanted = properties.filter(([name]) => depth < GENEROUS_DEPTH || required.has(name));
-    return Object.fromEntries(wanted.map(([name, inner]) => [name, this.of(inner, depth + 1)]));
+    // What must be there and is not described may be anything.
+    const known = new Set(properties.map(([name]) => name));
+    const undescribed = [...required].filter((name) => typeof name === 'string' && !known.has(name)) as string[];
+    const all = [...wanted, ...undescribed.map((name): [string, unknown] => [name, {}])];
+    return Object.fromEntries(all.map(([name, inner]) => [name, this.of(inner, depth + 1)]));
   }
 
   #array(schema: JsonObject, depth: number): unknown[] {

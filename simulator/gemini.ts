@@ -139,6 +139,10 @@ function contentPrompt(body: JsonObject): Prompt {
         : undefined,
     tools: mode === 'NONE' ? [] : tools,
     forced: mode !== 'ANY' ? undefined : allowed.length > 0 ? allowed : tools,
+    argumentsOf: (tool) => {
+      const found = declared.find(({ name }) => name === tool);
+      return found?.parametersJsonSchema ?? found?.parameters;
+    },
     json: wantedJson(objectIn(body.generationConfig)),
   };
 }

@@ -94,7 +94,8 @@ function chatPrompt(body: JsonObject): Prompt {
     throw new Refusal(400, 'The field messages must be a list of at least one message.', { param: 'messages' });
   }
   const said = textOfContent(messages.findLast((message) => message.role === 'user')?.content);
-  const tools = objectsIn(body.tools).flatMap((tool) => textIn(objectIn(tool.function).name) ?? []);
+  const functions = objectsIn(body.tools).map((tool) => objectIn(tool.function));
+  const tools = functions.flatMap(({ name }) => textIn(name) ?? []);
   const choice = body.tool_choice;
   const named = isObject(choice) ? textIn(objectIn(choice.function).name) : undefined;
   return {
@@ -102,6 +103,7 @@ function chatPrompt(body: JsonObject): Prompt {
     toolResult: last.role === 'tool' ? textOfContent(last.content) : undefined,
     tools: choice === 'none' ? [] : tools,
     forced: choice === 'required' ? tools : named === undefined ? undefined : [named],
+    argumentsOf: (tool) => functions.find(({ name }) => name === tool)?.parameters,
     oneCallAtMost: body.parallel_tool_calls === false,
     json: wantedJson(objectIn(body.response_format)),
   };

@@ -11,6 +11,8 @@ export interface Prompt {
   readonly tools: readonly string[];
   /** Tools of which the first must be called, whatever was said. */
   readonly forced?: readonly string[];
+  /** What the arguments of that tool must be like; undefined: nothing is said of it. */
+  readonly argumentsOf?: (tool: string) => unknown;
   readonly oneCallAtMost?: boolean;
   /** The answer must be JSON: any object, or one that fits the schema. */
   readonly json?: 'object' | JsonObject;
@@ -19,6 +21,12 @@ export interface Prompt {
 export interface ToolCall {
   readonly name: string;
   readonly input: JsonObject;
+}
+
+/** A call that a text asks for; null: it says no arguments. */
+interface AskedCall {
+  readonly name: string;
+  readonly input: JsonObject | null;
 }
 
 /** What is answered, whichever vendor's shape it will have. With calls there is no text. */
@@ -95,19 +103,26 @@ function* inChunks(pieces: Iterable<string>, total: number, chunks: number): Gen
   }
 }
 
-function callsFor({ said, toolResult, tools, forced, oneCallAtMost }: Prompt): ToolCall[] {
+function callsFor({ said, toolResult, tools, forced, argumentsOf, oneCallAtMost }: Prompt): ToolCall[] {
   if (tools.length === 0) return [];
-  const allowed = forced ?? tools;
-  const asked = toolResult === undefined || forced ? callsIn(said, allowed) : [];
-  if (asked.length > 0) return oneCallAtMost ? asked.slice(0, 1) : asked;
-  return forced?.[0] === undefined ? [] : [{ name: forced[0], input: {} }];
+  const asked = toolResult === undefined || forced ? callsIn(said, forced ?? tools) : [];
+  if (asked.length === 0 && forced?.[0] !== undefined) asked.push({ name: forced[0], input: null });
+  // Whoever forces a call validates its arguments; whoever asks for one in words says them.
+  const example = (name: string) => (forced ? exampleArguments(argumentsOf?.(name)) : {});
+  const calls = asked.map(({ name, input }) => ({ name, input: input ?? example(name) }));
+  return oneCallAtMost ? calls.slice(0, 1) : calls;
+}
+
+function exampleArguments(schema: unknown): JsonObject {
+  const example = isObject(schema) ? exampleOf({ type: 'object', ...schema }) : {};
+  return isObject(example) ? example : {};
 }
 
 const MOST_CALLS = 128;
 
 /** Finds `call get_weather {"city":"Oslo"} and get_time` among the tools there are. */
-export function callsIn(said: string, tools: readonly string[]): ToolCall[] {
-  const calls: ToolCall[] = [];
+export function callsIn(said: string, tools: readonly string[]): AskedCall[] {
+  const calls: AskedCall[] = [];
   // The longest name first: `get_weather_now` is not `get_weather`.
   const names = [...tools].sort((one, other) => other.length - one.length);
   const start = /\bcall\s+/gi;
@@ -128,16 +143,16 @@ export function callsIn(said: string, tools: readonly string[]): ToolCall[] {
   return calls;
 }
 
-function argumentsAt(said: string, from: number): { input: JsonObject; end: number } {
+function argumentsAt(said: string, from: number): { input: JsonObject | null; end: number } {
   const start = from + (/^\s*/.exec(said.slice(from))?.[0].length ?? 0);
   const end = said[start] === '{' ? endOfObject(said, start) : start;
   try {
     const input: unknown = JSON.parse(said.slice(start, end));
     if (isObject(input)) return { input, end };
   } catch {
-    // No JSON follows the name: the tool is called without arguments.
+    // No JSON follows the name.
   }
-  return { input: {}, end: from };
+  return { input: null, end: from };
 }
 
 const LONGEST_ARGUMENTS = 65_536;

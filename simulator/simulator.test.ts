@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
+import { type Schema, Validator } from '@cfworker/json-schema';
 import { FunctionCallingConfigMode, GoogleGenAI } from '@google/genai';
 import OpenAI, { toFile } from 'openai';
 import { createSimulator } from './simulator.ts';
@@ -121,6 +122,40 @@ describe('the OpenAI SDK', () => {
     expect(one.choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'get_time', arguments: '{}' } }]);
     expect(any.choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'get_weather' } }]);
     expect(none.choices[0]?.message.content).toBe(answerTo('call get_time'));
+  });
+
+  test('calls a tool that is forced with arguments that fit its schema, unless the prompt says them', async () => {
+    const parameters = {
+      type: 'object',
+      properties: {
+        city: { type: 'string', minLength: 12 },
+        days: { type: 'integer', minimum: 2, maximum: 5 },
+        unit: { enum: ['celsius', 'fahrenheit'] },
+        place: { $ref: '#/$defs/place' },
+        tags: { type: 'array', items: { type: 'string' }, minItems: 2 },
+      },
+      required: ['city', 'days', 'unit', 'place', 'tags', 'undescribed'],
+      $defs: { place: { type: 'object', properties: { lat: { type: 'number' } }, required: ['lat'] } },
+    };
+    const tools = [{ type: 'function' as const, function: { name: 'plan', parameters } }];
+    const forced = { type: 'function' as const, function: { name: 'plan' } };
+    const validator = new Validator(parameters as Schema);
+    for (const tool_choice of [forced, 'required' as const]) {
+      for (const said of ['Hello', 'call plan']) {
+        const request = chat(said, { tools, tool_choice });
+        const whole = await openai.chat.completions.create(request);
+        const streamed = await openai.chat.completions.stream(request).finalChatCompletion();
+        for (const { choices } of [whole, streamed]) {
+          const [call] = choices[0]!.message.tool_calls!;
+          const given = JSON.parse(call!.type === 'function' ? call!.function.arguments : '');
+          expect([said, validator.validate(given).errors]).toEqual([said, []]);
+        }
+      }
+    }
+    const said = await openai.chat.completions.create(chat('call plan {"a":1}', { tools, tool_choice: forced }));
+    expect(said.choices[0]?.message.tool_calls).toMatchObject([{ function: { arguments: '{"a":1}' } }]);
+    const asked = await openai.chat.completions.create(chat('call plan', { tools }));
+    expect(asked.choices[0]?.message.tool_calls).toMatchObject([{ function: { arguments: '{}' } }]);
   });
 
   test('is told what a tool result said', async () => {
@@ -300,6 +335,9 @@ describe('the Anthropic SDK', () => {
       ]);
     }
     expect(forced.content).toMatchObject([{ type: 'tool_use', name: 'get_time' }]);
+    const weather = { type: 'tool', name: 'get_weather' } as const;
+    const filled = await anthropic.messages.create(message('Hello', { tools, tool_choice: weather }));
+    expect(filled.content).toMatchObject([{ name: 'get_weather', input: { city: 'simulated' } }]);
     expect(told.content).toMatchObject([{ text: 'This is a simulated answer. The tool said: "rain"' }]);
   });
 
@@ -368,6 +406,14 @@ describe('the Google SDK', () => {
     expect(whole.functionCalls).toEqual(calls);
     expect(streamed.flatMap((chunk) => chunk.functionCalls ?? [])).toEqual(calls);
     expect(forced.functionCalls).toEqual([{ name: 'get_time', args: {} }]);
+    const described = { name: 'get_weather', parametersJsonSchema: weather.parameters };
+    const functionCallingConfig = { mode: FunctionCallingConfigMode.ANY, allowedFunctionNames: ['get_weather'] };
+    const filled = await gemini.models.generateContent({
+      model,
+      contents: 'Hello',
+      config: { tools: [{ functionDeclarations: [described] }], toolConfig: { functionCallingConfig } },
+    });
+    expect(filled.functionCalls).toEqual([{ name: 'get_weather', args: { city: 'simulated' } }]);
     expect(told.text).toBe('This is a simulated answer. The tool said: "{"hour":9}"');
   });
 
