@@ -4,7 +4,9 @@ import type { Parts } from '../src/app.ts';
 import type { EndpointType } from '../src/core/endpoints.ts';
 import { GatewayError } from '../src/core/errors.ts';
 import { Secret } from '../src/core/secret.ts';
+import { type AllEndings, allEndings } from '../src/endings/ending.ts';
 import type { Route } from '../src/http/route.ts';
+import { type OwnerDeps, rowOwners } from '../src/owners.ts';
 import type { Provider, TokenSource } from '../src/providers/provider.ts';
 import { providers } from '../src/providers/registry.ts';
 import { passesAsIs } from '../src/relay/prepare.ts';
@@ -27,6 +29,8 @@ export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/providers.md', name: 'endpoints', render: endpointsTable },
   { page: 'docs/configuration.md', name: 'provider keys', render: providerKeysTable },
   { page: 'docs/guardrails.md', name: 'checks', render: checksTable },
+  { page: 'docs/keys.md', name: 'ends with a workspace', render: () => endingsTable('withWorkspace') },
+  { page: 'docs/users.md', name: 'ends with a user', render: () => endingsTable('withUser') },
 ];
 
 /** The page's text with the table written anew. */
@@ -61,6 +65,19 @@ function routesTable(): string {
       code(path),
       scopes === 'public' ? 'none, no key needed' : scopes.map(code).join(', '),
       summary,
+    ]),
+  );
+}
+
+/** What each area says about the end of a workspace or a user. */
+function endingsTable(which: keyof AllEndings): string {
+  const endings = allEndings(rowOwners(anything as OwnerDeps))[which];
+  return table(
+    ['What', 'Tables', 'Ends'],
+    endings.map(({ area, tables, atOnce, kept }) => [
+      area,
+      tables.map(code).join(', '),
+      kept === undefined ? (atOnce ? 'at once' : 'step by step') : `stays: ${kept}`,
     ]),
   );
 }

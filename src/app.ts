@@ -19,6 +19,7 @@ import { createVirtualKeys, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaceCaller } from './auth/workspace-caller.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
+import { batchesAbroad } from './batches/endings.ts';
 import { Gates } from './batches/gates.ts';
 import { accountFor } from './batches/native/account.ts';
 import { Pace } from './batches/pace.ts';
@@ -29,9 +30,11 @@ import type { OrganisationId } from './core/ids.ts';
 import type { Prices } from './core/prices.ts';
 import { Secret } from './core/secret.ts';
 import type { Sealer } from './crypto/seal.ts';
+import { createEndings, type EndingsOf } from './endings/endings.ts';
 import type { Blobs } from './files/blobs.ts';
 import { createFiles, type Files } from './files/files.ts';
 import { createUploads, type Uploads } from './files/uploads.ts';
+import { jobsAbroad } from './fine-tuning/endings.ts';
 import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts';
 import type { CheckThreads } from './guardrails/check-threads.ts';
 import type { GuardrailDefaultsStore } from './guardrails/defaults.ts';
@@ -49,6 +52,7 @@ import { createPolicies, type Policies } from './limits/policies.ts';
 import { createMcpLimits } from './mcp/limits.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
 import { recordConnected, recordFlagged } from './mcp-events.ts';
+import { rowOwners } from './owners.ts';
 import { createPeople, type People } from './people.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
@@ -137,6 +141,7 @@ export interface Parts extends Omit<AssistantsApi, 'kinds'>, People {
   readonly batches: Batches;
   readonly vectorStores: VectorStores;
   readonly webhooks: Webhooks;
+  readonly endings: EndingsOf;
   readonly mcp: Mcp;
   readonly mcpServers: Mcp['servers'];
   readonly mcpCapabilities: Mcp['capabilities'];
@@ -153,6 +158,8 @@ export interface App {
   readonly responses: ResponseStore;
   readonly thoughts: KeptThoughts;
   readonly feedback: Feedback;
+  /** Whose each table is. */
+  readonly owners: EndingsOf['all'];
   /** Answers one request; never throws. */
   answer(request: Request, clientAddress: string): Promise<Response>;
 }
@@ -378,6 +385,27 @@ export function createApp(deps: AppDeps): App {
     now,
   });
   kinds.push(fineTuning.kind);
+  const endings = createEndings({
+    store,
+    sealer,
+    areas: rowOwners({
+      ...{ store, blobs, chunks, log },
+      detach: (db, id) => vectorStores.files.detach(db, id),
+      workers: () => workers,
+    }),
+    abroad: [
+      batchesAbroad({ store, native: { virtualKeys, upstream, simulate, tokens, now } }),
+      jobsAbroad({ store, upstream, simulate, tokens, now }),
+    ],
+    virtualKeys,
+    workspaceAsCaller: workspaceCaller.find,
+    findPerson: people.users.findToForget,
+    transaction: changingKeys,
+    changes,
+    workers: () => workers,
+    now,
+  });
+  kinds.push(endings.kind);
   const workers = createWorkers({
     store: grouped,
     node: `${hostname()}-${process.pid}`,
@@ -401,7 +429,12 @@ export function createApp(deps: AppDeps): App {
       auditLog: audit.reading,
       ...people,
       metrics,
-      workspaces: createWorkspaces({ store, transaction: changingKeys, budgets: limiter }),
+      workspaces: createWorkspaces({
+        store,
+        transaction: changingKeys,
+        budgets: limiter,
+        end: endings.endWorkspace,
+      }),
       apiKeys: createApiKeys({ store, transaction: changingKeys, budgets: limiter }),
       virtualKeys,
       policies,
@@ -418,6 +451,7 @@ export function createApp(deps: AppDeps): App {
       batches,
       vectorStores,
       webhooks,
+      endings,
       relay: (call) => {
         lastInteractiveAt = turnTime();
         return relay(call, relayDeps);
@@ -438,6 +472,7 @@ export function createApp(deps: AppDeps): App {
     responses,
     thoughts,
     feedback,
+    owners: endings.all,
     answer: createAnswer({
       match,
       callers: people.callers,

@@ -19,6 +19,7 @@ const USAGE = `gateway ${version}
   gateway apply     make the database as a file says
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
   gateway audit     prove that nobody tampered with the audit log: verify, head, restart
+  gateway erase     forget a person: --user <id or email>
   gateway version   print the version
 `;
 
@@ -131,6 +132,7 @@ const commands: Readonly<Record<string, (settings: Settings) => Promise<void>>> 
 const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: string[]) => Promise<void>>> = {
   apply: async (settings, rest) => (await import('./cli/apply.ts')).apply(settings, rest),
   audit: async (settings, rest) => (await import('./cli/audit.ts')).audit(settings, rest),
+  erase: async (settings, rest) => (await import('./cli/erase.ts')).erase(settings, rest),
   import: async (settings, rest) => (await import('./cli/import.ts')).importFrom(settings, rest),
 };
 

@@ -1,6 +1,7 @@
 import { apiKeyRoutes } from './admin/api-keys.ts';
 import { auditLogRoutes } from './admin/audit-logs.ts';
 import { configRoutes } from './admin/configs.ts';
+import { erasureRoutes } from './admin/erasures.ts';
 import { guardrailRoutes } from './admin/guardrails.ts';
 import { inviteRoutes } from './admin/invites.ts';
 import { machineTokenRoutes } from './admin/machine-tokens.ts';
@@ -40,6 +41,7 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...feedbackRoutes(parts.feedback), //    POST /v1/feedback, PUT …/:id
   ...organisationRoutes(parts), //         GET /v1/admin/organisation, GET PUT …/defaults
   ...workspaceRoutes(parts), //            POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace
+  ...erasureRoutes(parts.endings), //      GET /v1/admin/workspaces/:workspace/deletion, POST GET /v1/admin/erasures, GET …/:erasure
   ...apiKeyRoutes(parts), //               POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate
   ...virtualKeyRoutes(parts.virtualKeys), // POST GET /v1/virtual-keys, GET PUT DELETE …/:slug
   ...policyRoutes(parts.policies), //      POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities

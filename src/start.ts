@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Simulator } from '../simulator/simulator.ts';
-import { createApp } from './app.ts';
+import { type App, createApp } from './app.ts';
 import { createDocumentReader } from './assistants/documents/reader.ts';
 import { fencesFor, missingFences } from './assistants/interpreter/fences.ts';
 import { findSandbox } from './assistants/interpreter/find.ts';
@@ -48,6 +48,8 @@ import { version } from './version.ts';
 export interface Gateway {
   readonly server: Server;
   readonly routes: readonly Route[];
+  /** Whose each table is. */
+  readonly owners: App['owners'];
   readonly adminKey: AdminKey | null;
   /** Lets open requests finish, flushes the log, closes the store. */
   stop(): Promise<{ cut: number }>;
@@ -132,7 +134,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   const asked = { store, dataDir: settings.dataDir, workerUrl: ownFile('storage/query-worker') };
   const reader = openReader(asked);
   const checkpoints = await startCheckpoints(asked);
-  const { answer, routes, workers, responses, thoughts, feedback } = createApp({
+  const { answer, routes, workers, responses, thoughts, feedback, owners } = createApp({
     settings,
     store,
     reader,
@@ -183,6 +185,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
   return {
     server,
     routes,
+    owners,
     adminKey,
     stop: async () => {
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);

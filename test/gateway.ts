@@ -165,6 +165,7 @@ export async function startGateway({ engine = 'sqlite', environment = {}, databa
   return {
     url,
     routes: gateway.routes,
+    owners: gateway.owners,
     dataDir,
     databaseUrl: database,
     api,

@@ -7,7 +7,7 @@ const shelves: readonly (readonly string[])[] = [
   ['core'],
   ['dialects', 'storage', 'http', 'crypto'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files', 'work'],
-  ['relay', 'webhooks'],
+  ['relay', 'webhooks', 'endings'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
   ['', 'cli'],
 ];

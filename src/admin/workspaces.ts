@@ -99,7 +99,7 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
     {
       scopes: ['workspaces.delete'],
       audit: { resource: 'workspaces' },
-      summary: 'Delete a workspace with its keys',
+      summary: 'Delete a workspace with everything in it',
       response: () => deleted('workspace'),
     },
     async (call) => ({

@@ -55,10 +55,13 @@ async function givenThread(node: Engine, messages = 3) {
   const { assistants, threads, runs } = node;
   const instructions = `Think of ${SECRET}.`;
   const assistant = await assistants.create(workspaceId, { model: 'm', instructions, tools: [getTime], metadata: {} });
-  const thread = await threads.create(workspaceId, {
-    messages: Array.from({ length: messages }, (_, number) => said(`${SECRET} ${number}`)),
-    metadata: { note: SECRET },
-  });
+  const thread = await threads.create(
+    { workspaceId, userId: null },
+    {
+      messages: Array.from({ length: messages }, (_, number) => said(`${SECRET} ${number}`)),
+      metadata: { note: SECRET },
+    },
+  );
   const metadata = { note: SECRET };
   const { run } = await runs.create(caller, thread.id, { assistant_id: assistant.id, metadata });
   await statusIs(node, thread.id, run.id, 'requires_action');
@@ -118,7 +121,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const given = await givenStore(engine);
       const node = await givenNode(given, { isWorking: false });
       const messages = Array.from({ length: 1_001 }, (_, number) => said(`${SECRET} ${number}`));
-      const { id } = await node.threads.create(workspaceId, { messages, metadata: {} });
+      const { id } = await node.threads.create({ workspaceId, userId: null }, { messages, metadata: {} });
 
       await node.threads.delete(workspaceId, id);
 
@@ -134,10 +137,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const given = await givenStore(engine);
       const node = await givenNode(given, { isWorking: false });
       const long = said(SECRET.padEnd(250_000, '.'));
-      const { id } = await node.threads.create(workspaceId, {
-        messages: Array(40).fill({ ...long, metadata: {} }),
-        metadata: {},
-      });
+      const { id } = await node.threads.create(
+        { workspaceId, userId: null },
+        {
+          messages: Array(40).fill({ ...long, metadata: {} }),
+          metadata: {},
+        },
+      );
 
       await node.threads.delete(workspaceId, id);
 

@@ -9,7 +9,7 @@ export const CLEAR_THREAD = 'thread.clear';
 const MESSAGES_AT_ONCE = 200;
 /** A message may have many megabytes, and the embedded store removes them page by page. */
 const BYTES_AT_ONCE = 4 << 20;
-const RUNS_AT_ONCE = 20;
+export const RUNS_AT_ONCE = 20;
 
 /**
  * Removes what was said and done in a deleted thread, so much of it as a transaction of moderate length can; answers
@@ -22,22 +22,39 @@ export async function clearSome(store: Pick<Store, 'engine'>, db: Db, threadId: 
   return hasMoreMessages || hasMoreRuns;
 }
 
-async function clearMessages(db: Db, threadId: string): Promise<boolean> {
-  const found = await db
+const someMessages = (db: Db) =>
+  db
     .selectFrom('messages')
     .select(['id', sql<number>`octet_length(content)`.as('bytes')])
-    .where('thread_id', '=', threadId)
-    .where('deleted_at', 'is', null)
     .orderBy('id')
-    .limit(MESSAGES_AT_ONCE)
-    .execute();
+    .limit(MESSAGES_AT_ONCE);
+
+async function clearMessages(db: Db, threadId: string): Promise<boolean> {
+  const found = await someMessages(db).where('thread_id', '=', threadId).where('deleted_at', 'is', null).execute();
+  const removed = await removeFound(db, found);
+  return removed < found.length || found.length === MESSAGES_AT_ONCE;
+}
+
+/** The first of them, as many as a transaction of moderate length can remove. */
+async function removeFound(db: Db, found: readonly { readonly id: string; readonly bytes: number }[]): Promise<number> {
   let bytes = 0;
   const some = found.filter((row, index) => {
     bytes += Number(row.bytes);
     return index === 0 || bytes <= BYTES_AT_ONCE;
   });
   if (some.length > 0) await db.deleteFrom('messages').where('id', 'in', idsOf(some)).execute();
-  return some.length < found.length || found.length === MESSAGES_AT_ONCE;
+  return some.length;
+}
+
+/** Some messages of some threads, or of one person, also those that were deleted before; answers how many. */
+export async function removeMessages(
+  db: Db,
+  whose: { readonly threadIds: readonly string[] } | { readonly userId: string },
+): Promise<number> {
+  const some = someMessages(db);
+  const meant =
+    'threadIds' in whose ? some.where('thread_id', 'in', whose.threadIds) : some.where('user_id', '=', whose.userId);
+  return removeFound(db, await meant.execute());
 }
 
 async function clearRuns(store: Pick<Store, 'engine'>, db: Db, threadId: string): Promise<boolean> {
@@ -48,14 +65,17 @@ async function clearRuns(store: Pick<Store, 'engine'>, db: Db, threadId: string)
     .orderBy('id')
     .limit(RUNS_AT_ONCE)
     .execute();
-  const ids = idsOf(found);
-  if (ids.length > 0) {
-    await lockRuns(store, db, ids);
-    for (const table of ['run_events', 'run_calls', 'run_steps', 'code_cells'] as const)
-      await db.deleteFrom(table).where('run_id', 'in', ids).execute();
-    await db.deleteFrom('runs').where('id', 'in', ids).execute();
-  }
+  if (found.length > 0) await removeRuns(store, db, idsOf(found));
   return found.length === RUNS_AT_ONCE;
+}
+
+export const OF_RUNS = ['run_events', 'run_calls', 'run_steps', 'code_cells'] as const;
+
+/** Runs with everything that hangs on them. */
+export async function removeRuns(store: Pick<Store, 'engine'>, db: Db, ids: readonly string[]): Promise<void> {
+  await lockRuns(store, db, ids);
+  for (const table of OF_RUNS) await db.deleteFrom(table).where('run_id', 'in', ids).execute();
+  await db.deleteFrom('runs').where('id', 'in', ids).execute();
 }
 
 const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);

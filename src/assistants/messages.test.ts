@@ -25,7 +25,11 @@ test('a file that messages refer to again and again is looked up once', async ()
   const image = { type: 'image_file' as const, image_file: { file_id: 'file-1' } };
   const attachments = Array(3).fill({ file_id: 'file-2' });
   const message = { role: 'user' as const, content: Array(3).fill(image), attachments, metadata: {} };
-  const rows = await messages.insert(store.db, workspaceId, 'thread_1', Array(500).fill(message));
+  const rows = await messages.insert(
+    store.db,
+    { workspaceId, threadId: 'thread_1', userId: null },
+    Array(500).fill(message),
+  );
 
   expect(asked).toEqual(['file-1', 'file-2']);
   expect(rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id).sort());
@@ -37,7 +41,10 @@ test('a file that messages refer to again and again is looked up once', async ()
 test('of a message that is deleted only its place is kept', async () => {
   const { store, messages } = await givenThread();
   const message = { role: 'user' as const, content: 'A secret.', metadata: { why: 'secret' } };
-  const [first, second] = await messages.insert(store.db, workspaceId, 'thread_1', [message, message]);
+  const [first, second] = await messages.insert(store.db, { workspaceId, threadId: 'thread_1', userId: null }, [
+    message,
+    message,
+  ]);
 
   await messages.delete(workspaceId, 'thread_1', second!.id);
 

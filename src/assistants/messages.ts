@@ -162,6 +162,13 @@ export interface MessagesDeps {
   readonly now?: () => number;
 }
 
+/** Where a message is put, and by whom: null where it was no user. */
+export interface MessagePlace {
+  readonly workspaceId: WorkspaceId;
+  readonly threadId: string;
+  readonly userId: string | null;
+}
+
 export interface MessageListQuery extends ListQuery {
   readonly run_id?: string;
 }
@@ -173,9 +180,10 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
     (await of(db, threadId).where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst()) ??
     fail('object_not_found', 'message', id);
 
-  const newRow = (threadId: string, input: MessageInput, id: string): MessageRow => ({
+  const newRow = ({ threadId, userId }: MessagePlace, input: MessageInput, id: string): MessageRow => ({
     id,
     thread_id: threadId,
+    user_id: userId,
     role: input.role,
     status: 'completed',
     content: JSON.stringify(blocksOf(input.content)),
@@ -191,14 +199,15 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
   });
 
   /** In pieces, between which others get their turn: a request may bring many thousands. */
-  const insert = async (db: Db, workspaceId: WorkspaceId, threadId: string, inputs: readonly MessageInput[]) => {
+  const insert = async (db: Db, place: MessagePlace, inputs: readonly MessageInput[]) => {
+    const { workspaceId, threadId } = place;
     for (const fileId of filesIn(inputs)) await checkFile(db, workspaceId, fileId);
     await goBehindMessages(db, threadId);
     const rows: MessageRow[] = [];
     for (let at = 0; at < inputs.length; at += ROWS_AT_ONCE) {
       if (at > 0) await Bun.sleep(0);
       const some = inputs.slice(at, at + ROWS_AT_ONCE);
-      const values = some.map((input) => newRow(threadId, input, newObjectId('message', now())));
+      const values = some.map((input) => newRow(place, input, newObjectId('message', now())));
       await db.insertInto('messages').values(values).execute();
       rows.push(...values);
     }
@@ -211,11 +220,12 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
     /** Puts messages at the end of a thread, in whatever transaction they belong to. */
     insert,
 
-    create(workspaceId: WorkspaceId, threadId: string, input: MessageInput): Promise<Message> {
+    create(place: MessagePlace, input: MessageInput): Promise<Message> {
+      const { workspaceId, threadId } = place;
       return store.transaction(async (db) => {
         await lockThread(store, db, workspaceId, threadId);
         await refuseActiveRun(db, threadId);
-        const [row] = await insert(db, workspaceId, threadId, [input]);
+        const [row] = await insert(db, place, [input]);
         return shownMessage(row!);
       });
     },

@@ -37,7 +37,7 @@ const aheadId = <Kind extends 'message' | 'step'>(kind: Kind) => objectIdAt(kind
 
 async function givenConversation({ assistants, threads }: Engine) {
   const assistant = await assistants.create(workspaceId, { model: 'm', tools: [getTime], metadata: {} });
-  const thread = await threads.create(workspaceId, { messages: [said('First')], metadata: {} });
+  const thread = await threads.create({ workspaceId, userId: null }, { messages: [said('First')], metadata: {} });
   return { assistant_id: assistant.id, threadId: thread.id };
 }
 
@@ -59,7 +59,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
 
       const { run } = await node.runs.create(caller, threadId, { assistant_id, metadata: {} });
       await statusIs(node, threadId, run.id, 'completed');
-      await node.messages.create(workspaceId, threadId, said('Last'));
+      await node.messages.create({ workspaceId, threadId, userId: null }, said('Last'));
 
       const { data } = await node.messages.list(workspaceId, threadId, listing);
       const texts = data.map(({ content: [block] }) => (block?.type === 'text' ? block.text.value : block?.type));

@@ -62,7 +62,7 @@ function managedRoutes(parts: AssistantParts): Route[] {
     post(
       '/v1/threads',
       { ...writes, summary: 'Begin a thread', body: createThread, response: threadObject },
-      async (call) => threads.create(await onThread(call), call.body),
+      async (call) => threads.create({ workspaceId: await onThread(call), userId: call.principal.userId }, call.body),
     ),
     get(
       '/v1/threads',
@@ -86,7 +86,10 @@ function managedRoutes(parts: AssistantParts): Route[] {
     post(
       '/v1/threads/:thread_id/messages',
       { ...writes, summary: 'Add a message to a thread', body: createMessage, response: messageObject },
-      async (call) => messages.create(await onThread(call), thread(call), call.body),
+      async (call) => {
+        const workspaceId = await onThread(call);
+        return messages.create({ workspaceId, threadId: thread(call), userId: call.principal.userId }, call.body);
+      },
     ),
     get(
       '/v1/threads/:thread_id/messages',

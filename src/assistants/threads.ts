@@ -40,22 +40,33 @@ export interface ThreadsDeps {
   readonly now?: () => number;
 }
 
+/** Where a thread is begun, and by whom: null where it was no user. */
+export interface ThreadMaker {
+  readonly workspaceId: WorkspaceId;
+  readonly userId: string | null;
+}
+
 /** What is left of a thread that was deleted: its place in the list. */
 const NOTHING_KEPT = { tool_resources: '{}', metadata: '{}' };
 
 export function createThreads(deps: ThreadsDeps) {
   const { store, messages, check, settle, refuseActiveRun, workers, now = Date.now } = deps;
-  const insert = async (db: Db, workspaceId: WorkspaceId, input: Checked<typeof createThread>): Promise<ThreadRow> => {
+  const insert = async (
+    db: Db,
+    { workspaceId, userId }: ThreadMaker,
+    input: Checked<typeof createThread>,
+  ): Promise<ThreadRow> => {
     const row: ThreadRow = {
       id: newObjectId('thread', now()),
       workspace_id: workspaceId,
+      user_id: userId,
       tool_resources: JSON.stringify(await settle(db, workspaceId, input.tool_resources, THREAD_STORE_DAYS)),
       metadata: JSON.stringify(input.metadata),
       created_at: now(),
       deleted_at: null,
     };
     await db.insertInto('threads').values(row).execute();
-    await messages.insert(db, workspaceId, row.id, input.messages ?? []);
+    await messages.insert(db, { workspaceId, threadId: row.id, userId }, input.messages ?? []);
     // What is attached to its messages may have become a resource of its tools.
     return findThread(db, workspaceId, row.id);
   };
@@ -63,9 +74,9 @@ export function createThreads(deps: ThreadsDeps) {
   return {
     insert,
 
-    async create(workspaceId: WorkspaceId, input: Checked<typeof createThread>): Promise<Thread> {
-      await check(store.db, workspaceId, input);
-      return shownThread(await store.transaction((db) => insert(db, workspaceId, input)));
+    async create(maker: ThreadMaker, input: Checked<typeof createThread>): Promise<Thread> {
+      await check(store.db, maker.workspaceId, input);
+      return shownThread(await store.transaction((db) => insert(db, maker, input)));
     },
 
     async read(workspaceId: WorkspaceId, id: string): Promise<Thread> {

@@ -45,7 +45,7 @@ const spend = (limit: Limit | undefined, dollars: number) =>
 test('a caller carries the limits of its key and of its workspace', async () => {
   const admin = await authenticator().authenticate(ADMIN_KEY);
   expect(admin.limits).toEqual([]);
-  const workspaces = createWorkspaces({ store, budgets });
+  const workspaces = createWorkspaces({ store, end: async () => {}, budgets });
   const workspace = await workspaces.create(admin, { name: 'Team', rate_limits: [RATE] }, NOW);
   const apiKeys = createApiKeys({ store, budgets });
   const { id, key } = await apiKeys.create(admin, { name: 'app', workspace_id: workspace.id, usage_limits: COST }, NOW);

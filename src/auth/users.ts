@@ -4,6 +4,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Passwords } from '../crypto/password.ts';
 import type { Changes } from '../storage/changes.ts';
+import type { Person } from '../storage/ending.ts';
 import { rowsOnPage } from '../storage/paged.ts';
 import type { UserRow, WorkspaceMemberRow } from '../storage/schema.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
@@ -243,6 +244,30 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
         },
         who,
       );
+    },
+
+    /** Who is to be forgotten, in the transaction in which they are. */
+    async findToForget(
+      db: Db,
+      who: Principal,
+      { user: asked, is_deleted = false }: { user: string; is_deleted?: boolean },
+    ): Promise<Person> {
+      const { organisationId } = who;
+      const email = plainEmail(asked);
+      const row = await db
+        .selectFrom('users')
+        .selectAll()
+        .where('organisation_id', '=', organisationId)
+        .where((where) => where.or([where('id', '=', asked), where('email', '=', email)]))
+        .executeTakeFirst();
+      if (row && is_deleted)
+        fail('invalid_request', 'is_deleted', `user ${row.id} is there; leave it out to erase them`);
+      if (!row && !is_deleted) fail('user_not_found', asked.slice(0, 80));
+      if (!row) return { id: asked, organisationId, names: [...new Set([asked, email])] };
+      checkOwners(who, row.role);
+      if (who.userId === row.id) fail('invalid_request', 'user', 'is who asks; let another owner do it');
+      if (row.role === 'owner') await checkLastOwner(db, row);
+      return { id: row.id, organisationId, names: [...new Set([row.id, row.email, asked])] };
     },
 
     /** The user's API keys and sessions end with them. */

@@ -123,6 +123,20 @@ export function createVirtualKeys({
     return fixed ? fail('virtual_key_fixed', name.slug, fixed.variable) : fail('virtual_key_not_found', name.slug);
   };
 
+  const opened = (row: VirtualKeyRow): StoredCredential => {
+    const { key, configurations } = open(row);
+    return {
+      slug: row.slug,
+      provider: row.provider,
+      credential: key ? new Secret(key) : null,
+      customHost: row.custom_host,
+      configurations,
+      expiresAt: row.expires_at,
+      limits: limitsOf(ownerOf(row), row, row.created_at),
+      prices: pricesIn(configurations),
+    };
+  };
+
   const load = async (who: Principal, slug: string): Promise<StoredCredential | null> => {
     const row = await store.db
       .selectFrom('virtual_keys')
@@ -130,19 +144,7 @@ export function createVirtualKeys({
       .where('workspace_id', '=', who.workspaceId)
       .where('slug', '=', slug)
       .executeTakeFirst();
-    if (row) {
-      const { key, configurations } = open(row);
-      return {
-        slug,
-        provider: row.provider,
-        credential: key ? new Secret(key) : null,
-        customHost: row.custom_host,
-        configurations,
-        expiresAt: row.expires_at,
-        limits: limitsOf(ownerOf(row), row, row.created_at),
-        prices: pricesIn(configurations),
-      };
-    }
+    if (row) return opened(row);
     const fixed = fromEnvironment(who, slug);
     return fixed
       ? {
@@ -167,6 +169,9 @@ export function createVirtualKeys({
   };
 
   return {
+    /** What a row holds, for those who have kept one. */
+    opened,
+
     /** The opened credential behind a slug of the caller's own workspace; at once when it is in the cache. */
     resolve(who: Principal, slug: string): StoredCredential | Promise<StoredCredential> {
       const key = `${who.workspaceId}/${slug}`;

@@ -7,7 +7,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { rowsOnPage } from '../storage/paged.ts';
 import type { WorkspaceRow } from '../storage/schema.ts';
 import { findWorkspace, visibleWorkspaces, withFreeSlug } from '../storage/scoped.ts';
-import type { Store } from '../storage/store.ts';
+import type { Db, Store } from '../storage/store.ts';
 import {
   budgetsOf,
   type LimitChange,
@@ -66,11 +66,14 @@ export function createWorkspaces({
   store,
   transaction = store.transaction,
   budgets,
+  end,
 }: {
   store: Store;
   /** For what others may hold in memory: one that tells them. */
   transaction?: Store['transaction'];
   budgets: Budgets;
+  /** Ends a workspace with everything that is in it, in the transaction of the request. */
+  end: (db: Db, workspace: WorkspaceRow) => Promise<void>;
 }) {
   const shown = (rows: readonly WorkspaceRow[], now: number): Promise<Workspace[]> =>
     withUsage(rows, { ownerOf: workspaceOwner, budgets, now }, shownWith);
@@ -134,19 +137,11 @@ export function createWorkspaces({
     /** Answers the id of what is gone. */
     async delete(who: Principal, idOrSlug: string): Promise<string> {
       const gone = await transaction(async (db) => {
-        const { id, slug } = await findWorkspace(db, who, idOrSlug);
+        const row = await findWorkspace(db, who, idOrSlug);
+        const { id, slug } = row;
         if (slug === DEFAULT_WORKSPACE) fail('workspace_in_use', slug, 'the default workspace always exists');
         if (id === who.workspaceId) fail('workspace_in_use', slug, 'the calling key belongs to it');
-        const policies = db.selectFrom('policies').select('id').where('workspace_id', '=', id);
-        await db.deleteFrom('policy_entities').where('policy_id', 'in', policies).execute();
-        await db.deleteFrom('policies').where('workspace_id', '=', id).execute();
-        await db.deleteFrom('configs').where('workspace_id', '=', id).execute();
-        await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).execute();
-        await db.deleteFrom('api_keys').where('workspace_id', '=', id).execute();
-        // Their bytes go with the next sweep.
-        await db.updateTable('files').set({ deleted_at: 0 }).where('workspace_id', '=', id).execute();
-        await db.updateTable('uploads').set({ status: 'cancelled' }).where('workspace_id', '=', id).execute();
-        await db.deleteFrom('workspaces').where('id', '=', id).execute();
+        await end(db, row);
         return id;
       }, who);
       return gone;

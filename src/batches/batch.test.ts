@@ -8,6 +8,7 @@ import { NO_TOKENS } from './usage.ts';
 const fresh = (createdAt: number): BatchRow => ({
   id: 'batch_1',
   workspace_id: 'w',
+  user_id: null,
   api_key_id: 'k',
   virtual_key: 'v',
   headers: '{}',

@@ -78,7 +78,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
     kinds: [validateKind(deps), linesKind(deps), nativeKind(deps), finishKind(deps), tidyKind(deps)] as readonly Kind[],
 
     async create(input: NewBatch, { who, virtualKey, headers }: NewBatchOptions): Promise<BatchObject> {
-      const { workspaceId } = who;
+      const { workspaceId, userId } = who;
       const file = await files.row(workspaceId, input.input_file_id);
       if (file.purpose !== 'batch')
         fail(
@@ -93,6 +93,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
       const row: BatchRow = {
         id: newObjectId('batch', createdAt),
         workspace_id: workspaceId,
+        user_id: userId,
         api_key_id: who.keyId,
         virtual_key: virtualKey.slug,
         headers: JSON.stringify({ ...headers, 'x-gateway-virtual-key': virtualKey.slug }),

@@ -71,6 +71,7 @@ async function publish(batch: BatchRow, lease: Lease, deps: BatchDeps): Promise<
       (
         await files.insert(db, {
           workspaceId: batch.workspace_id as WorkspaceId,
+          userId: batch.user_id,
           filename: `${batch.id}_${name}.jsonl`,
           purpose: 'batch_output',
           segments: [segment],

@@ -15,7 +15,8 @@ export type Purpose =
   | 'audit'
   | 'session'
   | 'machine-tokens'
-  | 'thought';
+  | 'thought'
+  | 'ending';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

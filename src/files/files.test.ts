@@ -69,7 +69,10 @@ function suite(engine: Engine, open: () => Promise<{ store: Store; blobs: (now: 
       return { file, blob: content.blob };
     };
     const givenUpload = () =>
-      uploads.create(workspaceId, { filename: 'a', purpose: 'vision', bytes: 5, mime_type: 'image/png' });
+      uploads.create(
+        { workspaceId, userId: null },
+        { filename: 'a', purpose: 'vision', bytes: 5, mime_type: 'image/png' },
+      );
     const givenPart = async (uploadId: string, text: string) =>
       (await uploads.addPart(workspaceId, uploadId, await uploads.keepPart(bytesOf(text)))).id;
 

@@ -11,6 +11,8 @@ import { type FileId, type FileObject, livesSeconds, type Purpose, shownFile } f
 
 export interface NewFile {
   readonly workspaceId: WorkspaceId;
+  /** Whose it is, where a user made it or had it made. */
+  readonly userId?: string | null;
   readonly filename: string;
   readonly purpose: Purpose;
   /** What it is made of, in order. */
@@ -65,6 +67,7 @@ export function createFiles({ store, blobs, detach, now = Date.now }: FilesDeps)
     const row: FileRow = {
       id: file.id ?? newObjectId('file', createdAt),
       workspace_id: file.workspaceId,
+      user_id: file.userId ?? null,
       filename: file.filename,
       purpose: file.purpose,
       bytes: file.segments.reduce((sum, { bytes }) => sum + bytes, 0),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { fail, GatewayError } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
+import type { Principal } from '../core/principal.ts';
 import { checked } from '../http/input.ts';
 import type { Segment } from './content.ts';
 import {
@@ -32,7 +33,11 @@ const fileFields = lazily(() =>
 const partFields = lazily(() => z.strictObject({ data: z.literal(true) }));
 
 /** `POST /files`: the file is on its way into the store while the rest of the form is still to come. */
-export async function receiveFile(request: Request, workspaceId: WorkspaceId, files: Files): Promise<FileObject> {
+export async function receiveFile(
+  request: Request,
+  { workspaceId, userId }: Pick<Principal, 'workspaceId' | 'userId'>,
+  files: Files,
+): Promise<FileObject> {
   const { fields, file } = await receiveForm(request, {
     field: 'file',
     mostBytes: MOST_FILE_BYTES,
@@ -50,6 +55,7 @@ export async function receiveFile(request: Request, workspaceId: WorkspaceId, fi
   const given = await orDiscard(accept, file?.content, files);
   return files.create({
     workspaceId,
+    userId,
     filename: given.file,
     purpose: given.purpose,
     segments: [file!.content],

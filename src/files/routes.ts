@@ -24,7 +24,7 @@ const writes = { scopes: ['files.write'] as const, wording };
 /** Files and uploads belong to the workspace of the calling key. */
 export const fileRoutes = ({ files, uploads }: { files: Files; uploads: Uploads }): Route[] => [
   post('/v1/files', { ...writes, summary: 'Upload a file', form: fileForm, response: fileObject }, (call) =>
-    receiveFile(call.request, call.principal.workspaceId, files),
+    receiveFile(call.request, call.principal, files),
   ),
   get(
     '/v1/files',
@@ -43,7 +43,7 @@ export const fileRoutes = ({ files, uploads }: { files: Files; uploads: Uploads 
   post(
     '/v1/uploads',
     { ...writes, summary: 'Begin a file that comes in parts', body: uploadInput, response: uploadObject },
-    (call) => uploads.create(call.principal.workspaceId, call.body),
+    (call) => uploads.create(call.principal, call.body),
   ),
   post(
     '/v1/uploads/:upload_id/parts',

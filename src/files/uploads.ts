@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import type { Principal } from '../core/principal.ts';
 import { lockName } from '../storage/name-lock.ts';
 import type { UploadPartRow, UploadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -81,6 +82,7 @@ export function createUploads({ store, blobs, files, now = Date.now, bounds = UP
       if (!(await end(transaction, upload.id, { status: 'completed' }))) return null;
       const file = await files.insert(transaction, {
         workspaceId: upload.workspace_id as WorkspaceId,
+        userId: upload.user_id,
         filename: upload.filename,
         purpose: upload.purpose as InputPurpose,
         segments: parts.map(segmentOf),
@@ -119,13 +121,17 @@ export function createUploads({ store, blobs, files, now = Date.now, bounds = UP
   };
 
   return {
-    async create(workspaceId: WorkspaceId, input: UploadInput): Promise<Upload> {
+    async create(
+      { workspaceId, userId }: Pick<Principal, 'workspaceId' | 'userId'>,
+      input: UploadInput,
+    ): Promise<Upload> {
       checkFormat(input.filename, input.purpose);
       checkSize(input.bytes, input.purpose, 'bytes');
       const createdAt = now();
       const row: UploadRow = {
         id: newObjectId('upload', createdAt),
         workspace_id: workspaceId,
+        user_id: userId,
         filename: input.filename,
         purpose: input.purpose,
         mime_type: input.mime_type,

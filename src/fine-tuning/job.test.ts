@@ -30,6 +30,7 @@ const CREATED_AT = 1_790_000_000_000;
 const jobIn = (state: JobState): Job => ({
   id: 'ftjob-x',
   workspaceId: 'w' as WorkspaceId,
+  userId: null,
   organisationId: 'o' as OrganisationId,
   virtualKey: 'sim',
   provider: 'openai',

@@ -60,6 +60,8 @@ export interface Job {
   readonly id: JobId;
   readonly workspaceId: WorkspaceId;
   readonly organisationId: OrganisationId;
+  /** Of whoever made it, if a user did. */
+  readonly userId: string | null;
   readonly virtualKey: string;
   readonly provider: string;
   readonly request: JobRequest;

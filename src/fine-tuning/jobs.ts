@@ -73,6 +73,7 @@ export function createJobs(deps: JobsDeps) {
       id: newObjectId('fineTuningJob', createdAt),
       workspaceId: who.workspaceId,
       organisationId: who.organisationId,
+      userId: who.userId,
       virtualKey: slug,
       provider: behind.target.provider.name,
       request,

@@ -134,6 +134,7 @@ export async function apply(db: Db, job: Job, seen: Seen, behind: Behind, deps: 
   for (const segment of seen.results) {
     const { id } = await deps.files.insert(db, {
       workspaceId: job.workspaceId,
+      userId: job.userId,
       filename: 'step_metrics.csv',
       purpose: 'fine-tune-results',
       segments: [segment],

@@ -16,7 +16,11 @@ export interface Behind {
 }
 
 /** The provider behind a virtual key of the caller's workspace. */
-export async function behindKey(who: Principal, slug: string, virtualKeys: VirtualKeys): Promise<Behind> {
+export async function behindKey(
+  who: Principal,
+  slug: string,
+  virtualKeys: Pick<VirtualKeys, 'resolve'>,
+): Promise<Behind> {
   const { configurations } = await virtualKeys.resolve(who, slug);
   const nothingSent = { headers: {}, providerKey: null };
   const target = await findTarget({ by: 'virtual-key', slug }, who, nothingSent, virtualKeys);
@@ -33,7 +37,7 @@ export async function behindKey(who: Principal, slug: string, virtualKeys: Virtu
 }
 
 export interface BehindDeps {
-  readonly virtualKeys: VirtualKeys;
+  readonly virtualKeys: Pick<VirtualKeys, 'resolve'>;
   /** Whoever made a job may be gone; the job goes on. */
   readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
 }

@@ -60,6 +60,7 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
       const row: ResponseRow = {
         id,
         workspace_id: who.workspaceId,
+        user_id: who.userId,
         previous_id: previousId ?? null,
         body: JSON.stringify(body),
         bytes: rows.reduce((sum, each) => sum + Buffer.byteLength(each.body), 0),

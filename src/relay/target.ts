@@ -38,7 +38,7 @@ export function findTarget(
   selection: Selection,
   who: Principal,
   request: { headers: SentHeaders; providerKey: string | null },
-  virtualKeys: VirtualKeys,
+  virtualKeys: Pick<VirtualKeys, 'resolve'>,
 ): Target | Promise<Target> {
   if (selection.by === 'virtual-key') {
     const stored = virtualKeys.resolve(who, selection.slug);

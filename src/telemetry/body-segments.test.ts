@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test';
-import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BodySegments, Share } from './body-segments.ts';
@@ -98,3 +98,48 @@ test('work that fits into its share is always done', () => {
     time += 100;
   }
 });
+
+test('a body is erased where it lies, whether its block is compressed or not; those beside it and the age of the file stay', () => {
+  const place = folder();
+  let time = 0;
+  const segments = new BodySegments(place, { now: () => (time += 60) });
+  const noise = (seed: number) => [Buffer.from(sha512s(seed))];
+  const packed = segments.append([noise(1), noise(2), body('two'), noise(3)]) as string[];
+  const plain = segments.append([body('three'), body('secret three'), body('last')]) as string[];
+  const [file] = readdirSync(place).map((name) => join(place, name));
+  utimesSync(file!, 1_000, 1_000);
+  const bytes = statSync(file!).size;
+
+  // One after the other, as the steps of an erasure do, the first of them twice.
+  for (const gone of [[packed[0]!], [packed[0]!], [packed[3]!, plain[1]!]]) expect(segments.erase(gone)).toEqual([]);
+  expect([packed[0], packed[3], plain[1]].map((gone) => segments.read(gone!))).toEqual([null, null, null]);
+  expect(texts(segments, [packed[2]!, plain[0]!])).toEqual([textOf('two'), textOf('three')]);
+  expect(Buffer.from(segments.read(packed[1]!)!).equals(noise(2)[0]!)).toBe(true);
+  expect([statSync(file!).size, statSync(file!).mtimeMs]).toEqual([bytes, 1_000_000]);
+  expect(readFileSync(file!).includes('secret three')).toBe(false);
+
+  segments.erase([plain[0]!]);
+  expect(texts(segments, [plain[2]!])).toEqual([textOf('last')]);
+  segments.erase([...packed, ...plain]);
+  expect(readFileSync(file!).every((byte) => byte === 0)).toBe(true);
+  // The file that is written goes on behind them.
+  expect(texts(segments, segments.append([body('four')]))).toEqual([textOf('four')]);
+});
+
+test('a block that what is left of it does not fit into is named, so that it can be moved', () => {
+  const segments = new BodySegments(folder());
+  const [first, second] = segments.append([body('a'), body('b')]) as [string, string];
+  const [crowded, ...rest] = segments.erase([first]);
+  expect([crowded, rest]).toEqual([first.split(':', 3).join(':'), []]);
+  expect(texts(segments, [second])).toEqual([textOf('b')]);
+  segments.blank(crowded!);
+  expect([segments.read(first), segments.read(second)]).toEqual([null, null]);
+});
+
+/** Bytes that cannot be compressed. */
+const sha512s = (seed: number): Buffer =>
+  Buffer.concat(
+    Array.from({ length: 40 }, (_, index) =>
+      Buffer.from(new Bun.SHA512().update(`${seed} ${index}`).digest('hex'), 'hex'),
+    ),
+  );

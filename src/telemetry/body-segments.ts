@@ -1,12 +1,14 @@
 import {
   closeSync,
   existsSync,
+  fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
   readSync,
   statSync,
   unlinkSync,
+  utimesSync,
   writeSync,
   writevSync,
 } from 'node:fs';
@@ -72,10 +74,54 @@ export class BodySegments {
     try {
       const block = new Uint8Array(length);
       if (readSync(descriptor, block, 0, length, offset) < length) return null;
-      return decompress(block).subarray(at, at + size);
+      const body = plainBlock(block).subarray(at, at + size);
+      // Erased a moment ago: no body begins with zeros.
+      return body.byteLength < size || startOf(body) === 0 ? null : body;
     } finally {
       closeSync(descriptor);
     }
+  }
+
+  /**
+   * Overwrites bodies with zeros where they lie; those beside them in their blocks stay. Doing it again does no harm.
+   * Answers which blocks were left as they are, because what is left of them would not fit into their place: the caller
+   * moves that elsewhere and blanks them.
+   */
+  erase(places: readonly string[]): string[] {
+    const crowded: string[] = [];
+    for (const [where, bodies] of Map.groupBy(places, blockOf)) {
+      const ranges = bodies.map((place) => place.split(':').slice(3).map(Number) as [number, number]);
+      const isDone = this.#overwrite(where, (block) => blockWithout(block, ranges));
+      if (!isDone) crowded.push(where);
+    }
+    return crowded;
+  }
+
+  /** Overwrites a whole block with zeros. */
+  blank(where: string): void {
+    this.#overwrite(where, (block) => new Uint8Array(block.byteLength));
+  }
+
+  /** Puts another block in the place of one. False: there is none to put there. */
+  #overwrite(where: string, change: (block: Uint8Array) => Uint8Array | null): boolean {
+    const [name, offset, length] = where.split(':').map(Number) as [number, number, number];
+    const path = this.#path(String(name));
+    if (!existsSync(path)) return true;
+    const { atime, mtime } = statSync(path);
+    const descriptor = openSync(path, 'r+');
+    try {
+      const block = new Uint8Array(length);
+      if (readSync(descriptor, block, 0, length, offset) < length) return true;
+      const next = change(block);
+      if (!next) return false;
+      writeSync(descriptor, next, 0, length, offset);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    // Retention goes by when the last body was written.
+    utimesSync(path, atime, mtime);
+    return true;
   }
 
   /** Deletes files whose last byte is older than this moment. */
@@ -112,6 +158,47 @@ export class BodySegments {
   #path(name: string): string {
     return join(this.#folder, `${name}.bodies`);
   }
+}
+
+/** Begins a block out of which bodies were erased: then come the bytes of what is left, compressed, and zeros to its end. */
+const REWRITTEN = 0xfd2fb5ff;
+const REWRITTEN_HEAD = 8;
+/** Harder each time: the block has to fit into its old place, and mostly does at the first attempt. */
+const LEVELS = [3, 9, 19];
+
+/** The name, offset and length of the block in which a body lies. */
+export const blockOf = (place: string): string => place.split(':', 3).join(':');
+
+const startOf = (bytes: Uint8Array): number => new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+
+/** The bodies of a block, one after the other, with zeros for those that were erased. */
+function plainBlock(block: Uint8Array): Uint8Array {
+  if (startOf(block) !== REWRITTEN) return decompress(block);
+  const length = new DataView(block.buffer, block.byteOffset).getUint32(4, true);
+  return decompress(block.subarray(REWRITTEN_HEAD, REWRITTEN_HEAD + length));
+}
+
+const isBlank = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);
+
+/** The block as long as before, with zeros for some of its bodies; null when what is left does not fit into it. */
+function blockWithout(block: Uint8Array, ranges: readonly [number, number][]): Uint8Array | null {
+  if (isBlank(block)) return block;
+  const found = plainBlock(block);
+  const plain = new Uint8Array(found);
+  for (const [at, size] of ranges) plain.fill(0, at, at + size);
+  if (isBlank(plain)) return new Uint8Array(block.byteLength);
+  // It was not compressed.
+  if (found === block) return plain;
+  for (const level of LEVELS) {
+    const packed = Bun.zstdCompressSync(plain, { level });
+    if (packed.byteLength + REWRITTEN_HEAD > block.byteLength) continue;
+    const written = Buffer.alloc(block.byteLength);
+    written.writeUInt32LE(REWRITTEN, 0);
+    written.writeUInt32LE(packed.byteLength, 4);
+    written.set(packed, REWRITTEN_HEAD);
+    return written;
+  }
+  return null;
 }
 
 /** Behind the last body that the block still takes; the first one it takes whatever its size. */

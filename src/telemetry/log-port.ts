@@ -4,6 +4,7 @@ import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
+import type { LogOwner } from './log-sink.ts';
 import type { LogTarget } from './log-store.ts';
 import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
 import type { LogOutcome } from './log-writer.ts';
@@ -28,6 +29,8 @@ export interface LogWorkerPort {
   read(reach: LogReach, id: string): Promise<string | null>;
   /** Figures as JSON text. Throws `store_unavailable`, and `analytics_too_slow` when they take too long. */
   analyse(question: Question): Promise<string>;
+  /** Removes at most so many entries of one owner, with their bodies; says how many. Throws `store_unavailable`. */
+  erase(whose: LogOwner, atMost: number): Promise<number>;
   /** Resolves when everything sent so far is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -134,6 +137,8 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
       return json === 'null' ? null : json;
     },
     analyse: (question) => ask((call) => ({ kind: 'analyse', number: call, question, withinMs: analyseWithinMs })),
+    erase: async (whose, atMost) =>
+      Number(await writer.call((call) => ({ kind: 'erase', number: call, whose, atMost }))),
     flush: async () => {
       await writer.call((call) => ({ kind: 'flush', number: call }));
     },

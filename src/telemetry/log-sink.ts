@@ -14,6 +14,14 @@ export interface LogBatch {
   readonly columns?: Columns<Cell>;
 }
 
+/** Whose entries are meant. A person's are those made with their keys and sessions, and those whose `_user` names them. */
+export type LogOwner =
+  | { readonly workspaceId: string }
+  | { readonly organisationId: string; readonly userId: string; readonly names: readonly string[] };
+
+/** The key of metadata under which applications say for whom they call. */
+export const USER_LABEL = '_user';
+
 /** What the writer needs of a store. */
 export interface LogSink {
   /**
@@ -23,6 +31,8 @@ export interface LogSink {
   insert(batch: LogBatch): Promise<void>;
   /** Deletes at most so many entries that are older; says how many it were. */
   prune(before: number, atMost: number): Promise<number>;
+  /** Removes at most so many entries of a workspace or a person, with their bodies; says how many it were. */
+  erase(whose: LogOwner, atMost: number): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
 import { LOG_COLUMNS, LOG_MIGRATION_TABLE } from './log-columns.ts';
 import { positionOf } from './log-query.ts';
+import type { LogOwner } from './log-sink.ts';
 import { type LogStore, type LogTarget, openLogStore } from './log-store.ts';
 import { ask, batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 
@@ -44,6 +45,33 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
       const page = await reader.list(ask({ workspaceId }));
       expect(page).toEqual({ object: 'list', data: [{ ...record, metadata: { team: 'blue' } }], has_more: false });
       expect(Object.keys(record).sort()).toEqual([...LOG_COLUMNS].sort());
+    });
+
+    test('entries of a workspace or of a person are erased with labels and bodies, and no others', async () => {
+      const [doomed, other] = [newWorkspace(), newWorkspace()];
+      const of = (workspace: string, over = {}) => row({ workspace_id: workspace, ...over });
+      const gone = [of(doomed), of(doomed, { metadata: '{"team":"blue"}' })];
+      const person = [of(other, { user_id: 'ann' }), of(other, { metadata: '{"_user":"ann@example.com"}' })];
+      const kept = [of(other, { user_id: 'bob' }), of(other, { metadata: '{"_user":"bob","team":"ann@example.com"}' })];
+      const rows = [...gone, ...person, ...kept];
+      // In one block, which is too small for what is left of it when most of it goes.
+      await store.insert({ rows, bodies: rows.map(({ id }) => [packed({ request: `asked ${id}` })]) });
+      const erased = async (whose: LogOwner) => [await store.erase(whose, 1), await store.erase(whose, 10)];
+
+      expect(await erased({ workspaceId: doomed })).toEqual([1, 1]);
+      expect(await idsOf({ workspaceId: doomed })).toEqual([]);
+      const { organisation_id: organisationId } = person[0]!;
+      const ann = { organisationId: organisationId!, userId: 'ann', names: ['ann', 'ann@example.com'] };
+      expect(await erased({ ...ann, organisationId: 'another' })).toEqual([0, 0]);
+      expect(await erased(ann)).toEqual([1, 1]);
+      expect((await idsOf({ workspaceId: other })).toSorted()).toEqual(kept.map(({ id }) => id).toSorted());
+      expect(await idsOf({ workspaceId: other, metadata: { team: 'ann@example.com' } })).toEqual([kept[1]!.id]);
+      expect(await idsOf({ workspaceId: other, metadata: { _user: 'ann@example.com' } })).toEqual([]);
+      for (const { id } of kept)
+        expect((await reader.read({ organisationId: organisationId!, workspaceId: other }, id))?.request?.body).toBe(
+          `asked ${id}`,
+        );
+      expect(await store.erase({ workspaceId: doomed }, 10)).toBe(0);
     });
 
     test('what guardrails found later is added to a record, in whatever order the two come', async () => {

@@ -14,7 +14,7 @@ import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-condit
 import { labelsOf, plainText } from './log-labels.ts';
 import { migrateLog } from './log-migrate.ts';
 import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
-import { FOUND_MORE, type LogSink } from './log-sink.ts';
+import { FOUND_MORE, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
 import { compress, decompress, type PackedBody, showMessages, unpack } from './packed-bodies.ts';
 import type { LogRecord } from './record.ts';
 import { openSqliteSink } from './sqlite-sink.ts';
@@ -49,8 +49,8 @@ async function openSqlite(file: string, role: LogRole): Promise<LogStore> {
     segments.close();
     await db.destroy();
   };
-  const { insert = refuseWrites, prune } = sink ?? {};
-  return new SqlLogStore({ db, engine: 'sqlite', segments, insert, prune, close });
+  const { insert = refuseWrites, prune, erase } = sink ?? {};
+  return new SqlLogStore({ db, engine: 'sqlite', segments, insert, prune, erase, close });
 }
 
 async function openPostgres(url: string, role: LogRole): Promise<LogStore> {
@@ -126,6 +126,7 @@ type Select = SelectQueryBuilder<LogTables, 'request_logs', LogRow>;
 
 class SqlLogStore implements LogStore {
   readonly insert: Insert;
+  readonly erase: LogSink['erase'];
   readonly close: () => Promise<void>;
   readonly #prune: LogSink['prune'];
   readonly #db: Kysely<LogTables>;
@@ -139,6 +140,7 @@ class SqlLogStore implements LogStore {
     segments: BodySegments | null;
     insert: Insert;
     prune?: LogSink['prune'];
+    erase?: LogSink['erase'];
     close: () => Promise<void>;
   }) {
     this.#db = parts.db;
@@ -146,6 +148,7 @@ class SqlLogStore implements LogStore {
     this.#segments = parts.segments;
     this.insert = parts.insert;
     this.#prune = parts.prune ?? ((before, atMost) => this.#pruneRows(before, atMost));
+    this.erase = parts.erase ?? ((whose, atMost) => this.#eraseRows(whose, atMost));
     this.close = parts.close;
   }
 
@@ -232,24 +235,36 @@ class SqlLogStore implements LogStore {
         .orderBy('id')
         .limit(atMost)
         .execute();
-      if (old.length === 0) return 0;
-      for (const row of old) {
-        for (const [key, value] of labelsOf(row)) {
-          await transaction
-            .deleteFrom('request_log_labels')
-            .where('workspace_id', '=', workspace ?? NO_WORKSPACE)
-            .where('key', '=', key)
-            .where('value', '=', value)
-            .where('created_at', '=', row.created_at)
-            .where('log_id', '=', row.id)
-            .execute();
-        }
-      }
-      const ids = JSON.stringify(old.map((row) => row.id));
-      const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
-      await transaction.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
-      await transaction.deleteFrom('request_logs').where('id', 'in', listed).execute();
-      return old.length;
+      return removeRows(transaction, workspace, old);
+    });
+  }
+
+  async #eraseRows(whose: LogOwner, atMost: number): Promise<number> {
+    if ('workspaceId' in whose) return this.#eraseIn(whose.workspaceId, whose, atMost);
+    let erased = 0;
+    for (const { workspace_id } of await this.#workspaces()) {
+      if (erased >= atMost) break;
+      erased += await this.#eraseIn(workspace_id, whose, atMost - erased);
+    }
+    return erased;
+  }
+
+  #eraseIn(workspace: string | null, whose: LogOwner, atMost: number): Promise<number> {
+    return this.#db.transaction().execute(async (transaction) => {
+      const columns = ['request_logs.id', 'request_logs.created_at', 'request_logs.metadata'] as const;
+      const entries = transaction.selectFrom('request_logs').select(columns).limit(atMost);
+      const inWorkspace = entries.where('request_logs.workspace_id', workspace === null ? 'is' : '=', workspace);
+      if ('workspaceId' in whose) return removeRows(transaction, workspace, await inWorkspace.execute());
+      const ofOrganisation = inWorkspace.where('organisation_id', '=', whose.organisationId);
+      const own = await ofOrganisation.where('user_id', '=', whose.userId).execute();
+      if (own.length > 0) return removeRows(transaction, workspace, own);
+      const named = transaction
+        .selectFrom('request_log_labels')
+        .select('log_id')
+        .where('workspace_id', '=', workspace ?? NO_WORKSPACE)
+        .where('key', '=', USER_LABEL)
+        .where('value', 'in', whose.names);
+      return removeRows(transaction, workspace, await ofOrganisation.where('id', 'in', named).execute());
     });
   }
 
@@ -313,6 +328,32 @@ class SqlLogStore implements LogStore {
       from jump where workspace_id is not null`.execute(this.#db);
     return [...rows, { workspace_id: null, organisation_id: null }];
   }
+}
+
+/** Entries with their labels and bodies, of PostgreSQL. */
+async function removeRows(
+  db: Kysely<LogTables>,
+  workspace: string | null,
+  rows: readonly Pick<LogRow, 'id' | 'created_at' | 'metadata'>[],
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  for (const row of rows) {
+    for (const [key, value] of labelsOf(row)) {
+      await db
+        .deleteFrom('request_log_labels')
+        .where('workspace_id', '=', workspace ?? NO_WORKSPACE)
+        .where('key', '=', key)
+        .where('value', '=', value)
+        .where('created_at', '=', row.created_at)
+        .where('log_id', '=', row.id)
+        .execute();
+    }
+  }
+  const ids = JSON.stringify(rows.map((row) => row.id));
+  const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
+  await db.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
+  await db.deleteFrom('request_logs').where('id', 'in', listed).execute();
+  return rows.length;
 }
 
 const newestFirst = (one: LogRow, other: LogRow) =>

@@ -13,7 +13,7 @@ import { isStoreAway } from '../storage/unavailable.ts';
 import type { Question } from './analytics/question.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { Cell, LogBatch } from './log-sink.ts';
+import type { Cell, LogBatch, LogOwner } from './log-sink.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { PackedBody } from './packed-bodies.ts';
@@ -51,6 +51,7 @@ export type ToWorker =
   | PostedBodies
   | { readonly kind: 'start'; readonly options: LogWorkerOptions }
   | { readonly kind: 'flush' | 'close'; readonly number: number }
+  | { readonly kind: 'erase'; readonly number: number; readonly whose: LogOwner; readonly atMost: number }
   | { readonly kind: 'list'; readonly number: number; readonly query: LogQuery }
   | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string }
   | { readonly kind: 'analyse'; readonly number: number; readonly question: Question; readonly withinMs: number };
@@ -134,6 +135,15 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     writer.accept(new ArrivedBatch(batch, bodies), done);
   };
 
+  const erase = async ({ number, whose, atMost }: Extract<ToWorker, { kind: 'erase' }>) => {
+    try {
+      self.postMessage({ kind: 'answer', number, json: String(await writer.erase(whose, atMost)) });
+    } catch (error) {
+      const isAway = error instanceof GatewayError || isStoreAway(error);
+      self.postMessage({ kind: 'failed', number, code: isAway ? 'store_unavailable' : null, message: String(error) });
+    }
+  };
+
   return (message) => {
     if (typeof message === 'string') {
       const batch = JSON.parse(message) as PostedBatch;
@@ -144,6 +154,8 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
       expected = null;
     } else if (message.kind === 'flush') {
       void writer.flush().then(() => self.postMessage({ kind: 'done', number: message.number }));
+    } else if (message.kind === 'erase') {
+      void erase(message);
     } else if (message.kind === 'close') {
       void writer.close().then(() => self.postMessage({ kind: 'done', number: message.number }));
     }

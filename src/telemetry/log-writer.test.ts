@@ -80,6 +80,7 @@ test('a store that fails in the middle of its life loses nothing', async () => {
       read: (reach, id) => store.read(reach, id),
       analyse: (question, deadline) => store.analyse(question, deadline),
       prune: (before, atMost) => store.prune(before, atMost),
+      erase: (whose, atMost) => store.erase(whose, atMost),
       close: () => store.close(),
     };
   };

@@ -1,4 +1,5 @@
-import type { LogBatch, LogSink } from './log-sink.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { LogBatch, LogOwner, LogSink } from './log-sink.ts';
 import { sizeOf } from './packed-bodies.ts';
 import type { Spool } from './spool.ts';
 
@@ -88,6 +89,13 @@ export class LogWriter {
   flush(): Promise<void> {
     if (this.isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Removes entries of one owner, also those that were on their way. Throws while the store is away or has yet to catch up. */
+  async erase(whose: LogOwner, atMost: number): Promise<number> {
+    await this.flush();
+    if (!this.#store || this.#isRecovering) throw new GatewayError('store_unavailable', []);
+    return this.#store.erase(whose, atMost);
   }
 
   async close(): Promise<void> {

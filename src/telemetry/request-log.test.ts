@@ -25,6 +25,7 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
     list: async () => '{}',
     read: async () => null,
     analyse: async () => '{}',
+    erase: async () => 0,
     flush: async () => {},
     close: async () => {},
   };

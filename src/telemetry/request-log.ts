@@ -5,6 +5,7 @@ import { BodyCapture } from './capture.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
+import type { LogOwner } from './log-sink.ts';
 import type { Metrics } from './metrics.ts';
 import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
@@ -66,6 +67,8 @@ export interface RequestLog {
   read(reach: LogReach, id: string): Promise<string | null>;
   /** What entries amount to, as JSON text. */
   analyse(question: Question): Promise<string>;
+  /** Removes at most so many entries of one owner, with their bodies, also those that have just closed; says how many. */
+  erase(whose: LogOwner, atMost: number): Promise<number>;
   /** Resolves when every closed entry is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -410,6 +413,10 @@ export function createRequestLog({
     list: (query) => worker.list(query),
     read: (reach, id) => worker.read(reach, id),
     analyse: (question) => worker.analyse(question),
+    erase: async (whose, atMost) => {
+      await flush();
+      return worker.erase(whose, atMost);
+    },
     flush,
     close: async () => {
       await flush().catch(() => {});

@@ -26,6 +26,7 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
         asked.reach = reach;
         return found;
       },
+      erase: async () => 0,
       analyse: async () => '{}',
       flush: async () => {},
       close: async () => {},

@@ -6,7 +6,7 @@ import { openSqliteFile } from '../storage/sqlite-file.ts';
 import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
-import { type Cell, FOUND_MORE, type LogBatch, type LogSink } from './log-sink.ts';
+import { type Cell, FOUND_MORE, type LogBatch, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
 
 /**
  * The writer's side of the embedded log, on bun:sqlite alone. Its thread loads Kysely only to make the tables, and the
@@ -21,6 +21,7 @@ export async function openSqliteSink(file: string): Promise<LogSink> {
     return {
       insert: sqliteInsert(raw, segments),
       prune: sqlitePrune(raw, segments),
+      erase: sqliteErase(raw, segments),
       close: async () => {
         raw.close();
         segments.close();
@@ -126,6 +127,83 @@ interface OldRow {
   readonly metadata: string | null;
 }
 
+/** Entries with their labels. */
+function removeRows(raw: Database, workspace: string | null, rows: readonly OldRow[]): number {
+  const label = raw.query(
+    'delete from request_log_labels where workspace_id = ? and key = ? and value = ? and created_at = ? and log_id = ?',
+  );
+  for (const row of rows)
+    for (const [key, value] of labelsOf(row)) label.run(workspace ?? NO_WORKSPACE, key, value, row.created_at, row.id);
+  const ids = JSON.stringify(rows.map(({ id }) => id));
+  raw.query('delete from request_logs where id in (select value from json_each(?))').run(ids);
+  return rows.length;
+}
+
+interface ErasedRow extends OldRow {
+  readonly body_place: string | null;
+}
+
+/** Bodies first: the entries that lead to them are found again should the process die in between. */
+function sqliteErase(raw: Database, segments: BodySegments): LogSink['erase'] {
+  const remove = raw.transaction((workspace: string | null, rows: readonly ErasedRow[]) =>
+    removeRows(raw, workspace, rows),
+  );
+  /** Moves what stays out of a block, so that all of it can go. Finding it takes a look at every entry, and is seldom needed. */
+  const empty = (block: string, erased: ReadonlySet<string>) => {
+    const staying = raw
+      .query<{ id: string; body_place: string }, [string]>(
+        'select id, body_place from request_logs where body_place glob ?',
+      )
+      .all(`${block}:*`)
+      .filter(({ body_place }) => !erased.has(body_place));
+    const bodies = staying.map(({ body_place }) => segments.read(body_place));
+    const places = segments.append(bodies.map((body) => body && [body]));
+    const move = raw.query('update request_logs set body_place = ? where id = ?');
+    raw.transaction(() => {
+      for (const [index, { id }] of staying.entries()) move.run(places[index]!, id);
+    })();
+    segments.blank(block);
+  };
+  const eraseIn = (workspace: string | null, whose: LogOwner, atMost: number): number => {
+    const rows = rowsOf(raw, workspace, whose, atMost);
+    if (rows.length === 0) return 0;
+    const places = rows.flatMap(({ body_place }) => body_place ?? []);
+    for (const block of segments.erase(places)) empty(block, new Set(places));
+    return remove.immediate(workspace, rows);
+  };
+  return async (whose, atMost) => {
+    if ('workspaceId' in whose) return eraseIn(whose.workspaceId, whose, atMost);
+    let erased = 0;
+    for (const workspace of workspacesIn(raw)) {
+      if (erased >= atMost) break;
+      erased += eraseIn(workspace, whose, atMost - erased);
+    }
+    return erased;
+  };
+}
+
+function rowsOf(raw: Database, workspace: string | null, whose: LogOwner, atMost: number): ErasedRow[] {
+  const columns = 'entry.id, entry.created_at, entry.metadata, entry.body_place';
+  if ('workspaceId' in whose)
+    return raw
+      .query<ErasedRow, [string, number]>(`select ${columns} from request_logs as entry where workspace_id = ? limit ?`)
+      .all(whose.workspaceId, atMost);
+  const own = raw
+    .query<ErasedRow, [string | null, string, string, number]>(
+      `select ${columns} from request_logs as entry
+       where workspace_id is ? and user_id = ? and organisation_id = ? limit ?`,
+    )
+    .all(workspace, whose.userId, whose.organisationId, atMost);
+  if (own.length > 0) return own;
+  return raw
+    .query<ErasedRow, [string, string, string, string, number]>(
+      `select ${columns} from request_log_labels as label cross join request_logs as entry
+       where label.workspace_id = ? and label.key = ? and label.value in (select value from json_each(?))
+       and entry.id = label.log_id and entry.organisation_id = ? limit ?`,
+    )
+    .all(workspace ?? NO_WORKSPACE, USER_LABEL, JSON.stringify(whose.names), whose.organisationId, atMost);
+}
+
 function sqlitePrune(raw: Database, segments: BodySegments): LogSink['prune'] {
   const pruneWorkspace = raw.transaction((workspace: string | null, before: number, atMost: number): number => {
     const old = raw
@@ -134,15 +212,7 @@ function sqlitePrune(raw: Database, segments: BodySegments): LogSink['prune'] {
          order by created_at, id limit ?`,
       )
       .all(workspace, before, atMost);
-    const label = raw.query(
-      'delete from request_log_labels where workspace_id = ? and key = ? and value = ? and created_at = ? and log_id = ?',
-    );
-    for (const row of old)
-      for (const [key, value] of labelsOf(row))
-        label.run(workspace ?? NO_WORKSPACE, key, value, row.created_at, row.id);
-    const ids = JSON.stringify(old.map(({ id }) => id));
-    raw.query('delete from request_logs where id in (select value from json_each(?))').run(ids);
-    return old.length;
+    return removeRows(raw, workspace, old);
   });
   return async (before, atMost) => {
     segments.prune(before);
@@ -160,7 +230,8 @@ function workspacesIn(raw: Database): (string | null)[] {
   const next = raw.query<{ workspace: string | null }, [string]>(
     'select min(workspace_id) as workspace from request_logs where workspace_id > ?',
   );
-  const found: (string | null)[] = [null];
+  // Who signs in is known before the workspace is: such entries have an empty one.
+  const found: (string | null)[] = [null, ''];
   for (let last = ''; ; ) {
     const { workspace } = next.get(last)!;
     if (workspace === null) return found;

@@ -26,6 +26,9 @@ export interface LettingGo {
   readonly hurriesWhenCancelled: boolean;
 }
 
+/** SQLite takes some thousand values in a statement. */
+const IDS_AT_ONCE = 500;
+
 export type WorkTable = ReturnType<typeof workTable>;
 
 /** Every statement on `work`, as this node makes them. Those that name a claimed row change it only while it is ours. */
@@ -183,6 +186,13 @@ export function workTable({ engine, now, node, timing }: TableOptions) {
       return rows.map((row) => ({ work: toWork(row), isLive: row.owner !== null && row.lease_until >= row.now }));
     },
 
+    /** The ids of all rows of a tenant, locked in one order. */
+    lockTenant: async (db: Db, tenant: string): Promise<string[]> => {
+      const query = db.selectFrom('work').select('id').where('tenant', '=', tenant).orderBy('id');
+      const rows = await (isPostgres ? query.forUpdate() : query).execute();
+      return rows.map(({ id }) => id);
+    },
+
     markCancelled: async (db: Db, ids: readonly string[]): Promise<void> => {
       if (ids.length === 0) return;
       await db
@@ -194,8 +204,11 @@ export function workTable({ engine, now, node, timing }: TableOptions) {
 
     /** Whoever has the row loses its lease. */
     discard: async (db: Db, ids: readonly string[]): Promise<void> => {
-      if (ids.length === 0) return;
-      await db.deleteFrom('work').where('id', 'in', ids).execute();
+      for (let at = 0; at < ids.length; at += IDS_AT_ONCE)
+        await db
+          .deleteFrom('work')
+          .where('id', 'in', ids.slice(at, at + IDS_AT_ONCE))
+          .execute();
     },
 
     /** Rows that are locked and free: due at once, and ours when asked. */

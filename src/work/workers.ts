@@ -55,6 +55,8 @@ export interface Workers {
    * the work's rows: call it before the transaction touches the object's own.
    */
   discard(db: Db, target: Target): Promise<number>;
+  /** The same for all work of one tenant. */
+  discardTenant(db: Db, tenant: string): Promise<number>;
   status(): KindStatus[];
 }
 
@@ -160,6 +162,12 @@ export function createWorkers(options: WorkersOptions): Workers {
     },
     discard: async (db, target) => {
       const ids = (await table.lock(db, target)).map(({ work }) => work.id);
+      await table.discard(db, ids);
+      if (ids.length > 0) await announce(db, 'cancelled');
+      return ids.length;
+    },
+    discardTenant: async (db, tenant) => {
+      const ids = await table.lockTenant(db, tenant);
       await table.discard(db, ids);
       if (ids.length > 0) await announce(db, 'cancelled');
       return ids.length;

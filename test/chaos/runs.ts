@@ -93,7 +93,9 @@ async function begin({ assistants, threads, runs }: Engine, count: number): Prom
   const ids: string[] = [];
   for (let number = 0; number < count; number++) {
     const message = { role: 'user' as const, content: `thread${number}`, metadata: {} };
-    const thread = await persistently(() => threads.create(workspaceId, { messages: [message], metadata: {} }));
+    const thread = await persistently(() =>
+      threads.create({ workspaceId, userId: null }, { messages: [message], metadata: {} }),
+    );
     ids.push((await persistently(() => runs.create(caller, thread.id, { assistant_id, metadata: {} }))).run.id);
   }
   return ids;

@@ -88,7 +88,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       }
     });
 
-    test('one is deleted with everything that lies in it', async () => {
+    test('what lies in a deleted one is missing at once; row-owners.test.ts counts what is left', async () => {
       const workspace = await gateway.given.workspace({ name: 'Full' });
       const within = { workspace_id: workspace.id };
       const { key } = await gateway.given.apiKey(within);

@@ -71,12 +71,11 @@ export function createCells({ store, files, now }: CellsDeps) {
   ): Promise<CellResult> =>
     store.transaction(async (db) => {
       const objects: FileObject[] = [];
-      for (const { filename, segment } of made) {
-        const { workspaceId } = place;
-        objects.push(
-          await files.insert(db, { workspaceId, filename, purpose: 'assistants_output', segments: [segment] }),
-        );
-      }
+      const { workspaceId, runId } = place;
+      const run = await db.selectFrom('runs').select('user_id').where('id', '=', runId).executeTakeFirst();
+      const common = { workspaceId, userId: run?.user_id ?? null, purpose: 'assistants_output' } as const;
+      for (const { filename, segment } of made)
+        objects.push(await files.insert(db, { ...common, filename, segments: [segment] }));
       const result = resultOf(objects);
       const inserted = await db
         .insertInto('code_cells')

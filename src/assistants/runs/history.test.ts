@@ -19,6 +19,7 @@ async function givenThread() {
     (_, number): MessageRow => ({
       id: nameOf(number),
       thread_id: 'thread',
+      user_id: null,
       role: number % 2 ? 'assistant' : 'user',
       status: 'completed',
       content: JSON.stringify([{ type: 'text', text: { value: `${number}`.padEnd(100, '.'), annotations: [] } }]),

@@ -42,6 +42,8 @@ const messageStep = (parts: Parts): RunStepRow =>
 const newMessage = ({ run, call, now }: Parts): MessageRow => ({
   id: call.message_id,
   thread_id: run.thread_id,
+  // What a person was answered is theirs, too.
+  user_id: run.user_id,
   role: 'assistant',
   status: 'in_progress',
   content: '[]',

@@ -62,6 +62,7 @@ export function createRuns(deps: RunsDeps) {
     return {
       id: newObjectId('run', at),
       workspace_id: principal.workspaceId,
+      user_id: principal.userId,
       thread_id: '',
       assistant_id: input.assistant_id,
       api_key_id: principal.keyId,
@@ -120,12 +121,12 @@ export function createRuns(deps: RunsDeps) {
 
   return {
     async create(caller: RunCaller, threadId: string, input: RunInput): Promise<Watchable> {
-      const { workspaceId } = caller.principal;
+      const { workspaceId, userId } = caller.principal;
       const body = await settled(workspaceId, input, () => findThread(store.db, workspaceId, threadId));
       return accepted(caller.principal, newRun(caller, input, body), async (db) => {
         await lockThread(store, db, workspaceId, threadId);
         await refuseSecondRun(db, threadId);
-        await messages.insert(db, workspaceId, threadId, input.additional_messages ?? []);
+        await messages.insert(db, { workspaceId, threadId, userId }, input.additional_messages ?? []);
         return threadId;
       });
     },
@@ -135,7 +136,7 @@ export function createRuns(deps: RunsDeps) {
       const thread = input.thread ?? { metadata: {} };
       const body = await settled(workspaceId, input, () => check(store.db, workspaceId, thread));
       return accepted(caller.principal, newRun(caller, input, body), async (db, tell) => {
-        const row = await threads.insert(db, workspaceId, thread);
+        const row = await threads.insert(db, caller.principal, thread);
         tell('thread.created', shownThread(row));
         return row.id;
       });

@@ -50,10 +50,13 @@ async function givenStore(engine: 'sqlite' | 'postgres') {
 
 async function givenRun({ assistants, threads, runs }: Node, tools: object[] = []) {
   const assistant = await assistants.create(workspaceId, { model: 'm', tools: tools as never, metadata: {} });
-  const thread = await threads.create(workspaceId, {
-    messages: [{ role: 'user', content: 'Hello', metadata: {} }],
-    metadata: {},
-  });
+  const thread = await threads.create(
+    { workspaceId, userId: null },
+    {
+      messages: [{ role: 'user', content: 'Hello', metadata: {} }],
+      metadata: {},
+    },
+  );
   const { run } = await runs.create(caller, thread.id, { assistant_id: assistant.id, metadata: {} });
   return { id: run.id, threadId: thread.id };
 }

@@ -15,7 +15,7 @@ import { members, type Place, text } from './api.ts';
 import { placeOf } from './apis.ts';
 
 export interface AskDeps extends ProviderCallDeps {
-  readonly virtualKeys: VirtualKeys;
+  readonly virtualKeys: Pick<VirtualKeys, 'resolve'>;
 }
 
 /** One provider, as whoever asks it about batches sees it. */

@@ -39,7 +39,7 @@ export async function poll(batch: BatchRow, step: PollStep, lease: Lease, contex
 }
 
 /** Not everybody answers it with JSON. */
-function cancellation(api: NativeApi, id: string) {
+export function cancellation(api: NativeApi, id: string) {
   const { method, path, body } = api.cancel(id);
   const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
   return { method, path, contentType: 'application/json', body: bytes };

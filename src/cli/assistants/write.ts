@@ -175,6 +175,7 @@ function rowOf(message: MessageLine, number: number, missing: ReadonlySet<string
   return {
     id: objectIdAt('message', at, number),
     thread_id: message.thread_id,
+    user_id: null,
     role: message.role,
     status: isIncomplete ? 'incomplete' : 'completed',
     content: JSON.stringify(message.content.map((block) => contentOf(block, missing))),

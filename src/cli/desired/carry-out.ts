@@ -5,6 +5,7 @@ import { uncounted } from '../../core/budgets.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { createHealth } from '../../core/health.ts';
 import { createPolicies } from '../../limits/policies.ts';
+import { endingsForCommand } from '../../owners.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { createConfigs } from '../../routing/configs.ts';
 import { createChanges, lockTopic } from '../../storage/changes.ts';
@@ -27,7 +28,7 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
     sealer,
     who,
     now,
-    workspaces: createWorkspaces(deps),
+    workspaces: createWorkspaces({ ...deps, end: endingsForCommand(deps.store, sealer).endWorkspace }),
     // Whoever read the file has checked its keys and configs, and has said where each fault stands.
     virtualKeys: createVirtualKeys({ ...deps, sealer, check: async () => {}, environment: new Map() }),
     configs: createConfigs({

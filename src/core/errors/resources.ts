@@ -5,6 +5,11 @@ export const resourceErrors = {
   deleted_meanwhile: error(404, () => 'What this request belongs to was deleted while the request was handled.'),
   workspace_not_found: error(404, (id: string) => `No workspace ${id} in this organisation.`),
   workspace_in_use: error(400, (slug: string, what: string) => `Workspace ${slug} cannot be deleted: ${what}.`),
+  deletion_not_found: error(404, (name: string) => `No workspace ${name} was deleted from this organisation.`),
+  erasure_not_found: error(
+    404,
+    (name: string) => `No erasure ${name}, and no user ${name} who was erased, in this organisation.`,
+  ),
   api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
   user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
   email_taken: error(

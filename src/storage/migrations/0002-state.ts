@@ -6,6 +6,7 @@ import { createBlobs } from './state/blobs.ts';
 import { createChanges } from './state/changes.ts';
 import { createChunks } from './state/chunks.ts';
 import { createConfigs } from './state/configs.ts';
+import { createEndings } from './state/endings.ts';
 import { createFeedback } from './state/feedback.ts';
 import { createFiles } from './state/files.ts';
 import { createFineTuning } from './state/fine-tuning.ts';
@@ -60,5 +61,6 @@ export const state: Migration = {
     await createInterpreter(db, engine);
     await createVectorStores(db, engine);
     await createFeedback(db, engine);
+    await createEndings(db, engine);
   },
 };

@@ -22,6 +22,8 @@ export interface AssistantRow {
 export interface ThreadRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   tool_resources: string;
   metadata: string;
   created_at: number;
@@ -31,6 +33,8 @@ export interface ThreadRow {
 export interface MessageRow {
   id: string;
   thread_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   role: string;
   status: string;
   content: string;
@@ -56,6 +60,8 @@ export interface ImportedMessageRow {
 export interface RunRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   thread_id: string;
   assistant_id: string;
   /** On whose behalf models are called. */

@@ -7,6 +7,8 @@ export interface BatchTables {
 export interface BatchRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   /** Whose calls its requests are. */
   api_key_id: string;
   virtual_key: string;

@@ -6,6 +6,8 @@ export interface FeedbackTables {
 export interface FeedbackRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   /** Who gave it: of a key, or the id that stands in its place for users and machines. */
   api_key_id: string;
   trace_id: string;

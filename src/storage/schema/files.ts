@@ -25,6 +25,8 @@ export interface BlobChunkRow {
 export interface FileRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   filename: string;
   purpose: string;
   bytes: number;
@@ -45,6 +47,8 @@ export interface FileSegmentRow {
 export interface UploadRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   filename: string;
   purpose: string;
   mime_type: string;

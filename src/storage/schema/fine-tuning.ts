@@ -7,6 +7,8 @@ export interface FineTuningTables {
 export interface FineTuningJobRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   organisation_id: string;
   /** The slug whose provider does the work. */
   virtual_key: string;

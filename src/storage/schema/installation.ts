@@ -2,6 +2,7 @@ export interface InstallationTables {
   facts: FactRow;
   versions: VersionRow;
   work: WorkRow;
+  endings: EndingRow;
 }
 
 /** Single facts about the installation, such as proof of the encryption key. */
@@ -38,4 +39,25 @@ export interface WorkRow {
   cancelled_at: number | null;
   last_error: string | null;
   created_at: number;
+}
+
+/** A workspace that is deleted, or a person who is forgotten. The row stays as the report. */
+export interface EndingRow {
+  id: string;
+  organisation_id: string;
+  subject: 'workspace' | 'user';
+  /** Of the workspace or the user, who is gone by now. */
+  subject_id: string;
+  /** The slug of a workspace. Of a person nothing is kept but the id. */
+  name: string | null;
+  status: 'running' | 'completed';
+  /** JSON: rows removed so far, by area. */
+  removed: string;
+  /** JSON: what ran at providers, and whether they were told to stop. */
+  abroad: string;
+  /** Sealed JSON of what is needed until all is removed. Null from then on. */
+  sealed: string | null;
+  created_at: number;
+  updated_at: number;
+  completed_at: number | null;
 }

@@ -8,6 +8,8 @@ export interface ResponseTables {
 export interface ResponseRow {
   id: string;
   workspace_id: string;
+  /** The person whose it is: of whoever made it, if a user did. */
+  user_id: string | null;
   /** The response it goes on from. */
   previous_id: string | null;
   /** JSON, without the output, which is in the items. */

@@ -27,6 +27,7 @@ export function createFeedback({ store, now }: { store: Store; now: () => number
         ({ metadata, ...input }): FeedbackRow => ({
           id: newId<string>(),
           workspace_id: who.workspaceId,
+          user_id: who.userId,
           api_key_id: who.keyId,
           ...input,
           metadata: JSON.stringify(metadata),

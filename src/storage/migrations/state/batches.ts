@@ -8,6 +8,7 @@ export async function createBatches(db: AnyDb, engine: Engine): Promise<void> {
     .createTable('batches')
     .addColumn('id', text(engine), (column) => column.primaryKey())
     .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('user_id', text(engine))
     .addColumn('api_key_id', text(engine), (column) => column.notNull())
     .addColumn('virtual_key', text(engine), (column) => column.notNull())
     .addColumn('headers', 'text', (column) => column.notNull())
@@ -42,6 +43,7 @@ export async function createBatches(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('cancelled_at', bigint(engine))
     .execute();
   await schema.createIndex('batches_list').on('batches').columns(['workspace_id', 'id']).execute();
+  await sql`create index batches_user on batches (user_id) where user_id is not null`.execute(db);
   await sql`create index batches_running on batches (expires_at) where status = 'in_progress'`.execute(db);
   await schema
     .createTable('batch_lines')

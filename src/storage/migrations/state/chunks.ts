@@ -24,6 +24,7 @@ export async function createChunks(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('vectors', text(engine), (column) => column.notNull())
     .addColumn('touched_at', bigint(engine), (column) => column.notNull())
     .execute();
+  await schema.createIndex('indexed_files_store').on('indexed_files').column('store_id').execute();
   await sql`create unique index indexed_files_current on indexed_files (store_id, file_id)
     where state = 'current'`.execute(db);
   await sql`create index indexed_files_left_over on indexed_files (touched_at) where state <> 'current'`.execute(db);

@@ -1,13 +1,15 @@
+import { sql } from 'kysely';
 import { type AnyDb, bigint, type Engine, real, text } from '../../migrate.ts';
 
 /** What people think of answers. It goes with its workspace; keys come and go. */
-export async function createFeedback({ schema }: AnyDb, engine: Engine): Promise<void> {
+export async function createFeedback(db: AnyDb, engine: Engine): Promise<void> {
+  const { schema } = db;
   await schema
     .createTable('feedbacks')
     .addColumn('id', text(engine), (column) => column.primaryKey())
-    .addColumn('workspace_id', text(engine), (column) =>
-      column.notNull().references('workspaces.id').onDelete('cascade'),
-    )
+    // No reference: there may be too many for the transaction in which the workspace goes.
+    .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('user_id', text(engine))
     .addColumn('api_key_id', text(engine), (column) => column.notNull())
     .addColumn('trace_id', text(engine), (column) => column.notNull())
     .addColumn('value', 'integer', (column) => column.notNull())
@@ -17,5 +19,6 @@ export async function createFeedback({ schema }: AnyDb, engine: Engine): Promise
     .addColumn('updated_at', bigint(engine), (column) => column.notNull())
     .execute();
   await schema.createIndex('feedbacks_workspace').on('feedbacks').columns(['workspace_id', 'created_at']).execute();
+  await sql`create index feedbacks_user on feedbacks (user_id) where user_id is not null`.execute(db);
   await schema.createIndex('feedbacks_created').on('feedbacks').columns(['created_at']).execute();
 }

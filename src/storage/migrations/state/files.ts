@@ -8,6 +8,7 @@ export async function createFiles(db: AnyDb, engine: Engine): Promise<void> {
     .createTable('files')
     .addColumn('id', text(engine), (column) => column.primaryKey())
     .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('user_id', text(engine))
     .addColumn('filename', 'text', (column) => column.notNull())
     .addColumn('purpose', text(engine), (column) => column.notNull())
     .addColumn('bytes', bigint(engine), (column) => column.notNull())
@@ -15,6 +16,7 @@ export async function createFiles(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('expires_at', bigint(engine))
     .addColumn('deleted_at', bigint(engine))
     .execute();
+  await sql`create index files_user on files (user_id) where user_id is not null`.execute(db);
   await sql`create index files_list on files (workspace_id, id) where deleted_at is null`.execute(db);
   await sql`create index files_purpose on files (workspace_id, purpose, id) where deleted_at is null`.execute(db);
   await sql`create index files_expiry on files (expires_at) where deleted_at is null and expires_at is not null`.execute(
@@ -33,6 +35,7 @@ export async function createFiles(db: AnyDb, engine: Engine): Promise<void> {
     .createTable('uploads')
     .addColumn('id', text(engine), (column) => column.primaryKey())
     .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('user_id', text(engine))
     .addColumn('filename', 'text', (column) => column.notNull())
     .addColumn('purpose', 'text', (column) => column.notNull())
     .addColumn('mime_type', 'text', (column) => column.notNull())
@@ -43,6 +46,8 @@ export async function createFiles(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('created_at', bigint(engine), (column) => column.notNull())
     .addColumn('expires_at', bigint(engine), (column) => column.notNull())
     .execute();
+  await sql`create index uploads_user on uploads (user_id) where user_id is not null`.execute(db);
+  await schema.createIndex('uploads_workspace').on('uploads').column('workspace_id').execute();
   await schema.createIndex('uploads_status').on('uploads').columns(['status', 'expires_at']).execute();
   await schema
     .createTable('upload_parts')

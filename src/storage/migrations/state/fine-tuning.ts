@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type AnyDb, bigint, type Engine, text } from '../../migrate.ts';
 
 /** Fine-tuning jobs, and what happened in them. */
@@ -7,6 +8,7 @@ export async function createFineTuning(db: AnyDb, engine: Engine): Promise<void>
     .createTable('fine_tuning_jobs')
     .addColumn('id', text(engine), (column) => column.primaryKey())
     .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('user_id', text(engine))
     .addColumn('organisation_id', text(engine), (column) => column.notNull())
     .addColumn('virtual_key', text(engine), (column) => column.notNull())
     .addColumn('provider', text(engine), (column) => column.notNull())
@@ -17,6 +19,7 @@ export async function createFineTuning(db: AnyDb, engine: Engine): Promise<void>
     .addColumn('created_at', bigint(engine), (column) => column.notNull())
     .addColumn('finished_at', bigint(engine))
     .execute();
+  await sql`create index fine_tuning_jobs_user on fine_tuning_jobs (user_id) where user_id is not null`.execute(db);
   await schema.createIndex('fine_tuning_jobs_list').on('fine_tuning_jobs').columns(['workspace_id', 'id']).execute();
   await schema
     .createTable('fine_tuning_events')

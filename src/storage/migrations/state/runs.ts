@@ -8,6 +8,7 @@ export async function createRuns(db: AnyDb, engine: Engine): Promise<void> {
     .createTable('runs')
     .addColumn('id', text(engine), (column) => column.primaryKey())
     .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('user_id', text(engine))
     .addColumn('thread_id', text(engine), (column) => column.notNull().references('threads.id'))
     .addColumn('assistant_id', text(engine), (column) => column.notNull())
     .addColumn('api_key_id', text(engine), (column) => column.notNull())
@@ -32,6 +33,7 @@ export async function createRuns(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('keeps_events', 'integer', (column) => column.notNull())
     .execute();
   await schema.createIndex('runs_list').on('runs').columns(['thread_id', 'id']).execute();
+  await sql`create index runs_user on runs (user_id) where user_id is not null`.execute(db);
   // Two runs that are created at the same moment: the database decides which one the thread has.
   await sql`create unique index runs_active on runs (thread_id)
     where status in ('queued', 'in_progress', 'requires_action', 'cancelling')`.execute(db);
