@@ -313,6 +313,7 @@ export function createApp(deps: AppDeps): App {
     mostInFlight: settings.batchRequests,
     workspaceAsCaller: workspaceCaller.find,
     account: accountFor({ limiter, prices }),
+    limits: { policies, holds: limiter.work, prices },
     native: { virtualKeys, upstream, simulate, tokens, now },
     notify: webhooks.notify,
     isGuarded: async (who) => {

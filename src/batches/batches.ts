@@ -15,6 +15,7 @@ import { linesKind } from './lane.ts';
 import { Litter } from './litter.ts';
 import { modeOf } from './native/apis.ts';
 import type { NativeDeps } from './native/deps.ts';
+import { settleHold as settleHoldOf } from './native/hold.ts';
 import { nativeKind } from './native/kind.ts';
 import { tidyKind } from './native/tidy.ts';
 import { batchTable } from './table.ts';
@@ -37,7 +38,8 @@ export interface BatchesDeps extends Omit<NativeDeps, 'table' | 'litter'> {
 export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
   const table = batchTable(parts.store);
   const litter = new Litter({ isInTheWay: () => parts.gates.isGivingWay });
-  const deps: NativeDeps = { ...parts, table, litter };
+  const settleHold = (batch: BatchRow) => settleHoldOf(batch, parts.limits.holds);
+  const deps: NativeDeps = { ...parts, table, litter, settleHold };
   const { store, files, workers, now } = deps;
 
   const shown = async (rows: readonly BatchRow[]): Promise<BatchObject[]> => {

@@ -36,6 +36,7 @@ export function finishKind(deps: BatchDeps): Kind {
     maxAttempts: 500,
     run: async (lease) => {
       const batch = await table.read(store.db, lease.work.ref);
+      if (batch?.native) deps.settleHold?.(batch);
       if (batch && !hasEnded(batch.status)) await publish(batch, lease, deps);
       const forget = (db: Db) => table.forgetLines(db, batch!.id, FORGOTTEN_AT_ONCE);
       while (batch && (await lease.transaction(forget, { flush: 'later' }))) {

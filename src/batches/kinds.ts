@@ -36,6 +36,8 @@ export interface BatchDeps {
     answers: readonly { readonly body: unknown }[],
     payer: { readonly who: Principal; readonly target: Target },
   ) => Promise<void>;
+  /** Gives back what is held of limits for a batch that has ended; again where a process died in between. */
+  readonly settleHold?: (batch: BatchRow) => void;
   /** Told in the transaction in which a batch ends. */
   readonly notify: Notify;
   /** The most requests of one batch at once, on all nodes together. */

@@ -10,7 +10,8 @@ import { lanesFor } from './lane-plan.ts';
 import { type Line, linesOf } from './lines.ts';
 import type { Demands, Members } from './native/api.ts';
 import { nativeApi } from './native/apis.ts';
-import { nativeOf } from './native/step.ts';
+import { Sizes } from './native/sizes.ts';
+import { nativeOf, nativeWith } from './native/step.ts';
 import { LONGEST_LINE, readLine } from './request-line.ts';
 
 const MOST_LINES = 50_000;
@@ -53,7 +54,7 @@ export function validateKind(deps: BatchDeps): Kind {
           lease.signal.throwIfAborted();
           return lease.done(db);
         });
-      const { faults, total, fits = true, model = null } = await inspect(batch, lease, deps);
+      const { faults, total, fits = true, model = null, sizes } = await inspect(batch, lease, deps);
       await lease.transaction(async (db) => {
         // Whoever cancels a batch marks its work in the same transaction.
         lease.signal.throwIfAborted();
@@ -62,7 +63,8 @@ export function validateKind(deps: BatchDeps): Kind {
           return lease.done(db);
         }
         const mode = fits ? batch.mode : 'managed';
-        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total, mode, model });
+        const native = mode === 'native' && sizes !== undefined ? nativeWith(batch, { sizes }) : batch.native;
+        await table.change(db, batch.id, { ...entered(batch, 'in_progress', now()), total, mode, model, native });
         const work = { tenant: batch.workspace_id, ref: batch.id };
         if (mode === 'native') await workers().enqueue(db, { ...work, kind: NATIVE });
         else for (const lane of lanesFor(total)) await workers().enqueue(db, { ...work, kind: LINES, payload: lane });
@@ -89,6 +91,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
   let group: BatchLineRow[] = [];
   let total = 0;
   const models = new Set<string | null>();
+  const sizes = batch.mode === 'native' ? new Sizes() : null;
   const fitting = new Fitting(nativeApi(nativeOf(batch).provider ?? '')?.demands);
   const flush = async () => {
     lease.signal.throwIfAborted();
@@ -111,6 +114,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
       fitting.add(read.body);
       // Two tell as much as many.
       if (models.size < 2) models.add(modelIn(read.body));
+      sizes?.add(bytes!, read.body);
     }
     const fault = 'fault' in read ? read.fault : duplicate(read.customId, seen);
     if (fault) faults.push({ ...fault, line: number });
@@ -127,7 +131,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
   }
   await flush();
   const model = models.size === 1 ? [...models][0]! : null;
-  return { total, model, fits: fitting.isSo(total), faults: total === 0 ? [EMPTY] : faults };
+  return { total, model, fits: fitting.isSo(total), sizes: sizes?.all, faults: total === 0 ? [EMPTY] : faults };
 }
 
 const LONGEST_MODEL = 256;

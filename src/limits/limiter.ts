@@ -8,6 +8,7 @@ import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
 import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
 import { type LimitCharge, ownerText, rateHeaders, refuse } from './refusal.ts';
 import { openWindow } from './windows.ts';
+import { createWorkHolds, type WorkHolds } from './work-holds.ts';
 
 /** What a call may take at most. */
 export interface Estimate {
@@ -55,6 +56,8 @@ export interface Limiter extends Budgets {
   reserve(limits: readonly Limit[], ask: Ask): Admission | Promise<Admission>;
   /** Throws the same for a call of which one limit cannot take anything at all. Holds and counts nothing. */
   refuseExhausted(limits: readonly Limit[]): void | Promise<void>;
+  /** For work that outlives a process. */
+  readonly work: WorkHolds;
   /** Stops renewing. The counters are closed by whoever opened them. */
   close(): void;
 }
@@ -142,6 +145,7 @@ export function createLimiter(deps: LimiterDeps): Limiter {
       for (const name of restarted) alarms.forget(name);
       return result;
     },
+    work: createWorkHolds({ counters, now, newId }),
     close: () => clearInterval(renewing),
   };
 }

@@ -8,7 +8,7 @@ import type { Target } from './target.ts';
 
 /**
  * Calls that the gateway makes to a provider in its own name, about batches and fine-tuning jobs: no client waits for the
- * answer, so they pass by the relay, and count against no limit.
+ * answer, so they pass by the relay. What a batch or a job may take of limits is held before the first of them.
  */
 export interface ProviderCallDeps {
   readonly upstream: Upstream;

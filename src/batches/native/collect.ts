@@ -6,12 +6,13 @@ import type { Lease } from '../../work/work.ts';
 import type { Endpoint } from '../batch.ts';
 import { linesOf } from '../lines.ts';
 import { keepResults, usageIn } from '../usage.ts';
+import { addTaken } from './account.ts';
 import type { NativeApi, NativeJob, NativeResult, ResultContext } from './api.ts';
 import type { Provider } from './ask.ts';
 import { bucketOf } from './bucket.ts';
 import { isInBucket } from './folder.ts';
 import { numberOf } from './requests.ts';
-import { type Context, nativeOf } from './step.ts';
+import { type Context, nativeOf, nativeWith } from './step.ts';
 
 const LINES_AT_ONCE = 100;
 const BYTES_AT_ONCE = 8 << 20;
@@ -47,12 +48,22 @@ export async function collect(
     group = new Map();
     bytesHeld = 0;
     lease.signal.throwIfAborted();
-    const found = [...results].map(([number, each]) => ({
+    const given = [...results].map(([number, each]) => ({
       row: rowOf(batch, number, each),
       usage: usageIn(each.body),
     }));
-    const added = await lease.transaction((db) => keepResults(db, deps.table, batch.id, found));
-    const news = added.map((number) => results.get(number)!);
+    const news = await lease.transaction(async (db) => {
+      // What answers took is known together with them, or not at all.
+      const current = await deps.table.lock(db, batch.id);
+      const added = await keepResults(db, deps.table, batch.id, given);
+      const found = added.map((number) => results.get(number)!);
+      const native = current ? nativeOf(current) : {};
+      if (native.hold) {
+        const taken = addTaken(native, found, { total: batch.total ?? 0, target: provider.target, ...deps.limits });
+        await deps.table.change(db, batch.id, { native: nativeWith(current!, { taken }) });
+      }
+      return found;
+    });
     await deps.account?.(batch, news, { who: context.who, target: provider.target });
   };
   for await (const incoming of resultsOf(job, provider)) {

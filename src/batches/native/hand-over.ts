@@ -7,7 +7,7 @@ import { bucketOf } from './bucket.ts';
 import { finish } from './ending.ts';
 import { folderOf, INPUT } from './folder.ts';
 import { asForm, asInline, asLines, type Requests, requestsOf } from './requests.ts';
-import { type Context, type CreateStep, type Native, nativeOf, type PollStep } from './step.ts';
+import { type Context, type CreateStep, nativeWith, type PollStep } from './step.ts';
 
 const MOST_PAGES = 50;
 /** Before the second and last time that a provider without lists is asked for the same job. */
@@ -46,8 +46,6 @@ async function toBucket(batch: BatchRow, requests: Requests, { api, provider }: 
   await bucketOf(provider).put(uri, asLines(requests.lines));
   return uri;
 }
-
-const nativeWith = (batch: BatchRow, news: Partial<Native>): string => JSON.stringify({ ...nativeOf(batch), ...news });
 
 /** Creates the job, unless somebody before us has. */
 export async function create(batch: BatchRow, step: CreateStep, lease: Lease, context: Context): Promise<void> {

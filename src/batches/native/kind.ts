@@ -12,6 +12,7 @@ import type { NativeDeps } from './deps.ts';
 import { finish, giveUp, providerFault } from './ending.ts';
 import { poll } from './follow.ts';
 import { create, upload } from './hand-over.ts';
+import { carryOutHere, holdForAll } from './hold.ts';
 import { type Context, nativeOf, type Step } from './step.ts';
 
 /** The provider's window began a little after ours. */
@@ -96,11 +97,12 @@ async function payerOf(batch: BatchRow, lease: Lease, deps: NativeDeps): Promise
   }
 }
 
-function advance(batch: BatchRow, lease: Lease, context: Context): Promise<void> {
+async function advance(batch: BatchRow, lease: Lease, context: Context): Promise<void> {
   const step = stepOf(lease);
   switch (step.step) {
     case 'upload':
-      return upload(batch, lease, context);
+      if (!batch.stop && !(await holdForAll(batch, lease, context))) return carryOutHere(batch, lease, context);
+      return upload((await context.deps.table.read(context.deps.store.db, batch.id)) ?? batch, lease, context);
     case 'create':
       return create(batch, step, lease, context);
     case 'poll':

@@ -1,8 +1,10 @@
 import type { Principal } from '../../core/principal.ts';
+import type { WorkHold, WorkTaken } from '../../limits/work-holds.ts';
 import type { BatchRow } from '../../storage/schema.ts';
 import type { NativeApi } from './api.ts';
 import type { Provider } from './ask.ts';
 import type { NativeDeps } from './deps.ts';
+import type { ModelSize } from './sizes.ts';
 
 /** How far a batch is at the provider. */
 export type Step =
@@ -36,10 +38,19 @@ export interface Native {
   readonly job?: string;
   /** Of the first request. */
   readonly model?: string | null;
+  /** What its requests may take; null: nobody added it up. */
+  readonly sizes?: readonly ModelSize[] | null;
+  /** What is held of limits until it has ended. */
+  readonly hold?: WorkHold;
+  /** What the answers that are home took, of those limits. */
+  readonly taken?: WorkTaken;
 }
 
 export const nativeOf = ({ native }: Pick<BatchRow, 'native'>): Partial<Native> =>
   native === null ? {} : JSON.parse(native);
+
+export const nativeWith = (batch: Pick<BatchRow, 'native'>, news: Partial<Native>): string =>
+  JSON.stringify({ ...nativeOf(batch), ...news });
 
 export interface Context {
   /** Who pays. */
