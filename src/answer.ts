@@ -7,6 +7,7 @@ import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
+import { refuseForbiddenHeaders } from './http/forbidden-headers.ts';
 import { headerOf, type SentHeaders, sentHeaders, sentHeadersWithAliases } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
@@ -88,6 +89,7 @@ export function createAnswer(deps: AnswerDeps) {
       const principal = identifying instanceof Promise ? await identifying : identifying;
       if (principal) identify(loggedCaller(principal));
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
+      if (principal?.forbids) refuseForbiddenHeaders(principal.forbids, headers);
       pending?.admit();
       const result = await route.handle({
         request,

@@ -14,6 +14,7 @@ import { createAuditing } from './audited.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createJwtVerifier } from './auth/jwt-verify.ts';
+import { createOrganisation, type OrganisationStore } from './auth/organisation.ts';
 import type { EnvironmentCredential } from './auth/virtual-key.ts';
 import { createVirtualKeys, type VirtualKeys } from './auth/virtual-keys.ts';
 import { createWorkspaceCaller } from './auth/workspace-caller.ts';
@@ -127,6 +128,7 @@ export interface Parts extends Omit<AssistantsApi, 'kinds'>, People {
   readonly feedbackGraphs: FeedbackGraphs;
   readonly auditLog: Audit['reading'];
   readonly metrics: Metrics;
+  readonly organisation: OrganisationStore;
   readonly workspaces: Workspaces;
   readonly apiKeys: ApiKeys;
   readonly virtualKeys: VirtualKeys;
@@ -430,6 +432,7 @@ export function createApp(deps: AppDeps): App {
       auditLog: audit.reading,
       ...people,
       metrics,
+      organisation: createOrganisation({ store, transaction: changingKeys }),
       workspaces: createWorkspaces({
         store,
         transaction: changingKeys,

@@ -9,12 +9,14 @@ import {
   callMetadata,
   deleted,
   expiry,
+  forbidden,
   guardrailDefaults,
   limits,
   name,
   note,
   resetUsage,
   scopes,
+  shownForbidden,
   shownLimits,
   slug,
 } from './schemas.ts';
@@ -43,6 +45,7 @@ export const create = lazily(() =>
       .describe('For whom the key acts: yourself, or with owners.manage another member of the workspace.'),
     defaults: defaults().optional(),
     expires_at: expiry().optional(),
+    ...forbidden(),
     ...limits(),
   }),
 );
@@ -71,6 +74,7 @@ const apiKey = lazily(() =>
       user_id: z.string().nullable(),
       scopes: z.array(z.enum(SCOPES)),
       defaults: z.record(z.string(), z.unknown()),
+      ...shownForbidden(),
       expires_at: z.string().nullable(),
       ...shownLimits(),
       status: z

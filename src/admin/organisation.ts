@@ -1,29 +1,46 @@
 import * as z from 'zod';
-import { readOrganisation } from '../auth/organisation.ts';
+import type { OrganisationStore } from '../auth/organisation.ts';
 import { lazily } from '../core/lazily.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { get, put, type Route } from '../http/route.ts';
-import type { Store } from '../storage/store.ts';
-import { guardrailDefaults } from './schemas.ts';
+import { forbidden, guardrailDefaults, shownForbidden } from './schemas.ts';
 
 const organisation = lazily(() =>
   z
-    .object({ id: z.uuid(), object: z.literal('organisation'), name: z.string(), created_at: z.string() })
+    .object({
+      id: z.uuid(),
+      object: z.literal('organisation'),
+      name: z.string(),
+      ...shownForbidden(),
+      created_at: z.string(),
+    })
     .meta({ id: 'Organisation' }),
 );
 
+const update = lazily(() => z.strictObject(forbidden()));
 const defaults = lazily(() => z.strictObject(guardrailDefaults()));
 
 export interface OrganisationParts {
-  readonly store: Store;
+  readonly organisation: OrganisationStore;
   readonly guardrailDefaults: GuardrailDefaultsStore;
 }
 
-export const organisationRoutes = ({ store, guardrailDefaults }: OrganisationParts): Route[] => [
+export const organisationRoutes = ({ organisation: ours, guardrailDefaults }: OrganisationParts): Route[] => [
   get(
     '/v1/admin/organisation',
     { scopes: ['organisation.read'], summary: 'The organisation of the calling key', response: organisation },
-    (call) => readOrganisation(store.db, call.principal.organisationId),
+    (call) => ours.read(call.principal),
+  ),
+  put(
+    '/v1/admin/organisation',
+    {
+      scopes: ['organisation.manage'],
+      audit: { resource: 'organisation' },
+      summary: 'Change what calls may not bring along, in every workspace',
+      body: update,
+      response: organisation,
+    },
+    (call) => ours.update(call.principal, call.body),
   ),
   get(
     '/v1/admin/organisation/defaults',

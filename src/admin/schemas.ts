@@ -1,8 +1,10 @@
 import * as z from 'zod';
+import { FORBIDDABLE } from '../core/forbidden.ts';
 import { isSlug } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';
 import { SCOPES } from '../core/scopes.ts';
+import { optionNames } from '../providers/registry.ts';
 
 /** Pieces that the bodies of several admin resources share. */
 
@@ -43,6 +45,26 @@ export const scopes = lazily(() =>
     .array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' }))
     .refine((list) => new Set(list).size === list.length, 'names a scope twice'),
 );
+
+/** What calls may be forbidden to bring along. */
+const rule = lazily(() =>
+  z.enum([...FORBIDDABLE, ...optionNames], {
+    error: `is nothing that can be forbidden; give ${FORBIDDABLE.join(', ')}, or an option of a provider such as aws_region`,
+  }),
+);
+export const forbidden = lazily(() => ({
+  forbidden: z
+    .array(rule(), { error: 'give a list' })
+    .refine((list) => new Set(list).size === list.length, 'names something twice')
+    .nullable()
+    .optional()
+    .describe(
+      'What calls may not bring along: inline_config, config, members of a config, options of a provider. null or [] allows everything.',
+    ),
+}));
+export const shownForbidden = lazily(() => ({
+  forbidden: z.array(z.string()).nullable().describe('What calls may not bring along; null: nothing is forbidden.'),
+}));
 
 /** What keys, virtual keys and workspaces may be given to use. */
 export const limits = lazily(() => ({

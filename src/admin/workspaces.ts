@@ -7,11 +7,13 @@ import { del, get, post, put, type Route } from '../http/route.ts';
 import {
   callMetadata,
   deleted,
+  forbidden,
   guardrailDefaults,
   limits,
   name,
   note,
   resetUsage,
+  shownForbidden,
   shownLimits,
   slug,
 } from './schemas.ts';
@@ -24,6 +26,7 @@ export const create = lazily(() =>
     slug: slug().optional(),
     description: note().optional(),
     defaults: defaults().optional(),
+    ...forbidden(),
     ...limits(),
   }),
 );
@@ -38,6 +41,7 @@ const workspace = lazily(() =>
       name: z.string(),
       description: z.string().nullable(),
       defaults: z.record(z.string(), z.unknown()),
+      ...shownForbidden(),
       ...shownLimits(),
       created_at: z.string(),
       last_updated_at: z.string(),

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { rulesIn } from '../core/forbidden.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { ApiKeyRow } from '../storage/schema.ts';
@@ -20,6 +21,12 @@ export async function findApiKey(db: Db, who: Principal, id: string): Promise<Ap
 /** A caller hands out no more than it holds, else a key that may create keys could do everything. */
 export function checkGrant(who: Principal, scopes: Iterable<Scope>) {
   for (const scope of scopes) if (!who.scopes.has(scope)) fail('scope_not_grantable', scope);
+}
+
+/** What a key forbids, no key forbids less that it makes or gets at: it could call with that one instead. */
+export function checkRulesKept(who: Principal, rules: readonly string[] | null | undefined) {
+  for (const { rule, isOfKey } of who.forbids?.values() ?? [])
+    if (isOfKey && !rules?.includes(rule)) fail('rule_not_liftable', rule);
 }
 
 /** A key acts for its user. Only that user may decide so, or an owner. */
@@ -48,6 +55,7 @@ export async function findChangeableKey(db: Db, who: Principal, id: string): Pro
   const row = await findApiKey(db, who, id);
   // Changing a key that can do more than the caller would be another way to hold what the key holds.
   checkGrant(who, await scopesNow(db, row));
+  checkRulesKept(who, rulesIn(row.forbidden));
   if (row.origin === 'bootstrap')
     fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
   return row;

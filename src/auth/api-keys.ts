@@ -1,5 +1,6 @@
 import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
+import { rulesIn, storedRules } from '../core/forbidden.ts';
 import { type ApiKeyId, newApiKey, newId } from '../core/ids.ts';
 import type { LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
@@ -14,6 +15,7 @@ import {
   checkGrant,
   checkKeyChange,
   checkKeyUser,
+  checkRulesKept,
   findApiKey,
   findChangeableKey,
   findRotatableKey,
@@ -40,6 +42,7 @@ export interface ApiKey extends ShownLimits {
   readonly user_id: string | null;
   readonly scopes: readonly Scope[];
   readonly defaults: Principal['defaults'];
+  readonly forbidden: readonly string[] | null;
   readonly expires_at: string | null;
   /** `suspended`: its user may not act in its workspace any more. */
   readonly status: 'active' | 'exhausted' | 'expired' | 'suspended';
@@ -54,6 +57,7 @@ export interface ApiKeyInput extends LimitInput {
   readonly workspace_id?: string;
   readonly user_id?: string | null;
   readonly defaults?: Principal['defaults'];
+  readonly forbidden?: readonly string[] | null;
   readonly expires_at?: string | null;
 }
 
@@ -91,6 +95,7 @@ const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']
   user_id: row.user_id,
   scopes: JSON.parse(row.scopes),
   defaults: JSON.parse(row.defaults),
+  forbidden: rulesIn(row.forbidden),
   expires_at: iso(row.expires_at),
   ...limits,
   status,
@@ -125,6 +130,7 @@ export function createApiKeys({
   ): Promise<ApiKey> => {
     const scopes = input.scopes ?? DATA_SCOPES;
     checkGrant(who, scopes);
+    checkRulesKept(who, input.forbidden);
     const row = await store.transaction(async (db) => {
       const workspaceId = await workspaceFor(db, who, input.workspace_id);
       const userId = input.user_id ?? null;
@@ -142,6 +148,7 @@ export function createApiKeys({
         origin: 'api',
         expires_at: millis(input.expires_at),
         ...storedLimits(input),
+        forbidden: storedRules(input.forbidden),
         created_at: now,
         updated_at: now,
       };
@@ -185,6 +192,7 @@ export function createApiKeys({
       now: number,
     ): Promise<ApiKey> {
       if (input.scopes) checkGrant(who, input.scopes);
+      if (input.forbidden !== undefined) checkRulesKept(who, input.forbidden);
       const row = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           const old = await findChangeableKey(db, who, id);
@@ -196,6 +204,7 @@ export function createApiKeys({
             defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
             expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
             ...storedLimits(input, old),
+            forbidden: input.forbidden === undefined ? old.forbidden : storedRules(input.forbidden),
             updated_at: now,
           };
           checkKeyChange(who, old, updated);

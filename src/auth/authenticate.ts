@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
@@ -41,6 +42,7 @@ const bearer = (value: string): string | null => /^bearer\s+(\S+)$/i.exec(value.
 const knownKeys = (db: Db) =>
   keysWithStanding(db)
     .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
+    .innerJoin('organisations', 'organisations.id', 'api_keys.organisation_id')
     .select([
       'api_keys.id',
       'api_keys.name',
@@ -52,12 +54,15 @@ const knownKeys = (db: Db) =>
       'api_keys.expires_at',
       'api_keys.rate_limits',
       'api_keys.usage_limits',
+      'api_keys.forbidden',
       'api_keys.created_at',
       'workspaces.slug as workspace_slug',
       'workspaces.defaults as workspace_defaults',
       'workspaces.rate_limits as workspace_rate_limits',
       'workspaces.usage_limits as workspace_usage_limits',
+      'workspaces.forbidden as workspace_forbidden',
       'workspaces.created_at as workspace_created_at',
+      'organisations.forbidden as organisation_forbidden',
     ]);
 
 type KeyRow = NonNullable<Awaited<ReturnType<ReturnType<typeof knownKeys>['executeTakeFirst']>>>;
@@ -100,6 +105,11 @@ function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
           row.workspace_created_at,
         ),
       ],
+      forbids: forbidsOf({
+        organisation: row.organisation_forbidden,
+        workspace: { slug: row.workspace_slug, stored: row.workspace_forbidden },
+        key: { name: row.name, stored: row.forbidden },
+      }),
     },
   };
 }

@@ -12,6 +12,7 @@ import type { Db, Store } from '../storage/store.ts';
 import type { JwtRules } from './jwt-rules.ts';
 import { type JwtVerifier, looksLikeJwt } from './jwt-verify.ts';
 import { limitsOf } from './limited.ts';
+import { forbidsInWorkspace } from './sessions.ts';
 import type { Claims } from './token-claims.ts';
 import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
 
@@ -82,9 +83,11 @@ export function createMachineTokens(deps: MachineTokensDeps) {
     const slug = claimOf(claims, 'workspace_slug', 'workspace', 'gateway_workspace') ?? DEFAULT_WORKSPACE;
     const workspace = await store.db
       .selectFrom('workspaces')
-      .selectAll()
-      .where('organisation_id', '=', organisationId)
-      .where((where) => where.or([where('slug', '=', slug), where('id', '=', slug)]))
+      .innerJoin('organisations', 'organisations.id', 'workspaces.organisation_id')
+      .selectAll('workspaces')
+      .select('organisations.forbidden as organisation_forbidden')
+      .where('organisations.id', '=', organisationId)
+      .where((where) => where.or([where('workspaces.slug', '=', slug), where('workspaces.id', '=', slug)]))
       .executeTakeFirst();
     if (!workspace) return fail('invalid_machine_token', 'its workspace does not exist');
     const name = claimOf(claims, 'email_id', 'sub', 'uid') ?? 'machine';
@@ -99,6 +102,7 @@ export function createMachineTokens(deps: MachineTokensDeps) {
       scopes: scopesIn(claims),
       defaults: JSON.parse(workspace.defaults),
       limits: limitsOf(workspaceOwner(workspace), workspace, workspace.created_at),
+      forbids: forbidsInWorkspace(workspace),
     };
     return { who, expiresAt: Number(claims.exp) * 1_000 };
   };

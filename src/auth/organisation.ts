@@ -1,19 +1,54 @@
+import { rulesIn, storedRules } from '../core/forbidden.ts';
 import type { OrganisationId } from '../core/ids.ts';
-import type { Db } from '../storage/store.ts';
+import type { Principal } from '../core/principal.ts';
+import type { Db, Store } from '../storage/store.ts';
 
 export interface Organisation {
   readonly id: OrganisationId;
   readonly object: 'organisation';
   readonly name: string;
+  /** What calls may not bring along, in every workspace. */
+  readonly forbidden: readonly string[] | null;
   readonly created_at: string;
 }
 
-export async function readOrganisation(db: Db, id: OrganisationId): Promise<Organisation> {
+export interface OrganisationChange {
+  readonly forbidden?: readonly string[] | null;
+}
+
+async function read(db: Db, id: OrganisationId): Promise<Organisation> {
   const row = await db.selectFrom('organisations').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   return {
     id: row.id as OrganisationId,
     object: 'organisation',
     name: row.name,
+    forbidden: rulesIn(row.forbidden),
     created_at: new Date(row.created_at).toISOString(),
   };
 }
+
+export function createOrganisation({
+  store,
+  transaction = store.transaction,
+}: {
+  store: Store;
+  /** For what others may hold in memory: one that tells them. */
+  transaction?: Store['transaction'];
+}) {
+  return {
+    read: (who: Principal): Promise<Organisation> => read(store.db, who.organisationId),
+
+    update: (who: Principal, { forbidden }: OrganisationChange): Promise<Organisation> =>
+      transaction(async (db) => {
+        if (forbidden !== undefined)
+          await db
+            .updateTable('organisations')
+            .set({ forbidden: storedRules(forbidden) })
+            .where('id', '=', who.organisationId)
+            .execute();
+        return read(db, who.organisationId);
+      }, who),
+  };
+}
+
+export type OrganisationStore = ReturnType<typeof createOrganisation>;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { fail } from '../core/errors.ts';
+import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal, Witnessed } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
@@ -183,19 +184,32 @@ export async function userPrincipal(
     scopes,
     defaults: JSON.parse(place.defaults),
     limits: limitsOf(workspaceOwner(place), place, place.created_at),
+    forbids: forbidsInWorkspace(place),
   };
 }
+
+/** For whoever has no key: what the workspace and the organisation above it forbid. */
+export const forbidsInWorkspace = (place: {
+  readonly slug: string;
+  readonly forbidden: string | null;
+  readonly organisation_forbidden: string | null;
+}) =>
+  forbidsOf({
+    organisation: place.organisation_forbidden,
+    workspace: { slug: place.slug, stored: place.forbidden },
+  });
 
 /** The workspace a user acts in: the one that is named, else `default`, else the first they belong to. */
 async function placeOf(db: Db, user: Pick<UserRow, 'id' | 'organisation_id' | 'role'>, named: string | null) {
   const reachable = db
     .selectFrom('workspaces')
+    .innerJoin('organisations', 'organisations.id', 'workspaces.organisation_id')
     .leftJoin('workspace_members', (join) =>
       join.onRef('workspace_members.workspace_id', '=', 'workspaces.id').on('workspace_members.user_id', '=', user.id),
     )
     .where('workspaces.organisation_id', '=', user.organisation_id)
     .selectAll('workspaces')
-    .select('workspace_members.role as member_role');
+    .select(['workspace_members.role as member_role', 'organisations.forbidden as organisation_forbidden']);
   const own = user.role === 'member' ? reachable.where('workspace_members.role', 'is not', null) : reachable;
   if (named !== null)
     return own

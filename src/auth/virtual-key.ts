@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { fail } from '../core/errors.ts';
+import { refuseForbidden } from '../core/forbidden.ts';
 import type { LimitOwner } from '../core/limits.ts';
-import type { Principal } from '../core/principal.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Secret } from '../core/secret.ts';
 import { mask } from '../crypto/seal.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
@@ -148,4 +149,19 @@ export function changed(row: VirtualKeyRow, old: SealedKey, input: Partial<Virtu
   }
   const key = input.key === undefined ? old.key : input.key || null;
   return { provider, customHost, key, configurations: input.configurations ?? old.configurations };
+}
+
+interface Hosts {
+  readonly customHost: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+}
+
+/** Where hosts are forbidden, a new one is for whoever forbids them. What was stored before stays. */
+export function refuseHost(who: Principal, next: Hosts, old?: Hosts) {
+  if (!who.forbids || reachesOrganisation(who)) return;
+  const foundry = ({ configurations }: Hosts) => configurations.azure_foundry_url ?? null;
+  if (next.customHost !== null && next.customHost !== old?.customHost)
+    refuseForbidden(who.forbids, 'custom_host', 'custom_host');
+  if (foundry(next) !== null && (!old || foundry(next) !== foundry(old)))
+    refuseForbidden(who.forbids, 'azure_foundry_url', 'configurations.azure_foundry_url');
 }

@@ -17,6 +17,7 @@ import {
   changed,
   type EnvironmentCredential,
   ownerOf,
+  refuseHost,
   type SealedKey,
   shownFromEnvironment,
   shownVirtualKey,
@@ -185,6 +186,7 @@ export function createVirtualKeys({
       const workspaceId: WorkspaceId = await workspaceFor(store.db, who, input.workspace_id);
       const configurations = input.configurations ?? {};
       const customHost = input.custom_host || null;
+      refuseHost(who, { customHost, configurations });
       await check({ provider: input.provider, customHost, configurations });
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'key' }, async (slug) => {
         const id = newId<VirtualKeyId>();
@@ -243,6 +245,7 @@ export function createVirtualKeys({
     ): Promise<VirtualKey> {
       const old = await findOrFail(store.db, who, name);
       const next = changed(old, open(old), input);
+      refuseHost(who, next, { customHost: old.custom_host, configurations: open(old).configurations });
       await check(next);
       const updated = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {

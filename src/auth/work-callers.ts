@@ -7,7 +7,7 @@ import type { Db, Store } from '../storage/store.ts';
 import type { Authenticator } from './authenticate.ts';
 import { limitsOf } from './limited.ts';
 import type { MachineTokens } from './machine-tokens.ts';
-import { userPrincipal } from './sessions.ts';
+import { forbidsInWorkspace, userPrincipal } from './sessions.ts';
 import { workspaceOwner } from './workspaces.ts';
 
 export interface WorkCallersDeps {
@@ -33,10 +33,12 @@ export function createWorkCallers({ store, authenticator, machineTokens, organis
     const row = await db
       .selectFrom('machine_callers')
       .innerJoin('workspaces', 'workspaces.id', 'machine_callers.workspace_id')
+      .innerJoin('organisations', 'organisations.id', 'workspaces.organisation_id')
       .where('machine_callers.id', '=', id)
       .where('workspaces.id', '=', workspaceId)
       .selectAll('workspaces')
       .select(['machine_callers.name as machine', 'machine_callers.scopes'])
+      .select('organisations.forbidden as organisation_forbidden')
       .executeTakeFirst();
     if (!row) return null;
     return {
@@ -50,6 +52,7 @@ export function createWorkCallers({ store, authenticator, machineTokens, organis
       scopes: new Set(JSON.parse(row.scopes) as Scope[]),
       defaults: JSON.parse(row.defaults),
       limits: limitsOf(workspaceOwner(row), row, row.created_at),
+      forbids: forbidsInWorkspace(row),
     };
   };
 

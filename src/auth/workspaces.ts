@@ -1,5 +1,6 @@
 import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
+import { rulesIn, storedRules } from '../core/forbidden.ts';
 import { newId, type WorkspaceId } from '../core/ids.ts';
 import type { LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
@@ -27,6 +28,7 @@ export interface Workspace extends ShownLimits {
   readonly name: string;
   readonly description: string | null;
   readonly defaults: Readonly<Record<string, unknown>>;
+  readonly forbidden: readonly string[] | null;
   readonly created_at: string;
   readonly last_updated_at: string;
 }
@@ -36,6 +38,7 @@ export interface WorkspaceInput extends LimitInput {
   readonly slug?: string;
   readonly description?: string | null;
   readonly defaults?: Readonly<Record<string, unknown>>;
+  readonly forbidden?: readonly string[] | null;
 }
 
 export const workspaceOwner = ({ id, slug }: { id: string; slug: string }): LimitOwner => ({
@@ -51,14 +54,16 @@ const shownWith = (row: WorkspaceRow, limits: ShownLimits): Workspace => ({
   name: row.name,
   description: row.description,
   defaults: JSON.parse(row.defaults),
+  forbidden: rulesIn(row.forbidden),
   ...limits,
   created_at: new Date(row.created_at).toISOString(),
   last_updated_at: new Date(row.updated_at).toISOString(),
 });
 
-/** What a workspace may use is decided above it, else its own keys could lift its limits. */
-function checkLimits(who: Principal, input: LimitChange) {
-  const isNamed = input.rate_limits !== undefined || input.usage_limits !== undefined || input.reset_usage === true;
+/** What a workspace may use and do is decided above it, else its own keys could lift its limits. */
+function checkLimits(who: Principal, input: LimitChange & Pick<WorkspaceInput, 'forbidden'>) {
+  const { rate_limits, usage_limits, forbidden, reset_usage } = input;
+  const isNamed = [rate_limits, usage_limits, forbidden].some((each) => each !== undefined) || reset_usage === true;
   if (isNamed && !reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
 }
 
@@ -89,6 +94,7 @@ export function createWorkspaces({
         description: input.description ?? null,
         defaults: JSON.stringify(input.defaults ?? {}),
         ...storedLimits(input),
+        forbidden: storedRules(input.forbidden),
         created_at: now,
         updated_at: now,
       });
@@ -124,6 +130,7 @@ export function createWorkspaces({
             description: input.description === undefined ? old.description : input.description,
             defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
             ...storedLimits(input, old),
+            forbidden: input.forbidden === undefined ? old.forbidden : storedRules(input.forbidden),
             updated_at: now,
           };
           await db.updateTable('workspaces').set(updated).where('id', '=', old.id).execute();

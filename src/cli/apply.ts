@@ -14,7 +14,7 @@ import { refuseFaults, showProgress } from './report.ts';
 
 export const APPLY_USAGE = `gateway apply file.yaml [--dry-run] [--prune] [--yes]
 
-Makes the database as the file says: workspaces, virtual keys, configs, API keys, limits and policies.
+Makes the database as the file says: rules of the organisation, workspaces, virtual keys, configs, API keys, limits and policies.
 
   --dry-run   show the difference and change nothing
   --prune     delete what an earlier version of the file made and this one no longer names

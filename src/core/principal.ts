@@ -1,3 +1,4 @@
+import type { Forbids } from './forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from './ids.ts';
 import type { Limit } from './limits.ts';
 import type { Scope } from './scopes.ts';
@@ -41,6 +42,8 @@ export interface Principal extends Witnessed {
   };
   /** Those of the key and of its workspace. */
   readonly limits: readonly Limit[];
+  /** What organisation, workspace and key forbid calls to bring along. Left out: nothing. */
+  readonly forbids?: Forbids;
 }
 
 /** Who began work that goes on without them, as the work's own row remembers it. */

@@ -15,3 +15,15 @@ const ADDRESS_NAMES = new Set(['webhookurl', 'logurl', 'jwksuri', 'introspectend
 
 /** Whether an address stands under this name that a check calls: a client that knows all of it can call it, too. */
 export const isAddressName = (name: string): boolean => ADDRESS_NAMES.has(plain(name));
+
+/** Options of providers that are credentials themselves: sealed when stored, never shown, never logged. */
+export const secretOptionNames: ReadonlySet<string> = new Set([
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'aws_session_token',
+  'azure_ad_token',
+  'azure_entra_client_secret',
+  'oracle_key_passphrase',
+  'oracle_private_key',
+  'vertex_service_account_json',
+]);

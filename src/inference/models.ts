@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
+import { refuseForbidden } from '../core/forbidden.ts';
 import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { readQuery } from '../http/input.ts';
@@ -68,6 +69,7 @@ function asNamed(call: Call): ModelCall {
   const path = call.path.slice(VERSION.length);
   const named = splitModel(decoded(path.slice(MODELS.length + 1)));
   if (!named) return asModelCall(call, path);
+  refuseForbidden(call.principal.forbids, 'virtual_key', 'path');
   const { 'x-gateway-config': _, ...headers } = call.headers;
   const name = named.name.split('/').map(encodeURIComponent).join('/');
   return asModelCall(call, `${MODELS}/${name}`, { ...headers, 'x-gateway-virtual-key': named.slug });

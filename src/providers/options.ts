@@ -81,15 +81,3 @@ export function address(name: string, value: string): string {
   }
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
-
-/** Options that are credentials themselves: sealed when stored, never shown, never logged. */
-export const secretOptionNames: ReadonlySet<string> = new Set([
-  'aws_access_key_id',
-  'aws_secret_access_key',
-  'aws_session_token',
-  'azure_ad_token',
-  'azure_entra_client_secret',
-  'oracle_key_passphrase',
-  'oracle_private_key',
-  'vertex_service_account_json',
-]);

@@ -1,6 +1,7 @@
 import { NANO_DOLLARS } from '../core/limits.ts';
 import type { Prices } from '../core/prices.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
+import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, headerOf, type SentHeaders, withHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
@@ -48,7 +49,7 @@ export function openGuard(
 function askedBy(headers: SentHeaders): AskedBy {
   const config = headerOf(headers, 'x-gateway-config');
   if (config === null) return 'operator';
-  return config.trimStart().startsWith('{') ? 'caller-writing' : 'caller-naming';
+  return isInline(config) ? 'caller-writing' : 'caller-naming';
 }
 
 /** The call as its guardrails let it through, at once where all of them find out at once. Throws 446. */

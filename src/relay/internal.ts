@@ -1,6 +1,7 @@
 import { ENDPOINTS } from '../core/endpoints.ts';
 import { newId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
+import { refuseForbiddenHeaders } from '../http/forbidden-headers.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError, replyWithError } from '../http/reply.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
@@ -33,6 +34,9 @@ export interface InternalDeps {
   readonly report: (requestId: string, error: unknown) => void;
 }
 
+/** Not always the caller's word: it may be the default of the key, or of a check. The caller's was looked at when it came. */
+const CHOSEN_HERE = ['x-gateway-virtual-key'];
+
 export type CallModel = (call: InternalCall) => Promise<Response>;
 
 /** Calls a model the way a client would: the same routing, limits, guardrails and log. Failures are answers, too. */
@@ -60,6 +64,8 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
     entry.apiKeyId = who.keyId;
     entry.userId = who.userId;
     try {
+      // What was accepted before it was forbidden is not carried out any more.
+      if (who.forbids) refuseForbiddenHeaders(who.forbids, headers, CHOSEN_HERE);
       return await relay({
         request: new Request(`http://gateway.invalid/v1${path}`, {
           method: 'POST',

@@ -1,5 +1,6 @@
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
+import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Configs } from '../routing/configs.ts';
 import { readMetadata } from './metadata.ts';
@@ -20,7 +21,7 @@ export async function keptHeaders(
   readTimeout(headers);
   for (const flag of FLAGS) flagOf(headers, flag);
   const config = headerOf(headers, 'x-gateway-config');
-  if (config?.trimStart().startsWith('{'))
+  if (config !== null && isInline(config))
     fail('invalid_header', 'x-gateway-config', 'what outlives its request takes the slug of a saved config');
   if (config !== null) await configs.resolve(principal, config);
   const kept: Record<string, string> = {};

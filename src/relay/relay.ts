@@ -2,9 +2,11 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { CallLog } from '../core/call-log.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import { GatewayError } from '../core/errors.ts';
+import { refuseForbidden } from '../core/forbidden.ts';
 import type { Principal } from '../core/principal.ts';
 import type { CallThoughts } from '../dialects/lost-thoughts.ts';
 import type { FetchedFile } from '../dialects/remote-media.ts';
+import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { Breakers } from '../routing/breaker.ts';
@@ -100,6 +102,8 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
     addressed,
   };
   const slug = named?.slug ?? null;
+  // What a check asks is the word of whoever wrote the check.
+  if (slug !== null && !call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
   const route = selectRoute(call, principal.defaults, slug);
   if (route.by === 'config') return relayByPlan(open, route.reference, slug, deps);
   // What is at hand is not awaited: every await is another round through the queue of jobs.
@@ -122,7 +126,7 @@ async function relayByPlan(call: OpenCall, reference: string, slug: string | nul
   const plan = resolving instanceof Promise ? await resolving : resolving;
   const kept =
     call.body?.rest && plan.needsWholeBody ? await keepWhole(call.body, deps.maxBodyBytes, call.isJson) : call.body;
-  const config = reference.trimStart().startsWith('{') ? null : reference.trim();
+  const config = isInline(reference) ? null : reference.trim();
   const whole = { ...call, body: kept, config };
   const attempted =
     slug === null
@@ -156,7 +160,7 @@ function walk(call: OpenCall, plan: Plan, deps: RelayDeps): Promise<Attempted> {
     facts: { metadata: call.log.metadata, params: parsed, pathname: `/v1${call.path}` },
     now: deps.now,
     random: Math.random,
-    statusOf: (error) => (request.signal.aborted ? null : statusOf(error)),
+    statusOf: (error) => (request.signal.aborted || isForbidden(error) ? null : statusOf(error)),
   });
 }
 
@@ -181,6 +185,9 @@ function refuseCostly({ config, body, headers }: OpenCall, { guardrails }: Targe
   const bytes = body.rest ? Number(headers['content-length'] ?? body.head.byteLength) : body.head.byteLength;
   refuseCostlyChecks(guardrails, bytes);
 }
+
+/** No other target makes up for what a call may not bring along. */
+const isForbidden = (error: unknown) => error instanceof GatewayError && error.code === 'forbidden_by_rule';
 
 function statusOf(error: unknown): number | null {
   if (error instanceof GatewayError) return error.status;

@@ -1,14 +1,15 @@
 import type { StoredCredential, VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
+import { refuseForbidden } from '../core/forbidden.ts';
 import type { Limit } from '../core/limits.ts';
 import type { PriceList } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
+import { secretOptionNames } from '../core/secret-names.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Selection } from '../http/asked-provider.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
-import { secretOptionNames } from '../providers/options.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
 import type { Choice } from '../routing/plan.ts';
@@ -46,6 +47,7 @@ export function findTarget(
   }
   const provider = findProvider(selection.name) ?? fail('unknown_provider', selection.name.slice(0, 80));
   const options = readOptions(provider, { headers: request.headers });
+  if (request.providerKey !== null) refuseForbidden(who.forbids, 'api_key', 'authorization');
   return {
     provider,
     credential: request.providerKey === null ? null : new Secret(request.providerKey),
@@ -76,6 +78,7 @@ export function targetOfChoice(
   const provider = findProvider(choice.name) ?? fail('unknown_provider', choice.name.slice(0, 80));
   const callers = request.providerKey === null ? null : new Secret(request.providerKey);
   const options = optionsOfChoice(provider, choice, request.headers);
+  if (choice.credential === null && callers !== null) refuseForbidden(who.forbids, 'api_key', 'authorization');
   return {
     provider,
     credential: choice.credential ?? callers,

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { refuseForbidden } from '../core/forbidden.ts';
 import { isSlug, newId } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
 import { MASKED, maskedAddress } from '../core/masked-address.ts';
@@ -6,13 +7,16 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { isAddressName } from '../core/secret-names.ts';
 import { StaleCache } from '../core/stale-cache.ts';
-import { mask, type Sealer, sha256 } from '../crypto/seal.ts';
+import { mask, type Sealer } from '../crypto/seal.ts';
+import { isInline } from '../http/forbidden-headers.ts';
 import type { Changes } from '../storage/changes.ts';
 import { rowsOnPage } from '../storage/paged.ts';
 import type { ConfigRow } from '../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { broughtBy } from './brought.ts';
 import { type ConfigObject, type ConfigOrigin, checkConfig, configSchema } from './config.ts';
+import { createInlineConfigs } from './inline-configs.ts';
 import { compilePlan, type Plan } from './plan.ts';
 
 /** A stored config as callers see it. */
@@ -53,8 +57,8 @@ export interface ConfigVersion {
   readonly created_at: string;
 }
 
-const MOST_INLINE = 1_000;
-const LONGEST_INLINE = 64 << 10;
+/** Members that may lead a call to any host. */
+const HOSTS = ['custom_host', 'azure_foundry_url'];
 const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization|^headers$/i;
 
 const shown = (row: ConfigRow): Config => ({
@@ -115,7 +119,6 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
   const schema = lazily(() => configSchema(optionNames));
   const options = new Set(optionNames);
   const cache = new StaleCache<Plan>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  const inline = new Map<string, Plan>();
   changes.subscribe('configs', () => cache.clear());
 
   const compile = (value: unknown, id: string, origin: ConfigOrigin = 'stored'): Plan => {
@@ -123,6 +126,8 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     check(config, origin);
     return compilePlan(config, id, options, origin);
   };
+
+  const inline = createInlineConfigs((value, id) => compile(value, id, 'inline'));
 
   const open = (versionId: string, sealed: string): unknown => JSON.parse(sealer.open('config', versionId, sealed));
 
@@ -168,28 +173,17 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     return row ? compile(open(row.version_id, row.sealed), row.version_id) : null;
   };
 
-  /** Each text is parsed and compiled once, not once per call. */
-  const compileInline = (text: string): Plan => {
-    const known = inline.get(text);
-    if (known) return known;
-    if (text.length > LONGEST_INLINE)
-      fail('invalid_header', 'x-gateway-config', `is longer than ${LONGEST_INLINE} characters; store the config`);
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch (error) {
-      fail('invalid_header', 'x-gateway-config', `is neither a slug nor JSON: ${(error as Error).message}`);
-    }
-    const plan = compile(value, `inline ${sha256(text)}`, 'inline');
-    if (inline.size >= MOST_INLINE) inline.delete(inline.keys().next().value!);
-    inline.set(text, plan);
-    return plan;
+  /** Who may store configs stores no host where hosts are forbidden: that is for whoever forbids them. */
+  const refuseHosts = (who: Principal, config: unknown) => {
+    if (!who.forbids || reachesOrganisation(who)) return;
+    const brings = broughtBy(config as ConfigObject);
+    for (const name of HOSTS) if (brings.has(name)) refuseForbidden(who.forbids, name, brings.get(name)!);
   };
 
   return {
     /** The plan behind a slug of the caller's workspace, or behind a config object given as JSON. */
     resolve(who: Principal, reference: string): Plan | Promise<Plan> {
-      if (reference.trimStart().startsWith('{')) return compileInline(reference);
+      if (isInline(reference)) return inline.planOf(reference, who.forbids);
       const slug = reference.trim();
       const key = `${who.workspaceId}/${slug}`;
       const found = cache.peek(key);
@@ -212,6 +206,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     async create(who: Principal, input: ConfigInput): Promise<Config & { config: unknown }> {
       compile(input.config, 'new');
       refuseMasked(input.config, 'config');
+      refuseHosts(who, input.config);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'config' }, (slug) =>
         changes.transaction(
@@ -265,6 +260,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       if (input.config !== undefined) {
         compile(input.config, 'new');
         refuseMasked(input.config, 'config');
+        refuseHosts(who, input.config);
       }
       const { row, config } = await changes.transaction(
         'configs',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { secretOptionNames } from '../../src/providers/options.ts';
+import { secretOptionNames } from '../../src/core/secret-names.ts';
 import { ADMIN_KEY, startGateway, type TestGateway } from '../gateway.ts';
 import { openSocket, startRawUpstream } from '../socket.ts';
 

@@ -97,3 +97,18 @@ configs:
     targets: [{ api_key: 'sk-provider', override_params: { stop_token: 'x', only: { file: 'y' } } }],
   });
 });
+
+test('what may not be brought along is checked by name, and a file that is silent about the organisation says nothing', () => {
+  const findings = createFindings();
+  const read = (yaml: string) =>
+    readApplyFile(readDocument('r.yaml', `version: 1\n${yaml}`, findings)!, findings, { environment, folder });
+
+  expect(read('organisation: { forbidden: [inline_config, aws_region] }')!.desired.organisation).toMatchObject([
+    { fields: { forbidden: ['inline_config', 'aws_region'] } },
+  ]);
+  expect(read('organisation: { forbidden: [] }')!.desired.organisation[0]!.fields).toEqual({ forbidden: null });
+  expect(read('workspaces: []')!.desired.organisation).toEqual([]);
+  expect(findings.faults).toEqual([]);
+  read('organisation:\n  forbidden: [retries]');
+  expect(findingLines(findings.faults)[0]).toContain('organisation.forbidden[0]: is nothing that can be forbidden');
+});

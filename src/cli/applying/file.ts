@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { create as apiKeyInput } from '../../admin/api-keys.ts';
-import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
+import { forbidden, name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { create as virtualKeyInput } from '../../admin/virtual-keys.ts';
 import { create as workspaceInput } from '../../admin/workspaces.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import type { Checked } from '../../core/lazily.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
 import { DATA_SCOPES } from '../../core/scopes.ts';
-import type { ApiKeyWish, Desired, VirtualKeyWish, WorkspaceWish } from '../desired/desired.ts';
+import type { ApiKeyWish, Desired, OrganisationWish, VirtualKeyWish, WorkspaceWish } from '../desired/desired.ts';
 import { checked, type Findings } from '../reading/findings.ts';
 import type { Environment } from '../reading/secrets.ts';
 import type { Path, Source } from '../reading/source.ts';
@@ -21,6 +21,7 @@ const entries = z.array(z.unknown(), { error: 'give a list' }).nullable().option
 const file = z.strictObject({
   version: z.literal(1, { error: 'give version: 1, the form this page describes' }),
   name: slugOf().optional(),
+  organisation: z.unknown().optional(),
   workspaces: entries,
   virtual_keys: entries,
   configs: entries,
@@ -35,6 +36,7 @@ const oneOrMore = z.preprocess(
 );
 const limits = { rate_limits: rateLimits().nullable().optional(), usage_limits: oneOrMore };
 
+const organisationEntry = z.strictObject(forbidden()).nullable();
 const workspaceEntry = workspaceInput().extend({ slug: slugOf(), ...limits });
 const virtualKeyEntry = virtualKeyInput()
   .omit({ workspace_id: true })
@@ -68,11 +70,12 @@ export function readApplyFile(
 ): ApplyFile | null {
   const top = checked(file, source.value ?? {}, { source, path: [], findings });
   // A fault at the top does not hide those below.
-  const sections = (top ?? source.value ?? {}) as Partial<Record<Section | 'policies', unknown>>;
+  const sections = (top ?? source.value ?? {}) as Partial<Record<Section | 'organisation' | 'policies', unknown>>;
   const reading: Reading = { source, findings, secrets: createSecretReader(source, findings, place) };
   const all = <Wish>(section: Section, read: (value: unknown, path: Path, reading: Reading) => Wish | null): Wish[] =>
     [sections[section] ?? []].flat().flatMap((value, index) => read(value, [section, index], reading) ?? []);
   const desired: Desired = {
+    organisation: readOrganisation(sections.organisation, ['organisation'], reading),
     workspaces: all('workspaces', readWorkspace),
     virtualKeys: all('virtual_keys', readVirtualKey),
     configs: all('configs', readConfig),
@@ -99,11 +102,23 @@ const limitsOf = (entry: { rate_limits?: Checked<typeof rateLimits> | null; usag
   usage_limits: [entry.usage_limits ?? []].flat() as Checked<typeof usageLimit>[],
 });
 
+/** No rules are null, as in the database. */
+const rulesOf = ({ forbidden }: { forbidden?: readonly string[] | null }) => (forbidden?.length ? forbidden : null);
+
+/** A file that does not name the organisation says nothing about it. */
+function readOrganisation(value: unknown, path: Path, { source, findings }: Reading): OrganisationWish[] {
+  if (value === undefined) return [];
+  const entry = checked(organisationEntry, value, { source, path, findings });
+  const place = source.placeOf(path);
+  return entry === null ? [] : [{ place, ref: '*', workspace: null, fields: { forbidden: rulesOf(entry) } }];
+}
+
 function readWorkspace(value: unknown, path: Path, { source, findings }: Reading): WorkspaceWish | null {
   const entry = checked(workspaceEntry, value, { source, path, findings });
   if (entry === null) return null;
   const { slug, name, description = null, defaults = {} } = entry;
-  return { place: source.placeOf(path), ref: slug, slug, fields: { name, description, defaults, ...limitsOf(entry) } };
+  const fields = { name, description, defaults, forbidden: rulesOf(entry), ...limitsOf(entry) };
+  return { place: source.placeOf(path), ref: slug, slug, fields };
 }
 
 function readVirtualKey(value: unknown, path: Path, { source, findings, secrets }: Reading): VirtualKeyWish | null {
@@ -148,6 +163,7 @@ function readApiKey(value: unknown, path: Path, { source, findings, secrets }: R
       description,
       scopes: entry.scopes ?? DATA_SCOPES,
       defaults: entry.defaults ?? {},
+      forbidden: rulesOf(entry),
       expires_at,
       ...limitsOf(entry),
     },

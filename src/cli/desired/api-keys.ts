@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { rulesIn } from '../../core/forbidden.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { type ApiKeyWish, isoOf, sameMoment } from './desired.ts';
 import type { Context, KindOf } from './kinds.ts';
@@ -33,7 +34,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
     secrets: secret.mayReplace ? { key: secret.hash } : {},
   }),
 
-  async find(context, { secret, workspace }, markedId) {
+  async find(context, { secret, workspace, fields }, markedId) {
     // The secret says which key is meant, also when the file gives it another name.
     const id = (await holderOf(context, secret.hash))?.api_key_id ?? markedId;
     const row = id === null ? undefined : await rows(context).where('api_keys.id', '=', id).executeTakeFirst();
@@ -55,6 +56,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
         description,
         scopes: JSON.parse(row.scopes),
         defaults: JSON.parse(row.defaults),
+        ...('forbidden' in fields && { forbidden: rulesIn(row.forbidden) }),
         expires_at: isoOf(row.expires_at),
         ...limitsIn(row),
       },

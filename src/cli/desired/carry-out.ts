@@ -1,4 +1,5 @@
 import { createApiKeys } from '../../auth/api-keys.ts';
+import { createOrganisation } from '../../auth/organisation.ts';
 import { createVirtualKeys } from '../../auth/virtual-keys.ts';
 import { createWorkspaces } from '../../auth/workspaces.ts';
 import { uncounted } from '../../core/budgets.ts';
@@ -28,6 +29,7 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
     sealer,
     who,
     now,
+    organisation: createOrganisation(deps),
     workspaces: createWorkspaces({ ...deps, end: endingsForCommand(deps.store, sealer).endWorkspace }),
     // Whoever read the file has checked its keys and configs, and has said where each fault stands.
     virtualKeys: createVirtualKeys({ ...deps, sealer, check: async () => {}, environment: new Map() }),

@@ -102,6 +102,27 @@ function suite(engine: string, open: () => Promise<Installation>) {
       expect(second).toMatchObject({ steps: [], faults: [], plan: { unchanged: 3 } });
     });
 
+    test('what calls may not bring along is set for the organisation, a workspace and a key, and taken away again', async () => {
+      const options = { ...state, manager: 'apply/rules' };
+      const wishes = (forbidden: readonly string[] | null) => ({
+        organisation: [{ place, ref: '*', workspace: null, fields: { forbidden } }],
+        workspaces: [workspace('ruled', { forbidden })],
+        apiKeys: [apiKey('ruled', 'secret-of-ruled', { forbidden }, 'ruled')],
+      });
+      const first = await run(wishes(['inline_config']), options);
+      const second = await run(wishes(['inline_config']), options);
+      const third = await run(wishes(null), options);
+      const fourth = await run({ ...wishes(null), organisation: [] }, options);
+
+      expect(first.steps).toEqual(['change organisation', 'create workspace ruled', 'create API key ruled/ruled']);
+      expect(second.steps).toEqual([]);
+      expect(planLines(third.plan).join('\n')).toContain(
+        'change organisation\n      forbidden: ["inline_config"] → null',
+      );
+      expect(third.steps).toHaveLength(3);
+      expect(fourth).toMatchObject({ steps: [], faults: [], plan: { kept: [] } });
+    });
+
     test('a difference names its fields, and of secrets only that they are others', async () => {
       const options = { ...state, manager: 'apply/differences' };
       await run({ virtualKeys: [virtualKey('changing')], apiKeys: [apiKey('changing', 'before')] }, options);

@@ -7,6 +7,8 @@ import type { Limits } from './limits.ts';
 
 /** What a file wants to exist. Each wish is whole: what the file leaves out stands there as its default. */
 export interface Desired {
+  /** At most one. */
+  readonly organisation: readonly OrganisationWish[];
   readonly workspaces: readonly WorkspaceWish[];
   readonly virtualKeys: readonly VirtualKeyWish[];
   readonly configs: readonly ConfigWish[];
@@ -14,7 +16,14 @@ export interface Desired {
   readonly policies: readonly PolicyWish[];
 }
 
-export const nothing: Desired = { workspaces: [], virtualKeys: [], configs: [], apiKeys: [], policies: [] };
+export const nothing: Desired = {
+  organisation: [],
+  workspaces: [],
+  virtualKeys: [],
+  configs: [],
+  apiKeys: [],
+  policies: [],
+};
 
 export type Kind = ManagedRow['kind'];
 
@@ -24,12 +33,19 @@ interface Wish {
   readonly ref: string;
 }
 
+/** What stands above all workspaces. It is always there, and never made or deleted. */
+export interface OrganisationWish extends Wish {
+  readonly workspace: null;
+  readonly fields: { readonly forbidden: readonly string[] | null };
+}
+
 export interface WorkspaceWish extends Wish {
   readonly slug: string;
   readonly fields: Limits & {
     readonly name: string;
     readonly description: string | null;
     readonly defaults: Readonly<Record<string, unknown>>;
+    readonly forbidden?: readonly string[] | null;
   };
 }
 
@@ -75,6 +91,7 @@ export interface ApiKeyWish extends Wish {
     readonly description: string | null;
     readonly scopes: readonly Scope[];
     readonly defaults: Principal['defaults'];
+    readonly forbidden?: readonly string[] | null;
     readonly expires_at: string | null;
   };
 }

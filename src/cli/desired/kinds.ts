@@ -1,4 +1,5 @@
 import type { ApiKeys } from '../../auth/api-keys.ts';
+import type { OrganisationStore } from '../../auth/organisation.ts';
 import type { VirtualKeys } from '../../auth/virtual-keys.ts';
 import type { Workspaces } from '../../auth/workspaces.ts';
 import type { Principal } from '../../core/principal.ts';
@@ -9,6 +10,7 @@ import type { Db } from '../../storage/store.ts';
 import { apiKeyKind } from './api-keys.ts';
 import { configKind } from './configs.ts';
 import type { Desired, Kind, Shape, Stored } from './desired.ts';
+import { organisationKind } from './organisation.ts';
 import { policyKind } from './policies.ts';
 import { virtualKeyKind } from './virtual-keys.ts';
 import { workspaceKind } from './workspaces.ts';
@@ -19,6 +21,7 @@ export interface Context {
   readonly sealer: Sealer;
   readonly who: Principal;
   readonly now: number;
+  readonly organisation: OrganisationStore;
   readonly workspaces: Workspaces;
   readonly virtualKeys: VirtualKeys;
   readonly configs: Configs;
@@ -46,4 +49,11 @@ export interface KindOf<Wish> {
 
 /** In the order in which they are made; they are deleted the other way round. */
 // biome-ignore lint/suspicious/noExplicitAny: the list holds kinds of every wish
-export const kinds: readonly KindOf<any>[] = [workspaceKind, virtualKeyKind, configKind, apiKeyKind, policyKind];
+export const kinds: readonly KindOf<any>[] = [
+  organisationKind,
+  workspaceKind,
+  virtualKeyKind,
+  configKind,
+  apiKeyKind,
+  policyKind,
+];

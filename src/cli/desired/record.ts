@@ -6,6 +6,7 @@ import type { PlanOptions, Step } from './plan.ts';
 
 /** As the records of calls on the same objects call them. */
 const RESOURCES: Readonly<Record<Kind, string>> = {
+  organisation: 'organisation',
   workspace: 'workspaces',
   'virtual-key': 'virtual_keys',
   config: 'configs',

@@ -1,4 +1,5 @@
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
+import { rulesIn } from '../../core/forbidden.ts';
 import type { WorkspaceWish } from './desired.ts';
 import type { KindOf } from './kinds.ts';
 import { limitsIn, withLimits } from './limits.ts';
@@ -9,7 +10,7 @@ export const workspaceKind: KindOf<WorkspaceWish> = {
   title: ({ slug }) => `workspace ${slug}`,
   shape: ({ fields }) => ({ facts: { ...fields }, secrets: {} }),
 
-  async find({ db, who }, { slug }) {
+  async find({ db, who }, { slug, fields }) {
     const row = await db
       .selectFrom('workspaces')
       .selectAll()
@@ -20,7 +21,13 @@ export const workspaceKind: KindOf<WorkspaceWish> = {
     const { id, name, description } = row;
     return {
       id,
-      facts: { name, description, defaults: JSON.parse(row.defaults), ...limitsIn(row) },
+      facts: {
+        name,
+        description,
+        defaults: JSON.parse(row.defaults),
+        ...('forbidden' in fields && { forbidden: rulesIn(row.forbidden) }),
+        ...limitsIn(row),
+      },
       secrets: {},
     };
   },

@@ -32,6 +32,17 @@ export const callerErrors = {
       `${header} is not one that this gateway answers MCP calls for: ${allowed}. See GATEWAY_PUBLIC_URL and GATEWAY_ALLOWED_ORIGINS.`,
     (header) => header,
   ),
+  forbidden_by_rule: error(
+    403,
+    (where: string, rule: string, by: string) =>
+      `${where}: ${by} forbids ${rule}. Leave it out, or ask whoever manages ${by} to allow it. Nothing was stored or sent.`,
+    (where) => where,
+  ),
+  rule_not_liftable: error(
+    403,
+    (rule: string) => `This key forbids ${rule}, so it makes, changes and rotates only keys that forbid it, too.`,
+    () => 'forbidden',
+  ),
   scope_not_grantable: error(
     403,
     (scope: string) => `This key cannot grant the scope ${scope}, because it does not hold it itself.`,

@@ -10,6 +10,7 @@ import { createEndings } from './state/endings.ts';
 import { createFeedback } from './state/feedback.ts';
 import { createFiles } from './state/files.ts';
 import { createFineTuning } from './state/fine-tuning.ts';
+import { createForbidden } from './state/forbidden.ts';
 import { createGuardrails } from './state/guardrails.ts';
 import { createImportedMessages } from './state/imported-messages.ts';
 import { createInterpreter } from './state/interpreter.ts';
@@ -62,5 +63,6 @@ export const state: Migration = {
     await createVectorStores(db, engine);
     await createFeedback(db, engine);
     await createEndings(db, engine);
+    await createForbidden(db);
   },
 };

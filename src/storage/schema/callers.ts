@@ -20,6 +20,8 @@ export interface OrganisationRow {
   defaults: Generated<string>;
   /** JSON: whose tokens let machines in. Null: nobody's. */
   machine_tokens?: string | null;
+  /** JSON array: what calls may not bring along. Null: nothing is forbidden. */
+  forbidden: string | null;
   created_at: number;
 }
 
@@ -34,6 +36,8 @@ export interface WorkspaceRow {
   /** JSON as it was given. */
   rate_limits: string | null;
   usage_limits: string | null;
+  /** JSON array: what calls may not bring along. */
+  forbidden: string | null;
   created_at: number;
   updated_at: number;
 }
@@ -111,6 +115,8 @@ export interface ApiKeyRow {
   /** JSON as it was given. */
   rate_limits: string | null;
   usage_limits: string | null;
+  /** JSON array: what calls may not bring along. */
+  forbidden: string | null;
   created_at: number;
   updated_at: number;
 }

@@ -97,7 +97,7 @@ export interface WebhookRow {
 
 /** That a file made an object: only what has such a mark may be deleted when the file no longer names it. */
 export interface ManagedRow {
-  kind: 'workspace' | 'virtual-key' | 'config' | 'api-key' | 'policy';
+  kind: 'organisation' | 'workspace' | 'virtual-key' | 'config' | 'api-key' | 'policy';
   id: string;
   /** `apply/<name of the file>` or `import/<where from>`. */
   manager: string;

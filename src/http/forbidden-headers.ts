@@ -1,0 +1,24 @@
+import { type Forbids, refuseForbidden } from '../core/forbidden.ts';
+import type { SentHeaders } from './headers.ts';
+
+const PREFIX = 'x-gateway-';
+/** Who calls, and no member of anything. */
+const OWN_KEY = 'x-gateway-api-key';
+
+/** Refuses a call whose headers bring what somebody above its caller forbids. `set` are those that the gateway set itself. */
+export function refuseForbiddenHeaders(forbids: Forbids, headers: SentHeaders, set: readonly string[] = []): void {
+  for (const name in headers) {
+    if (!name.startsWith(PREFIX) || name === OWN_KEY || !headers[name] || set.includes(name)) continue;
+    refuseForbidden(forbids, memberIn(name, headers[name]), name);
+  }
+}
+
+/** What a header says, by the name of the member of a config that would say the same. */
+function memberIn(header: string, value: string): string {
+  if (header === 'x-gateway-config' && isInline(value)) return 'inline_config';
+  if (header === 'x-gateway-provider' && value.startsWith('@')) return 'virtual_key';
+  return header.slice(PREFIX.length).replaceAll('-', '_');
+}
+
+/** Whether `x-gateway-config` holds a config itself, and not the name of one. */
+export const isInline = (reference: string): boolean => reference.trimStart().startsWith('{');
