@@ -56,7 +56,7 @@ export const allRoutes = (parts: Parts): Route[] => [
   ...memberRoutes(parts.members), //       POST GET /v1/admin/workspaces/:workspace/users, GET PUT DELETE …/:user
   ...sessionRoutes(parts), //              POST /v1/sessions, GET DELETE …/current, GET …/oidc …
   ...machineTokenRoutes(parts), //         GET PUT DELETE /v1/admin/organisation/machine-tokens
-  ...auditLogRoutes(parts.auditLog), //    GET /v1/audit-logs  /v1/audit-logs/export
+  ...auditLogRoutes(parts.auditLog, parts.store), //    GET /v1/audit-logs  /v1/audit-logs/export
   ...providerRoutes(), //                  GET /v1/providers
   ...fileRoutes(parts), //                 POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   ...responseRoutes(parts), //             GET DELETE /v1/responses/:response_id, GET …/input_items

@@ -77,6 +77,7 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
       body: { first_name: name() },
     }),
     'DELETE /v1/admin/users/:id': async () => ({ path: `/v1/admin/users/${(await user()).id}` }),
+    'POST /v1/admin/erasures': async () => ({ path: '/v1/admin/erasures', body: { user: (await user()).id } }),
     'POST /v1/admin/users/invites': async () => ({
       path: '/v1/admin/users/invites',
       body: { email: `${name()}@example.com`, role: 'member' },

@@ -1,19 +1,17 @@
 import * as z from 'zod';
 import type { AuditFilter, AuditReading } from '../audit/reading.ts';
 import type { AuditRecord } from '../audit/record.ts';
-import { momentOf } from '../audit/times.ts';
 import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
-import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { isMoment, MOMENT_FORM, momentOf } from '../core/moments.ts';
+import type { Principal } from '../core/principal.ts';
 import { get, type Route } from '../http/route.ts';
+import { workspaceAsked } from '../storage/scoped.ts';
+import type { Store } from '../storage/store.ts';
 
-const MOMENT = 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00';
 const moment = lazily(() =>
-  z
-    .string({ error: MOMENT })
-    .refine((text) => !Number.isNaN(momentOf(text)), MOMENT)
-    .describe('ISO 8601; UTC when it names no zone.'),
+  z.string({ error: MOMENT_FORM }).refine(isMoment, MOMENT_FORM).describe('ISO 8601; UTC when it names no zone.'),
 );
 const method = lazily(() => z.enum(['POST', 'PUT', 'DELETE']));
 const userType = lazily(() => z.enum(['user', 'api_key']));
@@ -28,7 +26,7 @@ const filter = lazily(() =>
     request_id: z.string().optional(),
     user_id: z.string().optional().describe('The id of a user or of an API key.'),
     user_type: userType().optional(),
-    workspace_id: z.string().optional(),
+    workspace_id: z.string().optional().describe('Id or slug; of a deleted workspace the id.'),
     response_status_code: integerInQuery(100, 599).optional(),
     resource_type: z.string().optional().describe('Such as api_keys, virtual_keys, configs, workspaces, users.'),
     action: z.string().optional().describe('Such as create, update, delete, rotate.'),
@@ -73,7 +71,7 @@ const answer = lazily(() =>
   }),
 );
 
-export const auditLogRoutes = (log: AuditReading): Route[] => [
+export const auditLogRoutes = (log: AuditReading, store: Store): Route[] => [
   get(
     '/v1/audit-logs',
     {
@@ -84,27 +82,24 @@ export const auditLogRoutes = (log: AuditReading): Route[] => [
     },
     async ({ principal, query }) => {
       const page = { page: query.current_page, size: query.page_size };
-      return { ...(await log.list(filterOf(principal, query), page)), object: 'analytics-graph' };
+      return { ...(await log.list(await filterOf(store, principal, query), page)), object: 'analytics-graph' };
     },
   ),
   get(
     '/v1/audit-logs/export',
     { scopes: ['audit_logs.list'], summary: 'The same records as JSON lines, oldest first', query: filter },
-    ({ principal, query }) =>
-      new Response(lines(log.each(filterOf(principal, query))), {
+    async ({ principal, query }) =>
+      new Response(lines(log.each(await filterOf(store, principal, query))), {
         headers: { 'content-type': 'application/x-ndjson' },
       }),
   ),
 ];
 
-function filterOf(who: Principal, query: Checked<typeof filter>): AuditFilter {
+async function filterOf(store: Store, who: Principal, query: Checked<typeof filter>): Promise<AuditFilter> {
   const [from, to] = [momentOf(query.start_time), momentOf(query.end_time)];
   if (from > to) fail('invalid_request', 'end_time', 'lies before start_time');
   if (query.organisation_id !== who.organisationId)
     fail('foreign_organisation', query.organisation_id.slice(0, 80), who.organisationId);
-  const isLimited = !reachesOrganisation(who);
-  if (isLimited && query.workspace_id !== undefined && query.workspace_id !== who.workspaceId)
-    fail('workspace_not_found', query.workspace_id.slice(0, 80));
   return {
     organisationId: who.organisationId,
     from,
@@ -114,7 +109,7 @@ function filterOf(who: Principal, query: Checked<typeof filter>): AuditFilter {
     requestId: query.request_id,
     userId: query.user_id,
     userType: query.user_type,
-    workspaceId: isLimited ? who.workspaceId : query.workspace_id,
+    workspaceId: (await workspaceAsked(store.db, who, query.workspace_id)) ?? undefined,
     status: query.response_status_code,
     resourceType: query.resource_type,
     action: query.action,

@@ -1,7 +1,8 @@
 import { decodeProtectedHeader } from 'jose';
 import type { Clock } from '../core/clock.ts';
+import { secondsOf } from '../core/durations.ts';
 import { fail, GatewayError } from '../core/errors.ts';
-import { endless, type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
+import { endless, type JwtRules, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
 import type { FetchSmall } from './key-sets.ts';
 import type { Claims } from './token-claims.ts';
 

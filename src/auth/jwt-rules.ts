@@ -11,15 +11,6 @@ export interface VerifiedToken {
 
 /** How far clocks may differ, unless the rules say otherwise. */
 export const TOLERANCE_SECONDS = 5;
-const UNITS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
-
-/** `12h` → 43200; NaN for what is no duration. */
-export function secondsOf(duration: number | string): number {
-  if (typeof duration === 'number') return duration;
-  const [, count, unit = 's'] = /^(\d{1,9})\s*([smhd])?$/.exec(duration.trim()) ?? [];
-  return count === undefined ? Number.NaN : Number(count) * UNITS[unit as keyof typeof UNITS];
-}
-
 /** A token that does not let anybody in. The message may be shown to whoever sent it: it holds no value of a claim. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';

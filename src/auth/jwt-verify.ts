@@ -8,9 +8,10 @@ import {
   jwtVerify,
 } from 'jose';
 import type { Clock } from '../core/clock.ts';
+import { secondsOf } from '../core/durations.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { introspect } from './introspection.ts';
-import { endless, type JwtRules, secondsOf, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
+import { endless, type JwtRules, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
 import { createKeySets, type FetchSmall, type KeySet } from './key-sets.ts';
 import { type Claims, claimFault } from './token-claims.ts';
 

@@ -13,6 +13,10 @@ export const newId = <Id extends string>(): Id => Bun.randomUUIDv7() as unknown 
 /** A gateway key: 192 random bits behind a prefix that secret scanners can look for. */
 export const newApiKey = (): string => `gw-${randomBytes(24).toString('base64url')}`;
 
+/** Ids and slugs share one place in addresses; no slug looks like an id. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const isUuid = (text: string): boolean => UUID.test(text);
+
 const SLUG = /^[a-zA-Z0-9_-]{1,255}$/;
 export const isSlug = (text: string): boolean => SLUG.test(text);
 

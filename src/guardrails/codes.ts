@@ -1,3 +1,5 @@
+import { isUuid } from '../core/ids.ts';
+
 /**
  * Words of programs. A member that is known to hold a code, an id or a setting is passed over while it looks like one;
  * whatever else stands there is judged like any text, because the provider reads it all the same.
@@ -12,9 +14,8 @@ export const isModelName = (text: string): boolean => MODEL.test(text);
 const MODEL = /^[\w.:/+*@-]{0,256}$/;
 
 /** A prefix and what was made by chance, or a UUID. Words that are joined to a sentence are no id. */
-export const isId = (text: string): boolean => ID.test(text) || UUID.test(text);
+export const isId = (text: string): boolean => ID.test(text) || isUuid(text);
 const ID = /^(?:[A-Za-z]{1,16}[-_])?[A-Za-z0-9]{1,64}$/;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** How members are called. */
 export const isPlainKey = (key: string): boolean => KEY.test(key);

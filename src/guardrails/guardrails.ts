@@ -1,5 +1,5 @@
 import { fail, GatewayError } from '../core/errors.ts';
-import { isSlug, newId } from '../core/ids.ts';
+import { isSlug, isUuid, newId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
@@ -13,7 +13,7 @@ import type { Db, Store } from '../storage/store.ts';
 import { whoNames } from './defaults.ts';
 import { type Actions, type CheckInput, type Definition, type Guardrail, prepareGuardrail } from './guardrail.ts';
 import { masked } from './shown.ts';
-import { checked, checkReach, find, type GuardrailSummary, isId, shown, visible } from './stored.ts';
+import { checked, checkReach, find, type GuardrailSummary, shown, visible } from './stored.ts';
 
 export interface WholeGuardrail extends GuardrailSummary, Definition {}
 
@@ -112,9 +112,9 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
       .where('guardrails.organisation_id', '=', organisationId)
       .where((where) => where.or([where('workspace_id', '=', workspaceId), where('workspace_id', 'is', null)]))
       .where(
-        isId(reference) ? 'guardrails.id' : 'guardrails.slug',
+        isUuid(reference) ? 'guardrails.id' : 'guardrails.slug',
         '=',
-        isId(reference) ? reference.toLowerCase() : reference,
+        isUuid(reference) ? reference.toLowerCase() : reference,
       )
       .executeTakeFirst();
     return row ? prepare(row.slug, row.version_id, () => open(row.version_id, row.sealed)) : null;
@@ -142,7 +142,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
 
     async create(who: Principal, input: GuardrailInput): Promise<WholeGuardrail> {
       const { checks, actions } = input;
-      if (input.slug !== undefined && isId(input.slug))
+      if (input.slug !== undefined && isUuid(input.slug))
         fail('invalid_request', 'slug', 'looks like an id; give another');
       const workspaceId = await ownerOf(store.db, who, input);
       checkReach(who, workspaceId);

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { isUuid } from '../core/ids.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
@@ -20,10 +21,6 @@ export interface GuardrailSummary {
   readonly created_at: string;
   readonly last_updated_at: string;
 }
-
-/** Ids and slugs share one place in addresses; no slug looks like an id. */
-export const isId = (reference: string): boolean => UUID.test(reference);
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const shown = (row: GuardrailRow): GuardrailSummary => ({
   id: row.id,
@@ -52,7 +49,7 @@ export const visible = (db: Db, who: Principal) => {
 export async function find(db: Db, who: Principal, idOrSlug: string): Promise<GuardrailRow> {
   const row = await visible(db, who)
     .selectAll()
-    .where(isId(idOrSlug) ? 'id' : 'slug', '=', isId(idOrSlug) ? idOrSlug.toLowerCase() : idOrSlug)
+    .where(isUuid(idOrSlug) ? 'id' : 'slug', '=', isUuid(idOrSlug) ? idOrSlug.toLowerCase() : idOrSlug)
     .executeTakeFirst();
   return row ?? fail('guardrail_not_found', idOrSlug.slice(0, 80));
 }

@@ -209,12 +209,6 @@ function contract(engine: Engine, open: () => Promise<Store>) {
       const items = await store.db.selectFrom('response_items').select('item_id').execute();
       expect(items).toEqual([]);
     });
-
-    test('responses go with their workspace', async () => {
-      const { id } = await given('Hi');
-      await store.db.deleteFrom('workspaces').where('id', '=', 'mine').execute();
-      expect(await store.db.selectFrom('responses').select('id').where('id', '=', id).execute()).toEqual([]);
-    });
   });
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { secondsOf } from '../auth/jwt-rules.ts';
+import { DURATION_FORM, secondsOf } from '../core/durations.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../core/jwt-input.ts';
 import { lazily } from '../core/lazily.ts';
 import { claimRule } from './claim-rule.ts';
@@ -8,6 +8,8 @@ import { isCarrier, isHeaderName, normalised } from './header-names.ts';
 const address = lazily(() => z.url({ protocol: /^https?$/, error: 'give an http(s) address' }).max(2_048));
 const names = lazily(() => z.array(z.string().min(1).max(256)).max(100));
 const seconds = lazily(() => z.int('give whole seconds').min(0).max(31_536_000));
+const MAX_AGE_FORM = `give seconds; or ${DURATION_FORM}`;
+
 /** `jwt_validation`: how the tokens of an external identity provider are checked. */
 export const jwtValidation = lazily(() =>
   z
@@ -31,8 +33,8 @@ export const jwtValidation = lazily(() =>
       clockTolerance: z.int('give whole seconds').min(0).max(300, 'give at most 300 seconds').optional(),
       cacheMaxAge: seconds().optional(),
       maxTokenAge: z
-        .union([z.number(), z.string()], { error: 'give seconds, or a duration such as "30m", "12h" or "1d"' })
-        .refine((duration) => secondsOf(duration) > 0, 'give seconds, or a duration such as "30m", "12h" or "1d"')
+        .union([z.number(), z.string()], { error: MAX_AGE_FORM })
+        .refine((duration) => secondsOf(duration) > 0, MAX_AGE_FORM)
         .optional(),
       issuer: oneOrMore().optional(),
       audience: oneOrMore().optional(),

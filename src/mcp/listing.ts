@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
+import { isUuid } from '../core/ids.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
+import { isMoment, MOMENT_FORM, momentOf } from '../core/moments.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
@@ -14,15 +16,12 @@ export const listingQuery = lazily(() =>
     limit: integerInQuery(1, 100).default(50),
     cursor: z.string().optional(),
     search: z.string().max(255).optional().describe('A part of the name or the slug.'),
-    updated_since: z.iso
-      .datetime({ offset: true, error: 'give an ISO 8601 moment such as 2026-01-31T12:00:00Z' })
-      .optional(),
+    updated_since: z.string().refine(isMoment, MOMENT_FORM).optional().describe('ISO 8601; UTC when it names no zone.'),
     workspace_id: z.string().min(1).optional(),
   }),
 );
 
 const META = 'io.modelcontextprotocol.registry/official';
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const createListing =
   ({ store, publicUrl }: { store: Store; publicUrl: () => string }) =>
@@ -51,7 +50,7 @@ export const createListing =
     }
     if (workspace !== null) matching = matching.where('mcp_servers.workspace_id', '=', workspace);
     if (query.updated_since !== undefined)
-      matching = matching.where('mcp_servers.updated_at', '>=', Date.parse(query.updated_since));
+      matching = matching.where('mcp_servers.updated_at', '>=', momentOf(query.updated_since));
     if (query.search !== undefined) {
       const part = `%${query.search.toLowerCase().replace(/[\\%_]/g, (each) => `\\${each}`)}%`;
       matching = matching.where(
@@ -97,5 +96,5 @@ export const createListing =
 
 function cursorOf(text: string): string {
   const id = Buffer.from(text, 'base64url').toString();
-  return ID.test(id) ? id : fail('invalid_request', 'cursor', 'is none that this list gave out');
+  return isUuid(id) ? id : fail('invalid_request', 'cursor', 'is none that this list gave out');
 }

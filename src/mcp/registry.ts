@@ -1,5 +1,5 @@
 import { fail } from '../core/errors.ts';
-import { newId, type OrganisationId, slugFrom, type WorkspaceId } from '../core/ids.ts';
+import { isUuid, newId, type OrganisationId, slugFrom, type WorkspaceId } from '../core/ids.ts';
 import { changedAddress, refuseMaskedAddress } from '../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
@@ -232,8 +232,7 @@ const factsOf = (row: McpServerRow) => ({
 function checkSlug(slug: string) {
   if (!isServerSlug(slug)) fail('invalid_request', 'slug', SLUG_FORM);
   // Servers are found by slug or id, and one must not be taken for the other.
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(slug))
-    fail('invalid_request', 'slug', 'cannot look like an id');
+  if (isUuid(slug)) fail('invalid_request', 'slug', 'cannot look like an id');
   if (isReservedSlug(slug)) fail('invalid_request', 'slug', `"${slug}" is a path of the gateway itself; give another`);
 }
 

@@ -1,5 +1,5 @@
 import { fail } from '../core/errors.ts';
-import { randomSuffix, slugFrom, type WorkspaceId } from '../core/ids.ts';
+import { isUuid, randomSuffix, slugFrom, type WorkspaceId } from '../core/ids.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { WorkspaceRow } from './schema.ts';
 import { type Db, isUniqueViolation } from './store.ts';
@@ -18,7 +18,18 @@ export async function findWorkspace(db: Db, who: Principal, idOrSlug: string): P
     .selectAll()
     .where((where) => where.or([where('id', '=', idOrSlug), where('slug', '=', idOrSlug)]))
     .executeTakeFirst();
-  return row ?? fail('workspace_not_found', idOrSlug);
+  return row ?? fail('workspace_not_found', idOrSlug.slice(0, 80));
+}
+
+/**
+ * The workspace that records are asked of, by id or slug; null is all of them. Whoever sees the whole organisation may also
+ * ask by the id of a workspace that was deleted: its records remain.
+ */
+export async function workspaceAsked(db: Db, who: Principal, named: string | undefined): Promise<string | null> {
+  const reachesAll = reachesOrganisation(who);
+  if (named === undefined) return reachesAll ? null : who.workspaceId;
+  if (reachesAll && isUuid(named)) return named.toLowerCase();
+  return (await findWorkspace(db, who, named)).id;
 }
 
 /** The workspace a new resource goes to: the one that was named, if the caller may act there, or the caller's own. */

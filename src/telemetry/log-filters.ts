@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
+import { momentOf } from '../core/moments.ts';
 import type { LogFilter, LogReach } from './log-query.ts';
 
 /** How the query of a route says which entries are meant. */
@@ -9,13 +10,10 @@ const EPOCH = /^\d{9,16}$/;
 /** Numbers of this size are milliseconds already; in seconds they would lie beyond the year 5000. */
 const MILLISECONDS_FROM = 1e11;
 
-const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}T[\d:.]+$/;
-
-/** Milliseconds since the epoch; NaN when it is no time. Without a zone it is UTC, wherever this process runs. */
+/** Milliseconds since the epoch; NaN when it is no time. */
 export function timeOf(text: string): number {
   if (EPOCH.test(text)) return Number(text) >= MILLISECONDS_FROM ? Number(text) : Number(text) * 1000;
-  if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return Number.NaN;
-  return Date.parse(WITHOUT_ZONE.test(text) ? `${text}Z` : text);
+  return momentOf(text);
 }
 
 /** No text in the store holds U+0000, and PostgreSQL refuses the question. */

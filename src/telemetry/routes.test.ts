@@ -1,7 +1,8 @@
-import { expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import * as z from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import type { Call } from '../http/route.ts';
+import { openSqlite } from '../storage/store.ts';
 import { timeOf } from './log-filters.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import { cursorOf } from './log-query.ts';
@@ -9,11 +10,17 @@ import { createMetrics } from './metrics.ts';
 import { telemetryRoutes } from './routes.ts';
 
 const metrics = createMetrics({ version: '0', startedAt: 0 });
+const OTHER = '019a0000-0000-7000-8000-000000000000';
+
+const store = openSqlite(':memory:');
+beforeAll(() => store.migrate());
+afterAll(() => store.close());
 
 function startRoutes({ isWide = false, found = null as string | null } = {}) {
   const asked: { query?: LogQuery; reach?: LogReach } = {};
   const routes = telemetryRoutes({
     metrics,
+    store,
     log: {
       open: () => {
         throw new Error('not used');
@@ -66,7 +73,7 @@ test('every filter reaches the store', async () => {
   const after = { createdAt: 5, id: 'x' };
   await call('/v1/logs', {
     query: {
-      workspace_id: 'other',
+      workspace_id: OTHER,
       start_time: '2026-01-02T03:04:05Z',
       end_time: '1767323046',
       status: '429',
@@ -86,7 +93,7 @@ test('every filter reaches the store', async () => {
   });
   expect(asked.query).toEqual({
     organisationId: 'org',
-    workspaceId: 'other',
+    workspaceId: OTHER,
     startTime: Date.UTC(2026, 0, 2, 3, 4, 5),
     endTime: 1_767_323_046_000,
     status: 429,
@@ -145,7 +152,7 @@ for (const name of ['colour', 'metadata', 'metadata.', 'toString', 'status_code'
 
 test('a key of one workspace cannot ask about another', async () => {
   const { call } = startRoutes();
-  const refusal = await call('/v1/logs', { query: { workspace_id: 'other' } }).catch((error: unknown) => error);
+  const refusal = await call('/v1/logs', { query: { workspace_id: OTHER } }).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(GatewayError);
   expect((refusal as GatewayError).code).toBe('workspace_not_found');
 });

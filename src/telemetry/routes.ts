@@ -5,6 +5,8 @@ import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { jsonText } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
+import { workspaceAsked } from '../storage/scoped.ts';
+import type { Store } from '../storage/store.ts';
 import { filterFields, filterOf, queryWithMetadata, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics.ts';
@@ -12,7 +14,9 @@ import type { RequestLog } from './request-log.ts';
 
 const logsQuery = lazily(() =>
   queryWithMetadata({
-    workspace_id: word().optional().describe('Only for keys that act on the whole organisation; others see their own.'),
+    workspace_id: word()
+      .optional()
+      .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
     start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
     end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
     ...filterFields(),
@@ -92,9 +96,10 @@ const logDetail = lazily(() =>
 export interface TelemetryDeps {
   readonly log: RequestLog;
   readonly metrics: Metrics;
+  readonly store: Store;
 }
 
-export const telemetryRoutes = ({ log, metrics }: TelemetryDeps): Route[] => [
+export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[] => [
   {
     method: 'GET',
     path: '/v1/logs',
@@ -102,7 +107,8 @@ export const telemetryRoutes = ({ log, metrics }: TelemetryDeps): Route[] => [
     summary: 'Request logs, newest first',
     query: logsQuery,
     response: logPage,
-    handle: async ({ principal, query }: Call<LogsQuery>) => jsonText(await log.list(toQuery(principal, query))),
+    handle: async ({ principal, query }: Call<LogsQuery>) =>
+      jsonText(await log.list(await toQuery(store, principal, query))),
   },
   {
     method: 'GET',
@@ -131,15 +137,11 @@ const reachOf = (who: Principal): LogReach => ({
   workspaceId: reachesOrganisation(who) ? null : who.workspaceId,
 });
 
-function toQuery(who: Principal, query: LogsQuery): LogQuery {
-  const reach = reachOf(who);
-  if (reach.workspaceId !== null && query.workspace_id !== undefined && query.workspace_id !== reach.workspaceId) {
-    fail('workspace_not_found', query.workspace_id);
-  }
+async function toQuery(store: Store, who: Principal, query: LogsQuery): Promise<LogQuery> {
   return {
     ...filterOf(query),
-    organisationId: reach.organisationId,
-    workspaceId: reach.workspaceId ?? query.workspace_id ?? null,
+    organisationId: who.organisationId,
+    workspaceId: await workspaceAsked(store.db, who, query.workspace_id),
     limit: query.limit,
     ...(query.start_time !== undefined && { startTime: timeOf(query.start_time) }),
     ...(query.end_time !== undefined && { endTime: timeOf(query.end_time) }),

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { Kysely, sql } from 'kysely';
 import { createDatabase } from '../../test/postgres.ts';
 import { eventually } from '../../test/process.ts';
+import { createHealth } from '../core/health.ts';
+import { type Changes, createChanges } from '../storage/changes.ts';
 import type { Engine } from '../storage/migrate.ts';
 import type { Schema } from '../storage/schema.ts';
 import { sqliteDialect } from '../storage/sqlite.ts';
@@ -17,17 +19,22 @@ const quick = { pollMs: 20, sweepMs: 20, heartbeatMs: 20 };
 const idle = { pollMs: 3_600_000, sweepMs: 3_600_000 };
 
 /** One suite, both stores. */
-function workContract(engine: Engine, open: () => Promise<Store>) {
+function workContract(engine: Engine, open: (url: string | null) => Promise<Store>) {
   describe(engine, () => {
     let store: Store;
+    /** What wakes a node when a transaction has committed; a test that has it needs no luck with the time that takes. */
+    let changes: Changes;
     let time = Date.now();
     const clock = () => time;
     const started: Workers[] = [];
     const errors: string[] = [];
 
     beforeAll(async () => {
-      store = await open();
+      const databaseUrl = engine === 'postgres' ? await createDatabase() : null;
+      store = await open(databaseUrl);
       await store.migrate();
+      changes = createChanges({ store, databaseUrl, health: createHealth({ now: Date.now }) });
+      await changes.start();
     });
     afterEach(async () => {
       await Promise.all(started.splice(0).map((workers) => workers.stop(0)));
@@ -35,7 +42,10 @@ function workContract(engine: Engine, open: () => Promise<Store>) {
       await store.db.deleteFrom('facts').execute();
       errors.length = 0;
     });
-    afterAll(() => store.close());
+    afterAll(async () => {
+      await changes.close();
+      await store.close();
+    });
 
     const node = (kinds: readonly Kind[], options: Partial<WorkersOptions> = {}): Workers => {
       const onError = (what: string, error: unknown) => void errors.push(`${what}: ${(error as Error).message}`);
@@ -162,6 +172,7 @@ function workContract(engine: Engine, open: () => Promise<Store>) {
       // With a second slot, a last look of its own could take the work up again when its lease has ended.
       const zombie = await running([{ ...late, concurrency: 1 }], {
         clock,
+        wake: changes,
         timing: { ...idle, heartbeatMs: 15_000 },
       });
       // Its first heartbeat comes at the start, and must not renew the lease when the clock has gone on.
@@ -467,7 +478,7 @@ function workContract(engine: Engine, open: () => Promise<Store>) {
 
     test('on the same node a cancellation arrives at once, without waiting for the next look', async () => {
       const kind = kindOf('job', (lease) => untilAborted(lease));
-      const workers = await running([kind], { timing: { ...idle, heartbeatMs: 15_000 } });
+      const workers = await running([kind], { wake: changes, timing: { ...idle, heartbeatMs: 15_000 } });
       await given(workers, 'job');
       await eventually('it runs', () => workers.status()[0]!.running === 1);
       await store.transaction((db) => workers.cancel(db, { kind: 'job', ref: 'object' }));
@@ -634,7 +645,7 @@ function workContract(engine: Engine, open: () => Promise<Store>) {
 
     test('without a free slot accepted work is queued, and a failed transaction leaves nothing', async () => {
       const kind = { ...kindOf('job', (lease) => untilAborted(lease)), concurrency: 1 };
-      const workers = await running([kind], { timing: { ...idle, heartbeatMs: 15_000 } });
+      const workers = await running([kind], { wake: changes, timing: { ...idle, heartbeatMs: 15_000 } });
       const item = { kind: 'job', tenant: 'acme', ref: 'object' };
       const failing = workers.accept(item, async () => {
         throw new Error('on purpose');
@@ -788,7 +799,7 @@ function workContract(engine: Engine, open: () => Promise<Store>) {
 }
 
 workContract('sqlite', async () => openSqlite(':memory:'));
-workContract('postgres', async () => openPostgres(await createDatabase()));
+workContract('postgres', async (url) => openPostgres(url!));
 
 test('waits double up to a limit, and vary by half', () => {
   const kind = { ...kindOf('job'), backoff: { firstMs: 1_000, mostMs: 10_000 } };

@@ -264,6 +264,39 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(own.total).toBe(1);
       expect(own.records[0].workspace_id).toBe(workspace.id);
       expect((await ask({ workspace_id: 'other' }, limited.key)).status).toBe(404);
+      expect((await ask({ workspace_id: workspace.slug }, limited.key)).json.total).toBe(1);
+      expect((await ask({ workspace_id: workspace.slug }, key)).json.total).toBe(1);
+      expect((await ask({ workspace_id: 'nowhere' }, key)).json.error.code).toBe('workspace_not_found');
+    });
+
+    test('what happened in a workspace is found by its id when the workspace is gone', async () => {
+      const workspace = await gateway.given.workspace({ name: 'short-lived' });
+      const { key } = await gateway.given.apiKey({ scopes: ['api_keys.create'], workspace_id: workspace.id });
+      await gateway.api.post('/v1/api-keys', { name: 'own', scopes: [] }, { key });
+      expect((await ask({ workspace_id: workspace.slug })).json.total).toBe(1);
+      expect((await gateway.api.delete(`/v1/admin/workspaces/${workspace.slug}`)).status).toBeLessThan(300);
+
+      expect((await ask({ workspace_id: workspace.id })).json.total).toBe(1);
+      expect((await ask({ workspace_id: workspace.slug })).status).toBe(404);
+    });
+
+    test('moments come in every form of ISO 8601', async () => {
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+      for (const start_time of [
+        '2020',
+        '2020-01',
+        '20200101',
+        '2020-W01',
+        '2020W011T12Z',
+        '2020-001',
+        '20200101T0000Z',
+      ])
+        expect(
+          (await ask({ start_time, end_time: tomorrow.replaceAll('-', ''), page_size: 0 })).json.total,
+        ).toBeGreaterThan(0);
+      expect((await ask({ start_time: '2020', end_time: '2020-W53' })).json.total).toBe(0);
+      const refused = await ask({ start_time: '2020-W54' });
+      expect([refused.status, refused.json.error.param]).toEqual([400, 'start_time']);
     });
 
     test('an export has every record as a line of JSON', async () => {

@@ -388,6 +388,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         expect(await found('metadata.env=test&metadata.team=blue')).toEqual([1]);
         expect(await found('metadata.team=green')).toEqual([]);
         expect(await found(`workspace_id=${workspace}`)).toEqual([0, 1, 2, 3, 4]);
+        expect(await found('workspace_id=default')).toEqual([0, 1, 2, 3, 4]);
+        expect(await found('start_time=2020-W01&end_time=21000101')).toEqual([0, 1, 2, 3, 4]);
         expect(await found(`start_time=${entries[3]!.created_at}&provider=openai&status=200&is_stream=false`)).toEqual(
           entries[0]!.created_at === entries[3]!.created_at ? [0] : [],
         );

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { DURATION_FORM, secondsOf } from '../../../core/durations.ts';
 import type { JwtRules } from '../../../core/jwt.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../../../core/jwt-input.ts';
 import { lazily } from '../../../core/lazily.ts';
@@ -11,7 +12,6 @@ const names = lazily(() =>
 const seconds = lazily(() =>
   z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year'),
 );
-const DURATION = /^[1-9]\d{0,8}\s*[smhd]?$/;
 const headerName = (what: string) =>
   z
     .string()
@@ -45,8 +45,8 @@ const given = lazily(() =>
       cacheMaxAge: seconds().default(86_400),
       clockTolerance: seconds().max(300, 'give at most 300 seconds').default(5),
       maxTokenAge: z
-        .string({ error: 'give a duration such as "30m", "12h" or "1d"' })
-        .regex(DURATION, 'give a duration such as "30m", "12h" or "1d"')
+        .string({ error: DURATION_FORM })
+        .refine((text) => secondsOf(text) > 0, DURATION_FORM)
         .default('1d'),
       issuer: oneOrMore().optional(),
       audience: oneOrMore().optional(),
