@@ -5,6 +5,15 @@ import type { ModelCall } from '../relay/relay.ts';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 const VERSION = '/v1';
 const PROXY = '/v1/proxy';
+const PERMISSIONS = '/v1/fine_tuning/checkpoints/:model/permissions';
+/** What only a provider has, in an area that is otherwise ours. */
+const PROVIDERS_OWN = [
+  ['POST', '/v1/fine_tuning/alpha/graders/run', "Try a grader, at the virtual key's provider"],
+  ['POST', '/v1/fine_tuning/alpha/graders/validate', "Check a grader, at the virtual key's provider"],
+  ['GET', PERMISSIONS, 'Who may use a checkpoint, at its provider'],
+  ['POST', PERMISSIONS, 'Let others use a checkpoint, at its provider'],
+  ['DELETE', `${PERMISSIONS}/:permission`, 'Take that back, at its provider'],
+] as const;
 
 /** Every provider endpoint, also those the gateway has never heard of (spec 4.10). */
 export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>): Route[] => {
@@ -25,7 +34,15 @@ export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>)
       log: call.log,
     });
   };
-  return METHODS.flatMap((method) => [
+  const inOurAreas = PROVIDERS_OWN.map(([method, path, summary]) => ({
+    method,
+    path,
+    scopes: [method === 'GET' ? 'fine_tuning.read' : 'fine_tuning.write'] as const,
+    summary,
+    isProviders: true,
+    handle: (call: Call) => pass(call, VERSION),
+  }));
+  const everywhere = METHODS.flatMap((method) => [
     {
       method,
       path: `${PROXY}/*`,
@@ -41,4 +58,5 @@ export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>)
       handle: (call: Call) => pass(call, VERSION),
     },
   ]);
+  return [...inOurAreas, ...everywhere];
 };

@@ -3,6 +3,7 @@ import { LLMock } from '@copilotkit/aimock';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { type Recorded, startRecorder } from '../recorder.ts';
+import { openaiClient } from '../sdk-clients.ts';
 
 const LINES = '{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}\n'.repeat(10);
 const JOBS = '/v1/fine_tuning/jobs';
@@ -279,4 +280,35 @@ test('a provider that others have written: the whole life of a job, and a cancel
   } finally {
     await mock.stop();
   }
+});
+
+test('OpenAI: graders and permissions of checkpoints are its own, and are reached as they are', async () => {
+  await gateway.given.virtualKey({ slug: 'grader', provider: 'openai', custom_host: `${provider.origin}/v1` });
+  const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'grader' } });
+  const openai = openaiClient(gateway.url, key);
+  const permission = { id: 'cp_1', object: 'checkpoint.permission', created_at: 1, project_id: 'proj_1' };
+  answering({
+    'POST /v1/fine_tuning/alpha/graders/run': () => Response.json({ reward: 1 }),
+    'POST /v1/fine_tuning/alpha/graders/validate': ({ json }) => Response.json(json),
+    'POST /v1/fine_tuning/checkpoints/ft:m:ckpt/permissions': () =>
+      Response.json({ object: 'list', data: [permission], has_more: false }),
+  });
+  const grader = {
+    type: 'string_check',
+    name: 'same',
+    input: '{{sample.output_text}}',
+    reference: 'a',
+    operation: 'eq',
+  };
+
+  expect(await openai.fineTuning.alpha.graders.run({ grader, model_sample: 'a' } as never)).toMatchObject({
+    reward: 1,
+  });
+  expect(await openai.fineTuning.alpha.graders.validate({ grader } as never)).toMatchObject({ grader });
+  const shared = await gateway.api.post(
+    '/v1/fine_tuning/checkpoints/ft:m:ckpt/permissions',
+    { project_ids: ['proj_1'] },
+    { key },
+  );
+  expect(shared.json.data).toEqual([permission]);
 });
