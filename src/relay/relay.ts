@@ -6,6 +6,7 @@ import { refuseForbidden } from '../core/forbidden.ts';
 import type { Principal } from '../core/principal.ts';
 import type { CallThoughts } from '../dialects/lost-thoughts.ts';
 import type { FetchedFile } from '../dialects/remote-media.ts';
+import type { Proven } from '../guardrails/proof.ts';
 import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
@@ -43,6 +44,8 @@ export interface ModelCall {
   readonly readsModel: boolean;
   /** Made by a guardrail itself, and so judged by none. */
   readonly isUnguarded?: boolean;
+  /** Of a call that work makes without its caller: what was proven when the work was accepted. */
+  readonly proven?: Proven;
   readonly log: CallLog;
 }
 
@@ -95,6 +98,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
     providerKey: call.providerKey,
     readsModel: call.readsModel,
     isUnguarded: call.isUnguarded,
+    proven: call.proven,
     log,
     body,
     isJson: received !== null && isJson(headers),
