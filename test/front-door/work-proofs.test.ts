@@ -8,6 +8,11 @@ import { query } from '../state-tables.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
+interface Caller {
+  readonly key?: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 const TOKEN = 'x-user-token';
 const UNPROVEN = 'no token was verified for it when this work was accepted; begin the work again with one';
 
@@ -46,11 +51,10 @@ describe.each(['sqlite', 'postgres'] as const)('default.jwt and work on %s', (en
     return { slug, change, key: await scene.keyWith({ input_guardrails: [slug] }) };
   };
   /** A caller with a key, and perhaps a token. */
-  const as = (key: string, token?: string, more: Record<string, string> = {}) => ({
+  const as = (key: string, token?: string, more: Record<string, string> = {}): Caller => ({
     key,
     headers: { ...(token && { [TOKEN]: token }), ...more },
   });
-  type Caller = ReturnType<typeof as>;
 
   const beginRun = async (caller: Caller, tools: readonly object[] = []): Promise<Reply> => {
     const assistant = (await scene.api.post('/v1/assistants', { model: 'm', tools }, caller)).json.id;
@@ -152,37 +156,32 @@ describe.each(['sqlite', 'postgres'] as const)('default.jwt and work on %s', (en
 
   test('work goes on after its token has expired; what is kept is sealed, and not the token', async () => {
     const { key } = await imposed();
-    let expiresAt = 0;
-    const shortLived = async () => {
-      expiresAt = Date.now() + 2_000;
-      return issuer.token({ sub: 'ada', tier: 'gold' }, 1);
-    };
-    let calls = 0;
+    const targets = [{ virtual_key: 'recorded' }, { virtual_key: 'recorded' }];
+    const config = { strategy: { mode: 'fallback' }, targets };
+    const twice = (await scene.api.post('/v1/configs', { name: 'Twice', config })).json.slug;
+    const expiresAt = Date.now() + 4_000;
+    const sent = { run: 0, batch: 0 };
     scene.provider.answers(async ({ json }) => {
-      if (calls++ > 0) return spoken('late', json.stream === true);
+      if (sent[json.stream ? 'run' : 'batch']++ > 0) return spoken('late', json.stream === true);
       await Bun.sleep(Math.max(0, expiresAt - Date.now()));
       return new Response('{}', { status: 500 });
     });
-    const targets = [{ virtual_key: 'recorded' }, { virtual_key: 'recorded' }];
-    const twice = await scene.api.post('/v1/configs', {
-      name: 'Twice',
-      config: { strategy: { mode: 'fallback' }, targets },
-    });
-    const token = await shortLived();
-    const caller = as(key, token, { 'x-gateway-config': twice.json.slug });
+    const token = await issuer.token({ sub: 'ada', tier: 'gold' }, 3);
+    const caller = as(key, token, { 'x-gateway-config': twice });
 
-    const run = await beginRun(caller);
-    const sealed = (await kept('runs', run.json.id))!;
+    const [run, batch] = await Promise.all([beginRun(caller), beginBatch(caller)]);
+    const sealed = [await kept('runs', run.json.id), await kept('batches', batch.json.id)];
     await reaches(run, caller, 'completed');
-    expect([calls, ...claimsSent()]).toEqual([2, 'ada', 'gold']);
-    expect(sealed).toStartWith('v1.');
-    expect(sealed).not.toContain(token.split('.')[1]!);
+    expect((await ended(batch, caller)).request_counts.completed).toBe(1);
 
-    calls = 0;
-    const other = as(key, await shortLived());
-    const batch = await beginBatch(other);
-    expect((await ended(batch, other)).request_counts.completed).toBe(1);
-    expect([calls, ...claimsSent()]).toEqual([2, 'ada', 'gold']);
+    expect((await beginRun(caller)).status).toBe(446);
+    expect(sent).toEqual({ run: 2, batch: 2 });
+    for (const { headers } of scene.provider.requests.slice(-4))
+      expect([headers.get('x-jwt-sub'), headers.get('x-jwt-tier'), headers.get(TOKEN)]).toEqual(['ada', 'gold', null]);
+    for (const each of sealed) {
+      expect(each).toStartWith('v1.');
+      expect(each).not.toContain(token.split('.')[1]!);
+    }
   });
 
   test('whoever answers the functions of a run needs a token, and it takes the place of the first', async () => {
@@ -192,7 +191,7 @@ describe.each(['sqlite', 'postgres'] as const)('default.jwt and work on %s', (en
     const ada = as(key, await issuer.token({ sub: 'ada', tier: 'gold' }));
     const run = await beginRun(ada, [time]);
     await reaches(run, ada, 'requires_action');
-    const admin = { key: undefined as unknown as string, headers: { 'x-gateway-virtual-key': 'recorded' } };
+    const admin = { headers: { 'x-gateway-virtual-key': 'recorded' } };
 
     for (const stream of [false, true]) {
       const tokenless = await submit(run, as(key), { stream });

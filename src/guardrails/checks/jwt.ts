@@ -9,7 +9,7 @@ const LONGEST_TOKEN = 16_384;
 export const jwt = check({
   id: 'default.jwt',
   passes:
-    'the header `headerKey` (in any case, with or without `Bearer`) carries a token that is signed by a key of `jwksUri` or `jwks`, or is active at `introspectEndpoint`, is neither expired nor too old, and has the claims asked for. On success `extractClaims` become request headers. Runs and batches are judged by [what was proven when they began](#runs-batches-and-default-jwt)',
+    'the header `headerKey` (in any case, with or without `Bearer`) carries a token that is signed by a key of `jwksUri` or `jwks`, or is active at `introspectEndpoint`, is neither expired nor too old, and has the claims asked for. On success `extractClaims` become request headers. Work that [goes on without its caller](#work-that-goes-on-without-its-caller) is judged by what was proven when it was accepted',
   on: ['input'],
   span: 'whole',
   judges: 'call',
