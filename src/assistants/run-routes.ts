@@ -5,7 +5,7 @@ import type { Principal } from '../core/principal.ts';
 import type { Proofs } from '../guardrails/proof.ts';
 import { headerOf } from '../http/headers.ts';
 import { json } from '../http/reply.ts';
-import { type Call, get, post, type Route } from '../http/route.ts';
+import { type Call, type CallAt, get, post, type Route } from '../http/route.ts';
 import type { RunRow } from '../storage/schema.ts';
 import { runHeaders } from './access.ts';
 import { eventStream } from './runs/event-stream.ts';
@@ -42,8 +42,8 @@ export const runRoutes = ({ runs, virtualKeys, configs, proofs, principalOf }: A
     const who = await principalOf(row).catch(ifGone);
     return who ? prove(call, who, kept) : new Map();
   };
-  const thread = (call: Call) => call.params.thread_id!;
-  const run = (call: Call) => call.params.run_id!;
+  const thread = (call: CallAt<'thread_id'>) => call.params.thread_id;
+  const run = (call: CallAt<'run_id'>) => call.params.run_id;
 
   /** The run, or what happens in it from here on. */
   const answered = (call: Call, { run: row, from }: Watchable, { stream, withContent }: Asked): Response =>
@@ -119,7 +119,7 @@ export const runRoutes = ({ runs, virtualKeys, configs, proofs, principalOf }: A
       '/v1/threads/:thread_id/runs/:run_id/steps/:step_id',
       { ...reads, summary: 'One step of a run', query: included, response: stepObject },
       async (call) => {
-        const step = { runId: run(call), stepId: call.params.step_id! };
+        const step = { runId: run(call), stepId: call.params.step_id };
         return runs.readStep(await workspace(call), thread(call), step, { withContent: wantsContent(call.query) });
       },
     ),

@@ -5,7 +5,7 @@ import { lazily } from '../core/lazily.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { download } from '../files/download.ts';
 import type { Files } from '../files/files.ts';
-import { type Call, get, post, type Route } from '../http/route.ts';
+import { type Call, type CallAt, get, post, type Route } from '../http/route.ts';
 import { keptHeaders } from '../relay/kept-headers.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
@@ -31,7 +31,7 @@ export const batchRoutes = ({ batches, files, virtualKeys, configs, proofs }: Ba
     await requiredVirtualKey(call, virtualKeys);
     return call.principal.workspaceId;
   };
-  const batch = (call: Call) => call.params.batch_id!;
+  const batch = (call: CallAt<'batch_id'>) => call.params.batch_id;
   return [
     post(
       '/v1/batches',

@@ -18,8 +18,18 @@ export interface LoggedCaller {
 
 export type MakeSchema<Schema extends z.ZodType = z.ZodType> = () => Schema;
 
+/** The parameters that a path names: `/v1/files/:file_id` has `file_id`. */
+export type ParamsOf<Path extends string> = string extends Path
+  ? Readonly<Record<string, string>>
+  : Path extends `${infer Segment}/${infer Rest}`
+    ? ParamOf<Segment> & ParamsOf<Rest>
+    : ParamOf<Path>;
+type ParamOf<Segment extends string> = Segment extends `:${infer Name}`
+  ? Readonly<Record<Name, string>>
+  : Readonly<Record<never, string>>;
+
 /** What a handler gets: the request, who sent it, and its parts after their schemas have checked them. */
-export interface Call<Query = unknown, Body = unknown> {
+export interface Call<Query = unknown, Body = unknown, Params = Readonly<Record<string, string>>> {
   readonly request: Request;
   readonly headers: SentHeaders;
   readonly requestId: string;
@@ -28,7 +38,7 @@ export interface Call<Query = unknown, Body = unknown> {
   /** The path as it was asked for, and the query with its question mark. */
   readonly path: string;
   readonly search: string;
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Params;
   readonly query: Query;
   readonly body: Body;
   /** Who is calling; `public` and MCP routes have none, and they do not ask. */
@@ -44,6 +54,9 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly log: CallLog;
   readonly now: number;
 }
+
+/** A call whose path names these parameters. */
+export type CallAt<Name extends string, Query = unknown> = Call<Query, unknown, Readonly<Record<Name, string>>>;
 
 /**
  * One path and method the service answers. `access` is never left out: a route without scopes does not exist.
@@ -82,7 +95,7 @@ export interface Route {
   readonly stamp?: (headers: SentHeaders) => SentHeaders;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
   // biome-ignore lint/suspicious/noExplicitAny: the table holds routes of every query and body type
-  readonly handle: (call: Call<any, any>) => unknown;
+  readonly handle: (call: Call<any, any, any>) => unknown;
 }
 
 type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
@@ -103,10 +116,10 @@ const madeOnce = (given: Given<z.ZodType> | undefined): MakeSchema | undefined =
 
 const builder =
   (method: Method) =>
-  <Query extends z.ZodType = z.ZodUndefined, Body extends z.ZodType = z.ZodUndefined>(
-    path: string,
+  <Path extends string, Query extends z.ZodType = z.ZodUndefined, Body extends z.ZodType = z.ZodUndefined>(
+    path: Path,
     details: Details<Query, Body>,
-    handle: (call: Call<z.infer<Query>, z.infer<Body>>) => unknown,
+    handle: (call: Call<z.infer<Query>, z.infer<Body>, ParamsOf<Path>>) => unknown,
   ): Route => ({
     ...details,
     method,

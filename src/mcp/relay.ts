@@ -3,7 +3,7 @@ import type { Principal } from '../core/principal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { readBytes } from '../http/input.ts';
 import { json } from '../http/reply.ts';
-import type { Call } from '../http/route.ts';
+import type { Call, CallAt } from '../http/route.ts';
 import type { Opening } from '../relay/body.ts';
 import { answerOf } from './answer.ts';
 import { noteCall } from './call-note.ts';
@@ -78,7 +78,7 @@ export interface Admitted {
 }
 
 /** A call of the server that its path names. */
-export async function relayMcp(call: Call, deps: McpRelayDeps): Promise<Response> {
+export async function relayMcp(call: CallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
   call.log.provider = 'mcp';
   return relayTo(call, await letIn(call, deps), deps);
 }
@@ -136,9 +136,9 @@ async function checkOpen({ server, caller, again }: Admitted, { servers, policy 
 }
 
 /** Whoever does not get in learns where to get a token. */
-async function letIn(call: Call, deps: McpRelayDeps): Promise<Admitted> {
+async function letIn(call: CallAt<'server'>, deps: McpRelayDeps): Promise<Admitted> {
   const { headers } = call;
-  const slug = call.params.server!;
+  const slug = call.params.server;
   const server = await deps.servers.find(slug);
   try {
     const caller = await findCaller({ slug, server, headers }, deps);
