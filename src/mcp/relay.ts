@@ -3,7 +3,7 @@ import type { Principal } from '../core/principal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { readBytes } from '../http/input.ts';
 import { json } from '../http/reply.ts';
-import type { Call, CallAt } from '../http/route.ts';
+import type { AnonymousCall, AnonymousCallAt } from '../http/route.ts';
 import type { Opening } from '../relay/body.ts';
 import { answerOf } from './answer.ts';
 import { noteCall } from './call-note.ts';
@@ -78,7 +78,7 @@ export interface Admitted {
 }
 
 /** A call of the server that its path names. */
-export async function relayMcp(call: CallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
+export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
   call.log.provider = 'mcp';
   return relayTo(call, await letIn(call, deps), deps);
 }
@@ -86,7 +86,11 @@ export async function relayMcp(call: CallAt<'server'>, deps: McpRelayDeps): Prom
 /**
  * The life of one MCP call, in the order things happen, however its server was found. Bytes pass both ways as they are.
  */
-export async function relayTo(call: Call, { server, caller, again }: Admitted, deps: McpRelayDeps): Promise<Response> {
+export async function relayTo(
+  call: AnonymousCall,
+  { server, caller, again }: Admitted,
+  deps: McpRelayDeps,
+): Promise<Response> {
   const { headers, log } = call;
   call.identify(caller);
   if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
@@ -136,7 +140,7 @@ async function checkOpen({ server, caller, again }: Admitted, { servers, policy 
 }
 
 /** Whoever does not get in learns where to get a token. */
-async function letIn(call: CallAt<'server'>, deps: McpRelayDeps): Promise<Admitted> {
+async function letIn(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Admitted> {
   const { headers } = call;
   const slug = call.params.server;
   const server = await deps.servers.find(slug);
@@ -156,7 +160,11 @@ async function letIn(call: CallAt<'server'>, deps: McpRelayDeps): Promise<Admitt
 }
 
 /** A message that a policy reads is read whole. */
-async function openMessage({ request, headers }: Call, maxBodyBytes: number, read?: number): Promise<Opening | null> {
+async function openMessage(
+  { request, headers }: AnonymousCall,
+  maxBodyBytes: number,
+  read?: number,
+): Promise<Opening | null> {
   if (request.method !== 'POST') return null;
   if (read !== undefined) return { head: await readBytes(request, Math.min(read, maxBodyBytes)), rest: null };
   const declared = Number(headers['content-length'] ?? Number.NaN);
