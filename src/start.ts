@@ -117,6 +117,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
     queryWorker: ownFile('storage/query-worker'),
     witnesses: openWitnesses(settings.auditWitnesses, { upstream, redis, organisationId, now: Date.now }),
     now: Date.now,
+    onLeftOut: () => metrics.leftOut('audit'),
   });
   const alarm = recordAlarms(audit.trail, organisationId);
   const state = await openState(settings, { store, changes, health, redis, alarm });

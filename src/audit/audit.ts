@@ -28,12 +28,14 @@ export interface AuditOptions {
   /** Where the ends of the log are kept outside of this installation. */
   readonly witnesses: readonly HeadWitness[];
   readonly now: Clock;
+  /** Called for each call of a stranger that gets no record of its own. */
+  readonly onLeftOut: () => void;
 }
 
 export async function openAudit(options: AuditOptions): Promise<Audit> {
-  const { store, sealer, health, dataDir, queryWorker, witnesses, now } = options;
+  const { store, sealer, health, dataDir, queryWorker, witnesses, now, onLeftOut } = options;
   const guard = new ChainGuard({ store, sealer, health, kept: keptHeads(dataDir, store.engine) });
-  const trail = createAuditTrail({ store, sealer, health, guard });
+  const trail = createAuditTrail({ store, sealer, health, guard, now, onLeftOut });
   const reader = openReader({ store, dataDir, workerUrl: queryWorker });
   const file = headsFile(dataDir, store.engine);
   const witnessing = startWitnessing({ witnesses, guard, health });

@@ -5,6 +5,7 @@ import type { SentHeaders } from '../http/headers.ts';
 
 /** A body is kept this far; what it says beyond that is counted, not kept. */
 const MOST_CHARACTERS = 64 << 10;
+const LONGEST_BEGINNING = 200;
 const DEEPEST = 40;
 
 /** Names as they mean the same: `apiKey`, `api_key`, `API-KEY`. */
@@ -73,22 +74,22 @@ const isCount = (name: string, value: unknown): boolean => typeof value === 'num
 const ROOT: Place = { name: '', list: '', isSecret: false, isJwk: false, depth: 0 };
 
 /** What a body said, as JSON, without its secrets. */
-export function maskedBody(body: unknown): string {
+export function maskedBody(body: unknown, most = MOST_CHARACTERS): string {
   const text = JSON.stringify(masked(body, ROOT)) ?? '{}';
-  return text.length <= MOST_CHARACTERS
+  return text.length <= most
     ? text
-    : JSON.stringify({ truncated: true, characters: text.length, beginning: text.slice(0, MOST_CHARACTERS) });
+    : JSON.stringify({ truncated: true, characters: text.length, beginning: text.slice(0, most) });
 }
 
 /** The query as a JSON object. A name that is given twice has an array. */
-export function maskedQuery(search: string): string {
+export function maskedQuery(search: string, most = MOST_CHARACTERS): string {
   const query = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(search)) {
     const shown = isSecretName(name) ? MASKED : (masked(value, ROOT) as string);
     const before = query.get(name);
     query.set(name, before === undefined ? shown : [before, shown].flat());
   }
-  return cut(JSON.stringify(Object.fromEntries(query)));
+  return cut(Object.fromEntries(query), most);
 }
 
 /** Keys by which people recognise theirs; everything else that opens a door is hidden whole. */
@@ -98,13 +99,13 @@ const SECRET_HEADER = /auth|cookie|key|token|secret|password|credential|signatur
 const NO_SECRET = new Set(['x-gateway-virtual-key', 'sec-websocket-key']);
 const ADDRESSES = new Set(['referer', 'origin', 'location']);
 
-export function maskedHeaders(headers: SentHeaders): string {
+export function maskedHeaders(headers: SentHeaders, most = MOST_CHARACTERS): string {
   const shown = Object.entries(headers).map(([name, value]) => {
     if (RECOGNISABLE.has(name)) return [name, mask(String(value))];
     if (SECRET_HEADER.test(name) && !NO_SECRET.has(name)) return [name, bearerMasked(name, String(value))];
     return [name, ADDRESSES.has(name) ? plainAddress(value) : masked(value, ROOT)];
   });
-  return cut(JSON.stringify(Object.fromEntries(shown)));
+  return cut(Object.fromEntries(shown), most);
 }
 
 /** An SDK sends the gateway's own key as a bearer. */
@@ -113,5 +114,17 @@ const bearerMasked = (name: string, value: string): string => {
   return key === undefined ? MASKED : `Bearer ${key.includes('.') ? MASKED : mask(key)}`;
 };
 
-const cut = (text: string): string =>
-  text.length <= MOST_CHARACTERS ? text : JSON.stringify({ truncated: true, characters: text.length });
+/** Of what is too long, the beginnings of the first members. */
+function cut(shown: Readonly<Record<string, unknown>>, most: number): string {
+  const whole = JSON.stringify(shown);
+  if (whole.length <= most) return whole;
+  const kept: Record<string, string> = {};
+  let left = most;
+  for (const [name, value] of Object.entries(shown)) {
+    const text = (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST_BEGINNING);
+    left -= name.length + text.length;
+    if (left < 0) break;
+    kept[name] = text;
+  }
+  return JSON.stringify({ ...kept, truncated: true, characters: whole.length });
+}

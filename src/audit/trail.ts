@@ -6,6 +6,7 @@ import type { Db, Store } from '../storage/store.ts';
 import type { ChainGuard } from './guard.ts';
 import { maskedBody, maskedHeaders, maskedQuery } from './mask.ts';
 import { insertRecords, type NewRecord, NOBODY, recordedMethod } from './record.ts';
+import { createStrangerSample, type StrangerSample } from './stranger-sample.ts';
 import type { Subject } from './subject.ts';
 import { AuditWriter } from './writer.ts';
 
@@ -60,24 +61,24 @@ export interface AuditTrail {
   open(call: AuditedCall): Pending;
   /** Records an event. Never throws; the record is stored soon. */
   note(event: AuditEvent): void;
-  /** Resolves when everything that came before is stored, or the store is away. */
+  /** Resolves when everything that came before is stored, or the store is away; tells what was left out so far. */
   flush(): Promise<void>;
 }
 
-export function createAuditTrail({
-  store,
-  sealer,
-  health,
-  guard,
-}: {
-  store: Store;
-  sealer: Sealer;
-  health: Health;
-  guard: ChainGuard;
-}): AuditTrail {
+export interface TrailOptions {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly health: Health;
+  readonly guard: ChainGuard;
+  readonly now: () => number;
+  /** Called for each call of a stranger that gets no record of its own. */
+  readonly onLeftOut: () => void;
+}
+
+export function createAuditTrail({ store, sealer, health, guard, now, onLeftOut }: TrailOptions): AuditTrail {
   const writer = new AuditWriter({ store, sealer, health });
-  return {
-    open: (call) => new PendingRecord(call, { sealer, writer, guard }),
+  const trail: AuditTrail = {
+    open: (call) => new PendingRecord(call, { sealer, writer, guard, strangers }),
     note: ({ id, at, caller, uri, status, body, resource, action }) =>
       void writer.write({
         id,
@@ -97,20 +98,27 @@ export function createAuditTrail({
         request_headers: '{}',
         request_body: maskedBody(body),
       }),
-    flush: () => writer.flush(),
+    flush: () => {
+      strangers.flush();
+      return writer.flush();
+    },
   };
+  const strangers = createStrangerSample({ note: trail.note, now, onLeftOut });
+  return trail;
 }
 
 /** What an admin route answers to a change that worked. */
 const CHANGED = 200;
 /** Who signs in changes nothing that administrators manage, and may want to see what is wrong. */
 const ALWAYS_ALLOWED = 'sessions';
+const OF_STRANGERS = 512;
 
 class PendingRecord implements Pending {
   readonly #call: AuditedCall;
   readonly #sealer: Sealer;
   readonly #writer: AuditWriter;
   readonly #guard: ChainGuard;
+  readonly #strangers: StrangerSample;
   #isCommitted = false;
   #body: unknown;
   caller: AuditedCaller | null = null;
@@ -118,11 +126,15 @@ class PendingRecord implements Pending {
     this.#body = body;
   };
 
-  constructor(call: AuditedCall, deps: { sealer: Sealer; writer: AuditWriter; guard: ChainGuard }) {
+  constructor(
+    call: AuditedCall,
+    deps: { sealer: Sealer; writer: AuditWriter; guard: ChainGuard; strangers: StrangerSample },
+  ) {
     this.#call = call;
     this.#sealer = deps.sealer;
     this.#writer = deps.writer;
     this.#guard = deps.guard;
+    this.#strangers = deps.strangers;
   }
 
   admit(): void {
@@ -142,17 +154,21 @@ class PendingRecord implements Pending {
   }
 
   async answered(status: number): Promise<void> {
-    if (!this.#isCommitted) await this.#writer.write(this.#record(status));
+    if (this.#isCommitted) return;
+    const isStranger = this.caller === null && status >= 400;
+    if (isStranger && !this.#strangers.takes(this.#call, status)) return;
+    await this.#writer.write(this.#record(status, isStranger ? OF_STRANGERS : undefined));
   }
 
-  #record(status: number): NewRecord {
+  /** `most`: how many characters are kept of each part that the caller may make as long as they like. */
+  #record(status: number, most?: number): NewRecord {
     const { requestId, method, path, search, headers, clientAddress, country, subject, at } = this.#call;
     const who = this.caller;
     return {
       id: requestId,
       at,
       method: recordedMethod(method) ?? 'POST',
-      uri: path,
+      uri: path.slice(0, most),
       organisation_id: who?.organisationId ?? this.#call.organisationId,
       workspace_id: who?.workspaceId ?? '',
       user_type: who?.type ?? 'api_key',
@@ -162,9 +178,9 @@ class PendingRecord implements Pending {
       action: subject.action,
       client_ip: clientAddress,
       country,
-      query_params: maskedQuery(search),
-      request_headers: maskedHeaders(headers),
-      request_body: maskedBody(this.#body ?? {}),
+      query_params: maskedQuery(search, most),
+      request_headers: maskedHeaders(headers, most),
+      request_body: maskedBody(this.#body ?? {}, most),
     };
   }
 }

@@ -19,6 +19,9 @@ const sourcesOf = (email: string, address: string): (readonly [string, number])[
     ] as const
   ).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
+const mostOf = (sources: readonly (readonly [string, number])[], source: string): number =>
+  sources.find(([each]) => each === source)![1];
+
 /**
  * Counts failed attempts to sign in, for all nodes together. An attempt counts as failed before it is made: a thousand at
  * once are not more than a thousand one after the other.
@@ -33,10 +36,24 @@ export function createSignInLimits({ store, now }: { store: Store; now: () => nu
     /** Throws 429 after too many failures. */
     async begin(email: string, address: string): Promise<void> {
       const at = now();
+      const sources = sourcesOf(email, address);
+      // Whoever is refused anyway leaves no rows for the names they make up.
+      const known = await store.db
+        .selectFrom('sign_in_failures')
+        .selectAll()
+        .where(
+          'source',
+          'in',
+          sources.map(([source]) => source),
+        )
+        .where('ends_at', '>', at)
+        .execute();
+      const used = known.filter(({ source, failures }) => Number(failures) > mostOf(sources, source));
+      if (used.length > 0) refuse(Math.max(...used.map(({ ends_at }) => Number(ends_at))));
       const reached = await store.transaction(async (db) => {
         await db.deleteFrom('sign_in_failures').where('ends_at', '<=', at).execute();
         let latest: number | null = null;
-        for (const [source, most] of sourcesOf(email, address)) {
+        for (const [source, most] of sources) {
           const { failures, ends_at } = await db
             .insertInto('sign_in_failures')
             .values({ source, failures: 1, ends_at: at + PERIOD_MS })

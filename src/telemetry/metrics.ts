@@ -32,6 +32,10 @@ export interface Metrics {
   closed(observation: Observation): void;
   logged(result: LogResult, records: number): void;
   bodiesDropped(records: number): void;
+  /** A call of a stranger has no record of its own in one of the logs. */
+  leftOut(log: 'requests' | 'audit'): void;
+  /** Its address had too many requests under way. */
+  turnedAway(): void;
   /** A value that is read when somebody looks. */
   gauge(name: string, help: string, read: () => number): void;
   /** The same with one value for each of several names. */
@@ -132,6 +136,14 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     'Records whose bodies were given up to keep the record.',
     [],
   );
+  const leftOut = counter('gateway_records_left_out_total', 'Calls of strangers that have no record of their own.', [
+    'log',
+  ]);
+  const turnedAway = counter(
+    'gateway_requests_turned_away_total',
+    'Requests of addresses that had too many under way.',
+    [],
+  );
   const open: Cell = { value: 0 };
   const models = new Set<string>();
   const gauges: { name: string; help: string; read: () => number }[] = [
@@ -142,6 +154,8 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
   const families: { name: string; help: string; label: string; read: Parameters<Metrics['gauges']>[3] }[] = [];
   for (const result of ['written', 'spooled', 'dropped']) records.at(result);
   bodies.at('');
+  for (const log of ['requests', 'audit']) leftOut.at(log);
+  turnedAway.at('');
 
   const modelLabel = (model: string) => {
     if (models.has(model)) return model;
@@ -188,6 +202,12 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     bodiesDropped: (amount) => {
       bodies.at('').value += amount;
     },
+    leftOut: (log) => {
+      leftOut.at(log).value++;
+    },
+    turnedAway: () => {
+      turnedAway.at('').value++;
+    },
     gauge: (name, help, read) => {
       gauges.push({ name, help, read });
     },
@@ -196,7 +216,8 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     },
     render: () => {
       const lines: string[] = [];
-      for (const family of [requests, tokens, costs, unpriced, records, bodies]) renderCounter(family, lines);
+      const counters = [requests, tokens, costs, unpriced, records, bodies, leftOut, turnedAway];
+      for (const family of counters) renderCounter(family, lines);
       for (const family of [durations, firstBytes]) renderHistogram(family, lines);
       for (const { name, help, read } of gauges) describe(lines, name, help, 'gauge').push(`${name} ${read()}`);
       for (const { name, help, label, read } of families) {

@@ -10,6 +10,7 @@ import type { Metrics } from './metrics.ts';
 import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { RedactedJson, redactPath } from './redact.ts';
+import { LONGEST_PATH, StrangerEntries } from './stranger-entries.ts';
 import { endsInFailure } from './stream-failure.ts';
 import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from './usage.ts';
 
@@ -82,6 +83,7 @@ interface Ledger {
   readonly keepsBodies: boolean;
   readonly capBytes: number;
   add(row: LogRow, bodies: KeptBodies | null): void;
+  readonly strangers: StrangerEntries;
   /** The same entry once more, with more that guardrails have found. */
   amend(row: LogRow): void;
   later(work: Promise<void>): void;
@@ -115,6 +117,10 @@ export class LogEntry implements CallLog {
   hookResults: unknown = null;
   onCounted: ((counted: Counted) => void) | null = null;
   closesLater = false;
+  /** Nobody knows who is calling, yet: such an entry may be counted instead of stored. */
+  isOfStranger = false;
+  /** Called when it closes. */
+  onClosed: (() => void) | null = null;
   requestHeaders: Readonly<Record<string, string>> | null = null;
   responseHeaders: Readonly<Record<string, string>> | null = null;
   /** Off unless the route says so: the bodies of admin routes hold secrets. */
@@ -169,6 +175,8 @@ export class LogEntry implements CallLog {
     this.#isClosed = true;
     this.#outcome = closing;
     this.#durationMs = this.#ledger.now() - this.#opening.startedMono;
+    this.onClosed?.();
+    this.onClosed = null;
     this.#ledger.closed(this);
   }
 
@@ -228,7 +236,7 @@ export class LogEntry implements CallLog {
       provider,
       model,
       method,
-      path: redactPath(path),
+      path: this.isOfStranger ? redactPath(path).slice(0, LONGEST_PATH) : redactPath(path),
       status,
       failed_by: failedBy,
       error_code: errorCode,
@@ -247,7 +255,7 @@ export class LogEntry implements CallLog {
       metadata: this.metadata && Object.keys(this.metadata).length > 0 ? JSON.stringify(this.metadata) : null,
       hook_results: this.#hookResults(bodies !== null),
     };
-    this.#ledger.add(row, bodies);
+    if (!this.isOfStranger || this.#ledger.strangers.takes(row)) this.#ledger.add(row, bodies);
     if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null);
     // Whoever still holds the entry must not hold the bodies.
     this.#request = null;
@@ -358,8 +366,14 @@ export function createRequestLog({
     worker.send(pack(batch.rows, batch.bytes > 0 ? batch.kept : null));
   };
 
+  const strangers = new StrangerEntries({
+    add: (row) => ledger.add(row, null),
+    onLeftOut: () => metrics.leftOut('requests'),
+  });
+
   const ledger: Ledger = {
     metrics,
+    strangers,
     prices,
     now,
     keepsBodies: bodies.enabled,
@@ -419,6 +433,7 @@ export function createRequestLog({
     },
     flush,
     close: async () => {
+      strangers.flush();
       await flush().catch(() => {});
       await worker.close();
     },

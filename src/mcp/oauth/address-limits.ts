@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
+import { networkOf } from '../../core/network.ts';
 
 const MOST_ADDRESSES = 10_000;
 
@@ -25,14 +26,3 @@ export function createAddressLimits({ most, periodMs, now }: { most: number; per
 }
 
 export type AddressLimits = ReturnType<typeof createAddressLimits>;
-
-/** Whoever has one address of IPv6 has a whole network of 64 bits. */
-function networkOf(address: string): string {
-  if (!address.includes(':') || address.startsWith('::ffff:')) return address;
-  const [head = '', tail] = address.split('::');
-  const front = head.split(':').filter(Boolean);
-  if (tail === undefined) return front.slice(0, 4).join(':');
-  const back = tail.split(':').filter(Boolean);
-  const middle = Array<string>(Math.max(0, 8 - front.length - back.length)).fill('0');
-  return [...front, ...middle, ...back].slice(0, 4).join(':');
-}
