@@ -7,12 +7,15 @@ import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
+import { type BodyRule, isReadWhole, ruleBody, USUAL_BODY } from './http/arriving.ts';
 import { refuseForbiddenHeaders } from './http/forbidden-headers.ts';
 import { headerOf, type SentHeaders, sentHeaders, sentHeadersWithAliases } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
+import type { PerAddress } from './http/per-address.ts';
 import { asGatewayError, json, replyWithError } from './http/reply.ts';
 import type { LoggedCaller, Route } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
+import type { Connection } from './http/server.ts';
 import { UpstreamFailure } from './http/upstream.ts';
 import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
 
@@ -27,6 +30,11 @@ export interface AnswerDeps {
   readonly headerAliases: readonly string[];
   /** Where a trusted proxy says whom it speaks for. Null: whoever is connected is the client. */
   readonly clientAddressHeader: string | null;
+  /** The longest pause between two pieces of a body. */
+  readonly bodyPauseMs: number;
+  /** Null: an address may have as many requests under way as it likes. */
+  readonly perAddress: PerAddress | null;
+  readonly onTurnedAway: () => void;
   readonly now: () => number;
   /** Unforeseen failures, for the operator. */
   readonly report: (requestId: string, error: unknown) => void;
@@ -36,6 +44,8 @@ export interface AnswerDeps {
 const CLIENT_CLOSED = 499;
 /** Attempts to come in with a forged or stale token are recorded wherever they were made. */
 const TOKEN_REFUSED = new Set<ErrorCode>(['invalid_machine_token', 'invalid_user_token']);
+/** The most that is read of somebody who needs no key. */
+const PUBLIC_BODY_BYTES = 8 * 1024;
 const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 const NO_PROOF: SessionProof = { csrf: 'none' };
 const PROOF: SessionProof = { csrf: 'needed' };
@@ -48,13 +58,22 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
 export function createAnswer(deps: AnswerDeps) {
   const { match, callers, log, audit, organisationId, headerAliases, clientAddressHeader, now, report } = deps;
+  const { perAddress, onTurnedAway, bodyPauseMs: pauseMs } = deps;
+  const publicBody: BodyRule = { mostBytes: PUBLIC_BODY_BYTES, pauseMs };
+  const otherBody: BodyRule | null = pauseMs === USUAL_BODY.pauseMs ? null : { ...USUAL_BODY, pauseMs };
   const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
-  return async (request: Request, peerAddress: string): Promise<Response> => {
+  return async (request: Request, peerAddress: string, connection: Connection): Promise<Response> => {
     const requestId = newId<string>();
     const { path, search } = splitUrl(request.url);
     const headers = readHeaders(request.headers);
     const clientAddress = clientAddressHeader ? addressIn(headers, clientAddressHeader, peerAddress) : peerAddress;
     const traceId = traceIdOf(headers) ?? requestId;
+    const counted = perAddress && attempt(() => perAddress.begin(clientAddress));
+    if (counted?.error) {
+      onTurnedAway();
+      return turnedAway(counted.error, { [REQUEST_ID]: requestId, 'x-request-id': requestId });
+    }
+    const leave = counted?.value ?? null;
     const found = attempt(() => match(request.method, path));
     const asked = found.value?.route;
     const ids = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
@@ -72,7 +91,10 @@ export function createAnswer(deps: AnswerDeps) {
             startedMono: performance.now(),
           })
         : null;
-    if (entry) entry.organisationId = organisationId;
+    if (entry) {
+      entry.organisationId = organisationId;
+      entry.isOfStranger = true;
+    }
     const facts = { requestId, method: request.method, path, search, headers, clientAddress };
     let pending = asked && !asked.audit ? null : audit.open(facts, asked);
     const identify = (who: LoggedCaller) => {
@@ -84,7 +106,10 @@ export function createAnswer(deps: AnswerDeps) {
       if (!found.value) throw found.error;
       const { route, params } = found.value;
       const { providerKey } = readKeys(headers);
-      const isOpen = route.scopes === 'public' || route.isMcp;
+      const isPublic = route.scopes === 'public';
+      if (isPublic) limitBody(request, headers, publicBody);
+      else if (otherBody) ruleBody(request, otherBody);
+      const isOpen = isPublic || route.isMcp;
       const identifying = isOpen ? null : callers.identify(headers, proofOf(request.method, route));
       const principal = identifying instanceof Promise ? await identifying : identifying;
       if (principal) identify(loggedCaller(principal));
@@ -103,7 +128,7 @@ export function createAnswer(deps: AnswerDeps) {
         body: route.body
           ? await readJson(request, route.body(), route.wording, pending?.read, route.largestBody)
           : undefined,
-        principal: principal ? witnessed(principal, pending) : null,
+        principal: principal ? witnessed(principal, pending) : (principal as unknown as Principal),
         identify,
         witness: pending ?? undefined,
         providerKey,
@@ -125,7 +150,8 @@ export function createAnswer(deps: AnswerDeps) {
         const identifyAnew = async () => callers.identify(headers, proofOf(request.method, asked));
         await completeRefused(pending, { request, route: asked, identify: identifyAnew });
       }
-      const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
+      const isSlow = failure.code === 'body_too_slow';
+      const failedBy = error instanceof UpstreamFailure ? 'provider' : isSlow ? 'client' : 'gateway';
       entry?.close(
         hasLeft
           ? { status: CLIENT_CLOSED, failedBy: 'client', errorCode: 'client_closed' }
@@ -134,11 +160,37 @@ export function createAnswer(deps: AnswerDeps) {
     }
     if (pending) await pending.answered(response.status);
     if (!response.headers.has(REQUEST_ID)) for (const name in stamp) response.headers.set(name, stamp[name]!);
+    const ended = () => {
+      leave?.();
+      connection.ended(request, !hasBody(headers) || isReadWhole(request) ? 'whole' : 'unread');
+    };
+    if (entry?.closesLater && !entry.isClosed) entry.onClosed = ended;
+    else ended();
     return response;
   };
 }
 
+/** Nothing was done for it, so nothing is recorded but its number. */
+function turnedAway(error: unknown, ids: SentHeaders): Response {
+  const response = replyWithError(asGatewayError(error, ids[REQUEST_ID]!));
+  for (const name in ids) response.headers.set(name, ids[name]!);
+  return response;
+}
+
+const hasBody = (headers: SentHeaders): boolean => {
+  const length = headers['content-length'];
+  return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0';
+};
+
+/** A rule of every route that needs no key. What is announced to be too large is refused unread. */
+function limitBody(request: Request, headers: SentHeaders, rule: BodyRule) {
+  if (!hasBody(headers)) return;
+  if (Number(headers['content-length'] ?? 0) > rule.mostBytes) fail('body_too_large', rule.mostBytes);
+  ruleBody(request, rule);
+}
+
 function identified(entry: LogEntry, { organisationId, workspaceId, keyId, userId }: LoggedCaller) {
+  entry.isOfStranger = false;
   entry.organisationId = organisationId;
   entry.workspaceId = workspaceId;
   entry.apiKeyId = keyId;

@@ -17,7 +17,6 @@ import { createJwtVerifier } from './auth/jwt-verify.ts';
 import { createOrganisation, type OrganisationStore } from './auth/organisation.ts';
 import type { EnvironmentCredential } from './auth/virtual-key.ts';
 import { createVirtualKeys, type VirtualKeys } from './auth/virtual-keys.ts';
-import type { WorkCallers } from './auth/work-callers.ts';
 import { createWorkspaceCaller } from './auth/workspace-caller.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
@@ -44,8 +43,10 @@ import type { Guardrails } from './guardrails/guardrails.ts';
 import { createGuards } from './guards.ts';
 import type { EgressPolicy } from './http/egress.ts';
 import { describeRoutes } from './http/openapi.ts';
+import { PerAddress } from './http/per-address.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
+import type { Connection } from './http/server.ts';
 import { fetchSmall, type Upstream } from './http/upstream.ts';
 import { createModelCatalogue, type ModelCatalogue } from './inference/model-catalogue.ts';
 import { createResponseStore, type ResponseStore } from './inference/responses-store.ts';
@@ -63,7 +64,6 @@ import { checkVirtualKey } from './relay/check-virtual-key.ts';
 import { type CallModel, createCallModel } from './relay/internal.ts';
 import { createKeptThoughts, type KeptThoughts } from './relay/kept-thoughts.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
-import { createWorkProofs, type WorkProofs } from './relay/work-proofs.ts';
 import { allRoutes } from './routes.ts';
 import { createBreakers } from './routing/breaker.ts';
 import { type CacheStore, createAnswerCache } from './routing/cache.ts';
@@ -138,8 +138,6 @@ export interface Parts extends Omit<AssistantsApi, 'kinds'>, People {
   readonly configs: Configs;
   readonly guardrails: Guardrails;
   readonly guardrailDefaults: GuardrailDefaultsStore;
-  readonly proofs: WorkProofs;
-  readonly principalOf: WorkCallers['principalOf'];
   readonly responses: ResponseStore;
   readonly files: Files;
   readonly uploads: Uploads;
@@ -167,7 +165,7 @@ export interface App {
   /** Whose each table is. */
   readonly owners: EndingsOf['all'];
   /** Answers one request; never throws. */
-  answer(request: Request, clientAddress: string): Promise<Response>;
+  answer(request: Request, clientAddress: string, connection: Connection): Promise<Response>;
 }
 
 /** Puts the parts together. Does no input or output of its own. */
@@ -298,7 +296,6 @@ export function createApp(deps: AppDeps): App {
     now: turnNow,
   };
 
-  const proofs = createWorkProofs({ guard, configs, sealer });
   const callModel: CallModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
   /** What this process does beside answering; each area gives its own. */
   const kinds: Kind[] = [];
@@ -311,7 +308,6 @@ export function createApp(deps: AppDeps): App {
     store,
     files,
     callModel,
-    proofs,
     gates: new Gates({
       most: settings.batchRequests * 2,
       pace: new Pace({ lastInteractiveAt: () => lastInteractiveAt }),
@@ -353,7 +349,6 @@ export function createApp(deps: AppDeps): App {
     changes,
     files,
     callModel,
-    proofs,
     principalOf: people.workCallers.principalOf,
     workers: () => workers,
     metrics,
@@ -452,8 +447,6 @@ export function createApp(deps: AppDeps): App {
       configs,
       guardrails,
       guardrailDefaults,
-      proofs,
-      principalOf: people.workCallers.principalOf,
       responses,
       files,
       uploads: createUploads({ store, blobs, files, now }),
@@ -501,6 +494,9 @@ export function createApp(deps: AppDeps): App {
       organisationId,
       headerAliases: settings.headerAliases,
       clientAddressHeader: settings.clientAddressHeader,
+      bodyPauseMs: settings.bodyPauseMs,
+      perAddress: settings.connectionsPerAddress > 0 ? new PerAddress(settings.connectionsPerAddress) : null,
+      onTurnedAway: metrics.turnedAway,
       now: turnNow,
       report,
     }),

@@ -9,6 +9,7 @@ import { isSlug } from './core/ids.ts';
 import { Secret } from './core/secret.ts';
 import type { S3Place } from './files/s3.ts';
 import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
+import { USUAL_BODY } from './http/arriving.ts';
 import type { Timeouts } from './http/upstream.ts';
 
 /** A variable whose value cannot be used: one sentence with its name, the fault and the right form. */
@@ -65,6 +66,10 @@ export interface Settings {
   readonly logBodyBytes: number;
   readonly logRetentionDays: number;
   readonly maxBodyBytes: number;
+  /** The longest pause between two pieces of a request body; 0: none is too long. */
+  readonly bodyPauseMs: number;
+  /** How many requests of one address may be under way at once; 0: any number. */
+  readonly connectionsPerAddress: number;
   /** The most requests of one batch at once. */
   readonly batchRequests: number;
   readonly shutdownSeconds: number;
@@ -139,6 +144,8 @@ export const variables = {
   GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries and feedback are deleted',
   GATEWAY_PRICES_FILE: 'prices of models',
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
+  GATEWAY_BODY_TIMEOUT_MS: 'limit between two pieces of a request body',
+  GATEWAY_CONNECTIONS_PER_ADDRESS: 'most requests of one client address at once',
   GATEWAY_BATCH_REQUESTS: 'most requests of one batch at once',
   GATEWAY_SHUTDOWN_SECONDS: 'how long open requests may finish after SIGTERM',
   GATEWAY_RUN_SECONDS: 'how long a run of an assistant may take',
@@ -239,6 +246,8 @@ export function readSettings(env: Environment): Settings {
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
     logRetentionDays: wholeNumber('GATEWAY_LOG_RETENTION_DAYS', 30, 1, 3_650),
     maxBodyBytes: wholeNumber('GATEWAY_MAX_BODY_BYTES', 1_073_741_824, 1_024, 1_099_511_627_776),
+    bodyPauseMs: wholeNumber('GATEWAY_BODY_TIMEOUT_MS', USUAL_BODY.pauseMs, 0, 3_600_000),
+    connectionsPerAddress: wholeNumber('GATEWAY_CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),
     batchRequests: wholeNumber('GATEWAY_BATCH_REQUESTS', 64, 1, 4_096),
     shutdownSeconds: wholeNumber('GATEWAY_SHUTDOWN_SECONDS', 30, 0, 3_600),
     runSeconds: wholeNumber('GATEWAY_RUN_SECONDS', 600, 1, 86_400),

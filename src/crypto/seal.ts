@@ -16,8 +16,7 @@ export type Purpose =
   | 'session'
   | 'machine-tokens'
   | 'thought'
-  | 'ending'
-  | 'work-proof';
+  | 'ending';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

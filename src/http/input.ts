@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { CHECKED_LIMITS, LARGE_CHECKED_LIMITS, shapeFault } from '../core/json-shape.ts';
+import { arrivingBody } from './arriving.ts';
 import { failLikeOpenai, paramOf } from './openai-faults.ts';
 
 /** The largest JSON body of the gateway's own routes that say nothing else. */
@@ -13,19 +14,13 @@ export type Wording = 'own' | 'openai';
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const declared = Number(request.headers.get('content-length') ?? Number.NaN);
   if (declared > limit) fail('body_too_large', limit);
-  if (!request.body) return new Uint8Array();
   const pieces: Uint8Array[] = [];
   let size = 0;
-  try {
-    for await (const piece of request.body as AsyncIterable<Uint8Array>) {
-      size += piece.byteLength;
-      if (size > limit) break;
-      pieces.push(piece);
-    }
-  } catch {
-    fail('body_incomplete');
+  for await (const piece of arrivingBody(request) ?? []) {
+    size += piece.byteLength;
+    if (size > limit) fail('body_too_large', limit);
+    pieces.push(piece);
   }
-  if (size > limit) fail('body_too_large', limit);
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 

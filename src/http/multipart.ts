@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { type ArrivingBody, arrivingBody } from './arriving.ts';
 import { type PartHead, readPartHead } from './multipart-head.ts';
 
 /** One part of a form. Its content is read before the next part is asked for; what is left of it then is passed over. */
@@ -16,7 +17,7 @@ const CLOSING = Buffer.from('--');
 /** The parts of a multipart/form-data body, in whatever pieces it arrives; no more than a piece of it is held. */
 export async function* readParts(request: Request): AsyncGenerator<Part> {
   const type = request.headers.get('content-type') ?? '';
-  const scanner = new Scanner(request.body, boundaryOf(type));
+  const scanner = new Scanner(arrivingBody(request), boundaryOf(type));
   await scanner.skipPreamble();
   for (let count = 0; await scanner.opensPart(); count++) {
     if (count === MOST_PARTS) fail('invalid_multipart', `it has more than ${MOST_PARTS} parts`);
@@ -34,14 +35,14 @@ function boundaryOf(type: string): string {
 
 /** Walks over the bytes from boundary to boundary. */
 class Scanner {
-  readonly #pieces: AsyncIterator<Uint8Array> | null;
+  readonly #body: ArrivingBody | null;
   readonly #delimiter: Buffer;
   /** What has arrived and is not passed yet. At first, the line end that belongs to a boundary: the first has none. */
   #held: Buffer = LINE_END;
   #isInContent = false;
 
-  constructor(body: ReadableStream<Uint8Array> | null, boundary: string) {
-    this.#pieces = body ? (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]() : null;
+  constructor(body: ArrivingBody | null, boundary: string) {
+    this.#body = body;
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
   }
 
@@ -150,9 +151,9 @@ class Scanner {
   }
 
   async #more(): Promise<boolean> {
-    const next = await this.#pieces?.next().catch(() => fail('body_incomplete'));
-    if (!next || next.done) return false;
-    const piece = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
+    const next = await this.#body?.read();
+    if (!next) return false;
+    const piece = Buffer.from(next.buffer, next.byteOffset, next.byteLength);
     this.#held = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
     return true;
   }

@@ -1,8 +1,16 @@
 import { LARGE_BODY } from '../core/ballast.ts';
 import { InGroups } from '../core/in-groups.ts';
 
-/** Bun closes a connection that says nothing for this long; requests under way are exempt. */
+/** How long a connection may wait for its next request. Longer than proxies do, so that it is not we who hang up. */
 const IDLE_SECONDS = 240;
+/** How long a client that was answered before the end of its body may go on sending. Long enough to read the answer. */
+const LINGER_SECONDS = 8;
+
+/** The connection of a request, as far as whoever answers has a say in it. */
+export interface Connection {
+  /** The request is over: its last byte is on the way, or it has been cut. */
+  ended(request: Request, body: 'whole' | 'unread'): void;
+}
 
 export interface Server {
   readonly port: number;
@@ -18,7 +26,9 @@ export interface ListenOptions {
   readonly port: number;
   /** Whether other processes of ours listen on the same port; the kernel then deals connections out among them. */
   readonly isShared?: boolean;
-  readonly answer: (request: Request, clientAddress: string) => Promise<Response>;
+  readonly answer: (request: Request, clientAddress: string, connection: Connection) => Promise<Response>;
+  /** How long a connection may wait for its next request. */
+  readonly idleSeconds?: number;
   /** What a client gets that still asks while the process stops. */
   readonly refuse: () => Response;
 }
@@ -56,29 +66,34 @@ export async function tryAddress(host: string, port: number): Promise<number> {
 /** What stands in the place of a server where nobody listens. */
 export const silent: Server = { port: 0, url: '', open: 0, stop: async () => ({ cut: 0 }) };
 
-export function listen({ host, port, isShared = false, answer, refuse }: ListenOptions): Server {
+export function listen(options: ListenOptions): Server {
+  const { host, port, isShared = false, answer, idleSeconds = IDLE_SECONDS, refuse } = options;
   let isStopping = false;
   const arrived = new InGroups<Arrived>(({ request, address, resolve, reject }) => {
     // Resolving one promise with the other would take two more turns of the queue.
-    answer(request, address).then(resolve, reject);
+    answer(request, address, connection).then(resolve, reject);
   });
-  const server = naming(host, port, () =>
+  const connection: Connection = {
+    ended: (request, body) =>
+      server.timeout(request, body === 'whole' ? idleSeconds : Math.min(idleSeconds, LINGER_SECONDS)),
+  };
+  const server: Bun.Server<undefined> = naming(host, port, () =>
     Bun.serve({
       hostname: host,
       port,
       reusePort: isShared,
-      idleTimeout: IDLE_SECONDS,
+      idleTimeout: idleSeconds,
       // Otherwise an unforeseen failure would show a page with our source in it.
       development: false,
       // Each route has its own limit and says so; Bun's would answer without a body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch(request, bun) {
         if (isStopping) return refuse();
-        // A model may think for longer than a connection may idle.
+        // A model may think for longer than a connection may idle. Counts until somebody says that it has ended.
         bun.timeout(request, 0);
         const address = bun.requestIP(request)?.address ?? '';
         // A large body is looked at and sent on while it is in the processor's caches: it would push the others out.
-        if (Number(request.headers.get('content-length')) >= LARGE_BODY) return answer(request, address);
+        if (Number(request.headers.get('content-length')) >= LARGE_BODY) return answer(request, address, connection);
         return new Promise((resolve, reject) => {
           arrived.add({ request, address, resolve, reject });
         });

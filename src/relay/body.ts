@@ -3,6 +3,7 @@ import { includesBytes, textOf } from '../core/bytes.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers, type Member, splice } from '../core/json-bytes.ts';
 import { MemberWatch } from '../core/json-watch.ts';
+import { type ArrivingBody, arrivingBody, wholeBody } from '../http/arriving.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
 import { boundaryOf } from './multipart-model.ts';
@@ -23,7 +24,7 @@ export interface BodyOptions {
 /** Small bodies are read at once: one await instead of a stream, and they can be sent again on a stale connection. */
 const WHOLE_BELOW = 1 << 20;
 /** How far a large JSON body is read for its model: images may stand before it. */
-export const PEEK_BELOW = 32 << 20;
+const PEEK_BELOW = 32 << 20;
 /** How far a large form is read for its model: clients that put it before the file are understood, no file is held up. */
 const FORM_PEEK = 64 << 10;
 /** A body that must be kept (it is signed, edited, or may be sent again) and does not fit here is refused. */
@@ -38,14 +39,7 @@ export const isJson = (headers: SentHeaders): boolean => {
 export interface Opening {
   readonly head: Uint8Array;
   /** What follows the head; null when the head is all. */
-  readonly rest: ReadableStream<Uint8Array> | null;
-  /** Looks at what follows the head; it has seen the head. */
-  readonly watch?: BodyWatch;
-}
-
-/** Counts what must not stand in the pieces that pass. */
-export interface BodyWatch {
-  push(piece: Uint8Array): number;
+  readonly rest: ArrivingBody | null;
 }
 
 /** Reads a small body whole, of a large JSON one as much as it takes to see its model, of a large form the beginning. */
@@ -60,15 +54,11 @@ export async function openBody(request: Request, headers: SentHeaders, maxBytes:
   const declared = length === undefined ? Number.NaN : Number(length);
   if (declared > maxBytes) fail('body_too_large', maxBytes);
   if (declared <= WHOLE_BELOW) {
-    try {
-      if (declared >= LARGE_BODY) bodyBallast.passed(declared);
-      return { head: await request.bytes(), rest: null };
-    } catch {
-      fail('body_incomplete');
-    }
+    if (declared >= LARGE_BODY) bodyBallast.passed(declared);
+    return { head: await wholeBody(request, declared), rest: null };
   }
-  if (!request.body) return null;
-  const body = request.body as ReadableStream<Uint8Array>;
+  const body = arrivingBody(request);
+  if (!body) return null;
   if (boundaryOf(headers['content-type']) !== null) return start(body, FORM_PEEK);
   if (!isJson(headers)) return { head: new Uint8Array(), rest: body };
   const opening = await peek(body);
@@ -76,56 +66,32 @@ export async function openBody(request: Request, headers: SentHeaders, maxBytes:
   return opening;
 }
 
-/** A body of which more is read: until `isEnough` says so, to its end, or to so many bytes. It is shown the head first. */
-export async function readOn(
-  { head, rest }: Opening,
-  most: number,
-  isEnough: (piece: Uint8Array) => boolean,
-): Promise<Opening> {
-  if ((head.byteLength > 0 && isEnough(head)) || !rest) return { head, rest };
-  const reader = rest.getReader();
-  const pieces = [head];
-  for (let size = head.byteLength; size < most; ) {
-    const { value } = await reader.read().catch(() => fail('body_incomplete'));
-    if (!value) return { head: Buffer.concat(pieces), rest: null };
-    pieces.push(value);
-    size += value.byteLength;
-    if (isEnough(value)) break;
-  }
-  reader.releaseLock();
-  return { head: Buffer.concat(pieces), rest };
-}
-
 /** The first bytes of a stream, and the stream behind them. */
-async function start(stream: ReadableStream<Uint8Array>, enough: number): Promise<Opening> {
-  const reader = stream.getReader();
+async function start(body: ArrivingBody, enough: number): Promise<Opening> {
   const pieces: Uint8Array[] = [];
   for (let size = 0; size < enough; ) {
-    const { value } = await reader.read().catch(() => fail('body_incomplete'));
-    if (!value) return { head: Buffer.concat(pieces), rest: null };
-    pieces.push(value);
-    size += value.byteLength;
+    const piece = await body.read();
+    if (!piece) return { head: Buffer.concat(pieces), rest: null };
+    pieces.push(piece);
+    size += piece.byteLength;
   }
-  reader.releaseLock();
-  return { head: Buffer.concat(pieces), rest: stream };
+  return { head: Buffer.concat(pieces), rest: body };
 }
 
-async function peek(stream: ReadableStream<Uint8Array>): Promise<Opening> {
-  const reader = stream.getReader();
+async function peek(body: ArrivingBody): Promise<Opening> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for (let enough = WHOLE_BELOW; ; enough *= 2) {
     while (size < enough) {
-      const { value } = await reader.read().catch(() => fail('body_incomplete'));
-      if (!value) return { head: Buffer.concat(pieces), rest: null };
-      pieces.push(value);
-      size += value.byteLength;
+      const piece = await body.read();
+      if (!piece) return { head: Buffer.concat(pieces), rest: null };
+      pieces.push(piece);
+      size += piece.byteLength;
     }
     const head = Buffer.concat(pieces);
     const [model] = findMembers(head, 'model', 1);
     if (enough >= PEEK_BELOW || (model && model.end < head.byteLength)) {
-      reader.releaseLock();
-      return { head, rest: stream };
+      return { head, rest: body };
     }
   }
 }
@@ -189,7 +155,7 @@ export function closeBody(
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);
   if (!rest) return head;
-  const watch = opening.watch ?? (namesModel ? watchFrom(head) : null);
+  const watch = namesModel ? watchFrom(head) : null;
   if (needsWhole) return collect(head, rest, { limit: Math.min(maxBytes, KEPT_BELOW), watch, tap });
   return tapped(head, rest, { limit: maxBytes, watch, tap });
 }
@@ -198,7 +164,7 @@ export function closeBody(
 export async function keepWhole(opening: Opening, maxBytes: number, namesModel: boolean): Promise<Opening> {
   const { head, rest } = opening;
   if (!rest) return opening;
-  const watch = opening.watch ?? (namesModel ? watchFrom(head) : null);
+  const watch = namesModel ? watchFrom(head) : null;
   const limit = Math.min(maxBytes, KEPT_BELOW);
   return { head: await collect(head, rest, { limit, watch, tap: () => {} }), rest: null };
 }
@@ -213,34 +179,30 @@ function watchFrom(head: Uint8Array): MemberWatch {
 const lateModel = () =>
   new GatewayError('invalid_request', [
     'model',
-    `must be given once, in JSON within the first ${PEEK_BELOW >> 20} MiB of the body, in a form before the file`,
+    `must be given once, and within the first ${PEEK_BELOW >> 20} MiB of the body`,
   ]);
 
 interface Reading {
   readonly limit: number;
-  readonly watch: BodyWatch | null;
+  readonly watch: MemberWatch | null;
   readonly tap: (piece: Uint8Array) => void;
 }
 
-async function collect(head: Uint8Array, rest: ReadableStream<Uint8Array>, { limit, watch, tap }: Reading) {
+async function collect(head: Uint8Array, rest: ArrivingBody, { limit, watch, tap }: Reading) {
   const pieces = [head];
   let size = head.byteLength;
-  const reader = rest.getReader();
-  for (;;) {
-    const { value } = await reader.read().catch(() => fail('body_incomplete'));
-    if (!value) break;
-    size += value.byteLength;
+  for await (const piece of rest) {
+    size += piece.byteLength;
     if (size > limit) fail('body_too_large', limit);
-    if (watch && watch.push(value) > 0) throw lateModel();
-    tap(value);
-    pieces.push(value);
+    if (watch && watch.push(piece) > 0) throw lateModel();
+    tap(piece);
+    pieces.push(piece);
   }
   return Buffer.concat(pieces);
 }
 
 /** Pulls from the client only as fast as the provider takes. A body that ends early or grows too large cuts the provider's connection. */
-function tapped(head: Uint8Array, rest: ReadableStream<Uint8Array>, { limit, watch, tap }: Reading) {
-  const reader = rest.getReader();
+function tapped(head: Uint8Array, rest: ArrivingBody, { limit, watch, tap }: Reading) {
   let size = head.byteLength;
   let isHeadSent = head.byteLength === 0;
   return new ReadableStream<Uint8Array>(
@@ -251,26 +213,26 @@ function tapped(head: Uint8Array, rest: ReadableStream<Uint8Array>, { limit, wat
           return controller.enqueue(head);
         }
         try {
-          const { value } = await reader.read();
-          if (!value) return controller.close();
-          size += value.byteLength;
+          const piece = await rest.read();
+          if (!piece) return controller.close();
+          size += piece.byteLength;
           const fault =
             size > limit
               ? new GatewayError('body_too_large', [limit])
-              : watch && watch.push(value) > 0
+              : watch && watch.push(piece) > 0
                 ? lateModel()
                 : null;
           if (fault) {
-            void reader.cancel().catch(() => {});
+            rest.cancel();
             return controller.error(fault);
           }
-          tap(value);
-          controller.enqueue(value);
-        } catch {
-          controller.error(new GatewayError('body_incomplete', []));
+          tap(piece);
+          controller.enqueue(piece);
+        } catch (error) {
+          controller.error(error);
         }
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel: () => rest.cancel(),
     },
     { highWaterMark: 0 },
   );

@@ -232,7 +232,6 @@ export class Guarding {
         headers,
         isStream: call.isStream,
         provider: call.provider,
-        proving: call.proving,
       },
       ports: this.#ports,
       owner: call.principal?.keyId ?? call.who.workspaceId,

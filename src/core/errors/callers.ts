@@ -13,6 +13,10 @@ export const callerErrors = {
     () =>
       'The API key, user or machine that began this was removed, has expired, or no longer belongs to the workspace.',
   ),
+  too_many_connections: error(
+    429,
+    (most: number) => `More than ${most} requests of this address are under way. Try again when some have ended.`,
+  ),
   insufficient_scope: error(
     403,
     (needed: string) => `This key lacks the scope ${needed}. Create a key with that scope, or use another key.`,

@@ -21,14 +21,13 @@ export const requestErrors = {
     () => 'content-type',
   ),
   body_too_large: error(413, (limit: number) => `The body is larger than ${limit} bytes, the limit of this route.`),
+  body_too_slow: error(
+    408,
+    (pauseMs: number) =>
+      `The body stopped coming, or came too slowly: at most ${pauseMs / 1_000} s may pass between two pieces of it.`,
+  ),
   body_incomplete: error(400, () => 'The connection ended before the whole body had arrived.'),
   invalid_multipart: error(400, (why: string) => `The multipart body cannot be read: ${why}.`),
-  model_hidden: error(
-    400,
-    (why: string) =>
-      `A limit or a budget that this call falls under depends on its model, and the model cannot be seen: ${why}. Nothing was sent.`,
-    () => 'model',
-  ),
   range_not_satisfiable: error(
     416,
     (range: string, size: number) => `range: ${range} asks for nothing that is there: there are ${size} bytes.`,

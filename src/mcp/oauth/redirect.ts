@@ -1,8 +1,8 @@
-import type { AnonymousCall } from '../../http/route.ts';
+import type { Call } from '../../http/route.ts';
 
 /** Sends a browser elsewhere. After a form, 303: what comes next is fetched, and the form is not sent again. */
 export const redirect = (
-  { request }: AnonymousCall,
+  { request }: Call,
   location: string,
   headers: Readonly<Record<string, string>> = {},
 ): Response =>
