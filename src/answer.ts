@@ -128,7 +128,7 @@ export function createAnswer(deps: AnswerDeps) {
         body: route.body
           ? await readJson(request, route.body(), route.wording, pending?.read, route.largestBody)
           : undefined,
-        principal: principal ? witnessed(principal, pending) : (principal as unknown as Principal),
+        principal: principal ? witnessed(principal, pending) : null,
         identify,
         witness: pending ?? undefined,
         providerKey,

@@ -17,6 +17,7 @@ import { createJwtVerifier } from './auth/jwt-verify.ts';
 import { createOrganisation, type OrganisationStore } from './auth/organisation.ts';
 import type { EnvironmentCredential } from './auth/virtual-key.ts';
 import { createVirtualKeys, type VirtualKeys } from './auth/virtual-keys.ts';
+import type { WorkCallers } from './auth/work-callers.ts';
 import { createWorkspaceCaller } from './auth/workspace-caller.ts';
 import { createWorkspaces, type Workspaces } from './auth/workspaces.ts';
 import { type Batches, createBatches } from './batches/batches.ts';
@@ -64,6 +65,7 @@ import { checkVirtualKey } from './relay/check-virtual-key.ts';
 import { type CallModel, createCallModel } from './relay/internal.ts';
 import { createKeptThoughts, type KeptThoughts } from './relay/kept-thoughts.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
+import { createWorkProofs, type WorkProofs } from './relay/work-proofs.ts';
 import { allRoutes } from './routes.ts';
 import { createBreakers } from './routing/breaker.ts';
 import { type CacheStore, createAnswerCache } from './routing/cache.ts';
@@ -138,6 +140,8 @@ export interface Parts extends Omit<AssistantsApi, 'kinds'>, People {
   readonly configs: Configs;
   readonly guardrails: Guardrails;
   readonly guardrailDefaults: GuardrailDefaultsStore;
+  readonly proofs: WorkProofs;
+  readonly principalOf: WorkCallers['principalOf'];
   readonly responses: ResponseStore;
   readonly files: Files;
   readonly uploads: Uploads;
@@ -296,6 +300,7 @@ export function createApp(deps: AppDeps): App {
     now: turnNow,
   };
 
+  const proofs = createWorkProofs({ guard, configs, sealer });
   const callModel: CallModel = createCallModel({ relay: (call) => relay(call, relayDeps), log, now, report });
   /** What this process does beside answering; each area gives its own. */
   const kinds: Kind[] = [];
@@ -308,6 +313,7 @@ export function createApp(deps: AppDeps): App {
     store,
     files,
     callModel,
+    proofs,
     gates: new Gates({
       most: settings.batchRequests * 2,
       pace: new Pace({ lastInteractiveAt: () => lastInteractiveAt }),
@@ -349,6 +355,7 @@ export function createApp(deps: AppDeps): App {
     changes,
     files,
     callModel,
+    proofs,
     principalOf: people.workCallers.principalOf,
     workers: () => workers,
     metrics,
@@ -447,6 +454,8 @@ export function createApp(deps: AppDeps): App {
       configs,
       guardrails,
       guardrailDefaults,
+      proofs,
+      principalOf: people.workCallers.principalOf,
       responses,
       files,
       uploads: createUploads({ store, blobs, files, now }),

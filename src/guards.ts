@@ -1,4 +1,5 @@
 import type { JwtVerifier } from './auth/jwt-verify.ts';
+import { recheck } from './auth/token-facts.ts';
 import type { Principal } from './core/principal.ts';
 import type { Sealer } from './crypto/seal.ts';
 import { objectIn, objectsIn, parsed } from './dialects/json.ts';
@@ -51,6 +52,7 @@ export function createGuards({
     resolves: (hostname, timeoutMs) => inTime(resolves(egress, hostname), timeoutMs),
     now,
     verifyJwt: (token, rules) => verifier.verify(token, rules),
+    recheckJwt: recheck,
     threads: checkThreads,
   };
   const askModel = (who: Principal) => askedBy(who, callModel);

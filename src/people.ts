@@ -15,7 +15,7 @@ import type { OrganisationId } from './core/ids.ts';
 import { createPasswords } from './crypto/password.ts';
 import type { Sealer } from './crypto/seal.ts';
 import type { EgressPolicy } from './http/egress.ts';
-import type { Call } from './http/route.ts';
+import type { AnonymousCall } from './http/route.ts';
 import type { Changes } from './storage/changes.ts';
 import type { Store } from './storage/store.ts';
 
@@ -27,7 +27,7 @@ export interface People {
   readonly sessions: Sessions;
   readonly oidc: Oidc;
   readonly machineTokens: MachineTokens;
-  readonly noteSignIn: (call: Call, signedIn: NewSession) => void;
+  readonly noteSignIn: (call: AnonymousCall, signedIn: NewSession) => void;
   /** Throws when the gateway may not ask there for keys. */
   readonly checkAddress: (url: string) => Promise<void>;
 }

@@ -127,7 +127,7 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
     (call) => apiKeys.list(call.principal, call.query, call.now),
   ),
   get('/v1/api-keys/:id', { scopes: ['api_keys.read'], summary: 'One API key', response: apiKey }, (call) =>
-    apiKeys.read(call.principal, call.params.id!, call.now),
+    apiKeys.read(call.principal, call.params.id, call.now),
   ),
   put(
     '/v1/api-keys/:id',
@@ -139,7 +139,7 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
       response: apiKey,
     },
     async (call) => {
-      const id = call.params.id!;
+      const id = call.params.id;
       if (call.body.defaults) {
         const { workspace_id } = await apiKeys.read(call.principal, id, call.now);
         await guardrailDefaults.checkIn(call.principal, workspace_id, call.body.defaults);
@@ -156,8 +156,8 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
       response: () => deleted('api-key'),
     },
     async (call) => {
-      await apiKeys.delete(call.principal, call.params.id!);
-      return { id: call.params.id!, object: 'api-key', deleted: true };
+      await apiKeys.delete(call.principal, call.params.id);
+      return { id: call.params.id, object: 'api-key', deleted: true };
     },
   ),
   post(
@@ -169,6 +169,6 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
       body: rotate,
       response: rotated,
     },
-    (call) => apiKeys.rotate(call.principal, call.params.id!, call.body, call.now),
+    (call) => apiKeys.rotate(call.principal, call.params.id, call.body, call.now),
   ),
 ];

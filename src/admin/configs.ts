@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
-import { type Call, del, get, post, put, type Route } from '../http/route.ts';
+import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import type { Configs } from '../routing/configs.ts';
 import { deleted, name, slug } from './schemas.ts';
 
@@ -58,8 +58,8 @@ const version = lazily(() =>
 const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
 const oneQuery = lazily(() => z.strictObject({ workspace_id: z.string().optional() }));
 
-const nameOf = (call: Call<{ workspace_id?: string }>) => ({
-  slug: call.params.slug!,
+const nameOf = (call: CallAt<'slug', { workspace_id?: string }>) => ({
+  slug: call.params.slug,
   workspace: call.query.workspace_id,
 });
 

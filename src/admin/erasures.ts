@@ -49,7 +49,7 @@ export const erasureRoutes = (endings: EndingsOf): Route[] => [
       summary: 'How far the deletion of a workspace is, by its id or former slug',
       response: deletion,
     },
-    (call) => endings.ofWorkspace(call.principal, call.params.workspace!),
+    (call) => endings.ofWorkspace(call.principal, call.params.workspace),
   ),
   post(
     '/v1/admin/erasures',
@@ -79,6 +79,6 @@ export const erasureRoutes = (endings: EndingsOf): Route[] => [
       summary: 'How far an erasure is, by its id or that of the user',
       response: erasure,
     },
-    (call) => endings.ofUser(call.principal, call.params.erasure!),
+    (call) => endings.ofUser(call.principal, call.params.erasure),
   ),
 ];

@@ -102,7 +102,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
   get(
     '/v1/guardrails/:guardrail',
     { scopes: ['guardrails.read'], summary: 'One guardrail, by id or slug', response: whole },
-    (call) => guardrails.read(call.principal, call.params.guardrail!),
+    (call) => guardrails.read(call.principal, call.params.guardrail),
   ),
   put(
     '/v1/guardrails/:guardrail',
@@ -113,7 +113,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       body: update,
       response: updated,
     },
-    (call) => guardrails.update(call.principal, call.params.guardrail!, call.body),
+    (call) => guardrails.update(call.principal, call.params.guardrail, call.body),
   ),
   del(
     '/v1/guardrails/:guardrail',
@@ -124,7 +124,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       response: () => deleted('guardrail'),
     },
     async (call) => ({
-      id: await guardrails.delete(call.principal, call.params.guardrail!),
+      id: await guardrails.delete(call.principal, call.params.guardrail),
       object: 'guardrail',
       deleted: true,
     }),
@@ -137,6 +137,6 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       query: pageQuery,
       response: () => pageOf(version()),
     },
-    (call) => guardrails.versions(call.principal, call.params.guardrail!, call.query),
+    (call) => guardrails.versions(call.principal, call.params.guardrail, call.query),
   ),
 ];

@@ -56,7 +56,7 @@ export const inviteRoutes = (invites: Invites): Route[] => [
     (call) => invites.list(call.principal, call.query),
   ),
   get(`${INVITES}/:id`, { scopes: ['users.read'], summary: 'One invite', response: invite }, (call) =>
-    invites.read(call.principal, call.params.id!),
+    invites.read(call.principal, call.params.id),
   ),
   del(
     `${INVITES}/:id`,
@@ -67,8 +67,8 @@ export const inviteRoutes = (invites: Invites): Route[] => [
       response: () => deleted('invite'),
     },
     async (call) => {
-      await invites.cancel(call.principal, call.params.id!);
-      return { id: call.params.id!, object: 'invite', deleted: true };
+      await invites.cancel(call.principal, call.params.id);
+      return { id: call.params.id, object: 'invite', deleted: true };
     },
   ),
   post(
@@ -79,7 +79,7 @@ export const inviteRoutes = (invites: Invites): Route[] => [
       summary: 'Make another link for an invite; the old one ends',
       response: sent,
     },
-    (call) => invites.resend(call.principal, call.params.id!),
+    (call) => invites.resend(call.principal, call.params.id),
   ),
   post(
     '/v1/sessions/invites/accept',

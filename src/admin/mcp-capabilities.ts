@@ -114,7 +114,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       query: capabilityQuery,
       response: () => pageOf(capability()).extend({ counts: counts() }),
     },
-    (call) => admin.list(call.principal, call.params.slug!, call.query),
+    (call) => admin.list(call.principal, call.params.slug, call.query),
   ),
   put(
     `${SERVER}/capabilities`,
@@ -124,7 +124,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       body: switches,
       response: () => z.object({ object: z.literal('list'), counts: counts() }),
     },
-    (call) => admin.switch(call.principal, call.params.slug!, call.body.capabilities),
+    (call) => admin.switch(call.principal, call.params.slug, call.body.capabilities),
   ),
   post(
     `${SERVER}/capabilities/approve`,
@@ -135,7 +135,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       body: approvals,
       response: () => z.object({ object: z.literal('list'), approved: z.number().int() }),
     },
-    (call) => admin.approve(call.principal, call.params.slug!, call.body.capabilities),
+    (call) => admin.approve(call.principal, call.params.slug, call.body.capabilities),
   ),
   post(
     `${SERVER}/sync`,
@@ -145,12 +145,12 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       summary: 'Ask an MCP server for everything it offers',
       response: () => metadata().extend({ counts: counts() }),
     },
-    (call) => admin.sync(call.principal, call.params.slug!),
+    (call) => admin.sync(call.principal, call.params.slug),
   ),
   get(
     `${SERVER}/metadata`,
     { scopes: ['mcp_servers.read'], summary: 'What an MCP server said of itself', response: metadata },
-    (call) => admin.metadata(call.principal, call.params.slug!),
+    (call) => admin.metadata(call.principal, call.params.slug),
   ),
   get(
     `${SERVER}/user-access`,
@@ -160,11 +160,11 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       query: pageQuery,
       response: access,
     },
-    (call) => admin.userAccess.read(call.principal, call.params.slug!, call.query),
+    (call) => admin.userAccess.read(call.principal, call.params.slug, call.query),
   ),
   put(
     `${SERVER}/user-access`,
     { ...change, summary: 'Say which users may use an MCP server', body: accessChange, response: access },
-    (call) => admin.userAccess.change(call.principal, call.params.slug!, call.body),
+    (call) => admin.userAccess.change(call.principal, call.params.slug, call.body),
   ),
 ];

@@ -33,7 +33,7 @@ export const mcpConnectionRoutes = (servers: McpConnectionAdmin): Route[] => [
       query: pageQuery,
       response: () => pageOf(connection()),
     },
-    ({ principal, params, query }) => servers.connections(principal, params.slug!, query),
+    ({ principal, params, query }) => servers.connections(principal, params.slug, query),
   ),
   del(
     '/v1/mcp-servers/:slug/connections/:user',
@@ -44,7 +44,7 @@ export const mcpConnectionRoutes = (servers: McpConnectionAdmin): Route[] => [
       response: () => deleted('mcp-connection'),
     },
     async ({ principal, params }) => {
-      await servers.disconnect(principal, params.slug!, params.user!);
+      await servers.disconnect(principal, params.slug, params.user);
       return { id: params.user, object: 'mcp-connection', deleted: true };
     },
   ),

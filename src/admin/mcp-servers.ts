@@ -107,7 +107,7 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
   get(
     '/v1/mcp-servers/:slug',
     { scopes: ['mcp_servers.read'], summary: 'One MCP server, by slug or id', response: server },
-    (call) => servers.read(call.principal, call.params.slug!),
+    (call) => servers.read(call.principal, call.params.slug),
   ),
   put(
     '/v1/mcp-servers/:slug',
@@ -118,7 +118,7 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       body: update,
       response: server,
     },
-    (call) => servers.update(call.principal, call.params.slug!, call.body),
+    (call) => servers.update(call.principal, call.params.slug, call.body),
   ),
   del(
     '/v1/mcp-servers/:slug',
@@ -129,7 +129,7 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       response: () => deleted('mcp-server'),
     },
     async (call) => ({
-      id: await servers.delete(call.principal, call.params.slug!),
+      id: await servers.delete(call.principal, call.params.slug),
       object: 'mcp-server',
       deleted: true,
     }),
@@ -142,6 +142,6 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       summary: 'Call an MCP server once and say how it went',
       response: tested,
     },
-    (call) => servers.test(call.principal, call.params.slug!),
+    (call) => servers.test(call.principal, call.params.slug),
   ),
 ];

@@ -48,7 +48,7 @@ const ratePolicies = (policies: Policies): Route[] => [
   get(
     '/v1/policies/rate-limits/:id',
     { scopes: ['policies.read'], summary: 'One rate policy', response: ratePolicy },
-    (call) => policies.read(call.principal, 'rate', call.params.id!),
+    (call) => policies.read(call.principal, 'rate', call.params.id),
   ),
   put(
     '/v1/policies/rate-limits/:id',
@@ -59,7 +59,7 @@ const ratePolicies = (policies: Policies): Route[] => [
       body: ratePolicyChange,
       response: ratePolicy,
     },
-    (call) => policies.update(call.principal, 'rate', call.params.id!, call.body),
+    (call) => policies.update(call.principal, 'rate', call.params.id, call.body),
   ),
   del(
     '/v1/policies/rate-limits/:id',
@@ -70,8 +70,8 @@ const ratePolicies = (policies: Policies): Route[] => [
       response: () => deleted('policy_rate_limits'),
     },
     async (call) => {
-      await policies.delete(call.principal, 'rate', call.params.id!);
-      return { id: call.params.id!, object: 'policy_rate_limits', deleted: true };
+      await policies.delete(call.principal, 'rate', call.params.id);
+      return { id: call.params.id, object: 'policy_rate_limits', deleted: true };
     },
   ),
 ];
@@ -103,8 +103,8 @@ const usagePolicies = (policies: Policies): Route[] => [
     { scopes: ['policies.read'], summary: 'One usage policy', query: usageQuery, response: usagePolicy },
     (call) =>
       call.query.include_usage === 'true'
-        ? policies.readWithUsage(call.principal, call.params.id!)
-        : policies.read(call.principal, 'usage', call.params.id!),
+        ? policies.readWithUsage(call.principal, call.params.id)
+        : policies.read(call.principal, 'usage', call.params.id),
   ),
   put(
     '/v1/policies/usage-limits/:id',
@@ -115,7 +115,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       body: usagePolicyChange,
       response: usagePolicy,
     },
-    (call) => policies.update(call.principal, 'usage', call.params.id!, call.body),
+    (call) => policies.update(call.principal, 'usage', call.params.id, call.body),
   ),
   del(
     '/v1/policies/usage-limits/:id',
@@ -126,8 +126,8 @@ const usagePolicies = (policies: Policies): Route[] => [
       response: () => deleted('policy_usage_limits'),
     },
     async (call) => {
-      await policies.delete(call.principal, 'usage', call.params.id!);
-      return { id: call.params.id!, object: 'policy_usage_limits', deleted: true };
+      await policies.delete(call.principal, 'usage', call.params.id);
+      return { id: call.params.id, object: 'policy_usage_limits', deleted: true };
     },
   ),
   get(
@@ -138,7 +138,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       query: pageQuery,
       response: () => pageOf(policyEntity()),
     },
-    (call) => policies.entities(call.principal, call.params.id!, call.query),
+    (call) => policies.entities(call.principal, call.params.id, call.query),
   ),
   put(
     '/v1/policies/usage-limits/:id/entities/:entity/reset',
@@ -148,6 +148,6 @@ const usagePolicies = (policies: Policies): Route[] => [
       summary: 'Start the budget of one group again',
       response: policyEntity,
     },
-    (call) => policies.resetEntity(call.principal, call.params.id!, call.params.entity!),
+    (call) => policies.resetEntity(call.principal, call.params.id, call.params.entity),
   ),
 ];

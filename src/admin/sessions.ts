@@ -5,7 +5,7 @@ import type { Users } from '../auth/users.ts';
 import { lazily } from '../core/lazily.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { json } from '../http/reply.ts';
-import { type Call, del, get, post, type Route } from '../http/route.ts';
+import { type AnonymousCall, del, get, post, type Route } from '../http/route.ts';
 import { deleted } from './schemas.ts';
 import { password, user } from './users.ts';
 
@@ -42,7 +42,7 @@ export interface SessionParts {
   readonly users: Pick<Users, 'self'>;
   readonly oidc: Oidc;
   /** Tells the audit log who came in by a way that is no change of a resource. */
-  readonly noteSignIn: (call: Call, signedIn: NewSession) => void;
+  readonly noteSignIn: (call: AnonymousCall, signedIn: NewSession) => void;
 }
 
 export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionParts): Route[] => [
@@ -137,7 +137,7 @@ export const sessionRoutes = ({ sessions, users, oidc, noteSignIn }: SessionPart
 ];
 
 /** So that log and record say who it was that came in. */
-function identify(call: Call, organisationId: string, userId: string) {
+function identify(call: AnonymousCall, organisationId: string, userId: string) {
   call.identify({ organisationId, workspaceId: '', keyId: null, userId });
 }
 

@@ -79,12 +79,12 @@ export const userRoutes = (users: Users): Route[] => [
     (call) => users.list(call.principal, call.query),
   ),
   get('/v1/admin/users/:id', { scopes: ['users.read'], summary: 'One user', response: user }, (call) =>
-    users.read(call.principal, call.params.id!),
+    users.read(call.principal, call.params.id),
   ),
   put(
     '/v1/admin/users/:id',
     { scopes: ['users.update'], audit: { resource: 'users' }, summary: 'Change a user', body: update, response: user },
-    (call) => users.update(call.principal, call.params.id!, call.body),
+    (call) => users.update(call.principal, call.params.id, call.body),
   ),
   del(
     '/v1/admin/users/:id',
@@ -95,8 +95,8 @@ export const userRoutes = (users: Users): Route[] => [
       response: () => deleted('user'),
     },
     async (call) => {
-      await users.delete(call.principal, call.params.id!);
-      return { id: call.params.id!, object: 'user', deleted: true };
+      await users.delete(call.principal, call.params.id);
+      return { id: call.params.id, object: 'user', deleted: true };
     },
   ),
 ];
@@ -133,7 +133,7 @@ export const memberRoutes = (members: Members): Route[] => [
       body: added,
       response: member,
     },
-    (call) => members.add(call.principal, call.params.workspace!, call.body),
+    (call) => members.add(call.principal, call.params.workspace, call.body),
   ),
   get(
     MEMBERS,
@@ -143,12 +143,12 @@ export const memberRoutes = (members: Members): Route[] => [
       query: memberQuery,
       response: () => pageOf(member()),
     },
-    (call) => members.list(call.principal, call.params.workspace!, call.query),
+    (call) => members.list(call.principal, call.params.workspace, call.query),
   ),
   get(
     `${MEMBERS}/:user`,
     { scopes: ['workspace_users.read'], summary: 'One user of a workspace', response: member },
-    (call) => members.read(call.principal, call.params.workspace!, call.params.user!),
+    (call) => members.read(call.principal, call.params.workspace, call.params.user),
   ),
   put(
     `${MEMBERS}/:user`,
@@ -159,7 +159,7 @@ export const memberRoutes = (members: Members): Route[] => [
       body: () => z.strictObject({ role: workspaceRole() }),
       response: member,
     },
-    (call) => members.update(call.principal, call.params.workspace!, call.params.user!, call.body.role),
+    (call) => members.update(call.principal, call.params.workspace, call.params.user, call.body.role),
   ),
   del(
     `${MEMBERS}/:user`,
@@ -170,8 +170,8 @@ export const memberRoutes = (members: Members): Route[] => [
       response: () => deleted('workspace-user'),
     },
     async (call) => {
-      await members.remove(call.principal, call.params.workspace!, call.params.user!);
-      return { id: call.params.user!, object: 'workspace-user', deleted: true };
+      await members.remove(call.principal, call.params.workspace, call.params.user);
+      return { id: call.params.user, object: 'workspace-user', deleted: true };
     },
   ),
 ];

@@ -3,7 +3,7 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { priceMembers } from '../core/prices.ts';
-import { type Call, del, get, post, put, type Route } from '../http/route.ts';
+import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import { deleted, expiry, limits, name, note, resetUsage, shownLimits, slug } from './schemas.ts';
 
 export const create = lazily(() =>
@@ -61,8 +61,8 @@ const virtualKey = lazily(() =>
 const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
 /** Slugs are unique in a workspace; an organisation-wide caller may name one. */
 const oneQuery = lazily(() => z.strictObject({ workspace_id: z.string().min(1).optional() }));
-const nameOf = (call: Call<Checked<typeof oneQuery>>) => ({
-  slug: call.params.slug!,
+const nameOf = (call: CallAt<'slug', Checked<typeof oneQuery>>) => ({
+  slug: call.params.slug,
   workspace: call.query.workspace_id,
 });
 

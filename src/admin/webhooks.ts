@@ -38,7 +38,7 @@ const withSecret = lazily(() =>
 const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
 
 const PATH = '/v1/webhooks';
-const ONE = `${PATH}/:id`;
+const ONE = `${PATH}/:id` as const;
 
 export const webhookRoutes = (webhooks: Webhooks): Route[] => [
   post(
@@ -63,7 +63,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
     (call) => webhooks.list(call.principal, call.query),
   ),
   get(ONE, { scopes: ['webhooks.read'], summary: 'One webhook', response: webhookObject }, (call) =>
-    webhooks.read(call.principal, call.params.id!),
+    webhooks.read(call.principal, call.params.id),
   ),
   put(
     ONE,
@@ -74,7 +74,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
       body: update,
       response: webhookObject,
     },
-    (call) => webhooks.update(call.principal, call.params.id!, call.body),
+    (call) => webhooks.update(call.principal, call.params.id, call.body),
   ),
   post(
     `${ONE}/rotate`,
@@ -84,7 +84,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
       summary: 'Give a webhook a new secret; the old one signs along for a day',
       response: withSecret,
     },
-    (call) => webhooks.rotate(call.principal, call.params.id!),
+    (call) => webhooks.rotate(call.principal, call.params.id),
   ),
   del(
     ONE,
@@ -95,7 +95,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
       response: () => deleted('webhook'),
     },
     async (call) => ({
-      id: await webhooks.delete(call.principal, call.params.id!),
+      id: await webhooks.delete(call.principal, call.params.id),
       object: 'webhook',
       deleted: true,
     }),

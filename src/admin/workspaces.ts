@@ -82,7 +82,7 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
   get(
     '/v1/admin/workspaces/:workspace',
     { scopes: ['workspaces.read'], summary: 'One workspace, by id or slug', response: workspace },
-    (call) => workspaces.read(call.principal, call.params.workspace!, call.now),
+    (call) => workspaces.read(call.principal, call.params.workspace, call.now),
   ),
   put(
     '/v1/admin/workspaces/:workspace',
@@ -94,8 +94,8 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
       response: workspace,
     },
     async (call) => {
-      await guardrailDefaults.checkIn(call.principal, call.params.workspace!, call.body.defaults);
-      return workspaces.update(call.principal, call.params.workspace!, call.body, call.now);
+      await guardrailDefaults.checkIn(call.principal, call.params.workspace, call.body.defaults);
+      return workspaces.update(call.principal, call.params.workspace, call.body, call.now);
     },
   ),
   del(
@@ -107,7 +107,7 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
       response: () => deleted('workspace'),
     },
     async (call) => ({
-      id: await workspaces.delete(call.principal, call.params.workspace!),
+      id: await workspaces.delete(call.principal, call.params.workspace),
       object: 'workspace',
       deleted: true,
     }),

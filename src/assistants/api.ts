@@ -1,6 +1,7 @@
 import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
+import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -27,6 +28,7 @@ export interface AssistantsApiDeps {
   readonly changes: Pick<Changes, 'notify' | 'onNotify'>;
   readonly files: Files;
   readonly callModel: CallModel;
+  readonly proofs: Pick<WorkProofs, 'seal' | 'open'>;
   /** Throws 401 when whoever began the run is gone or has expired. */
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   /** They need the kinds, so they come after them. */
@@ -75,6 +77,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     threads,
     messages,
     check,
+    proofs: deps.proofs,
     livesMs: deps.runSeconds * 1_000,
     now,
   });
@@ -89,6 +92,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     bus,
     deltas: new DeltaWriter({ store, bus }),
     callModel: deps.callModel,
+    proofs: deps.proofs,
     principalOf: deps.principalOf,
     readImage: imageReader(files),
     tokens: deps.tokens,

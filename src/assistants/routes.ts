@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
-import { type Call, del, get, post, type Route } from '../http/route.ts';
+import { type Call, type CallAt, del, get, post, type Route } from '../http/route.ts';
 import { assistantObject, createAssistant, updateAssistant } from './assistants.ts';
 import { createMessage, messageObject, updateMessage } from './messages.ts';
 import { type NativeDeps, orNative } from './native.ts';
@@ -29,8 +29,8 @@ export const assistantRoutes = (parts: AssistantParts & NativeDeps): Route[] => 
 function managedRoutes(parts: AssistantParts): Route[] {
   const { assistants, threads, messages, virtualKeys } = parts;
   const onThread = (call: Call) => onThreadOf(call, virtualKeys);
-  const thread = (call: Call) => call.params.thread_id!;
-  const message = (call: Call) => call.params.message_id!;
+  const thread = (call: CallAt<'thread_id'>) => call.params.thread_id;
+  const message = (call: CallAt<'message_id'>) => call.params.message_id;
   return [
     // Before the routes of one thread: `runs` is no thread's id.
     ...runRoutes(parts),
@@ -46,17 +46,17 @@ function managedRoutes(parts: AssistantParts): Route[] {
       (call) => assistants.list(workspaceOf(call), call.query),
     ),
     get('/v1/assistants/:assistant_id', { ...reads, summary: 'One assistant', response: assistantObject }, (call) =>
-      assistants.read(workspaceOf(call), call.params.assistant_id!),
+      assistants.read(workspaceOf(call), call.params.assistant_id),
     ),
     post(
       '/v1/assistants/:assistant_id',
       { ...writes, summary: 'Change an assistant', body: updateAssistant, response: assistantObject },
-      (call) => assistants.update(workspaceOf(call), call.params.assistant_id!, call.body),
+      (call) => assistants.update(workspaceOf(call), call.params.assistant_id, call.body),
     ),
     del(
       '/v1/assistants/:assistant_id',
       { ...writes, summary: 'Delete an assistant', response: deleted('assistant.deleted') },
-      (call) => assistants.delete(workspaceOf(call), call.params.assistant_id!),
+      (call) => assistants.delete(workspaceOf(call), call.params.assistant_id),
     ),
 
     post(

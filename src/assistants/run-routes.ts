@@ -1,9 +1,11 @@
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
+import type { Principal } from '../core/principal.ts';
+import type { Proofs } from '../guardrails/proof.ts';
 import { headerOf } from '../http/headers.ts';
 import { json } from '../http/reply.ts';
-import { type Call, get, post, type Route } from '../http/route.ts';
+import { type Call, type CallAt, get, post, type Route } from '../http/route.ts';
 import type { RunRow } from '../storage/schema.ts';
 import { runHeaders } from './access.ts';
 import { eventStream } from './runs/event-stream.ts';
@@ -24,14 +26,24 @@ interface Asked extends ShowOptions {
 }
 
 /** Runs of assistants: created, watched, answered and cancelled. */
-export const runRoutes = ({ runs, virtualKeys, configs }: AssistantParts): Route[] => {
+export const runRoutes = ({ runs, virtualKeys, configs, proofs, principalOf }: AssistantParts): Route[] => {
   const workspace = (call: Call) => onThread(call, virtualKeys);
-  const caller = async (call: Call) => ({
-    principal: call.principal,
-    headers: await runHeaders(call, { virtualKeys, configs }),
-  });
-  const thread = (call: Call) => call.params.thread_id!;
-  const run = (call: Call) => call.params.run_id!;
+  const prove = ({ headers, log }: Call, who: Principal, kept: Readonly<Record<string, string>>) =>
+    proofs.prove({ who, headers, kept, endpoint: 'chatComplete', log });
+  const caller = async (call: Call) => {
+    const { principal } = call;
+    const headers = await runHeaders(call, { virtualKeys, configs });
+    return { principal, headers, proofs: await prove(call, principal, headers) };
+  };
+  /** Whoever gives outputs lets the run go on: what holds for them is proven, and what holds for its calls. */
+  const proofsForRun = async (call: Call, row: RunRow): Promise<Proofs> => {
+    const kept = JSON.parse(row.headers) as Record<string, string>;
+    if (call.principal.keyId !== row.api_key_id) await prove(call, call.principal, kept);
+    const who = await principalOf(row).catch(ifGone);
+    return who ? prove(call, who, kept) : new Map();
+  };
+  const thread = (call: CallAt<'thread_id'>) => call.params.thread_id;
+  const run = (call: CallAt<'run_id'>) => call.params.run_id;
 
   /** The run, or what happens in it from here on. */
   const answered = (call: Call, { run: row, from }: Watchable, { stream, withContent }: Asked): Response =>
@@ -76,7 +88,9 @@ export const runRoutes = ({ runs, virtualKeys, configs }: AssistantParts): Route
       { ...writes, summary: 'Give a run what its functions answered', body: submitToolOutputs, response: runObject },
       async (call) => {
         const { tool_outputs } = call.body;
-        const given = await runs.submit(await workspace(call), thread(call), run(call), tool_outputs);
+        const workspaceId = await workspace(call);
+        const proven = await proofsForRun(call, await runs.read(workspaceId, thread(call), run(call)));
+        const given = await runs.submit(workspaceId, thread(call), run(call), tool_outputs, proven);
         return answered(call, given, call.body);
       },
     ),
@@ -105,12 +119,18 @@ export const runRoutes = ({ runs, virtualKeys, configs }: AssistantParts): Route
       '/v1/threads/:thread_id/runs/:run_id/steps/:step_id',
       { ...reads, summary: 'One step of a run', query: included, response: stepObject },
       async (call) => {
-        const step = { runId: run(call), stepId: call.params.step_id! };
+        const step = { runId: run(call), stepId: call.params.step_id };
         return runs.readStep(await workspace(call), thread(call), step, { withContent: wantsContent(call.query) });
       },
     ),
   ];
 };
+
+/** A run whose caller is gone fails at its next call. */
+function ifGone(error: unknown): null {
+  if (error instanceof GatewayError && error.status === 401) return null;
+  throw error;
+}
 
 /** Pollers of the vendor's clients wait as long as the answer says, and five seconds when it says nothing. */
 function shown(row: RunRow, now: number): Response {

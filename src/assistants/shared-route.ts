@@ -4,7 +4,9 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
+import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Call } from '../http/route.ts';
+import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Store } from '../storage/store.ts';
 import { checkBeta } from './access.ts';
@@ -16,6 +18,9 @@ export interface AssistantParts extends Omit<AssistantsApi, 'kinds'> {
   readonly vectorStores: VectorStores;
   readonly virtualKeys: VirtualKeys;
   readonly configs: Configs;
+  readonly proofs: Pick<WorkProofs, 'prove'>;
+  /** Throws 401 when whoever began the run is gone or has expired. */
+  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
 }
 
 /** Which page of a list is asked for. */

@@ -1,10 +1,10 @@
 import { decodeProtectedHeader } from 'jose';
 import type { Clock } from '../core/clock.ts';
-import { secondsOf } from '../core/durations.ts';
 import { fail, GatewayError } from '../core/errors.ts';
-import { endless, type JwtRules, TOLERANCE_SECONDS, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
+import { type JwtRules, TokenRefused, type VerifiedToken } from './jwt-rules.ts';
 import type { FetchSmall } from './key-sets.ts';
 import type { Claims } from './token-claims.ts';
+import { checkParties, checkTimes } from './token-facts.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
@@ -38,30 +38,6 @@ function clientCredentials({ introspectClientId, introspectClientSecret }: JwtRu
   // RFC 6749 section 2.3.1: both are form-encoded before they are joined.
   const pair = [introspectClientId, introspectClientSecret ?? ''].map(encodeURIComponent).join(':');
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
-}
-
-/** The issuer says that it is active; what it says of times must fit, too. */
-function checkTimes(claims: Claims, rules: JwtRules, seconds: number) {
-  const tolerance = rules.clockTolerance ?? TOLERANCE_SECONDS;
-  const { exp, nbf, iat } = claims;
-  if (typeof exp !== 'number') throw endless();
-  if (exp + tolerance <= seconds) throw new TokenRefused('expired', 'Token is expired');
-  if (typeof nbf === 'number' && nbf - tolerance > seconds) throw new TokenRefused('early', 'Token is not yet valid');
-  if (rules.maxTokenAge === undefined) return;
-  if (typeof iat !== 'number' || iat + secondsOf(rules.maxTokenAge) + tolerance < seconds)
-    throw new TokenRefused('expired', 'Token is older than allowed');
-}
-
-function checkParties(claims: Claims, { issuer, audience }: JwtRules) {
-  const fits = (wanted: string | readonly string[] | undefined, found: unknown) =>
-    wanted === undefined || [found].flat().some((each) => typeof each === 'string' && [wanted].flat().includes(each));
-  for (const [name, wanted] of [
-    ['iss', issuer],
-    ['aud', audience],
-  ] as const) {
-    if (!fits(wanted, claims[name]))
-      throw new TokenRefused('claims', `Token is not for this service: the claim ${name} does not fit`);
-  }
 }
 
 function headerOf(token: string): Claims {

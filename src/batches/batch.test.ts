@@ -12,6 +12,7 @@ const fresh = (createdAt: number): BatchRow => ({
   api_key_id: 'k',
   virtual_key: 'v',
   headers: '{}',
+  proofs: null,
   endpoint: '/v1/chat/completions',
   input_file_id: 'file-1',
   completion_window: '24h',

@@ -5,6 +5,7 @@ import type { WorkspaceId } from '../core/ids.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { Proofs } from '../guardrails/proof.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { BatchRow, FileRow } from '../storage/schema.ts';
 import type { Kind } from '../work/work.ts';
@@ -27,6 +28,8 @@ export interface NewBatchOptions {
   readonly virtualKey: StoredCredential;
   /** What each of its requests is made with. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What the request has proven to guardrails. */
+  readonly proofs: Proofs;
 }
 
 /** Batches of workspaces: accepted here, carried out by the kinds of work. */
@@ -79,7 +82,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
     /** What carries batches out, for the node's workers. */
     kinds: [validateKind(deps), linesKind(deps), nativeKind(deps), finishKind(deps), tidyKind(deps)] as readonly Kind[],
 
-    async create(input: NewBatch, { who, virtualKey, headers }: NewBatchOptions): Promise<BatchObject> {
+    async create(input: NewBatch, { who, virtualKey, headers, proofs }: NewBatchOptions): Promise<BatchObject> {
       const { workspaceId, userId } = who;
       const file = await files.row(workspaceId, input.input_file_id);
       if (file.purpose !== 'batch')
@@ -92,13 +95,15 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
       // A config may send each request elsewhere, and a guardrail has to see each of them.
       const isSeen = 'x-gateway-config' in headers || (await isGuarded(who));
       const mode = isSeen ? 'managed' : modeOf(input, virtualKey);
+      const id = newObjectId('batch', createdAt);
       const row: BatchRow = {
-        id: newObjectId('batch', createdAt),
+        id,
         workspace_id: workspaceId,
         user_id: userId,
         api_key_id: who.keyId,
         virtual_key: virtualKey.slug,
         headers: JSON.stringify({ ...headers, 'x-gateway-virtual-key': virtualKey.slug }),
+        proofs: deps.proofs.seal(id, proofs),
         endpoint: input.endpoint,
         input_file_id: file.id,
         completion_window: input.completion_window,

@@ -3,6 +3,7 @@ import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
 import type { Target } from '../relay/target.ts';
+import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Notify } from '../webhooks/webhooks.ts';
@@ -27,6 +28,8 @@ export interface BatchDeps {
   readonly gates: Gates;
   readonly litter: Litter;
   readonly callModel: CallModel;
+  /** What callers have proven to guardrails, for requests that are made without them. */
+  readonly proofs: Pick<WorkProofs, 'seal' | 'open'>;
   /** Who made the batch, as they are now; throws 401 when they are gone or have expired. */
   readonly principalOf: (caller: WorkCaller) => Principal | Promise<Principal>;
   readonly workers: () => Workers;
@@ -61,7 +64,8 @@ export async function end(
   { table, notify, now }: Pick<BatchDeps, 'table' | 'notify' | 'now'>,
   change: Partial<BatchRow> = {},
 ): Promise<void> {
-  await table.change(db, batch.id, { ...change, ...entered(batch, status, now()) });
+  // Nobody is judged by it any more.
+  await table.change(db, batch.id, { ...change, ...entered(batch, status, now()), proofs: null });
   await notify(db, { workspaceId: batch.workspace_id, type: `batch.${status}`, id: batch.id });
 }
 

@@ -80,13 +80,14 @@ async function runLines(batch: BatchRow, lane: Lane, lease: Lease, deps: BatchDe
   const results = new ResultGroups({ lease, table, batchId: batch.id });
   const source = inputOf(files, batch, open);
   const headers = JSON.parse(batch.headers) as Record<string, string>;
+  const proven = deps.proofs.open(batch.id, batch.proofs);
 
   const path = batch.endpoint.slice('/v1'.length);
   const call = (body: Uint8Array) => async (signal: AbortSignal) => {
     // Each time: a key that is deleted pays for nothing more.
     const who = await callerOf(batch, deps).catch(ifGone);
     if (who instanceof GatewayError) return replyWithError(who);
-    return callModel({ who, path, body, headers, signal, traceId: batch.id, route: '/v1/batches' });
+    return callModel({ who, path, body, headers, proven, signal, traceId: batch.id, route: '/v1/batches' });
   };
   const run = (body: Uint8Array) =>
     execute({

@@ -1,11 +1,13 @@
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { ENDPOINTS } from '../core/endpoints.ts';
 import { lazily } from '../core/lazily.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { download } from '../files/download.ts';
 import type { Files } from '../files/files.ts';
-import { type Call, get, post, type Route } from '../http/route.ts';
+import { type Call, type CallAt, get, post, type Route } from '../http/route.ts';
 import { keptHeaders } from '../relay/kept-headers.ts';
+import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
 import { batchObject, newBatch } from './batch.ts';
 import type { Batches } from './batches.ts';
@@ -15,6 +17,7 @@ export interface BatchParts {
   readonly files: Files;
   readonly virtualKeys: VirtualKeys;
   readonly configs: Configs;
+  readonly proofs: Pick<WorkProofs, 'prove'>;
 }
 
 const wording = 'openai' as const;
@@ -23,12 +26,12 @@ const writes = { scopes: ['batches.write'] as const, wording };
 const page = lazily(() => listQuery().omit({ before: true, order: true }));
 
 /** Batches belong to the workspace of the calling key; spec 5.1 wants a virtual key on each of their routes. */
-export const batchRoutes = ({ batches, files, virtualKeys, configs }: BatchParts): Route[] => {
+export const batchRoutes = ({ batches, files, virtualKeys, configs, proofs }: BatchParts): Route[] => {
   const workspaceOf = async (call: Call) => {
     await requiredVirtualKey(call, virtualKeys);
     return call.principal.workspaceId;
   };
-  const batch = (call: Call) => call.params.batch_id!;
+  const batch = (call: CallAt<'batch_id'>) => call.params.batch_id;
   return [
     post(
       '/v1/batches',
@@ -36,7 +39,11 @@ export const batchRoutes = ({ batches, files, virtualKeys, configs }: BatchParts
       async (call) => {
         const virtualKey = await requiredVirtualKey(call, virtualKeys);
         const headers = await keptHeaders(call, KEPT_HEADERS, configs);
-        return batches.create(call.body, { who: call.principal, virtualKey, headers });
+        const kept = { ...headers, 'x-gateway-virtual-key': virtualKey.slug };
+        const endpoint = ENDPOINTS.get(call.body.endpoint.slice('/v1'.length)) ?? 'proxy';
+        const { principal: who, headers: sent, log } = call;
+        const proven = await proofs.prove({ who, headers: sent, kept, endpoint, log });
+        return batches.create(call.body, { who, virtualKey, headers, proofs: proven });
       },
     ),
     get(

@@ -102,6 +102,21 @@ export function findMembers(bytes: Uint8Array, name: string, atMost = Number.POS
   return members;
 }
 
+/** Whether the bytes are one object, from its first brace to its last, as far as `findMembers` reads it. */
+export function isWholeObject(bytes: Uint8Array): boolean {
+  let at = skipSpace(bytes, 0);
+  if (bytes[at] !== OPEN_BRACE) return false;
+  at = skipSpace(bytes, at + 1);
+  while (bytes[at] === QUOTE) {
+    at = skipSpace(bytes, skipString(bytes, at));
+    if (bytes[at] !== COLON) return false;
+    at = skipSpace(bytes, skipValue(bytes, skipSpace(bytes, at + 1)));
+    if (bytes[at] !== COMMA) break;
+    at = skipSpace(bytes, at + 1);
+  }
+  return bytes[at] === CLOSE_BRACE && skipSpace(bytes, at + 1) === bytes.length;
+}
+
 function keyMatches(bytes: Uint8Array, start: number, end: number, name: string, wanted: string): boolean {
   let matches = end - start === wanted.length;
   for (let index = start; index < end; index++) {

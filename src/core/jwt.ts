@@ -33,5 +33,11 @@ export interface VerifiedJwt {
  */
 export type VerifyJwt = (token: string, rules: JwtRules) => Promise<VerifiedJwt>;
 
+/**
+ * Holds a token that was believed at `at` (milliseconds) against rules that may have changed since: times as they were
+ * then, issuer, audience and algorithm as they are asked for now. Throws as `VerifyJwt` does; asks nobody.
+ */
+export type RecheckJwt = (verified: VerifiedJwt, rules: JwtRules, at: number) => void;
+
 export const isTokenRefused = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'TokenRefused';

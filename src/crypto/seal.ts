@@ -16,7 +16,8 @@ export type Purpose =
   | 'session'
   | 'machine-tokens'
   | 'thought'
-  | 'ending';
+  | 'ending'
+  | 'work-proof';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

@@ -32,13 +32,13 @@ export const fileRoutes = ({ files, uploads }: { files: Files; uploads: Uploads 
     (call) => files.list(call.principal.workspaceId, call.query),
   ),
   get('/v1/files/:file_id', { ...reads, summary: 'One file', response: fileObject }, (call) =>
-    files.read(call.principal.workspaceId, call.params.file_id!),
+    files.read(call.principal.workspaceId, call.params.file_id),
   ),
   del('/v1/files/:file_id', { ...writes, summary: 'Delete a file', response: deleted }, (call) =>
-    files.delete(call.principal.workspaceId, call.params.file_id!),
+    files.delete(call.principal.workspaceId, call.params.file_id),
   ),
   get('/v1/files/:file_id/content', { ...reads, summary: 'The bytes of a file, or a range of them' }, async (call) =>
-    download(call, await files.row(call.principal.workspaceId, call.params.file_id!), files),
+    download(call, await files.row(call.principal.workspaceId, call.params.file_id), files),
   ),
   post(
     '/v1/uploads',
@@ -48,14 +48,14 @@ export const fileRoutes = ({ files, uploads }: { files: Files; uploads: Uploads 
   post(
     '/v1/uploads/:upload_id/parts',
     { ...writes, summary: 'Add a part', form: partForm, response: partObject },
-    (call) => receivePart(call.request, call.principal.workspaceId, call.params.upload_id!, { files, uploads }),
+    (call) => receivePart(call.request, call.principal.workspaceId, call.params.upload_id, { files, uploads }),
   ),
   post(
     '/v1/uploads/:upload_id/complete',
     { ...writes, summary: 'Make a file of the parts', body: completion, response: uploadObject },
-    (call) => uploads.complete(call.principal.workspaceId, call.params.upload_id!, call.body),
+    (call) => uploads.complete(call.principal.workspaceId, call.params.upload_id, call.body),
   ),
   post('/v1/uploads/:upload_id/cancel', { ...writes, summary: 'Give up an upload', response: uploadObject }, (call) =>
-    uploads.cancel(call.principal.workspaceId, call.params.upload_id!),
+    uploads.cancel(call.principal.workspaceId, call.params.upload_id),
   ),
 ];

@@ -1,6 +1,6 @@
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { type Call, get, post, type Route } from '../http/route.ts';
+import { type Call, type CallAt, get, post, type Route } from '../http/route.ts';
 import type { FineTuning } from './fine-tuning.ts';
 import { createJob } from './input.ts';
 import { jobObject } from './job.ts';
@@ -10,7 +10,7 @@ const wording = 'openai' as const;
 const reads = { scopes: ['fine_tuning.read'] as const, wording };
 const writes = { scopes: ['fine_tuning.write'] as const, wording };
 const JOBS = '/v1/fine_tuning/jobs';
-const JOB = `${JOBS}/:fine_tuning_job_id`;
+const JOB = `${JOBS}/:fine_tuning_job_id` as const;
 
 /** Fine-tuning jobs belong to the workspace of the calling key; a virtual key says who does the work. */
 export const fineTuningRoutes = ({
@@ -31,10 +31,11 @@ export const fineTuningRoutes = ({
     await slugOf(call);
     return call.principal.workspaceId;
   };
-  const id = (call: Call) => call.params.fine_tuning_job_id!;
-  const acting = (act: 'cancel' | 'pause' | 'resume') => async (call: Call) =>
+  const id = (call: CallAt<'fine_tuning_job_id'>) => call.params.fine_tuning_job_id;
+  const acting = (act: 'cancel' | 'pause' | 'resume') => async (call: CallAt<'fine_tuning_job_id'>) =>
     fineTuning.jobs[act](await workspaceOf(call), id(call));
-  const ofJob = async (call: Call) => (await fineTuning.jobs.find(await workspaceOf(call), id(call))).id;
+  const ofJob = async (call: CallAt<'fine_tuning_job_id'>) =>
+    (await fineTuning.jobs.find(await workspaceOf(call), id(call))).id;
   return [
     post(JOBS, { ...writes, summary: 'Create a fine-tuning job', body: createJob, response: jobObject }, async (call) =>
       fineTuning.jobs.create(call.principal, await slugOf(call), call.body),

@@ -24,7 +24,13 @@ self.onmessage = ({ data }: MessageEvent<LookQuestion>) => {
 };
 
 const elsewhere = () => Promise.reject(new Error('a check asks for this beside the event loop alone'));
-const PORTS: Ports = { fetch: elsewhere, resolves: elsewhere, verifyJwt: elsewhere, now: Date.now };
+const PORTS: Ports = {
+  fetch: elsewhere,
+  resolves: elsewhere,
+  verifyJwt: elsewhere,
+  recheckJwt: elsewhere,
+  now: Date.now,
+};
 
 /** Null: the check failed. */
 function look({ check, parameters, on, texts }: LookQuestion): CheckResult | null {

@@ -1,9 +1,10 @@
 import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
 import type { EndpointType } from '../core/endpoints.ts';
-import type { VerifyJwt } from '../core/jwt.ts';
+import type { RecheckJwt, VerifyJwt } from '../core/jwt.ts';
 import { lazily } from '../core/lazily.ts';
 import type { CheckThreads } from './check-threads.ts';
+import type { Proving } from './proof.ts';
 
 /** Before the request is sent, or before its answer is given on. */
 export type Hook = 'input' | 'output';
@@ -45,6 +46,8 @@ export interface Facts {
   readonly headers: Readonly<Record<string, string>>;
   readonly isStream: boolean;
   readonly provider: string | null;
+  /** Where work is accepted, and in the calls of that work; undefined where the caller is at hand. */
+  readonly proving?: Proving;
 }
 
 /** What a check asks of the outside. */
@@ -58,6 +61,7 @@ export interface Ports {
   readonly resolves: (hostname: string, timeoutMs: number) => Promise<boolean>;
   readonly now: Clock;
   readonly verifyJwt: VerifyJwt;
+  readonly recheckJwt: RecheckJwt;
   /** Where checks look that would take long; without them they look here. */
   readonly threads?: CheckThreads;
   /** Asks a model through a virtual key of the caller's workspace; its own call passes no guardrail. */
@@ -124,6 +128,11 @@ export interface Check<Parameters = unknown> {
    * it is; or nothing but the `call` around it (headers, metadata, model).
    */
   readonly judges?: 'texts' | 'body' | 'call';
+  /**
+   * It judges what only the caller's own request carries. Work that goes on without the caller is judged by it when it is
+   * accepted, and its later calls by what was proven then: `facts.proving`.
+   */
+  readonly proves?: true;
   /** Whether it may put something else in the place of what it judges, so that a stream has to wait for it. */
   readonly transforms?: boolean | ((parameters: Parameters) => boolean);
   /**

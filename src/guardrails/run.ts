@@ -153,6 +153,7 @@ class SeenFacts implements Facts {
   readonly metadata: Facts['metadata'];
   readonly headers: Facts['headers'];
   readonly provider: string | null;
+  readonly proving: Facts['proving'];
   readonly #reading: Reading;
   readonly #surroundings: Surroundings;
 
@@ -168,6 +169,7 @@ class SeenFacts implements Facts {
     this.metadata = surroundings.metadata;
     this.headers = surroundings.headers;
     this.provider = surroundings.provider;
+    this.proving = surroundings.proving;
     this.#reading = reading;
     this.#surroundings = surroundings;
   }

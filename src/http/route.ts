@@ -18,8 +18,18 @@ export interface LoggedCaller {
 
 export type MakeSchema<Schema extends z.ZodType = z.ZodType> = () => Schema;
 
-/** What a handler gets: the request, who sent it, and its parts after their schemas have checked them. */
-export interface Call<Query = unknown, Body = unknown> {
+/** The parameters that a path names: `/v1/files/:file_id` has `file_id`. */
+export type ParamsOf<Path extends string> = string extends Path
+  ? Readonly<Record<string, string>>
+  : Path extends `${infer Segment}/${infer Rest}`
+    ? ParamOf<Segment> & ParamsOf<Rest>
+    : ParamOf<Path>;
+type ParamOf<Segment extends string> = Segment extends `:${infer Name}`
+  ? Readonly<Record<Name, string>>
+  : Readonly<Record<never, string>>;
+
+/** What a handler gets of a request that nobody was identified for: `public` routes and those of MCP. */
+export interface AnonymousCall<Query = unknown, Body = unknown, Params = Readonly<Record<string, string>>> {
   readonly request: Request;
   readonly headers: SentHeaders;
   readonly requestId: string;
@@ -28,12 +38,11 @@ export interface Call<Query = unknown, Body = unknown> {
   /** The path as it was asked for, and the query with its question mark. */
   readonly path: string;
   readonly search: string;
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Params;
+  /** Query and body after their schemas have checked them. */
   readonly query: Query;
   readonly body: Body;
-  /** Who is calling; `public` and MCP routes have none, and they do not ask. */
-  readonly principal: Principal;
-  /** To be called by whoever finds out by itself who is calling: for the log. */
+  /** A handler that finds out by itself who is calling tells the log. */
   readonly identify: (who: LoggedCaller) => void;
   /** For changes on a `public` route that is audited; everywhere else the principal brings it. */
   readonly witness?: Witness;
@@ -44,6 +53,16 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly log: CallLog;
   readonly now: number;
 }
+
+/** What every other handler gets: the caller holds the scopes of the route. */
+export interface Call<Query = unknown, Body = unknown, Params = Readonly<Record<string, string>>>
+  extends AnonymousCall<Query, Body, Params> {
+  readonly principal: Principal;
+}
+
+/** A call whose path names these parameters. */
+export type CallAt<Name extends string, Query = unknown> = Call<Query, unknown, Readonly<Record<Name, string>>>;
+export type AnonymousCallAt<Name extends string> = AnonymousCall<unknown, unknown, Readonly<Record<Name, string>>>;
 
 /**
  * One path and method the service answers. `access` is never left out: a route without scopes does not exist.
@@ -81,19 +100,29 @@ export interface Route {
   /** What every answer of this route carries beside the request's ids, errors too. */
   readonly stamp?: (headers: SentHeaders) => SentHeaders;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
-  // biome-ignore lint/suspicious/noExplicitAny: the table holds routes of every query and body type
-  readonly handle: (call: Call<any, any>) => unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: the table holds routes of every access, path, query and body
+  readonly handle: (call: any) => unknown;
 }
 
-type Details<Query extends z.ZodType, Body extends z.ZodType> = Pick<
-  Route,
-  'scopes' | 'summary' | 'isProviders' | 'audit' | 'isMcp' | 'stamp' | 'wording' | 'largestBody'
-> & {
+type Details<
+  Access extends Route['scopes'],
+  IsMcp extends boolean,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+> = Pick<Route, 'summary' | 'isProviders' | 'audit' | 'stamp' | 'wording' | 'largestBody'> & {
+  readonly scopes: Access;
+  readonly isMcp?: IsMcp;
   readonly query?: Given<Query>;
   readonly body?: Given<Body>;
   readonly form?: Given<z.ZodType>;
   readonly response?: Given<z.ZodType>;
 };
+
+type CallOf<Access, IsMcp, Query, Body, Params> = Access extends 'public'
+  ? AnonymousCall<Query, Body, Params>
+  : IsMcp extends true
+    ? AnonymousCall<Query, Body, Params>
+    : Call<Query, Body, Params>;
 
 /** A schema is given as what makes it, or, where it exists anyway, as it is. */
 type Given<Schema extends z.ZodType> = Schema | MakeSchema<Schema>;
@@ -103,10 +132,16 @@ const madeOnce = (given: Given<z.ZodType> | undefined): MakeSchema | undefined =
 
 const builder =
   (method: Method) =>
-  <Query extends z.ZodType = z.ZodUndefined, Body extends z.ZodType = z.ZodUndefined>(
-    path: string,
-    details: Details<Query, Body>,
-    handle: (call: Call<z.infer<Query>, z.infer<Body>>) => unknown,
+  <
+    Path extends string,
+    Access extends Route['scopes'],
+    IsMcp extends boolean = false,
+    Query extends z.ZodType = z.ZodUndefined,
+    Body extends z.ZodType = z.ZodUndefined,
+  >(
+    path: Path,
+    details: Details<Access, IsMcp, Query, Body>,
+    handle: (call: CallOf<Access, IsMcp, z.infer<Query>, z.infer<Body>, ParamsOf<Path>>) => unknown,
   ): Route => ({
     ...details,
     method,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
 import { headerOf } from '../http/headers.ts';
-import { type Call, del, get, type Route } from '../http/route.ts';
+import { type CallAt, del, get, type Route } from '../http/route.ts';
 import type { ModelCall } from '../relay/relay.ts';
 import type { ResponseStore } from './responses-store.ts';
 
@@ -18,8 +18,8 @@ export const responseRoutes = ({
   responses: ResponseStore;
   relay: (call: ModelCall) => Promise<Response>;
 }): Route[] => {
-  const ours = async <Value>(call: Call, read: () => Promise<Value>): Promise<Value | Response> => {
-    if (await responses.has(call.principal, call.params.response_id!)) return read();
+  const ours = async <Value>(call: CallAt<'response_id'>, read: () => Promise<Value>): Promise<Value | Response> => {
+    if (await responses.has(call.principal, call.params.response_id)) return read();
     const isElsewhere = ['x-gateway-virtual-key', 'x-gateway-provider', 'x-gateway-config'].some((name) =>
       headerOf(call.headers, name),
     );
@@ -38,7 +38,7 @@ export const responseRoutes = ({
       log: call.log,
     });
   };
-  const id = (call: Call) => call.params.response_id!;
+  const id = (call: CallAt<'response_id'>) => call.params.response_id;
   return [
     get('/v1/responses/:response_id', { ...details, summary: 'One response', query: () => z.looseObject({}) }, (call) =>
       ours(call, () => responses.read(call.principal, id(call))),

@@ -141,6 +141,8 @@ const MOST_GROUPS = 10_000;
 interface CompiledPolicy {
   readonly target: Target;
   readonly workspaceId: string | null;
+  /** Whether it depends on the call's model whether it concerns the call, or what it counts. */
+  asksForModel(facts: Facts): boolean;
   /** Null when the policy does not concern the call. */
   limitFor(facts: Facts): Limit | null;
 }
@@ -153,10 +155,14 @@ function compile(row: PolicyRow, slugs: ReadonlyMap<string, string>, onGroup: On
   const tests = conditions.map((condition) => testOf(condition, slugs));
   const group = group_by.map(({ key }) => ({ key, ask: askFor(key) }));
   const limit = limitIn(row);
+  const others = conditions.filter(({ key }) => key !== 'model').map((condition) => testOf(condition, slugs));
+  const isByModel =
+    others.length < conditions.length || group_by.some(({ key }) => key === 'model') || limit.counts === 'cost';
   const groups = new Map<string, Limit>();
   return {
     target: targetIn(row),
     workspaceId: row.workspace_id,
+    asksForModel: (facts) => isByModel && others.every((test) => test(facts)),
     limitFor: (facts) => {
       for (const test of tests) if (!test(facts)) return null;
       const key = groupOf(group, facts);
@@ -176,6 +182,8 @@ function compile(row: PolicyRow, slugs: ReadonlyMap<string, string>, onGroup: On
 /** All policies of one organisation, ready to be asked. */
 export interface PolicySet {
   matching(facts: Facts): readonly Limit[];
+  /** Whether the call's model decides for some policy; the model itself is not looked at. */
+  askForModel(facts: Facts): boolean;
   /** Whether some policy counts such calls in that workspace. */
   counts(workspaceId: string, target: Target): boolean;
 }
@@ -200,6 +208,10 @@ export function compilePolicies(
   return {
     counts: (workspaceId, target) =>
       (byWorkspace.get(workspaceId) ?? everywhere).some((policy) => policy.target === target),
+    askForModel: (facts) =>
+      (byWorkspace.get(facts.workspaceId) ?? everywhere).some(
+        (policy) => policy.target === (facts.target ?? 'llm') && policy.asksForModel(facts),
+      ),
     matching: (facts) => {
       const asked = byWorkspace.get(facts.workspaceId) ?? everywhere;
       if (asked.length === 0) return NONE;

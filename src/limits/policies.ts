@@ -201,6 +201,14 @@ export function createPolicies({
       return cache.get(organisationId, () => load(organisationId)).then((loaded) => loaded!.matching(facts));
     },
 
+    /** Whether a policy needs to know the call's model to say what it means for the call; at once like `matching`. */
+    askForModel(facts: Facts): boolean | Promise<boolean> {
+      const { organisationId } = facts;
+      const known = cache.peek(organisationId);
+      if (known) return known.askForModel(facts);
+      return cache.get(organisationId, () => load(organisationId)).then((loaded) => loaded!.askForModel(facts));
+    },
+
     /** Whether some policy counts calls of that target in the workspace; at once like `matching`. */
     counts(who: Pick<Principal, 'organisationId' | 'workspaceId'>, target: Target): boolean | Promise<boolean> {
       const { organisationId, workspaceId } = who;

@@ -1,7 +1,7 @@
 import { fail } from '../core/errors.ts';
 import { FOREIGN_HEADERS } from '../http/foreign.ts';
 import type { SentHeaders } from '../http/headers.ts';
-import type { Call } from '../http/route.ts';
+import type { AnonymousCall } from '../http/route.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { answerStream } from './answer-stream.ts';
 import { metadataUrl } from './challenge.ts';
@@ -42,7 +42,12 @@ const RETURNED = new Set([
 ]);
 
 /** The server's answer as the client gets it: the same status and the same bytes. */
-export async function answerOf(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
+export async function answerOf(
+  call: AnonymousCall,
+  mcp: McpCall,
+  incoming: Incoming,
+  deps: AnswerDeps,
+): Promise<Response> {
   try {
     refuseUnusable(mcp, incoming, deps.upstreamAuth);
     return await relayed(call, mcp, deps.policed ? await deps.policed.answer(incoming) : incoming, deps);
@@ -62,7 +67,7 @@ function refuseUnusable({ server }: McpCall, { status, headers }: Incoming, upst
   if (isOurs && !server.identity) fail('mcp_upstream_refused', server.slug, status);
 }
 
-async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
+async function relayed(call: AnonymousCall, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Promise<Response> {
   const { log } = call;
   const { status } = incoming;
   const received = receivedHeaders(incoming);
@@ -88,7 +93,7 @@ async function relayed(call: Call, mcp: McpCall, incoming: Incoming, deps: Answe
   return new Response(answerStream(log, incoming, { watch }), init);
 }
 
-function returnedHeaders(call: Call, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Headers {
+function returnedHeaders(call: AnonymousCall, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Headers {
   const { notes, sessions, publicUrl } = deps;
   const received = receivedHeaders(incoming);
   const { status } = incoming;

@@ -1,5 +1,5 @@
 import { sha256 } from '../crypto/seal.ts';
-import type { Call } from '../http/route.ts';
+import type { AnonymousCall } from '../http/route.ts';
 import { readMetadata } from '../relay/metadata.ts';
 import { shapesIn } from './argument-shapes.ts';
 import type { Caller } from './caller.ts';
@@ -11,7 +11,11 @@ import type { McpServer } from './server.ts';
  * What the log learns of a call: which server, which tool, by which way in, the shapes of its arguments, and the names of
  * the claims that the server is told. `message` is null where it is larger than what is read at once.
  */
-export function noteCall({ headers, log }: Call, { server, caller, look }: McpCall, message: Uint8Array | null) {
+export function noteCall(
+  { headers, log }: AnonymousCall,
+  { server, caller, look }: McpCall,
+  message: Uint8Array | null,
+) {
   const { method, name } = look;
   log.virtualKey = server.slug;
   log.model = method === 'tools/call' ? (name ?? method) : method;

@@ -6,7 +6,7 @@ import type { Principal } from '../core/principal.ts';
 import { createSigningKey, publicJwk } from '../crypto/rsa.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
-import type { Call } from '../http/route.ts';
+import type { AnonymousCall, AnonymousCallAt } from '../http/route.ts';
 import { fetchSmall, type Timeouts, type Upstream } from '../http/upstream.ts';
 import type { TokenSource } from '../providers/provider.ts';
 import type { Guard } from '../relay/guard.ts';
@@ -114,11 +114,11 @@ export function createMcp(deps: McpDeps) {
     commonMetadata: () => ({ ...resourceMetadata(publicUrl(), null, null), resource: commonResource(publicUrl()).uri }),
     connect: upstreamOauth.pagesFor(servers, origins),
     clientDocument: upstreamOauth.clientDocument,
-    relay: (call: Call) => {
+    relay: (call: AnonymousCallAt<'server'>) => {
       origins.check(call.headers);
       return relayMcp(call, relayDeps);
     },
-    relayToAny: (call: Call) => {
+    relayToAny: (call: AnonymousCall) => {
       origins.check(call.headers);
       return call.request.method === 'DELETE' ? aggregate.leave(call) : aggregate.handle(call);
     },

@@ -4,7 +4,7 @@ import { arrivingBody } from '../http/arriving.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { readBytes } from '../http/input.ts';
 import { json } from '../http/reply.ts';
-import type { Call } from '../http/route.ts';
+import type { AnonymousCall, AnonymousCallAt } from '../http/route.ts';
 import type { Opening } from '../relay/body.ts';
 import { answerOf } from './answer.ts';
 import { noteCall } from './call-note.ts';
@@ -79,7 +79,7 @@ export interface Admitted {
 }
 
 /** A call of the server that its path names. */
-export async function relayMcp(call: Call, deps: McpRelayDeps): Promise<Response> {
+export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
   call.log.provider = 'mcp';
   return relayTo(call, await letIn(call, deps), deps);
 }
@@ -87,7 +87,11 @@ export async function relayMcp(call: Call, deps: McpRelayDeps): Promise<Response
 /**
  * The life of one MCP call, in the order things happen, however its server was found. Bytes pass both ways as they are.
  */
-export async function relayTo(call: Call, { server, caller, again }: Admitted, deps: McpRelayDeps): Promise<Response> {
+export async function relayTo(
+  call: AnonymousCall,
+  { server, caller, again }: Admitted,
+  deps: McpRelayDeps,
+): Promise<Response> {
   const { headers, log } = call;
   call.identify(caller);
   if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
@@ -137,9 +141,9 @@ async function checkOpen({ server, caller, again }: Admitted, { servers, policy 
 }
 
 /** Whoever does not get in learns where to get a token. */
-async function letIn(call: Call, deps: McpRelayDeps): Promise<Admitted> {
+async function letIn(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Admitted> {
   const { headers } = call;
-  const slug = call.params.server!;
+  const slug = call.params.server;
   const server = await deps.servers.find(slug);
   try {
     const caller = await findCaller({ slug, server, headers }, deps);
@@ -157,7 +161,11 @@ async function letIn(call: Call, deps: McpRelayDeps): Promise<Admitted> {
 }
 
 /** A message that a policy reads is read whole. */
-async function openMessage({ request, headers }: Call, maxBodyBytes: number, read?: number): Promise<Opening | null> {
+async function openMessage(
+  { request, headers }: AnonymousCall,
+  maxBodyBytes: number,
+  read?: number,
+): Promise<Opening | null> {
   if (request.method !== 'POST') return null;
   if (read !== undefined) return { head: await readBytes(request, Math.min(read, maxBodyBytes)), rest: null };
   const declared = Number(headers['content-length'] ?? Number.NaN);

@@ -32,7 +32,7 @@ const publicRoutes = (mcp: Mcp): Route[] => [
   get(
     `${METADATA}${ENDPOINT}`,
     { scopes: 'public', stamp: fromAnywhere, summary: 'Whose tokens an MCP server takes' },
-    (call) => mcp.metadata(call.params.server!),
+    (call) => mcp.metadata(call.params.server),
   ),
   get(
     '/v0.1/servers',

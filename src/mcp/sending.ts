@@ -1,5 +1,5 @@
 import { fail } from '../core/errors.ts';
-import type { Call } from '../http/route.ts';
+import type { AnonymousCall } from '../http/route.ts';
 import type { Incoming, Timeouts, Upstream } from '../http/upstream.ts';
 import { type Body, closeBody, type Opening } from '../relay/body.ts';
 import { isRepeatable } from './message.ts';
@@ -22,7 +22,7 @@ export interface SendingDeps {
 }
 
 /** Sends a call; once more with a new token where the first was refused: what a server refuses it has not carried out. */
-export async function send(call: Call, sending: Sending, deps: SendingDeps): Promise<Incoming> {
+export async function send(call: AnonymousCall, sending: Sending, deps: SendingDeps): Promise<Incoming> {
   const { mcp, body: opening, authorization, headersWith } = sending;
   const capture = opening && call.log.captureRequest();
   const body: Body = await closeBody(opening, {
@@ -56,7 +56,7 @@ interface Attempt {
   readonly headers: Headers;
 }
 
-function sendOnce({ request, headers: sent }: Call, { mcp, body, headers }: Attempt, deps: SendingDeps) {
+function sendOnce({ request, headers: sent }: AnonymousCall, { mcp, body, headers }: Attempt, deps: SendingDeps) {
   const declared = sent['content-length'];
   if (body instanceof ReadableStream && declared !== undefined) headers.set('content-length', declared);
   const { connectMs, firstByteMs } = deps.timeouts;

@@ -12,6 +12,7 @@ import { lookUp, replay } from './cached.ts';
 import type { Guard } from './guard.ts';
 import { finish, letThrough, openGuard, settleDenied } from './guarded-call.ts';
 import type { Guarding } from './guarding.ts';
+import { mayHideModel, withKnownModel } from './known-model.ts';
 import { admit, type LimitDeps, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
 import { passesAsIs, refuseUnsupported, withParams } from './prepare.ts';
 import { type Ready, type ReadyDeps, type Readying, ready } from './ready.ts';
@@ -57,12 +58,13 @@ export async function attempt(
     given.body?.rest && isRead
       ? { ...given, body: await keepWhole(given.body, deps.maxBodyBytes, given.isJson) }
       : given;
-  const edited = settings.params ? withParams(whole, settings.params) : whole;
-  const { log } = edited;
+  const asGiven = settings.params ? withParams(whole, settings.params) : whole;
+  const { log } = asGiven;
   log.provider = target.provider.name;
   log.virtualKey = target.virtualKey;
   log.prices = target.prices;
   log.usage = null;
+  const edited = mayHideModel(asGiven) ? await withKnownModel(asGiven, target, deps) : asGiven;
   const opening = openGuard(edited, target, settings, deps.guard);
   const guarding = opening instanceof Promise ? await opening : opening;
   const isHeld = edited.body?.rest && guarding?.readsRequest;

@@ -24,7 +24,7 @@ export interface BodyOptions {
 /** Small bodies are read at once: one await instead of a stream, and they can be sent again on a stale connection. */
 const WHOLE_BELOW = 1 << 20;
 /** How far a large JSON body is read for its model: images may stand before it. */
-const PEEK_BELOW = 32 << 20;
+export const PEEK_BELOW = 32 << 20;
 /** How far a large form is read for its model: clients that put it before the file are understood, no file is held up. */
 const FORM_PEEK = 64 << 10;
 /** A body that must be kept (it is signed, edited, or may be sent again) and does not fit here is refused. */
@@ -40,6 +40,13 @@ export interface Opening {
   readonly head: Uint8Array;
   /** What follows the head; null when the head is all. */
   readonly rest: ArrivingBody | null;
+  /** Looks at what follows the head; it has seen the head. */
+  readonly watch?: BodyWatch;
+}
+
+/** Counts what must not stand in the pieces that pass. */
+export interface BodyWatch {
+  push(piece: Uint8Array): number;
 }
 
 /** Reads a small body whole, of a large JSON one as much as it takes to see its model, of a large form the beginning. */
@@ -64,6 +71,24 @@ export async function openBody(request: Request, headers: SentHeaders, maxBytes:
   const opening = await peek(body);
   if (opening.head.byteLength > maxBytes) fail('body_too_large', maxBytes);
   return opening;
+}
+
+/** A body of which more is read: until `isEnough` says so, to its end, or to so many bytes. It is shown the head first. */
+export async function readOn(
+  { head, rest }: Opening,
+  most: number,
+  isEnough: (piece: Uint8Array) => boolean,
+): Promise<Opening> {
+  if ((head.byteLength > 0 && isEnough(head)) || !rest) return { head, rest };
+  const pieces = [head];
+  for (let size = head.byteLength; size < most; ) {
+    const piece = await rest.read();
+    if (!piece) return { head: Buffer.concat(pieces), rest: null };
+    pieces.push(piece);
+    size += piece.byteLength;
+    if (isEnough(piece)) break;
+  }
+  return { head: Buffer.concat(pieces), rest };
 }
 
 /** The first bytes of a stream, and the stream behind them. */
@@ -155,7 +180,7 @@ export function closeBody(
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);
   if (!rest) return head;
-  const watch = namesModel ? watchFrom(head) : null;
+  const watch = opening.watch ?? (namesModel ? watchFrom(head) : null);
   if (needsWhole) return collect(head, rest, { limit: Math.min(maxBytes, KEPT_BELOW), watch, tap });
   return tapped(head, rest, { limit: maxBytes, watch, tap });
 }
@@ -164,7 +189,7 @@ export function closeBody(
 export async function keepWhole(opening: Opening, maxBytes: number, namesModel: boolean): Promise<Opening> {
   const { head, rest } = opening;
   if (!rest) return opening;
-  const watch = namesModel ? watchFrom(head) : null;
+  const watch = opening.watch ?? (namesModel ? watchFrom(head) : null);
   const limit = Math.min(maxBytes, KEPT_BELOW);
   return { head: await collect(head, rest, { limit, watch, tap: () => {} }), rest: null };
 }
@@ -179,12 +204,12 @@ function watchFrom(head: Uint8Array): MemberWatch {
 const lateModel = () =>
   new GatewayError('invalid_request', [
     'model',
-    `must be given once, and within the first ${PEEK_BELOW >> 20} MiB of the body`,
+    `must be given once, in JSON within the first ${PEEK_BELOW >> 20} MiB of the body, in a form before the file`,
   ]);
 
 interface Reading {
   readonly limit: number;
-  readonly watch: MemberWatch | null;
+  readonly watch: BodyWatch | null;
   readonly tap: (piece: Uint8Array) => void;
 }
 

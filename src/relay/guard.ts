@@ -8,6 +8,7 @@ import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { DefinitionFault, type Guardrail } from '../guardrails/guardrail.ts';
 import type { Guardrails, Reach } from '../guardrails/guardrails.ts';
 import { prepareInline } from '../guardrails/inline.ts';
+import type { Proving } from '../guardrails/proof.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { Guarding, type Stages } from './guarding.ts';
 
@@ -41,6 +42,8 @@ export interface GuardedCall {
   readonly isStream: () => boolean;
   /** Answers keep to the vendor's own form unless something failed. */
   readonly isStrict: boolean;
+  /** Of work that goes on without its caller: while it is accepted, only checks look that prove something. */
+  readonly proving?: Proving;
   readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'>;
 }
 
@@ -97,8 +100,10 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
     return made(call, stage(input, ownInput, written), stage(output, ownOutput, written));
   };
 
-  const made = (call: GuardedCall, input: Stages, output: Stages): Guarding =>
-    new Guarding(call, { input, output }, call.principal ? new CallPorts(ports, askModel, call.principal) : ports);
+  const made = (call: GuardedCall, input: Stages, output: Stages): Guarding => {
+    const stages = call.proving?.keep ? { input: provingOf(input), output: NOTHING } : { input, output };
+    return new Guarding(call, stages, call.principal ? new CallPorts(ports, askModel, call.principal) : ports);
+  };
 
   return (call) => {
     const held = defaults.of(call.who);
@@ -137,6 +142,23 @@ const stage = (
   written: written.length === 0 ? NONE_WRITTEN : new Set(written),
 });
 
+const NOTHING: Stages = stage(NO_GUARDRAILS);
+
+/** The same guardrails with those of their checks that judge the caller's own request. */
+const provingOf = ({ operators, callers, written }: Stages): Stages => {
+  const mayExplain = new Set<Guardrail>();
+  const narrowed = (all: readonly Guardrail[]) =>
+    all.flatMap((guardrail) => {
+      const input = guardrail.checks.input.filter(({ check }) => check.proves);
+      if (input.length === 0) return [];
+      // Nobody may take over the work before it is known what was proven.
+      const one = { ...guardrail, checks: { input, output: [] }, actions: { ...guardrail.actions, async: false } };
+      if (written.has(guardrail)) mayExplain.add(one);
+      return [one];
+    });
+  return { operators: narrowed(operators), callers: narrowed(callers), written: mayExplain };
+};
+
 /** Those of the resolved that are no guardrail of the store. */
 const writtenIn = (references: readonly GuardrailReference[], resolved: readonly Guardrail[]): readonly Guardrail[] => {
   const own = new Set(references.filter((each) => typeof each !== 'string').map(written));
@@ -155,6 +177,7 @@ class CallPorts implements Ports {
   readonly resolves: Ports['resolves'];
   readonly now: Ports['now'];
   readonly verifyJwt: Ports['verifyJwt'];
+  readonly recheckJwt: Ports['recheckJwt'];
   readonly threads: Ports['threads'];
   readonly #askModel: GuardDeps['askModel'];
   readonly #principal: Principal;
@@ -164,6 +187,7 @@ class CallPorts implements Ports {
     this.resolves = ports.resolves;
     this.now = ports.now;
     this.verifyJwt = ports.verifyJwt;
+    this.recheckJwt = ports.recheckJwt;
     this.threads = ports.threads;
     this.#askModel = askModel;
     this.#principal = principal;

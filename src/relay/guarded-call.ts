@@ -41,12 +41,13 @@ export function openGuard(
     provider: target.provider.name,
     isStream: () => (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
     isStrict: settings.strict ?? flagOf(headers, 'x-gateway-strict-open-ai-compliance') ?? true,
+    proving: call.proven,
     log,
   });
 }
 
 /** A config that no header names is the default of the key, and so the operator's. */
-function askedBy(headers: SentHeaders): AskedBy {
+export function askedBy(headers: SentHeaders): AskedBy {
   const config = headerOf(headers, 'x-gateway-config');
   if (config === null) return 'operator';
   return isInline(config) ? 'caller-writing' : 'caller-naming';

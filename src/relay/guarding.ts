@@ -232,6 +232,7 @@ export class Guarding {
         headers,
         isStream: call.isStream,
         provider: call.provider,
+        proving: call.proving,
       },
       ports: this.#ports,
       owner: call.principal?.keyId ?? call.who.workspaceId,

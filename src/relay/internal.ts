@@ -1,6 +1,7 @@
 import { ENDPOINTS } from '../core/endpoints.ts';
 import { newId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { Proven } from '../guardrails/proof.ts';
 import { refuseForbiddenHeaders } from '../http/forbidden-headers.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError, replyWithError } from '../http/reply.ts';
@@ -22,6 +23,8 @@ export interface InternalCall {
   readonly traceId?: string;
   /** Made by a guardrail itself, and so judged by none. */
   readonly isUnguarded?: boolean;
+  /** What was proven when the work was accepted that makes this call. */
+  readonly proven?: Proven;
   /** Where the call comes from, in the log: `/v1/batches`. */
   readonly route: string;
 }
@@ -41,7 +44,7 @@ export type CallModel = (call: InternalCall) => Promise<Response>;
 
 /** Calls a model the way a client would: the same routing, limits, guardrails and log. Failures are answers, too. */
 export function createCallModel({ relay, log, now, report }: InternalDeps): CallModel {
-  return async ({ who, path, body, headers = {}, signal, traceId, isUnguarded, route }) => {
+  return async ({ who, path, body, headers = {}, signal, traceId, isUnguarded, proven, route }) => {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const requestId = newId<string>();
     const sent: SentHeaders = {
@@ -81,6 +84,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
         providerKey: null,
         readsModel: true,
         isUnguarded,
+        proven,
         log: entry,
       });
     } catch (error) {

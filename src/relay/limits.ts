@@ -4,7 +4,7 @@ import type { Prices } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { estimateTokens } from '../limits/estimate.ts';
 import type { Admission, Estimate, Limiter, Outcome } from '../limits/limiter.ts';
-import type { Policies } from '../limits/policies.ts';
+import type { Facts, Policies } from '../limits/policies.ts';
 import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
@@ -43,8 +43,11 @@ export function refuseExhausted(call: OpenCall, target: Target, deps: LimitDeps)
   return matching instanceof Promise ? matching.then(look) : look(matching);
 }
 
-function matchingPolicies({ principal, log, config, endpoint }: OpenCall, target: Target, { policies }: LimitDeps) {
-  return policies.matching({
+const matchingPolicies = (call: OpenCall, target: Target, { policies }: LimitDeps) =>
+  policies.matching(factsOf(call, target));
+
+function factsOf({ principal, log, config, endpoint }: OpenCall, target: Target): Facts {
+  return {
     organisationId: principal.organisationId,
     workspaceId: principal.workspaceId,
     apiKeyId: principal.keyId,
@@ -54,7 +57,15 @@ function matchingPolicies({ principal, log, config, endpoint }: OpenCall, target
     metadata: log.metadata,
     config,
     endpointType: endpoint,
-  });
+  };
+}
+
+/** Whether the model decides about this call: by its price, or because a policy asks for it. */
+export function asksForModel(call: OpenCall, target: Target, deps: LimitDeps): boolean | Promise<boolean> {
+  if (isFree(call)) return false;
+  const isPriced = ({ counts }: Limit) => counts === 'cost';
+  if (call.principal.limits.some(isPriced) || target.limits.some(isPriced)) return true;
+  return deps.policies.askForModel(factsOf(call, target));
 }
 
 function hold(

@@ -23,10 +23,10 @@ export function boundaryOf(type: string | undefined): string | null {
 }
 
 /** The field `model` of a form, when it stands whole in what was read. Forms that cannot be read are the provider's to refuse. */
-export function readFormModel(head: Uint8Array, boundary: string): NamedModel {
+export function readFormModel(head: Uint8Array, boundary: string, maySplit: boolean): NamedModel {
   const [first, ...others] = modelFields(head, boundary);
   if (!first) return { name: null, slug: null, head };
-  const parts = splitModel(first.value);
+  const parts = maySplit ? splitModel(first.value) : null;
   if (others.length > 0) fail('invalid_request', MODEL, 'is given twice; which one counts would be up to the provider');
   if (!parts) return { name: first.value, slug: null, head };
   const spliced = Buffer.concat([head.subarray(0, first.start), Buffer.from(parts.name), head.subarray(first.end)]);

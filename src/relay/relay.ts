@@ -6,6 +6,7 @@ import { refuseForbidden } from '../core/forbidden.ts';
 import type { Principal } from '../core/principal.ts';
 import type { CallThoughts } from '../dialects/lost-thoughts.ts';
 import type { FetchedFile } from '../dialects/remote-media.ts';
+import type { Proven } from '../guardrails/proof.ts';
 import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
@@ -18,6 +19,7 @@ import { modelInPath } from './addressed-model.ts';
 import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
 import { isJson, keepWhole, modelMember, type NamedModel, type Opening, openBody, takeModel } from './body.ts';
 import { refuseCostlyChecks } from './check-config.ts';
+import { FormWatch, furtherModels } from './form-watch.ts';
 import type { KeptResponse } from './kept-response.ts';
 import { readMetadata } from './metadata.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
@@ -42,6 +44,8 @@ export interface ModelCall {
   readonly readsModel: boolean;
   /** Made by a guardrail itself, and so judged by none. */
   readonly isUnguarded?: boolean;
+  /** Of a call that work makes without its caller: what was proven when the work was accepted. */
+  readonly proven?: Proven;
   readonly log: CallLog;
 }
 
@@ -78,7 +82,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
 
   const received = await openBody(call.request, headers, deps.maxBodyBytes);
   const named = received && namedIn(received.head, call);
-  const body = received && named?.slug ? { ...received, head: named.head } : received;
+  const body = received && opened(received, named, headers);
   const addressed = call.endpoint === 'proxy' && call.request.method === 'POST' ? modelInPath(call.path) : null;
   if (named) log.model = named.name;
   log.model = addressed ?? log.model;
@@ -94,6 +98,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
     providerKey: call.providerKey,
     readsModel: call.readsModel,
     isUnguarded: call.isUnguarded,
+    proven: call.proven,
     log,
     body,
     isJson: received !== null && isJson(headers),
@@ -115,8 +120,19 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
 /** What a body says of its model, and perhaps of the virtual key before it; null where nobody can tell. */
 function namedIn(head: Uint8Array, { headers, readsModel }: ModelCall): NamedModel | null {
   if (isJson(headers)) return readsModel ? takeModel(head) : { name: modelMember(head), slug: null, head };
-  const boundary = readsModel ? boundaryOf(headers['content-type']) : null;
-  return boundary === null ? null : readFormModel(head, boundary);
+  const boundary = boundaryOf(headers['content-type']);
+  return boundary === null ? null : readFormModel(head, boundary, readsModel);
+}
+
+/** The body with the plain name of its model. A form that names one is watched: behind its file may stand another. */
+function opened(received: Opening, named: NamedModel | null, headers: SentHeaders): Opening {
+  const { rest } = received;
+  const boundary = rest && named !== null && named.name !== null ? boundaryOf(headers['content-type']) : null;
+  const head = named?.slug ? named.head : received.head;
+  if (boundary === null) return head === received.head ? received : { head, rest };
+  const watch = new FormWatch(boundary);
+  watch.push(head);
+  return { head, rest, watch: furtherModels(watch, { faults: false }) };
 }
 
 /** The same with a config: its plan says who is asked, in which order, and how. */

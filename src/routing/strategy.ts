@@ -24,6 +24,33 @@ export interface StrategyDeps<Result extends Attempted> {
 /** What a guardrail has denied, another target is only asked when the config says so. */
 const DENIED = 446;
 
+/** Every target of a plan. */
+export function targetsOf(step: Step): TargetStep[] {
+  switch (step.kind) {
+    case 'target':
+      return [step];
+    case 'conditional':
+      return [...step.branches.map((branch) => branch.step), step.otherwise].flatMap(targetsOf);
+    default:
+      return step.steps.flatMap(targetsOf);
+  }
+}
+
+/** Whether a call may come to an answer when the guardrails of some targets deny it. */
+export function mayPass(step: Step, isDenied: (target: TargetStep) => boolean): boolean {
+  const passes = (each: Step) => mayPass(each, isDenied);
+  switch (step.kind) {
+    case 'target':
+      return !isDenied(step);
+    case 'fallback':
+      return step.statuses?.has(DENIED) ? step.steps.some(passes) : passes(step.steps[0]!);
+    case 'loadbalance':
+      return step.steps.some(passes);
+    case 'conditional':
+      return step.branches.some((branch) => passes(branch.step)) || passes(step.otherwise);
+  }
+}
+
 /** Walks the plan until a target's answer stands. Errors of targets are thrown unless another target comes after. */
 export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps<Result>): Promise<Result> {
   const run = async (step: Step): Promise<Result> => {

@@ -4,7 +4,7 @@ import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { jsonText } from '../http/reply.ts';
-import type { Call, Route } from '../http/route.ts';
+import type { Call, CallAt, Route } from '../http/route.ts';
 import { workspaceAsked } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
 import { filterFields, filterOf, queryWithMetadata, time, timeOf, word } from './log-filters.ts';
@@ -116,8 +116,7 @@ export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[]
     scopes: ['logs.read'],
     summary: 'One request log with its bodies',
     response: logDetail,
-    handle: async ({ principal, params }: Call) => {
-      const id = params.id ?? '';
+    handle: async ({ principal, params: { id } }: CallAt<'id'>) => {
       const found = id.includes('\0') ? null : await log.read(reachOf(principal), id);
       return jsonText(found ?? fail('log_not_found', id));
     },

@@ -4,6 +4,7 @@ import { estimateTokens } from '../../src/assistants/tokens.ts';
 import type { OrganisationId, WorkspaceId } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/principal.ts';
 import type { Files } from '../../src/files/files.ts';
+import { NOTHING_PROVEN } from '../../src/guardrails/proof.ts';
 import type { CallModel } from '../../src/relay/internal.ts';
 import { createChanges } from '../../src/storage/changes.ts';
 import type { Store } from '../../src/storage/store.ts';
@@ -55,6 +56,7 @@ export function createEngine(options: EngineOptions): Engine {
     changes,
     files: { find: async () => ({}) } as unknown as Files,
     callModel,
+    proofs: { seal: () => null, open: () => NOTHING_PROVEN },
     principalOf: async () => principal,
     workers: () => workers,
     metrics: {

@@ -39,6 +39,8 @@ export async function endRun(db: Db, run: RunRow, ending: Ending, { tell, now }:
   const ended = await changeRun(db, left, {
     status: status satisfies RunStatus,
     required_action: null,
+    // Nobody is judged by it any more.
+    proofs: null,
     ended_at: now,
     ...(status === 'completed' && { completed_at: now }),
     ...(status === 'cancelled' && { cancelled_at: now }),

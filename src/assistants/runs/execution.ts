@@ -124,7 +124,7 @@ export class Execution {
     const question = await patiently(this.#signal, () => prepareQuestion(this.#run, call, this.#deps));
     const { answer } = question;
     this.#question = question;
-    const response = await sendQuestion(question, this.#deps.callModel, this.#signal);
+    const response = await sendQuestion(question, this.#deps, this.#signal);
     this.#signal.throwIfAborted();
     for await (const piece of readAnswer(response)) await this.#hear(piece, call, answer);
     await this.#tellText(answer.endText(), call);

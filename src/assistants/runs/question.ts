@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Principal, WorkCaller } from '../../core/principal.ts';
 import type { CallModel } from '../../relay/internal.ts';
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { RunCallRow, RunRow } from '../../storage/schema.ts';
 import type { Mark } from './annotations.ts';
 import { Answer } from './answer.ts';
@@ -15,6 +16,7 @@ import type { ToolCall } from './step.ts';
 
 export interface QuestionDeps extends PromptDeps {
   readonly callModel: CallModel;
+  readonly proofs: Pick<WorkProofs, 'open'>;
   /** Throws 401 when whoever began the run is gone or has expired. */
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
 }
@@ -43,9 +45,23 @@ export async function prepareQuestion(run: RunRow, call: RunCallRow, deps: Quest
   return { run, who, prompt: await buildPrompt(run, call, deps), answer };
 }
 
-export function sendQuestion({ run, who, prompt }: Question, callModel: CallModel, signal: AbortSignal) {
+export function sendQuestion(
+  { run, who, prompt }: Question,
+  { callModel, proofs }: Pick<QuestionDeps, 'callModel' | 'proofs'>,
+  signal: AbortSignal,
+) {
   const { 'x-gateway-trace-id': traceId = run.id, ...headers } = JSON.parse(run.headers) as Record<string, string>;
-  return callModel({ who, path: '/chat/completions', body: prompt.body, headers, signal, traceId, route: ROUTE });
+  const proven = proofs.open(run.id, run.proofs);
+  return callModel({
+    who,
+    path: '/chat/completions',
+    body: prompt.body,
+    headers,
+    proven,
+    signal,
+    traceId,
+    route: ROUTE,
+  });
 }
 
 /** The numbers of the provider; without them, what was sent and said is counted here. Nothing for a call never made. */

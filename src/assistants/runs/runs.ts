@@ -6,6 +6,8 @@ import { type List, type ListQuery, listPage } from '../../core/list.ts';
 import { changedMetadata } from '../../core/metadata-rule.ts';
 import { newObjectId } from '../../core/object-ids.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { Proofs } from '../../guardrails/proof.ts';
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import { withinBounds } from '../../storage/keyset.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
@@ -36,6 +38,7 @@ export interface RunsDeps {
   readonly threads: Threads;
   readonly messages: Messages;
   readonly check: CheckTools;
+  readonly proofs: Pick<WorkProofs, 'seal'>;
   /** How long a run may take, from its creation to its end. */
   readonly livesMs: number;
   readonly now: () => number;
@@ -45,6 +48,8 @@ export interface RunsDeps {
 export interface RunCaller {
   readonly principal: Principal;
   readonly headers: Readonly<Record<string, string>>;
+  /** What the request has proven to guardrails; nothing, unless it says so. */
+  readonly proofs?: Proofs;
 }
 
 /** A run after something was asked of it, and the place behind which what came of it begins. */
@@ -54,19 +59,21 @@ export interface Watchable {
 }
 
 export function createRuns(deps: RunsDeps) {
-  const { store, bus, workers, assistants, threads, messages, check, livesMs, now } = deps;
+  const { store, bus, workers, assistants, threads, messages, check, proofs, livesMs, now } = deps;
 
   const newRun = (caller: RunCaller, input: { assistant_id: string; metadata: object }, body: RunBody): RunRow => {
     const at = now();
     const { principal } = caller;
+    const id = newObjectId('run', at);
     return {
-      id: newObjectId('run', at),
+      id,
       workspace_id: principal.workspaceId,
       user_id: principal.userId,
       thread_id: '',
       assistant_id: input.assistant_id,
       api_key_id: principal.keyId,
       headers: JSON.stringify(caller.headers),
+      proofs: proofs.seal(id, caller.proofs),
       status: 'queued',
       body: JSON.stringify(body),
       metadata: JSON.stringify(input.metadata),
@@ -181,7 +188,14 @@ export function createRuns(deps: RunsDeps) {
       });
     },
 
-    async submit(workspaceId: WorkspaceId, threadId: string, id: string, outputs: ToolOutputs): Promise<Watchable> {
+    /** What was proven by whoever gives the outputs takes the place of what was proven before. */
+    async submit(
+      workspaceId: WorkspaceId,
+      threadId: string,
+      id: string,
+      outputs: ToolOutputs,
+      proven?: Proofs,
+    ): Promise<Watchable> {
       const known = await findRun(store.db, workspaceId, threadId, id);
       if (isActive(known) && known.expires_at <= now()) await store.transaction((db) => expire(db, id));
       const { result } = await workers().resume({ kind: RUN, ref: id }, async (db) => {
@@ -190,7 +204,8 @@ export function createRuns(deps: RunsDeps) {
         const given = outputsFor(run, outputs);
         return record(db, id, bus, async (tell) => {
           await completeCalls(db, run, given, { tell, now: now() });
-          const queued = await changeRun(db, run, { status: 'queued', required_action: null });
+          const change = { status: 'queued', required_action: null, proofs: proofs.seal(id, proven) };
+          const queued = await changeRun(db, run, change);
           tell('thread.run.queued', shownRun(queued));
           return { run: queued, from: { epoch: run.epoch, seq: Number.MAX_SAFE_INTEGER } };
         });

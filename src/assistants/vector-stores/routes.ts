@@ -1,7 +1,7 @@
 import { lazily } from '../../core/lazily.ts';
 import { listOf } from '../../core/list.ts';
 import { json } from '../../http/reply.ts';
-import { type Call, del, get, post, type Route } from '../../http/route.ts';
+import { type Call, type CallAt, del, get, post, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
 import { deleted, page, reads, workspaceOf, writes } from '../shared-route.ts';
 import {
@@ -30,9 +30,9 @@ export interface VectorStoreParts {
 
 /** Vector stores, the files in them, batches of files, and searching them. */
 export const vectorStoreRoutes = ({ vectorStores, store: state }: VectorStoreParts): Route[] => {
-  const store = (call: Call) => call.params.vector_store_id!;
-  const file = (call: Call) => call.params.file_id!;
-  const batch = (call: Call) => call.params.batch_id!;
+  const store = (call: CallAt<'vector_store_id'>) => call.params.vector_store_id;
+  const file = (call: CallAt<'file_id'>) => call.params.file_id;
+  const batch = (call: CallAt<'batch_id'>) => call.params.batch_id;
   return [
     post(
       '/v1/vector_stores',

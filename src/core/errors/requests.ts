@@ -28,6 +28,12 @@ export const requestErrors = {
   ),
   body_incomplete: error(400, () => 'The connection ended before the whole body had arrived.'),
   invalid_multipart: error(400, (why: string) => `The multipart body cannot be read: ${why}.`),
+  model_hidden: error(
+    400,
+    (why: string) =>
+      `A limit or a budget that this call falls under depends on its model, and the model cannot be seen: ${why}. Nothing was sent.`,
+    () => 'model',
+  ),
   range_not_satisfiable: error(
     416,
     (range: string, size: number) => `range: ${range} asks for nothing that is there: there are ${size} bytes.`,

@@ -269,6 +269,8 @@ for (const [path, parameters] of [
   ['maxTokenAge', { jwksUri, maxTokenAge: 'a while' }],
   ['maxTokenAge', { jwksUri, maxTokenAge: '0d' }],
   ['cacheMaxAge', { jwksUri, cacheMaxAge: -1 }],
+  ['keepToken', { jwksUri, keepToken: 'yes' }],
+  ['maxWorkAge', { jwksUri, maxWorkAge: '10 fortnights' }],
   ['claimValues.a.values', { jwksUri, claimValues: { a: { values: '(', matchType: 'regex' } } }],
   ['claimPrefix', { jwksUri, claimPrefix: 'x-gateway-' }],
   ['introspectClientId', { introspectEndpoint: jwksUri, introspectClientSecret: 's' }],

@@ -1,5 +1,6 @@
-import { isTokenRefused } from '../../core/jwt.ts';
-import { type CheckResult, check } from '../check.ts';
+import { isTokenRefused, type VerifiedJwt } from '../../core/jwt.ts';
+import { type CheckResult, check, type Ports } from '../check.ts';
+import type { Proof, Proofs } from '../proof.ts';
 import { type JwtParameters, jwtParameters } from './parameters/jwt.ts';
 
 /** No issuer makes tokens of this size, and reading them costs. */
@@ -8,7 +9,7 @@ const LONGEST_TOKEN = 16_384;
 export const jwt = check({
   id: 'default.jwt',
   passes:
-    'the header `headerKey` (in any case, with or without `Bearer`) carries a token that is signed by a key of `jwksUri` or `jwks`, or is active at `introspectEndpoint`, is neither expired nor too old, and has the claims asked for. On success `extractClaims` become request headers',
+    'the header `headerKey` (in any case, with or without `Bearer`) carries a token that is signed by a key of `jwksUri` or `jwks`, or is active at `introspectEndpoint`, is neither expired nor too old, and has the claims asked for. On success `extractClaims` become request headers. Work that [goes on without its caller](#work-that-goes-on-without-its-caller) is judged by what was proven when it was accepted',
   on: ['input'],
   span: 'whole',
   judges: 'call',
@@ -16,20 +17,57 @@ export const jwt = check({
   parameters: jwtParameters,
   secrets: ['introspectClientSecret'],
   addresses: ({ rules }) => [rules.jwksUri, rules.introspectEndpoint].filter((url) => url !== undefined),
-  run: async ({ headers }, parameters, { verifyJwt }) => {
-    const sent = headers[parameters.headerName]?.trim();
-    if (!sent) return refused(`Missing ${parameters.headerName} header`);
-    const token = sent.replace(/^bearer\s+/i, '');
-    if (token.length > LONGEST_TOKEN) return refused('The token is too long');
-    try {
-      const { claims, header } = await verifyJwt(token, parameters.rules);
-      return judge(claims, header, parameters);
-    } catch (error) {
-      if (isTokenRefused(error)) return refused(error.message);
-      return { ...refused('The token could not be checked'), error: 'the keys or the issuer could not be asked' };
-    }
-  },
+  proves: true,
+  run: ({ headers, proving }, parameters, ports) =>
+    proving?.kept
+      ? judgeKept(proving.kept, parameters, ports)
+      : judgeSent(headers[parameters.headerName]?.trim(), parameters, ports, proving?.keep),
 });
+
+async function judgeSent(
+  sent: string | undefined,
+  parameters: JwtParameters,
+  { verifyJwt, now }: Ports,
+  keep?: (key: string, proof: Proof) => boolean,
+): Promise<CheckResult> {
+  if (!sent) return refused(`Missing ${parameters.headerName} header`);
+  const token = sent.replace(/^bearer\s+/i, '');
+  if (token.length > LONGEST_TOKEN) return refused('The token is too long');
+  try {
+    const verified = await verifyJwt(token, parameters.rules);
+    if (keep) {
+      const { claims, header } = verified;
+      const proof = { claims, header, verifiedAt: now(), ...(parameters.keepToken && { token }) };
+      if (!keep(parameters.proofKey, proof)) return refused('The claims of the token are too large to be kept');
+    }
+    return judge(verified, parameters);
+  } catch (error) {
+    if (isTokenRefused(error)) return refused(error.message);
+    return { ...refused('The token could not be checked'), error: 'the keys or the issuer could not be asked' };
+  }
+}
+
+const UNPROVEN = 'no token was verified for it when this work was accepted; begin the work again with one';
+const TOO_LONG_AGO = 'the token of this work was verified longer ago than maxWorkAge allows; begin the work again';
+const TOKEN_NOT_KEPT =
+  'the token is to be judged again and was not kept when this work was accepted; begin the work again';
+
+/** The rules may have changed since; what was proven has not. */
+function judgeKept(kept: Proofs, parameters: JwtParameters, ports: Ports): CheckResult | Promise<CheckResult> {
+  const proof = kept.get(parameters.proofKey);
+  if (!proof) return unanswered(UNPROVEN);
+  const { maxWorkAgeMs } = parameters;
+  if (maxWorkAgeMs !== null && ports.now() - proof.verifiedAt > maxWorkAgeMs) return unanswered(TOO_LONG_AGO);
+  if (parameters.keepToken)
+    return proof.token === undefined ? unanswered(TOKEN_NOT_KEPT) : judgeSent(proof.token, parameters, ports);
+  try {
+    ports.recheckJwt(proof, parameters.rules, proof.verifiedAt);
+    return judge(proof, parameters);
+  } catch (error) {
+    if (isTokenRefused(error)) return refused(error.message);
+    throw error;
+  }
+}
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -38,10 +76,13 @@ const refused = (explanation: string): CheckResult => ({
   data: { verdict: false, explanation, validations: { signatureValid: false } },
 });
 
+/** In the message of the denial, too: nobody is at hand to look further. */
+const unanswered = (why: string): CheckResult => ({ ...refused(`Not proven: ${why}`), error: why });
+
 const claimOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 const isThere = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 
-function judge(claims: Claims, header: Claims, parameters: JwtParameters): CheckResult {
+function judge({ claims, header }: VerifiedJwt, parameters: JwtParameters): CheckResult {
   const missing = parameters.requiredClaims.filter((name) => !isThere(claimOf(claims, name)));
   const failed = parameters.claimTests.filter(({ name, test }) => !test(claimOf(claims, name))).map(({ name }) => name);
   const differing = parameters.headerPayloadMatch.filter((name) => {

@@ -40,6 +40,7 @@ export const portsOf = (ports: Partial<Ports> = {}): Ports => ({
   resolves: unasked('a look-up'),
   now: Date.now,
   verifyJwt: unasked('a token'),
+  recheckJwt: unasked('a token'),
   ...ports,
 });
 

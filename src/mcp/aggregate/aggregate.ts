@@ -3,7 +3,7 @@ import type { WorkspaceId } from '../../core/ids.ts';
 import { headerOf } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import { readMetadata } from '../../relay/metadata.ts';
 import type { Changes } from '../../storage/changes.ts';
 import { type Caller, type CallerDeps, checkAgain, findCommonCaller } from '../caller.ts';
@@ -60,7 +60,7 @@ export function createAggregate(deps: AggregateDeps) {
   const route = createCalling({ ...deps, ways, lists });
   const serverInfo = { name: 'gateway', version };
 
-  const letIn = async (call: Call): Promise<Caller> => {
+  const letIn = async (call: AnonymousCall): Promise<Caller> => {
     try {
       return await findCommonCaller(call.headers, deps);
     } catch (error) {
@@ -76,7 +76,7 @@ export function createAggregate(deps: AggregateDeps) {
     return all.filter((_, index) => open[index]);
   };
 
-  const askerOf = (call: Call, caller: Caller, spoken: string | null): Asker => {
+  const askerOf = (call: AnonymousCall, caller: Caller, spoken: string | null): Asker => {
     const sealed = spoken === STATELESS ? null : headerOf(call.headers, 'mcp-session-id');
     const session = sealed === null ? '' : sessions.open(COMMON, caller, sealed);
     const resource = commonResource(deps.publicUrl()).uri;
@@ -145,7 +145,7 @@ export function createAggregate(deps: AggregateDeps) {
   };
 
   return {
-    async handle(call: Call): Promise<Response> {
+    async handle(call: AnonymousCall): Promise<Response> {
       const { log } = call;
       log.provider = 'mcp';
       const caller = await letIn(call);
@@ -184,7 +184,7 @@ export function createAggregate(deps: AggregateDeps) {
     },
 
     /** The client ends its session. */
-    async leave(call: Call): Promise<Response> {
+    async leave(call: AnonymousCall): Promise<Response> {
       call.log.provider = 'mcp';
       const caller = await letIn(call);
       call.identify(caller);

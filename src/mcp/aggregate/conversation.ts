@@ -1,7 +1,7 @@
 import { silentLog } from '../../core/call-log.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { SentHeaders } from '../../http/headers.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
 import { dataOf, EventCutter } from '../events.ts';
 import type { Admitted } from '../relay.ts';
@@ -10,7 +10,7 @@ import { headerValue } from '../strict-message.ts';
 
 /** Who asks, and in which conversation. */
 export interface Asker {
-  readonly call: Call;
+  readonly call: AnonymousCall;
   readonly caller: Caller;
   /** Throws when they would not be let in any more. */
   readonly again: () => Promise<void>;
@@ -65,7 +65,7 @@ export interface Message {
   readonly body: Uint8Array;
 }
 
-export type Relay = (call: Call, admitted: Admitted) => Promise<Response>;
+export type Relay = (call: AnonymousCall, admitted: Admitted) => Promise<Response>;
 
 /** What of a client's headers speaks of its own message, and not of ours. */
 const ITS_OWN = /^(?:content-.*|transfer-encoding|last-event-id|accept|mcp-.*)$/;

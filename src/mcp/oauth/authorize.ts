@@ -1,6 +1,6 @@
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail } from '../../core/errors.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { Db } from '../../storage/store.ts';
 import type { McpServers } from '../registry.ts';
 import { type Place, placesOf } from './access.ts';
@@ -57,9 +57,9 @@ const DENIED: Fault = { error: 'access_denied', description: 'The user did not a
 export function createAuthorize(deps: AuthorizeDeps) {
   const { clients, grants, visitors, signIn, publicUrl } = deps;
 
-  const answer = (call: Call, to: Returning, said: Readonly<Record<string, string>>): Response =>
+  const answer = (call: AnonymousCall, to: Returning, said: Readonly<Record<string, string>>): Response =>
     redirect(call, withParameters(to.redirectUri, { ...said, state: to.state, iss: publicUrl() }));
-  const answerFault = (call: Call, to: Returning, { error, description }: Fault): Response =>
+  const answerFault = (call: AnonymousCall, to: Returning, { error, description }: Fault): Response =>
     answer(call, to, { error, error_description: description.replace(/[^\x20-\x7e]|["\\]/g, "'") });
 
   /** Nothing when there is no such server, or none for this user: they look alike. */
@@ -82,7 +82,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
   };
 
   const allow = async (
-    call: Call,
+    call: AnonymousCall,
     { request, client }: Asked,
     { userId }: Visitor,
     { place, server }: Choice,
@@ -105,7 +105,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
     return answer(call, request, { code });
   };
 
-  const ask = async (call: Call, asked: Asked, client: Client, visitor: Visitor): Promise<Response> => {
+  const ask = async (call: AnonymousCall, asked: Asked, client: Client, visitor: Visitor): Promise<Response> => {
     const { redirectUri, resource } = asked.request;
     const reach = await reachOf(resource, visitor.userId);
     const ticket = visitors.ticketFor(PURPOSE, visitor.session, asked);
@@ -132,7 +132,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
   };
 
   return {
-    async begin(call: Call): Promise<Response> {
+    async begin(call: AnonymousCall): Promise<Response> {
       const { search } = call;
       if (search.length > LONGEST_QUERY) fail('authorization_refused', `it is longer than ${LONGEST_QUERY} characters`);
       const parameters = readParameters(search);
@@ -155,7 +155,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
       return ask(call, { request, client: { id, name, isRenewable }, search }, client, visitor);
     },
 
-    async decide(call: Call): Promise<Response> {
+    async decide(call: AnonymousCall): Promise<Response> {
       visitors.checkOrigin(call.headers);
       const visitor = (await visitors.visitorOf(call.headers)) ?? fail('page_expired');
       const { organisationId, workspaceId } = visitor.principal;

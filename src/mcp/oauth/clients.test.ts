@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import { openSqlite, type Store } from '../../storage/store.ts';
 import { createClients } from './clients.ts';
 
@@ -28,7 +28,7 @@ async function register(): Promise<string> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ redirect_uris }),
   });
-  const answer = await clients().register({ request } as Call);
+  const answer = await clients().register({ request } as AnonymousCall);
   return ((await answer.json()) as { client_id: string }).client_id;
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { fail } from '../../core/errors.ts';
 import { parseJson, readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { type Client, type ClientMetadata, GRANT_TYPES, isRenewable, readClientMetadata, shownName } from './client.ts';
 import { type ClientDocuments, DocumentRefused, isDocumentAddress } from './client-documents.ts';
@@ -58,7 +58,7 @@ export function createClients({ store, documents, mayRegister, now }: ClientsDep
     },
 
     /** RFC 7591. */
-    async register({ request }: Call): Promise<Response> {
+    async register({ request }: AnonymousCall): Promise<Response> {
       if (!mayRegister) return fail('oauth_registration_closed');
       const metadata = readClientMetadata(await bodyOf(request));
       if ('why' in metadata) {

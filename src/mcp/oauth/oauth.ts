@@ -2,7 +2,7 @@ import type { Oidc, OidcProvider } from '../../auth/oidc.ts';
 import type { Sessions } from '../../auth/sessions.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Sealer } from '../../crypto/seal.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { Upstream } from '../../http/upstream.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
@@ -88,11 +88,11 @@ export function createOauth(deps: OauthDeps) {
 
 export type Oauth = ReturnType<typeof createOauth>;
 
-type Handle = (call: Call) => Response | Promise<Response>;
+type Handle = (call: AnonymousCall) => Response | Promise<Response>;
 
 const limited =
   (limits: AddressLimits, handle: Handle) =>
-  async (call: Call): Promise<Response> => {
+  async (call: AnonymousCall): Promise<Response> => {
     limits.admit(call.clientAddress);
     return handle(call);
   };
@@ -100,7 +100,7 @@ const limited =
 /** Whoever looks at a page gets a failure as a page, too. */
 const shown =
   (limits: AddressLimits, handle: Handle) =>
-  async (call: Call): Promise<Response> => {
+  async (call: AnonymousCall): Promise<Response> => {
     try {
       limits.admit(call.clientAddress);
       return await handle(call);

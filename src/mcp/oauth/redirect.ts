@@ -1,8 +1,8 @@
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 
 /** Sends a browser elsewhere. After a form, 303: what comes next is fetched, and the form is not sent again. */
 export const redirect = (
-  { request }: Call,
+  { request }: AnonymousCall,
   location: string,
   headers: Readonly<Record<string, string>> = {},
 ): Response =>

@@ -1,7 +1,7 @@
 import type { Oidc } from '../../auth/oidc.ts';
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import { signInPage } from './pages.ts';
 import { redirect } from './redirect.ts';
 import { readParameters } from './request.ts';
@@ -33,7 +33,11 @@ const REFUSED = new Set(['sign_in_failed', 'too_many_sign_ins', 'sign_in_busy'])
 
 /** Signing in on a page of the gateway's own, with a password or through the identity provider. */
 export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
-  const show = (call: Call, journey: Journey, more: { email?: string; problem?: GatewayError } = {}): Response => {
+  const show = (
+    call: AnonymousCall,
+    journey: Journey,
+    more: { email?: string; problem?: GatewayError } = {},
+  ): Response => {
     const { visit, cookie } = visitors.visitOf(call.headers);
     const ticket = visitors.ticketFor(PURPOSE, visit, journey);
     const isShort = journey.returnTo.length <= LONGEST_THROUGH_PROVIDER;
@@ -46,7 +50,7 @@ export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
       provider: provider && isShort ? { host: provider.host, link } : null,
     });
   };
-  const returnToIn = ({ search }: Call): string => {
+  const returnToIn = ({ search }: AnonymousCall): string => {
     const path = readParameters(search).values.get('return_to') ?? '';
     return RETURN_TO.test(path) ? path : fail('authorization_refused', 'return_to is no page of the gateway');
   };
@@ -54,7 +58,7 @@ export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
   return {
     show,
 
-    async submit(call: Call): Promise<Response> {
+    async submit(call: AnonymousCall): Promise<Response> {
       visitors.checkOrigin(call.headers);
       const form = await readForm(call.request);
       const { visit } = visitors.visitOf(call.headers);
@@ -75,7 +79,7 @@ export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
       }
     },
 
-    async throughProvider(call: Call): Promise<Response> {
+    async throughProvider(call: AnonymousCall): Promise<Response> {
       const returnTo = returnToIn(call);
       const { oidc } = provider ?? fail('oidc_not_configured');
       const { location, cookie } = await oidc.begin(returnTo);

@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { Grants, Tokens } from './grants.ts';
 import { readParameters } from './request.ts';
 import { resourceIn } from './resources.ts';
@@ -44,7 +44,7 @@ export function createTokenEndpoint({ grants, publicUrl, now }: TokenEndpointDep
   };
 
   return {
-    async token({ request }: Call): Promise<Response> {
+    async token({ request }: AnonymousCall): Promise<Response> {
       const { accessToken, refreshToken, expiresAt, scope } = await tokensFor(await readForm(request));
       return unstored({
         access_token: accessToken,
@@ -56,7 +56,7 @@ export function createTokenEndpoint({ grants, publicUrl, now }: TokenEndpointDep
     },
 
     /** RFC 7009: one that is unknown counts as ended. */
-    async revoke({ request }: Call): Promise<Response> {
+    async revoke({ request }: AnonymousCall): Promise<Response> {
       const form = await readForm(request);
       const token = needed(form, 'token');
       if (!(await grants.revoke(token, clientOf(form))))

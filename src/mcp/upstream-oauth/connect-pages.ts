@@ -2,7 +2,7 @@ import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { Principal, Witnessed } from '../../core/principal.ts';
 import { asGatewayError } from '../../http/reply.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { Origins } from '../origin.ts';
 import type { McpServer } from '../server.ts';
 import type { Connecting, Visitor } from './connecting.ts';
@@ -50,8 +50,8 @@ export function createConnectPages(deps: ConnectPagesDeps) {
 
   /** Pages for people: what fails is told on a page, too. */
   const shown =
-    (work: (call: Call, slug: string) => Promise<Response>) =>
-    async (call: Call): Promise<Response> => {
+    (work: (call: AnonymousCall, slug: string) => Promise<Response>) =>
+    async (call: AnonymousCall): Promise<Response> => {
       const slug = call.params.server ?? '';
       try {
         origins.check(call.headers);
@@ -64,7 +64,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
     };
 
   /** Who visits which server; null: nobody has signed in, and whether there is such a server is not for them. */
-  const visit = async (call: Call, slug: string) => {
+  const visit = async (call: AnonymousCall, slug: string) => {
     const server = await servers.find(slug);
     const who = await visits.principal(call.headers, server);
     if (!who) return null;

@@ -5,7 +5,7 @@ import type { Principal } from '../../core/principal.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
-import type { Call } from '../../http/route.ts';
+import type { AnonymousCall } from '../../http/route.ts';
 import type { McpServer } from '../server.ts';
 
 export interface VisitsDeps {
@@ -45,7 +45,7 @@ export function createVisits({ sessions, sealer }: VisitsDeps) {
     },
 
     /** The fields of a form that one of our own pages sent: elsewhere nobody signs anybody in, or out, or on. */
-    async form({ request, headers }: Call): Promise<(name: string) => string> {
+    async form({ request, headers }: AnonymousCall): Promise<(name: string) => string> {
       const origin = headerOf(headers, 'origin');
       const site = headerOf(headers, 'sec-fetch-site') ?? 'same-origin';
       if (origin === null || URL.parse(origin)?.host !== headers.host || site !== 'same-origin')

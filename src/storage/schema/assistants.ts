@@ -68,6 +68,8 @@ export interface RunRow {
   api_key_id: string;
   /** JSON: which provider, config and trace its model calls name, as headers. */
   headers: string;
+  /** Sealed: what its caller proved to guardrails; null: nothing, or it has ended. */
+  proofs: string | null;
   status: string;
   /** JSON: what it was asked to do, as it was when it was created; later changes of the assistant are not its concern. */
   body: string;

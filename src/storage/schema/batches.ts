@@ -14,6 +14,8 @@ export interface BatchRow {
   virtual_key: string;
   /** JSON: the headers that each of its requests is made with. */
   headers: string;
+  /** Sealed: what its caller proved to guardrails; null: nothing, or it has ended. */
+  proofs: string | null;
   endpoint: string;
   input_file_id: string;
   completion_window: string;

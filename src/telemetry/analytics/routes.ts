@@ -50,10 +50,11 @@ export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
   ...LOG_GRAPHS.map((name) => logGraphRoute(name, deps)),
   ...FEEDBACK_GRAPHS.map((name) => feedbackGraphRoute(name, deps)),
   ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
-  groupRoute('metadata/:key', 'value', deps),
+  metadataRoute(deps),
 ];
 
 const scopes = ['analytics.view'] as const;
+type GroupKey = Parameters<typeof group>[0];
 
 const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: AnalyticsDeps): Route =>
   get(
@@ -78,25 +79,33 @@ const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { feedbackGr
     },
   );
 
-function groupRoute(name: string, key: (typeof GROUPS)[keyof typeof GROUPS] | 'value', deps: AnalyticsDeps): Route {
-  const { log, store } = deps;
-  const ask = async ({ principal, query, params }: Call<Checked<typeof groupQuery>>) => {
-    const question: GroupQuestion = {
-      kind: 'group',
-      by: key === 'value' ? { metadata: params.key! } : key,
-      range: rangeOf(query),
-      filter: { ...filterOf(query), ...(await reachOf(store, principal, query)) },
-      current_page: query.current_page,
-      page_size: query.page_size,
-    };
-    const text = await log.analyse(question);
-    return key === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : jsonText(text);
-  };
-  return get(
-    `/v1/analytics/groups/${name}`,
-    { scopes, summary: groupSummary(name), query: groupQuery, response: () => pageOf(group(key)) },
-    ask,
+const GROUPS_PATH = '/v1/analytics/groups';
+const groupDetails = (name: string, key: GroupKey) =>
+  ({ scopes, summary: groupSummary(name), query: groupQuery, response: () => pageOf(group(key)) }) as const;
+
+const groupRoute = (name: string, column: GroupQuestion['by'] & GroupKey, deps: AnalyticsDeps): Route =>
+  get(`${GROUPS_PATH}/${name}`, groupDetails(name, column), (call) => groups(column, call, deps));
+
+const metadataRoute = (deps: AnalyticsDeps): Route =>
+  get(`${GROUPS_PATH}/metadata/:key`, groupDetails('metadata/:key', 'value'), (call) =>
+    groups({ metadata: call.params.key }, call, deps),
   );
+
+async function groups(
+  by: GroupQuestion['by'],
+  { principal, query }: Call<Checked<typeof groupQuery>>,
+  { log, store }: AnalyticsDeps,
+) {
+  const question: GroupQuestion = {
+    kind: 'group',
+    by,
+    range: rangeOf(query),
+    filter: { ...filterOf(query), ...(await reachOf(store, principal, query)) },
+    current_page: query.current_page,
+    page_size: query.page_size,
+  };
+  const text = await log.analyse(question);
+  return by === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : jsonText(text);
 }
 
 function rangeOf(query: { time_of_generation_min: string; time_of_generation_max: string }): TimeRange {

@@ -75,8 +75,8 @@ export const feedbackRoutes = (feedback: Feedback): Route[] => [
     '/v1/feedback/:id',
     { scopes: ['feedbacks.write'], summary: 'Change a rating', body: change, response: answer },
     async ({ principal, params, body }) => {
-      await feedback.update(principal, params.id!, body);
-      return done('Feedback was changed.', [params.id!]);
+      await feedback.update(principal, params.id, body);
+      return done('Feedback was changed.', [params.id]);
     },
   ),
 ];

@@ -69,7 +69,7 @@ export const searchRoute = ({ store, search, used }: SearchRouteParts): Route =>
       const { body, params, request } = call;
       const workspaceId = workspaceOf(call);
       const filter = body.filters === undefined || body.filters === null ? null : readFilter(body.filters);
-      const { id } = await usableStore(store.db, workspaceId, params.vector_store_id!, call.now);
+      const { id } = await usableStore(store.db, workspaceId, params.vector_store_id, call.now);
       const queries = typeof body.query === 'string' ? [body.query] : body.query;
       await used([id]);
       const { mode, results } = await search({

@@ -3,6 +3,7 @@ import { DURATION_FORM, secondsOf } from '../../../core/durations.ts';
 import type { JwtRules } from '../../../core/jwt.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../../../core/jwt-input.ts';
 import { lazily } from '../../../core/lazily.ts';
+import { sha256 } from '../../../crypto/seal.ts';
 import { address } from './address.ts';
 import { checkedTest, matchType, type ValueTest, wantedValues } from './value-match.ts';
 
@@ -12,6 +13,7 @@ const names = lazily(() =>
 const seconds = lazily(() =>
   z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year'),
 );
+const duration = lazily(() => z.string({ error: DURATION_FORM }).refine((text) => secondsOf(text) > 0, DURATION_FORM));
 const headerName = (what: string) =>
   z
     .string()
@@ -28,6 +30,12 @@ export interface JwtParameters {
   readonly headerPayloadMatch: readonly string[];
   readonly extractClaims: readonly string[];
   readonly claimPrefix: string;
+  /** Work keeps the token itself, which is judged again at each of its calls. */
+  readonly keepToken: boolean;
+  /** How long after its token was verified work is judged by it; null: to the end of the work. */
+  readonly maxWorkAgeMs: number | null;
+  /** Under which work keeps what was proven here: the same for all rules by which the same source vouches for a token. */
+  readonly proofKey: string;
 }
 
 const given = lazily(() =>
@@ -44,10 +52,7 @@ const given = lazily(() =>
       algorithms: algorithms().default(['RS256']),
       cacheMaxAge: seconds().default(86_400),
       clockTolerance: seconds().max(300, 'give at most 300 seconds').default(5),
-      maxTokenAge: z
-        .string({ error: DURATION_FORM })
-        .refine((text) => secondsOf(text) > 0, DURATION_FORM)
-        .default('1d'),
+      maxTokenAge: duration().default('1d'),
       issuer: oneOrMore().optional(),
       audience: oneOrMore().optional(),
       requiredClaims: names().default([]),
@@ -60,6 +65,8 @@ const given = lazily(() =>
           'must begin with x- and not with x-gateway-',
         )
         .default('x-jwt-'),
+      keepToken: z.boolean({ error: 'give true or false' }).default(false),
+      maxWorkAge: duration().optional(),
     })
     .superRefine((rules, context) => {
       const add = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
@@ -73,10 +80,12 @@ const given = lazily(() =>
 
 export const jwtParameters = lazily(() =>
   given().transform((parameters, context): JwtParameters => {
-    const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...rules } =
+    const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...others } =
       parameters;
+    const { keepToken, maxWorkAge, ...rules } = others;
+    const headerName = headerKey.toLowerCase();
     return {
-      headerName: headerKey.toLowerCase(),
+      headerName,
       rules,
       requiredClaims,
       claimTests: Object.entries(claimValues).map(([name, { values, matchType }]) => ({
@@ -86,6 +95,13 @@ export const jwtParameters = lazily(() =>
       headerPayloadMatch,
       extractClaims,
       claimPrefix,
+      keepToken,
+      maxWorkAgeMs: maxWorkAge === undefined ? null : secondsOf(maxWorkAge) * 1_000,
+      proofKey: proofKeyOf(headerName, rules),
     };
   }),
 );
+
+/** Whatever else the rules ask for can be asked of the claims again. */
+const proofKeyOf = (headerName: string, { jwksUri, jwks, introspectEndpoint, introspectClientId }: JwtRules): string =>
+  `default.jwt ${sha256(JSON.stringify([headerName, jwksUri, jwks, introspectEndpoint, introspectClientId]))}`;

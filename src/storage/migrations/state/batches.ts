@@ -12,6 +12,7 @@ export async function createBatches(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('api_key_id', text(engine), (column) => column.notNull())
     .addColumn('virtual_key', text(engine), (column) => column.notNull())
     .addColumn('headers', 'text', (column) => column.notNull())
+    .addColumn('proofs', 'text')
     .addColumn('endpoint', 'text', (column) => column.notNull())
     .addColumn('input_file_id', text(engine), (column) => column.notNull())
     .addColumn('completion_window', 'text', (column) => column.notNull())

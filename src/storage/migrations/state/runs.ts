@@ -13,6 +13,7 @@ export async function createRuns(db: AnyDb, engine: Engine): Promise<void> {
     .addColumn('assistant_id', text(engine), (column) => column.notNull())
     .addColumn('api_key_id', text(engine), (column) => column.notNull())
     .addColumn('headers', 'text', (column) => column.notNull())
+    .addColumn('proofs', 'text')
     .addColumn('status', 'text', (column) => column.notNull())
     .addColumn('body', 'text', (column) => column.notNull())
     .addColumn('metadata', 'text', (column) => column.notNull())
