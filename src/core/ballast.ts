@@ -1,7 +1,7 @@
 /**
- * The more there is that stays, the more the collector lets come before it looks for what can go. Bodies that pass count
- * as what comes, although hardly any is left when it looks. So something is carried that only counts: nobody ever touches
- * these bytes, and they take no memory.
+ * The more memory stays in use, the longer the garbage collector waits before it collects. Request and response bodies
+ * count as new memory, although hardly any of it is left when the collector runs. So the process holds one large buffer
+ * that makes the collector wait longer. No code reads or writes the buffer, so it takes no physical memory.
  */
 export class Ballast {
   readonly #bytes: number;

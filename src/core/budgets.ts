@@ -8,7 +8,7 @@ export interface Level {
 
 /** What has been spent of budgets, for people to look at and to start again. A port: the composition gives it. */
 export interface Budgets {
-  /** By `Limit.counter`, in the windows that are open now; what nobody has counted yet may be missing. */
+  /** By `Limit.counter`, in the windows that are open now; a counter that was never charged may be missing. */
   levels(limits: readonly Limit[]): Promise<ReadonlyMap<string, Level>>;
   /**
    * Starts windows that are open now again from 0, together with the change that asks for it: `change` runs its own

@@ -6,7 +6,9 @@ export type FailedBy = 'gateway' | 'provider' | 'client';
 
 /** Takes note of a body as it passes, without holding it up. */
 export interface Capture {
-  /** Nobody reads or writes the pieces once the entry is closed, so they may be moved to another thread as they are. */
+  /**
+   * No code reads or writes the pieces after the entry is closed, so they may be moved to another thread as they are.
+   */
   transferable: boolean;
   add(piece: Uint8Array): void;
 }
@@ -37,7 +39,7 @@ export interface CallLog {
   isStream: boolean;
   /** The answer was one that had been kept; it cost nothing. */
   isCached: boolean;
-  /** Set by whoever counted; otherwise read from the answer. */
+  /** Set by the part of the gateway that counted tokens itself; otherwise read from the answer. */
   usage: Usage | null;
   /** Whether the bodies and headers of this call are stored. */
   keepBodies: boolean;
@@ -50,7 +52,7 @@ export interface CallLog {
   /** Starts to take note of a body; its pieces go into what this answers. */
   captureRequest(): Capture;
   captureResponse(): Capture;
-  /** Set by whoever answers with a stream: the entry then closes on the stream's last byte. */
+  /** Set by a handler that answers with a stream: the entry then closes on the stream's last byte. */
   closesLater: boolean;
   /** Work that still has something to say of the call: the entry is stored without it, and completed when it has ended. */
   awaits(work: Promise<unknown>): void;

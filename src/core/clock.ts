@@ -4,8 +4,8 @@ export type Clock = () => number;
 export const systemClock: Clock = () => Date.now();
 
 /**
- * A clock that is read once in a turn of the event loop, for whoever has some milliseconds to spare: a call looks at one
- * twenty times. Not for measuring, or for ending a loop: within the turn it stands still.
+ * A clock that is read once in a turn of the event loop, because one call reads the time about twenty times. Use it
+ * where some milliseconds do not matter. Do not measure or end a loop with it: within the turn it stands still.
  */
 export function oncePerTurn(clock: Clock): Clock {
   let at: number | null = null;

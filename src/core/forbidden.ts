@@ -43,7 +43,7 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
 };
 
 interface Prohibition {
-  /** As whoever forbade it wrote it. */
+  /** The rule, spelt as the organisation, the workspace or the key has it. */
   readonly rule: string;
   /** `the organisation`, `workspace research`, `API key notebook`. */
   readonly by: string;
@@ -66,7 +66,10 @@ export interface Places {
   readonly key?: { readonly name: string; readonly stored: string | null | undefined };
 }
 
-/** All that anybody above a caller forbids; undefined where nobody does. What several forbid, the highest is named for. */
+/**
+ * All that the organisation, the workspace and the key forbid a caller; undefined where none of them forbids anything.
+ * If several forbid the same, the error names the highest.
+ */
 export function forbidsOf({ organisation, workspace, key }: Places): Forbids | undefined {
   if (!organisation && !workspace.stored && !key?.stored) return undefined;
   const all: Rules[] = [

@@ -18,7 +18,9 @@ export type HealthPart = (typeof HEALTH_PARTS)[number];
 export interface Degradation {
   readonly part: HealthPart;
   readonly since: string;
-  /** What it means for callers and operators: one sentence, without addresses or secrets, because anybody may read it. */
+  /**
+   * What it means for callers and operators: one sentence. Without addresses or secrets, because `/health` is public.
+   */
   readonly effect: string;
 }
 

@@ -3,7 +3,7 @@ import { lazily } from './lazily.ts';
 
 /** Members of the rules for tokens that are the same wherever such rules are given. */
 
-/** Asymmetric ones only: with a public key anybody could sign by HMAC, and `none` signs nothing. */
+/** Asymmetric ones only: with HMAC, every holder of the public key could sign, and `none` signs nothing. */
 const ALGORITHMS = [
   'RS256',
   'RS384',

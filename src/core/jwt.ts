@@ -27,15 +27,15 @@ export interface VerifiedJwt {
 }
 
 /**
- * Believes a token or throws: an error named `TokenRefused` when the token is at fault, with a message that may be shown
- * to whoever sent it; any other error when it cannot be found out. What it learns it keeps by the identity of the rules,
- * so rules are made once and used for many tokens. A port: the composition gives it.
+ * Believes a token or throws: an error named `TokenRefused` when the token is at fault, with a message that may be
+ * shown to the client that sent it; any other error when it cannot be found out. What it learns it keeps by the
+ * identity of the rules, so rules are made once and used for many tokens. A port: the composition gives it.
  */
 export type VerifyJwt = (token: string, rules: JwtRules) => Promise<VerifiedJwt>;
 
 /**
  * Holds a token that was believed at `at` (milliseconds) against rules that may have changed since: times as they were
- * then, issuer, audience and algorithm as they are asked for now. Throws as `VerifyJwt` does; asks nobody.
+ * then, issuer, audience and algorithm as they are asked for now. Throws as `VerifyJwt` does; makes no network calls.
  */
 export type RecheckJwt = (verified: VerifiedJwt, rules: JwtRules, at: number) => void;
 

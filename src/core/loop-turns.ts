@@ -1,6 +1,6 @@
 /**
- * Lets so many begin in one turn of the event loop; those that come after them in the same turn wait for the next ones, in
- * their order. Between two turns others are served, so that a burst of work holds nobody up for longer than one share.
+ * Lets at most `atOnce` pieces of work begin in one turn of the event loop; the rest wait for the next turns, in their
+ * order. Other requests are served between two turns, so a burst of work delays them by one share at most.
  */
 export class LoopTurns {
   readonly #atOnce: number;

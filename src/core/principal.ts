@@ -4,8 +4,8 @@ import type { Limit } from './limits.ts';
 import type { Scope } from './scopes.ts';
 
 /**
- * Puts the record of a call into the transaction of the change that the call makes, so that there is neither without the
- * other. Whoever changes something for a caller gives the caller to the transaction, which then asks its witness.
+ * Puts the record of a call into the transaction of the change that the call makes, so that there is neither without
+ * the other. Code that changes something for a caller gives the caller to the transaction, which then asks its witness.
  */
 export interface Witness {
   /** As the last thing inside the transaction, with its handle. */

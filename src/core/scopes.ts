@@ -23,7 +23,7 @@ export const ADMIN_SCOPES = [
   'organisation.read',
   /** Makes, changes and removes owners, and decides whose tokens let machines in. */
   'owners.manage',
-  /** One's own session, for whoever signed in. */
+  /** A user's own session: its owner may read and end it. */
   'sessions.manage',
   ...crud('workspaces'),
   ...crud('users'),

@@ -2,8 +2,8 @@
 export const QUIET_AFTER_MS = 1_500;
 
 /**
- * What only the start needed, its compiled code above all, is a tenth of the memory of a process that has nothing to do.
- * It takes some 50 ms of the thread that calls it, so only where nobody waits; each thread has a heap of its own.
+ * What only the start needed, its compiled code above all, is a tenth of the memory of an idle process. Giving it back
+ * takes some 50 ms of the calling thread, so call it only while no request waits. Each thread has a heap of its own.
  */
 export function giveBackMemory(): void {
   // On a single core, shrinking alone gives nothing back (seen with Bun 1.4.4).

@@ -62,7 +62,7 @@ test('while the store is away only one waits for it, and the first answer ends t
   pass(500);
   await get('a', away);
   const silent = Promise.withResolvers<string>();
-  // Nothing but this process's own turns passes here, so there is no time for anybody to lose patience.
+  // Only turns of this process's event loop pass here, so no time limit can run out.
   expect(await get('b', () => silent.promise)).toBe('b!');
 
   silent.resolve('b again');

@@ -11,7 +11,9 @@ interface Options {
   readonly freshMs: number;
   readonly staleMs: number;
   readonly now: () => number;
-  /** A store that is silent for longer counts as away for whoever has an older value. */
+  /**
+   * When the store is silent for longer, it counts as away, and a caller whose older value is usable gets that value.
+   */
   readonly patienceMs?: number;
 }
 
@@ -21,8 +23,8 @@ const LOADED_AT_ONCE = 8;
 /**
  * A bounded cache for what changes rarely and must outlive its source for a while. A fresh value is answered without
  * waiting; an older one is loaded again; when the store is away the older one still serves, up to `staleMs`. What was
- * not found (null) is not kept: a flood of wrong keys must not push out the right ones. Those whom nobody knows yet may
- * come all at once: they are loaded a few at a time, so that whoever is known is served between them.
+ * not found (null) is not kept: a flood of wrong keys must not push out the right ones. Many unknown keys may come at
+ * the same time: the cache loads a few in each turn of the event loop and serves callers with known keys in between.
  */
 export class StaleCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
@@ -30,7 +32,7 @@ export class StaleCache<Value> {
   readonly #options: Options;
   /** Loads that began before a change may carry what was true before it. */
   #generation = 0;
-  /** The last load failed for want of a store, or still waits for one: nobody with an older value waits along. */
+  /** The last load found no store, or still waits for one. Callers with a usable older value get it without waiting. */
   #isAway = false;
   readonly #turns = new LoopTurns(LOADED_AT_ONCE);
 
@@ -57,7 +59,7 @@ export class StaleCache<Value> {
   }
 
   async #inTime(loading: Promise<Value | null>, { value }: Entry<Value>): Promise<Value | null> {
-    // Whoever does not wait for it does not see it fail.
+    // A caller that gets the older value does not await this load, so its failure must not count as unhandled.
     loading.catch(() => {});
     if (this.#isAway) return value;
     const late = Promise.withResolvers<Value>();

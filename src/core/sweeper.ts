@@ -6,7 +6,7 @@ export interface Sweeper {
 }
 
 export interface SweeperOptions {
-  /** What is swept, for whoever reads of a failure. */
+  /** What is swept. A report of a failure names it to the operator. */
   readonly what: string;
   /** From the end of a sweep to the next. */
   readonly everyMs: number;

@@ -5,7 +5,7 @@ export interface ThreadOptions<Question extends object, Reply, Answer> {
   readonly idleMs: number;
   /** What a reply says; throws the fault that it tells of. */
   readonly read: (reply: Reply) => Answer;
-  /** What whoever asked gets when the thread has ended before it answered; may throw. */
+  /** The answer that the asking code gets when the thread has ended before it answered; may throw. */
   readonly unanswered: (question: Question) => Answer;
 }
 

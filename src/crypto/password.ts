@@ -21,7 +21,7 @@ export function createPasswords() {
     try {
       return await work();
     } finally {
-      // Whoever comes next takes the place over, so that nobody slips in between.
+      // The next in the queue takes this place over, so that a newcomer cannot take it first.
       const next = waiting.shift();
       if (next) next();
       else running--;

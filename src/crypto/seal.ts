@@ -24,7 +24,7 @@ export interface Sealer {
   seal(purpose: Purpose, context: string, plain: string): string;
   /** Throws when the text was altered, moved to another context, or sealed under another master secret. */
   open(purpose: Purpose, context: string, sealed: string): string;
-  /** A code that nobody can make for another text without the master secret: HMAC-SHA256, base64url. */
+  /** HMAC-SHA256 of the text, base64url. Without the master secret, no code for another text can be made. */
   sign(purpose: Purpose, text: string): string;
 }
 

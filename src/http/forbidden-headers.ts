@@ -5,7 +5,10 @@ const PREFIX = 'x-gateway-';
 /** Who calls, and no member of anything. */
 const OWN_KEY = 'x-gateway-api-key';
 
-/** Refuses a call whose headers bring what somebody above its caller forbids. `set` are those that the gateway set itself. */
+/**
+ * Refuses a call whose headers bring what its organisation, workspace or key forbids. `set` names the headers that the
+ * gateway set itself.
+ */
 export function refuseForbiddenHeaders(forbids: Forbids, headers: SentHeaders, set: readonly string[] = []): void {
   for (const name in headers) {
     if (!name.startsWith(PREFIX) || name === OWN_KEY || !headers[name] || set.includes(name)) continue;

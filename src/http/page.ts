@@ -61,7 +61,7 @@ export interface PageOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A page of the gateway's own: no script, nothing from elsewhere, in no frame, kept by nobody. */
+/** A page of the gateway's own: no script, nothing from elsewhere, in no frame, and no cache may keep it. */
 export function page({ title, body, status = 200, formTargets = [], headers = {} }: PageOptions): Response {
   const { markup } = html`<!doctype html>
 <html lang="en">

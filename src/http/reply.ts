@@ -9,7 +9,7 @@ export const json = (value: unknown, status = 200): Response => jsonText(JSON.st
 /** A value that is JSON text already. */
 export const jsonText = (text: string, status = 200): Response => new Response(text, { status, headers: JSON_HEADERS });
 
-/** What a failure means to a client. A failure nobody foresaw shows its request id and nothing else. */
+/** What a failure means to a client. An unexpected failure shows its request id and nothing else. */
 export function asGatewayError(error: unknown, requestId: string): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamFailure) return error.toGatewayError();

@@ -28,12 +28,12 @@ type ParamOf<Segment extends string> = Segment extends `:${infer Name}`
   ? Readonly<Record<Name, string>>
   : Readonly<Record<never, string>>;
 
-/** What a handler gets of a request that nobody was identified for: `public` routes and those of MCP. */
+/** What a handler gets of a request whose caller is not identified: on `public` routes and those of MCP. */
 export interface AnonymousCall<Query = unknown, Body = unknown, Params = Readonly<Record<string, string>>> {
   readonly request: Request;
   readonly headers: SentHeaders;
   readonly requestId: string;
-  /** What every response carries: the request's ids. Whoever makes a response may set them at once. */
+  /** What every response carries: the request's ids. A handler that makes a response itself may set them at once. */
   readonly stamp: SentHeaders;
   /** The path as it was asked for, and the query with its question mark. */
   readonly path: string;

@@ -15,8 +15,8 @@ const EVERY_METHOD = 'ANY';
 const smartRouter = () => new SmartRouter<Route>({ routers: [new RegExpRouter(), new TrieRouter()] });
 
 /**
- * Finds the route of a request. Only paths in areas nobody claims are passed on to a provider: a misspelt admin path
- * would otherwise carry its secrets there. A path that is ours answers 405 to a method it lacks.
+ * Finds the route of a request. A path is passed on to a provider only if no own route claims its area: a misspelt
+ * admin path would otherwise carry its secrets to the provider. A path of our own answers 405 to a method it lacks.
  */
 export function createRouter(routes: readonly Route[]) {
   const byMethod = smartRouter();

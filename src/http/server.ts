@@ -63,7 +63,7 @@ export async function tryAddress(host: string, port: number): Promise<number> {
   return given;
 }
 
-/** What stands in the place of a server where nobody listens. */
+/** Stands in the place of a server in a process that does not listen. */
 export const silent: Server = { port: 0, url: '', open: 0, stop: async () => ({ cut: 0 }) };
 
 export function listen(options: ListenOptions): Server {

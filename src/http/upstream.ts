@@ -12,7 +12,7 @@ export interface Timeouts {
   readonly connectMs: number;
   /** Until the answer's headers, from the last piece of the request that the provider took. */
   readonly firstByteMs: number;
-  /** Between two pieces of the answer's body; time in which nobody asks for the next piece does not count. */
+  /** Between two pieces of the answer's body; time in which the reader does not ask for a piece does not count. */
   readonly idleMs: number;
   readonly totalMs: number;
 }

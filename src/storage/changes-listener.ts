@@ -14,8 +14,8 @@ const LONGEST_RETRY_MS = 5_000;
 const ANSWER_MS = 3_000;
 
 /**
- * One connection of its own that hears what other nodes say. A pool would not do: a connection that is given back no
- * longer belongs to whoever listened on it. When it breaks it is made again, ever more patiently.
+ * One connection of its own that hears what other nodes say. A pool would not do: a connection that is given back may
+ * be lent to other code. When the connection breaks it is made again, with growing pauses.
  */
 export class Listener {
   readonly #options: ListenerOptions;

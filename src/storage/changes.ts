@@ -168,13 +168,13 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
 }
 
 /**
- * What is read to be changed stays as it was read until the transaction ends. A transaction takes it before every other
- * lock, so that nobody waits for it who is waited for.
+ * What is read to be changed stays as it was read until the transaction ends. A transaction takes this lock before
+ * every other lock, so that two transactions never wait for each other.
  */
 export const lockTopic = (db: Db, store: Pick<Store, 'engine'>, topic: Topic): Promise<void> =>
   lockName(db, store, `changes of ${topic}`);
 
-/** The same as `announce` for whoever has no subscribers of its own, such as a command. Answers the new version. */
+/** The same as `announce`, for a process without subscribers, such as a command. Answers the new version. */
 export async function announceChange(db: Db, engine: Engine, topic: Topic): Promise<number> {
   const { version } = await db
     .insertInto('versions')

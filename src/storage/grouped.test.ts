@@ -36,7 +36,7 @@ test('transactions that wait are committed together, in their order, and each ge
   );
 
   expect(answers).toEqual(Array.from({ length: 150 }, (_, number) => number + 1));
-  // The first went alone; nobody was waiting with it.
+  // The first went alone: no other transaction was waiting yet.
   expect(commits).toBe(3);
 });
 

@@ -8,7 +8,7 @@ interface Job {
   readonly flush: TransactionOptions['flush'];
 }
 
-/** Nobody waits for more than so many others. */
+/** The most transactions in one commit: none waits for more than so many others. */
 const MOST_TOGETHER = 100;
 
 /**

@@ -17,7 +17,7 @@ export const bytes = (engine: Engine) => (engine === 'postgres' ? sql`bytea` : s
 export const bigint = (engine: Engine) => (engine === 'postgres' ? sql`bigint` : sql`integer`);
 export const real = (engine: Engine) => (engine === 'postgres' ? sql`double precision` : sql`real`);
 
-/** So that two nodes which start together do not both apply a step. Any number that nobody else uses. */
+/** So that two nodes which start together do not both apply a step. Any number that is not used elsewhere. */
 const ADVISORY_LOCK = 7_241_905_113;
 
 /**

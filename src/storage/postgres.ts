@@ -30,7 +30,7 @@ export function postgresPool(url: string, connections: number): Pool {
   });
   // An idle connection that breaks is reported here and replaced by the pool; unheard, it would end the process.
   pool.on('error', () => {});
-  // So would one that breaks while it is lent out and between two statements; whoever has it finds out at the next one.
+  // So would one that breaks while it is lent out and between two statements; its borrower's next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }

@@ -19,7 +19,7 @@ export type Reply =
 
 let database: Database | null = null;
 
-/** Asks the embedded store on a connection of its own, so that what takes long holds up nobody. */
+/** Asks the embedded store on a connection of its own, so that a long query does not hold up requests. */
 self.onmessage = ({ data }: MessageEvent<Question>) => {
   const { id, file, sql, parameters, writes = false } = data;
   try {

@@ -104,7 +104,7 @@ class Connection implements Redis {
       return await this.#ask((client) => client.send('EVALSHA', [script.sha, ...rest]));
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      // Somebody made Redis forget its scripts.
+      // Redis has forgotten its scripts: it was restarted, or an operator flushed them.
       return this.#ask((client) => client.send('EVAL', [script.text, ...rest]));
     }
   }

@@ -22,8 +22,8 @@ export async function findWorkspace(db: Db, who: Principal, idOrSlug: string): P
 }
 
 /**
- * The workspace that records are asked of, by id or slug; null is all of them. Whoever sees the whole organisation may also
- * ask by the id of a workspace that was deleted: its records remain.
+ * The workspace that records are asked of, by id or slug; null is all of them. A caller that sees the whole
+ * organisation may also ask by the id of a workspace that was deleted: its records remain.
  */
 export async function workspaceAsked(db: Db, who: Principal, named: string | undefined): Promise<string | null> {
   const reachesAll = reachesOrganisation(who);

@@ -26,8 +26,8 @@ export interface Store {
   /** Throws unless the store answers now. */
   ping(): Promise<void>;
   /**
-   * Runs `work` in one transaction. Inside, only the given handle may be awaited. A change that somebody asked for is
-   * recorded in the same transaction when that caller is given, too.
+   * Runs `work` in one transaction. Inside, only the given handle may be awaited. Give the caller who asked for the
+   * change in the options, too: the change is then recorded in the same transaction.
    */
   transaction<Result>(work: (db: Db) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Applies missing migrations; answers their names. */
@@ -86,7 +86,7 @@ async function unflushed<Result>(db: Db, engine: Engine, work: (db: Db) => Promi
 
 const PING_MS = 3_000;
 
-/** A network that swallows everything lets a query wait far longer than whoever asks how the store is. */
+/** When a network drops all packets, a query may wait for minutes; a client of `/health` does not wait that long. */
 async function inTime(answer: Promise<unknown>): Promise<void> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new GatewayError('store_unavailable', [])), PING_MS);

@@ -23,7 +23,7 @@ export async function carryOut(kind: Kind, lease: HeldLease, deps: CarryOutDeps)
   try {
     if (work.isCancelled) lease.cancel();
     lease.signal.throwIfAborted();
-    // It was begun often enough and its end was never written: perhaps it kills whoever tries.
+    // It was begun often enough and its end was never written: perhaps it kills the process that tries.
     if (work.attempts > maxAttemptsOf(kind))
       throw new Error(work.lastError ?? `Begun ${maxAttemptsOf(kind)} times and never ended.`);
     await kind.run(lease);
@@ -55,7 +55,7 @@ export async function carryOut(kind: Kind, lease: HeldLease, deps: CarryOutDeps)
   /** The last word goes to the kind, in the transaction in which the row goes. */
   function end(error: unknown): Promise<Outcome> {
     return lease.transaction(async (db) => {
-      // Only in here is it certain whether somebody has cancelled it meanwhile.
+      // Only inside the transaction is it certain whether a caller has cancelled it meanwhile.
       const isCancelled = lease.signal.reason instanceof WorkCancelled;
       if (isCancelled) await kind.cancelled(db, lease.work);
       else await kind.failed(db, lease.work, error);

@@ -23,8 +23,9 @@ export interface Share {
 const SPARE = 20;
 
 /**
- * Takes due work for this node. Tenants take turns: whoever has the fewest rows running or chosen comes next, and among
- * equals the one that follows the last served. So the first row of a small tenant never waits behind all of a large one.
+ * Takes due work for this node. Tenants take turns: the one with the fewest rows running or chosen comes next, and
+ * among equals the one that follows the last served. So the first row of a small tenant never waits behind all of a
+ * large one.
  */
 export async function claim(db: Db, { kind, limit, after }: Share, options: ClaimOptions): Promise<WorkRow[]> {
   const { now, node, leaseMs } = options;

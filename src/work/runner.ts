@@ -169,7 +169,7 @@ export class Runner {
     for (const lease of leases) if (renewed.get(lease.work.id) === lease.work.fence) lease.renewed(sentAt);
   }
 
-  /** Needs no answer from anybody: a node that is cut off stops its own work. */
+  /** Needs no answer from the store: a node that is cut off stops its own work. */
   #dropStale() {
     const { abortAfterMs } = this.#options.timing;
     for (const lease of this.#active) if (performance.now() - lease.renewedAt > abortAfterMs) lease.lose();

@@ -22,7 +22,7 @@ export interface LettingGo {
   readonly attempts: number;
   readonly lastError?: string | null;
   readonly payload?: unknown;
-  /** Whether a cancelled row is due at once, so that whoever takes it next ends it. */
+  /** Whether a cancelled row is due at once, so that the node that takes it next ends it. */
   readonly hurriesWhenCancelled: boolean;
 }
 
@@ -76,8 +76,8 @@ export function workTable({ engine, now, node, timing }: TableOptions) {
       (await claim(db, share, { engine, now, node, leaseMs })).map(toWork),
 
     /**
-     * The fence: the first statement of every transaction of a worker. The row stays locked until its end, so nobody
-     * takes over in between. A process that is frozen in there would hold the lock for ever; PostgreSQL ends its
+     * The fence: the first statement of every transaction of a worker. The row stays locked until its end, so no other
+     * node takes over in between. A process that is frozen in there would hold the lock for ever; PostgreSQL ends its
      * transaction instead, before the lease is over.
      */
     hold: async (db: Db, work: Work): Promise<{ isCancelled: boolean } | null> => {
@@ -140,7 +140,9 @@ export function workTable({ engine, now, node, timing }: TableOptions) {
     owned: async (db: Db): Promise<(LeaseKey & { cancelled_at: number | null })[]> =>
       db.selectFrom('work').select(['id', 'fence', 'cancelled_at']).where('owner', '=', node).execute(),
 
-    /** Frees what dead nodes have left. Their fences stay behind: whoever comes back too late is recognised. */
+    /**
+     * Frees what dead nodes have left. The fence stays in the row, so a node that comes back too late is recognised.
+     */
     reap: async (db: Db): Promise<number> => {
       const isOver = (row: ExpressionBuilder<Schema, 'work'>) =>
         sql<boolean>`${row.ref('owner')} is not null and ${row.ref('lease_until')} < ${now()}`;
@@ -202,7 +204,7 @@ export function workTable({ engine, now, node, timing }: TableOptions) {
         .execute();
     },
 
-    /** Whoever has the row loses its lease. */
+    /** A node that is doing the work loses its lease. */
     discard: async (db: Db, ids: readonly string[]): Promise<void> => {
       for (let at = 0; at < ids.length; at += IDS_AT_ONCE)
         await db

@@ -13,7 +13,7 @@ import { databaseClock } from './time.ts';
 import { backoffOf, defaultTiming, type Kind, type Lease, LeaseLost, ShuttingDown, WorkCancelled } from './work.ts';
 import { createWorkers, type Wake, type Workers, type WorkersOptions } from './workers.ts';
 
-/** Often enough that nobody waits for it; the leases themselves are as long as ever. */
+/** So often that no test waits for it; the leases themselves are as long as ever. */
 const quick = { pollMs: 20, sweepMs: 20, heartbeatMs: 20 };
 /** Nothing happens by itself. */
 const idle = { pollMs: 3_600_000, sweepMs: 3_600_000 };

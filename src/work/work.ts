@@ -66,7 +66,7 @@ export interface Kind {
   run(lease: Lease): Promise<void>;
   /** Given up: says so in the object. The row goes in the same transaction. */
   failed(db: Db, work: Work, error: unknown): Promise<void>;
-  /** Cancelled, and nobody is at it any more: says so in the object. The row goes in the same transaction. */
+  /** Cancelled, and no node is doing it any more: says so in the object. The row goes in the same transaction. */
   cancelled(db: Db, work: Work): Promise<void>;
   /** Every node calls it every 5 s, in a transaction of its own: ends what has expired. `now` is the database's. */
   sweep?(db: Db, now: number): Promise<void>;
@@ -80,25 +80,25 @@ export interface Backoff {
 /** Whether a transaction waits for the disk; `later` is for steps that are merely done again when they are lost. */
 export type FlushOption = Pick<TransactionOptions, 'flush'>;
 
-/** The right to do one piece of work, until somebody else has it. */
+/** A node's right to do one piece of work, until another node takes it over. */
 export interface Lease {
   readonly work: Work;
   /** Aborted when the work must stop; its reason is a LeaseLost, a WorkCancelled or a ShuttingDown. */
   readonly signal: AbortSignal;
   /**
    * A transaction that begins with proof that the lease is still held; else it throws LeaseLost and writes nothing.
-   * Inside, only the given handle may be awaited. Whoever also locks rows elsewhere locks the work's row first.
+   * Inside, only the given handle may be awaited. A step that also locks other rows locks the work's row first.
    */
   transaction<Result>(step: (db: Db) => Promise<Result>, options?: FlushOption): Promise<Result>;
   /** Nothing is left to do: the row goes with this transaction. */
   done(db: Db): Promise<void>;
-  /** Again at that moment, by whoever is free then; no lease is held until then. Counts as getting on. */
+  /** Again at that moment, by any free node; no node holds a lease until then. Counts as progress. */
   reschedule(db: Db, runAt: Moment, payload?: unknown): Promise<void>;
-  /** Somebody else may have it at once, as if this node had never begun. */
+  /** Another node may take it at once, as if this node had never begun. */
   release(db: Db): Promise<void>;
   /**
-   * Keeps the work and remembers how far it is: whoever takes over starts with this payload and with all attempts. Only
-   * for something newly reached, else work that always fails would never be given up.
+   * Keeps the work and saves its progress: the node that takes over starts with this payload and with all attempts.
+   * Only for new progress: otherwise work that always fails would never be given up.
    */
   checkpoint(db: Db, payload: unknown): Promise<void>;
 }
@@ -111,7 +111,7 @@ export class LeaseLost extends Error {
   }
 }
 
-/** Somebody asked for it to stop. The lease is still held: what was reached may be saved. */
+/** A caller asked for it to stop. This node still holds the lease and may save what it has reached. */
 export class WorkCancelled extends Error {
   constructor({ kind, id }: Pick<Work, 'kind' | 'id'>) {
     super(`${kind} ${id} was cancelled.`);
@@ -145,7 +145,7 @@ export interface Timing {
   readonly heartbeatMs: number;
   /** After so long without being able to say so, it stops its own work: before others may take it over. */
   readonly abortAfterMs: number;
-  /** So often it looks for work when nobody wakes it. */
+  /** So often a node looks for work when no message wakes it. */
   readonly pollMs: number;
   /** So often it frees the work of dead nodes, and kinds look for what has expired. */
   readonly sweepMs: number;

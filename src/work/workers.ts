@@ -46,13 +46,13 @@ export interface Workers {
     change: (db: Db) => Promise<Result>,
   ): Promise<{ result: Result; resumed: number; isLocal: boolean }>;
   /**
-   * Asks for an end. What nobody is at ends in this transaction, through its kind's `cancelled`; for the rest the owner's
-   * signal fires. Locks the work's rows: call it before the transaction touches the object's own.
+   * Asks for an end. Work that no node is doing ends in this transaction, through its kind's `cancelled`; for the rest
+   * the signal of its lease fires. Locks the work's rows: call it before the transaction touches the object's own.
    */
   cancel(db: Db, target: Target): Promise<{ ended: number; asked: number }>;
   /**
-   * Removes work without a word, as when its object has expired: whoever has it loses its lease. Answers how many. Locks
-   * the work's rows: call it before the transaction touches the object's own.
+   * Removes work without a word, as when its object has expired: a node that is doing it loses its lease. Answers how
+   * many. Locks the work's rows: call it before the transaction touches the object's own.
    */
   discard(db: Db, target: Target): Promise<number>;
   /** The same for all work of one tenant. */
@@ -77,7 +77,9 @@ export function createWorkers(options: WorkersOptions): Workers {
     return found;
   };
 
-  /** The message comes with the commit. Without anybody to carry it, this node looks by itself soon after. */
+  /**
+   * The message is sent when the transaction commits. Without a channel to send on, this node looks again by itself.
+   */
   const announce = async (db: Db, what: 'due' | 'cancelled') => {
     if (wake) return wake.notify(db, CHANNEL, what);
     // On the single connection of SQLite, looking waits for the transaction to end.

@@ -59,7 +59,7 @@ export interface SentRequest {
 /** Every write is put together here, which holds a request of 60 KB with its head: one copy, no garbage, one call. */
 const scratch = Buffer.allocUnsafeSlow(128 << 10);
 
-/** Idle providers think for minutes; without these a router on the way forgets the connection, and nobody notices. */
+/** A provider may think for minutes. Without these probes a router on the way forgets the idle connection unnoticed. */
 const PROBE_AFTER_MS = 60_000;
 
 /** A connection to a server: made, written to, read from, and used again if server and user agree that it may be. */
@@ -155,7 +155,7 @@ export class Connection {
     else if (!this.#isClosed) this.#owner.unclaimed(this);
   }
 
-  /** Ends it at once, whatever is under way. Nobody is told. */
+  /** Ends it at once, whatever is under way. Its user and its owner are not told. */
   destroy(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -235,7 +235,7 @@ export class Connection {
   }
 
   #hear(bytes: Buffer) {
-    // Nobody has asked for it, and nobody may take it for the answer to what is asked next.
+    // The server sent bytes without a request. They must not be taken for the answer to the next request.
     if (this.user === null) return this.#end(null);
     if (bytes.byteLength < LARGE) return Connection.#arrivals.add({ connection: this, bytes });
     Connection.#arrivals.flush();
@@ -262,7 +262,7 @@ export class Connection {
     user.received(head, piece, isComplete);
   }
 
-  /** The answer is complete. Whoever still sends is not listened to any more. */
+  /** The answer is complete. What the server still sends is not read any more. */
   #release(keepMs: number) {
     this.user = null;
     this.resume();

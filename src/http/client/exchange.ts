@@ -9,7 +9,7 @@ import type { ResponseHead } from './head.ts';
 import type { Pool } from './pool.ts';
 import { requestHead, requestTarget } from './request.ts';
 
-/** When nobody reads, the connection is held back from here on. */
+/** When so much of the answer waits unread, the connection is paused. */
 const READ_AHEAD = 64 << 10;
 const NO_FIELDS: SentHeaders = {};
 
@@ -243,7 +243,7 @@ export class Exchange implements Incoming, ConnectionUser {
       connection.finish();
       if (length === null) connection.write('0\r\n\r\n', null);
     } catch (error) {
-      // Its own reason, as long as nobody has seen the answer.
+      // The upload's own error, as long as no answer was handed on.
       const isUnanswered = this.#phase !== 'body';
       this.#fail(isUnanswered ? error : this.#failureOf({ kind: 'broken', why: 'the request was not sent whole' }));
     }

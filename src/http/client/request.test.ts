@@ -56,7 +56,7 @@ describe('the framing of a request is said once, whatever its headers say:', () 
 
 test('a header cannot break out of its line', () => {
   for (const value of ['a\r\nx-b: c', 'a\nb', 'a\rb', 'a\0b', 'a\u20ac']) {
-    // Headers refuses these by itself; whoever gets around it must not get further.
+    // Headers refuses these by itself; code that gets a bad value past it must fail here.
     const headers = { toJSON: () => ({ 'x-a': value }) } as unknown as Headers;
     expect(() => headOf({ headers })).toThrow('The header x-a holds characters that no header may hold.');
   }

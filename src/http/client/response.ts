@@ -87,7 +87,7 @@ export class ResponseReader {
       const size = (end < 0 ? bytes.length : end) - start;
       if (size > HEAD_LIMIT) throw new Malformed(`its head is larger than ${HEAD_LIMIT} bytes`);
       if (end < 0) {
-        // Whoever speaks another protocol may be waiting for us now.
+        // A server of another protocol may wait for the client to speak; then no more bytes would come.
         if (!STATUS_LINE_START.startsWith(bytes.toString('latin1', start, start + STATUS_LINE_START.length)))
           throw new Malformed(NO_STATUS_LINE);
         if (size > 0) this.#carry = start === 0 ? bytes : Buffer.from(bytes.subarray(start));
@@ -97,7 +97,7 @@ export class ResponseReader {
       }
       const head = readHead(bytes.toString('latin1', start, end + 2), this.#method);
       start = end + 4;
-      // 101 is no interim answer but the last of HTTP on a connection; nobody asked for it.
+      // 101 is no interim answer: it ends HTTP on this connection, and the gateway never asks for that.
       if (head.status < 200 && head.status !== 101) continue;
       this.#begin(head);
       return start;

@@ -22,7 +22,7 @@ export interface AssistantRow {
 export interface ThreadRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   tool_resources: string;
   metadata: string;
@@ -33,7 +33,7 @@ export interface ThreadRow {
 export interface MessageRow {
   id: string;
   thread_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   role: string;
   status: string;
@@ -60,7 +60,7 @@ export interface ImportedMessageRow {
 export interface RunRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   thread_id: string;
   assistant_id: string;
@@ -81,9 +81,9 @@ export interface RunRow {
   /** Of all its finished calls. */
   prompt_tokens: number;
   completion_tokens: number;
-  /** Model calls that were made again because nobody knows what became of them: they may have been billed twice. */
+  /** Model calls that were repeated because their outcome is unknown: the provider may have billed them twice. */
   repeated_calls: number;
-  /** Grows with everyone who comes to write its history, so that a former writer's events are told apart. */
+  /** Grows with every process that begins to write its history, so that events of a former writer are told apart. */
   epoch: number;
   created_at: number;
   expires_at: number;
@@ -116,7 +116,7 @@ export interface RunStepRow {
   completed_at: number | null;
 }
 
-/** One call of a model. `lost`: whoever made it died, and it was made again. */
+/** One call of a model. `lost`: the node that made it died, and another made it again. */
 export interface RunCallRow {
   run_id: string;
   number: number;

@@ -42,7 +42,7 @@ export interface AuditBatchRow {
   at: number;
 }
 
-/** How many sealed records of a kind a day has: nobody counts a million to show how many there are. */
+/** How many sealed records of a kind a day has. A list shows totals from here instead of counting a million records. */
 export interface AuditDayRow {
   organisation_id: string;
   /** Days since the epoch. */

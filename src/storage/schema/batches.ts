@@ -7,7 +7,7 @@ export interface BatchTables {
 export interface BatchRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   /** Whose calls its requests are. */
   api_key_id: string;

@@ -18,7 +18,7 @@ export interface OrganisationRow {
   name: string;
   /** JSON. */
   defaults: Generated<string>;
-  /** JSON: whose tokens let machines in. Null: nobody's. */
+  /** JSON: the issuers whose tokens let machines in. Null: none. */
   machine_tokens?: string | null;
   /** JSON array: what calls may not bring along. Null: nothing is forbidden. */
   forbidden: string | null;
@@ -66,7 +66,7 @@ export interface WorkspaceMemberRow {
   updated_at: number;
 }
 
-/** Somebody who signed in with a browser. */
+/** A session of a user who signed in with a browser. */
 export interface SessionRow {
   /** SHA-256 of the token, hexadecimal. */
   hash: string;
@@ -89,7 +89,7 @@ export interface InviteRow {
   updated_at: number;
 }
 
-/** How often signing in has failed from somewhere, or for somebody, in a period. */
+/** How often signing in has failed in a period, from one address or for one user. */
 export interface SignInFailureRow {
   source: string;
   failures: number;

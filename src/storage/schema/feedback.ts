@@ -2,11 +2,11 @@ export interface FeedbackTables {
   feedbacks: FeedbackRow;
 }
 
-/** What somebody thinks of the answer to a traced request. */
+/** What a caller thinks of the answer to a traced request. */
 export interface FeedbackRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who gave it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   /** Who gave it: of a key, or the id that stands in its place for users and machines. */
   api_key_id: string;

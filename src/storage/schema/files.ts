@@ -25,14 +25,14 @@ export interface BlobChunkRow {
 export interface FileRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   filename: string;
   purpose: string;
   bytes: number;
   created_at: number;
   expires_at: number | null;
-  /** From here on nobody finds it. The row stays for a while: lists that are being paged know its place. */
+  /** From here on no caller finds it. The row stays for a while, because lists that are being paged know its place. */
   deleted_at: number | null;
 }
 
@@ -47,7 +47,7 @@ export interface FileSegmentRow {
 export interface UploadRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   filename: string;
   purpose: string;

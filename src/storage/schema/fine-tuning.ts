@@ -7,7 +7,7 @@ export interface FineTuningTables {
 export interface FineTuningJobRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   organisation_id: string;
   /** The slug whose provider does the work. */

@@ -23,7 +23,9 @@ export interface UsageLedgerRow {
   state: 'final' | 'estimated' | 'unsent';
   /** JSON `[[counter, amount, ends_at]]`: what was added to which counter. */
   charges: string;
-  /** 0 when the hold ended before anybody settled it: a settlement still corrects the row and its counters. */
+  /**
+   * 0 when the hold expired before the node settled it: a settlement that comes late still corrects row and counters.
+   */
   settled: 0 | 1;
 }
 
@@ -41,7 +43,7 @@ export interface LimitHoldRow {
   node: string;
   /** JSON `[[counter, amount, ends_at]]`. */
   charges: string;
-  /** JSON of the ledger entry that is written if nobody settles. */
+  /** JSON of the ledger entry that is written if the hold expires without a settlement. */
   estimate: string;
   /** By the database's clock. */
   expires_at: number;

@@ -143,7 +143,7 @@ export interface McpUserTokenRow {
   user_id: string;
   /** Sealed JSON of the tokens and of what renews them. */
   sealed: string;
-  /** Who is renewing them, and until when nobody else may. */
+  /** The renewal that is under way; until `lease_until` no other may begin. */
   lease: string | null;
   lease_until: number | null;
   created_at: number;
@@ -159,7 +159,7 @@ export interface McpOauthClientRow {
   created_at: number;
 }
 
-/** Somebody on the way to an authorization server and back. */
+/** A user's browser on its way to an authorization server and back. */
 export interface McpConnectFlowRow {
   state_hash: string;
   server_id: string;

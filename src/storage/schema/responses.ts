@@ -8,7 +8,7 @@ export interface ResponseTables {
 export interface ResponseRow {
   id: string;
   workspace_id: string;
-  /** The person whose it is: of whoever made it, if a user did. */
+  /** The user who made it, in a session or with a key of theirs; null if no user did. */
   user_id: string | null;
   /** The response it goes on from. */
   previous_id: string | null;

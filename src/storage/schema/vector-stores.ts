@@ -68,7 +68,7 @@ export interface IndexedFileRow {
   id: string;
   store_id: string;
   file_id: string;
-  /** Chunks of what is not `current` are found by nobody and removed in time. */
+  /** No search finds the chunks of what is not `current`; a sweep removes them. */
   state: 'writing' | 'current' | 'removed';
   chunks: number;
   /** Of its vectors; null: it has none. */

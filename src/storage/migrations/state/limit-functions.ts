@@ -10,7 +10,7 @@ import type { AnyDb } from '../../migrate.ts';
  * answers       [{ refused: [index], used: [number], levels: [number] }] for the reservations
  *
  * Nothing deadlocks: a transaction locks holds by id, then rows of the ledger by id, then counters by name. Holds that
- * are due are taken only where nobody else has them.
+ * are due are taken only where no other transaction has locked them.
  */
 export async function createLimitFunctions(db: AnyDb): Promise<void> {
   await sql

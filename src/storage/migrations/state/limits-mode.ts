@@ -1,17 +1,19 @@
 import { sql } from 'kysely';
 import type { AnyDb, Engine } from '../../migrate.ts';
 
-/** Taken shared by whoever makes holds, alone by whoever moves the counters out. Any number that nobody else uses. */
+/**
+ * Nodes that make holds take it shared; the node that moves the counters takes it alone. Any number not used elsewhere.
+ */
 const MOVING_LOCK = 7_241_905_114;
 
 /**
- * Where several nodes count at the moment, so that all of them agree. A single process on the embedded store has nobody
- * to agree with. Two rules are kept by the database itself, because a node may be late or half dead:
+ * Where several nodes count at the moment, so that all of them agree. A single process on the embedded store has no
+ * other node to agree with. Two rules are kept by the database itself, because a node may be late or half dead:
  *
  * limits_hold    no hold is made in PostgreSQL while it is not the place that counts
  * limits_answer  a node writes down what it knows of calls that still run, and that it has left the former place; it
- *                learns how many of them nobody had known of, and which mode saw them. Rows are locked in the order of
- *                `limits_apply`.
+ *                learns how many of them were not recorded before, and which mode saw them. Rows are locked in the
+ *                order of `limits_apply`.
  */
 export async function createLimitsMode(db: AnyDb, engine: Engine): Promise<void> {
   if (engine !== 'postgres') return;
