@@ -128,7 +128,7 @@ function lines(records: AsyncGenerator<AuditRecord[]>): ReadableStream<Uint8Arra
         if (done) return controller.close();
         controller.enqueue(encoder.encode(value.map((each) => `${JSON.stringify(each)}\n`).join('')));
       } catch (error) {
-        // The connection is cut, so that nobody takes what came for the whole.
+        // The connection is cut, so that the client does not take an incomplete export for the whole.
         controller.error(error);
       }
     },

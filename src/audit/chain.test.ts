@@ -18,7 +18,7 @@ interface Chain {
   readonly ids: readonly string[];
 }
 
-/** What somebody with access to the database might do, and which record verify names: by its place, from 0. */
+/** What an attacker with access to the database might do, and which record verify names: by its place, from 0. */
 const tampering: readonly [string, (chain: Chain) => Promise<unknown>, number | null][] = [
   ...(
     [

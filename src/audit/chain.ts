@@ -28,7 +28,7 @@ export function sealOf(sealer: Sealer, { organisationId, number, previous, ids, 
 
 export type Head = Omit<AuditHeadRow, 'signature'>;
 
-/** Without a signed end nobody would miss what is cut off there. */
+/** Without a signed end, records that are cut off at the end would not be missed. */
 export function signatureOf(sealer: Sealer, { organisation_id, number, records, seal, at }: Head): string {
   return sealer.sign(
     'audit',

@@ -116,7 +116,7 @@ export function createAuditReading({ db, reader }: { db: Db; reader: Reader }) {
       .orderBy('id', 'desc');
 
   return {
-    /** For whoever looks at how it is found. */
+    /** For the test that reads the plans of these queries. */
     queries: { total, page },
 
     /** Newest first. A page of no records is a question for the total. */

@@ -63,7 +63,7 @@ export function macOf(sealer: Sealer, row: NewRecord): string {
   );
 }
 
-/** A call has one record however often it is written: whoever comes second changes nothing. */
+/** A call has one record however often it is written: the second write changes nothing. */
 export async function insertRecords(db: Db, sealer: Sealer, records: readonly NewRecord[]): Promise<void> {
   const rows = records.map((record) => ({ ...record, batch: null, mac: macOf(sealer, record) }));
   await db

@@ -31,9 +31,9 @@ const reportToOperator = ({ id }: NewRecord, error: unknown) =>
   void process.stderr.write(`the audit record of request ${id} cannot be stored: ${String(error)}\n`);
 
 /**
- * Writes records that have no transaction of their own: those of refused calls above all. Whatever arrives while one
- * insert runs goes into the next, so a flood of refusals costs the store a few inserts per second. While the store is
- * away records wait in memory; nobody waits for that.
+ * Writes records that have no transaction of their own: those of refused calls above all. Records that arrive while one
+ * insert runs go into the next, so a flood of refusals costs the store a few inserts per second. While the store is
+ * away records wait in memory; their callers are answered without waiting.
  */
 export class AuditWriter {
   readonly #store: Store;
@@ -77,13 +77,13 @@ export class AuditWriter {
 
   #start() {
     if (this.#timer !== undefined) {
-      // The store is away: whoever comes now need not wait for it.
+      // The store is away: callers are answered without waiting for it.
       for (const { done } of this.#waiting) done();
       return;
     }
     this.#writing ??= this.#run().finally(() => {
       this.#writing = null;
-      // Somebody may have come between the last look and here.
+      // A record may have arrived after the last look at the queue.
       if (this.#waiting.length > 0 && this.#timer === undefined) this.#start();
     });
   }

@@ -11,7 +11,7 @@ export interface VerifiedToken {
 
 /** How far clocks may differ, unless the rules say otherwise. */
 export const TOLERANCE_SECONDS = 5;
-/** A token that does not let anybody in. The message may be shown to whoever sent it: it holds no value of a claim. */
+/** The token is refused. The message may be shown to the client that sent it: it holds no value of a claim. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
   readonly reason:
@@ -30,6 +30,8 @@ export class TokenRefused extends Error {
   }
 }
 
-/** A token that leaks works until it ends, so one without an end is refused, whoever signed it. */
+/**
+ * A stolen token works until it expires, so a token without an expiry is refused, even if a trusted issuer signed it.
+ */
 export const endless = (): TokenRefused =>
   new TokenRefused('claims', 'Missing required claims: exp (a number); a token that never ends is refused');

@@ -145,7 +145,7 @@ async function verifyWithEach(token: string, keys: errors.JWKSMultipleMatchingKe
   throw refusalOf(last);
 }
 
-/** In words that name the check and never a value: they reach whoever sent the token. */
+/** The words name the check and never a value: they reach the client that sent the token. */
 function refusalOf(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) {
     const isTooOld = error.claim === 'iat';

@@ -4,7 +4,7 @@ import { fail, GatewayError } from '../core/errors.ts';
 
 /** An unknown key id makes us ask again at most this often, whatever the flood; so does a provider that fails. */
 const COOL_DOWN_MS = 30_000;
-/** A provider that was never reached is tried again sooner: without its keys nobody gets in. */
+/** A provider that was never reached is asked again sooner: without its keys, all its tokens are refused. */
 const FIRST_RETRY_MS = 2_000;
 /** How long keys serve after their time while the provider is away. */
 const STALE_MS = 86_400_000;

@@ -36,7 +36,7 @@ export interface MachineTokensDeps {
 }
 
 const KNOWN = new Set<string>(SCOPES);
-/** Nobody becomes an owner by a token: an owner is a person. */
+/** No token makes its sender an owner: an owner is a person. */
 const NEVER: Scope = 'owners.manage';
 
 export function createMachineTokens(deps: MachineTokensDeps) {

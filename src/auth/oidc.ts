@@ -18,7 +18,7 @@ export interface OidcProvider {
   readonly clientId: string;
   /** Null: a public client, which PKCE protects alone. */
   readonly clientSecret: Secret | null;
-  /** What becomes of people whom nobody has invited. */
+  /** What happens when a person without an invite signs in. */
   readonly newUsers: 'refuse' | 'member';
 }
 
@@ -57,7 +57,7 @@ export function createOidc(deps: OidcDeps) {
     if (!configuration || configuration.until <= now()) {
       const found = discover(provider ?? fail('oidc_not_configured'), deps.fetch);
       configuration = { found, until: now() + CONFIGURATION_MS };
-      // Whoever asks in between gets the same answer: a provider that is away is not asked for every visitor.
+      // Until then all visitors get the same failure, so that a provider that is down is not asked for every visitor.
       found.catch(() => {
         if (configuration?.found === found) configuration = { found, until: now() + RETRY_MS };
       });
@@ -159,8 +159,8 @@ async function exchange(config: Configuration, url: URL, journey: Journey): Prom
     const name = places.find((said) => said.given_name !== undefined || said.family_name !== undefined);
     return {
       externalId: `${iss} ${sub}`,
-      // An address that the provider has not checked could be anybody's, and the word of one place does not vouch for an
-      // address in the other.
+      // An address that the provider has not checked may belong to another person. `email_verified` counts only for the
+      // address that stands beside it, not for one from the other place.
       email: address?.email_verified === true ? textOf(address.email) : null,
       firstName: textOf(name?.given_name),
       lastName: textOf(name?.family_name),

@@ -5,8 +5,8 @@ import type { SentHeaders } from '../http/headers.ts';
 import type { StoredCredential, VirtualKeys } from './virtual-keys.ts';
 
 /**
- * The virtual key of a call that must have one: the one it names, or the default of its key. A provider by name is none,
- * and the default does not stand in for it: the caller asked for somebody else.
+ * The virtual key of a call that must have one: the one it names, or the default of its key. A provider's name is not a
+ * virtual key, and the default does not replace it: the caller asked for that provider.
  */
 export async function requiredVirtualKey(
   call: { readonly headers: SentHeaders; readonly principal: Principal },

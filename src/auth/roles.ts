@@ -44,7 +44,7 @@ const IN_WORKSPACE: Readonly<Record<WorkspaceRole, ReadonlySet<Scope>>> = {
 const owning = new Set<Scope>(SCOPES);
 const administrating = new Set(OF_ADMIN);
 
-/** What somebody may do; null: nothing, because they do not belong to the workspace. */
+/** What a user may do; null: nothing, because the user does not belong to the workspace. */
 export function scopesOf(role: Role, workspaceRole: WorkspaceRole | null): ReadonlySet<Scope> | null {
   if (role === 'owner') return owning;
   if (role === 'admin') return administrating;

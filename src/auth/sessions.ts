@@ -19,7 +19,7 @@ import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
 export const COOKIE = 'gateway_session';
 const LIVES_MS = 12 * 3_600_000;
 
-/** Somebody who has just signed in. The token is known to their browser alone. */
+/** The session of a user who has just signed in. Only the user's browser knows the token. */
 export interface NewSession {
   readonly token: string;
   readonly csrfToken: string;
@@ -188,7 +188,7 @@ export async function userPrincipal(
   };
 }
 
-/** For whoever has no key: what the workspace and the organisation above it forbid. */
+/** For callers without a key, such as sessions and machines: what their workspace and organisation forbid. */
 export const forbidsInWorkspace = (place: {
   readonly slug: string;
   readonly forbidden: string | null;

@@ -4,12 +4,15 @@ import type { Store } from '../storage/store.ts';
 
 const PERIOD_MS = 15 * 60_000;
 
-/** Guessing for one person from one place ends soon; nobody can lock a person out from elsewhere as easily. */
+/**
+ * Guesses for one user from one address are stopped early. Guesses for one user from all addresses are stopped late, so
+ * that an attacker elsewhere cannot easily lock the user out.
+ */
 const MOST_FROM_ONE_FOR_ONE = 10;
 const MOST_FROM_ONE = 100;
 const MOST_FOR_ONE = 200;
 
-/** Always in the same order, so that two who count at once wait for each other and not in a circle. */
+/** Always in the same order, so that two transactions that count at the same time do not deadlock. */
 const sourcesOf = (email: string, address: string): (readonly [string, number])[] =>
   (
     [

@@ -23,7 +23,7 @@ export interface Invite {
   readonly last_updated_at: string;
 }
 
-/** How an invited person gets in; shown to whoever invites, once. */
+/** With the link that lets the invited person in; shown once, to the inviting user. */
 export type SentInvite = Invite & { readonly invite_link: string };
 
 export interface InviteInput {
@@ -49,7 +49,7 @@ const visible = (db: Db, who: Principal) =>
   db
     .selectFrom('invites')
     .where('organisation_id', '=', who.organisationId)
-    // Whoever sees only a workspace invites nobody, and sees no invites.
+    // A caller that sees only one workspace cannot invite, and sees no invites.
     .$if(!reachesOrganisation(who), (query) => query.where('id', '=', ''));
 
 const find = async (db: Db, who: Principal, id: string): Promise<InviteRow> =>
@@ -86,7 +86,9 @@ export function createInvites({ store, passwords, publicUrl, now }: InvitesDeps)
     return status === 'pending' ? row : fail('invite_not_open', status);
   };
 
-  /** Whoever is faster decides what becomes of an invite: it changes only while it is pending and its link the same. */
+  /**
+   * Of two changes at the same time the first wins: an invite changes only while it is pending and its link the same.
+   */
   const change = async (db: Db, { id, token_hash }: InviteRow, changed: Partial<InviteRow>) => {
     const { numUpdatedRows } = await db
       .updateTable('invites')
@@ -194,7 +196,7 @@ export type Invites = ReturnType<typeof createInvites>;
 const findByToken = (db: Db, token: string): Promise<InviteRow | undefined> =>
   db.selectFrom('invites').selectAll().where('token_hash', '=', sha256(token)).executeTakeFirst();
 
-/** Workspaces may have gone since; whoever is left with none of them is a member of `default`. */
+/** Workspaces may have been deleted since. A user for whom none is left becomes a member of `default`. */
 export async function workspacesOf(db: Db, { workspaces }: InviteRow): Promise<Membership[] | undefined> {
   const wanted = JSON.parse(workspaces) as Membership[];
   if (wanted.length === 0) return [];

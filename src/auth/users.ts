@@ -84,7 +84,7 @@ export async function workspaceIdsOf(db: Db, userIds: readonly string[]): Promis
   return found;
 }
 
-/** Owners are made and changed by owners alone: whoever could would be one. */
+/** Only owners make and change owners: any other role that could do so could make itself owner. */
 export function checkOwners(who: Principal, ...roles: (Role | undefined)[]) {
   if (roles.includes('owner') && !who.scopes.has('owners.manage')) fail('insufficient_scope', 'owners.manage');
 }
@@ -235,7 +235,7 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
             .where('id', '=', id)
             .execute()
             .catch((error) => (isUniqueViolation(error) ? fail('email_taken', next.email) : Promise.reject(error)));
-          // Whoever knew the old password must not stay, and neither must what they let in.
+          // A person who knew the old password must lose access, and so must the MCP clients which that person let in.
           if (input.password !== undefined) {
             await db.deleteFrom('sessions').where('user_id', '=', id).execute();
             await db.deleteFrom('mcp_grants').where('user_id', '=', id).execute();

@@ -156,7 +156,10 @@ interface Hosts {
   readonly configurations: Readonly<Record<string, unknown>>;
 }
 
-/** Where hosts are forbidden, a new one is for whoever forbids them. What was stored before stays. */
+/**
+ * Where hosts are forbidden, only a caller that manages the organisation may store a new one. Hosts that were stored
+ * before stay.
+ */
 export function refuseHost(who: Principal, next: Hosts, old?: Hosts) {
   if (!who.forbids || reachesOrganisation(who)) return;
   const foundry = ({ configurations }: Hosts) => configurations.azure_foundry_url ?? null;

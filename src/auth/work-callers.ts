@@ -25,7 +25,7 @@ export function createWorkCallers({ store, authenticator, machineTokens, organis
   const userOrMachine = async ({ api_key_id: id, workspace_id }: WorkCaller): Promise<Principal | null> => {
     const user = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
     if (user) return userPrincipal(store.db, user, workspace_id);
-    // Whoever takes back the trust in an issuer takes back what its machines began.
+    // When an administrator removes the trust in an issuer, work that the issuer's machines began stops, too.
     return (await machineTokens.isConfigured()) ? machineOf(store.db, id, workspace_id) : null;
   };
 

@@ -2,8 +2,8 @@ import type { Ext, JsonObject, ModelRequest } from './ir.ts';
 
 /**
  * Clients of one dialect add members of another to their bodies, because the model they want is behind it: a chat body
- * with Gemini's `safety_settings`. `names` says which members these are and what they are called here; they are taken
- * out of the client's `ext`, so that nobody counts them as lost.
+ * with Gemini's `safety_settings`. `names` says which members these are and what they are called here. They are taken
+ * out of the client's `ext`, so that they are not reported as lost.
  */
 export function borrow(
   { ext, origin }: ModelRequest,

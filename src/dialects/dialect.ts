@@ -30,7 +30,7 @@ export interface Dialect {
 }
 
 export interface Inbound {
-  /** Its clients do not send back what providers sign, so somebody else has to keep it. */
+  /** Its clients do not send back what providers sign, so the gateway keeps it for them. */
   readonly losesThoughts?: true;
   /**
    * Reads a client's body. A fault is thrown as `invalid_request` and names the path (`messages[2].content[0].type`) and

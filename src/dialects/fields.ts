@@ -115,7 +115,7 @@ export class Fields {
     );
   }
 
-  /** What nobody has taken; undefined when that is nothing. */
+  /** The members that no method has read so far; undefined when there are none. */
   rest(): JsonObject | undefined {
     let rest: Record<string, unknown> | undefined;
     for (const name in this.#object) {

@@ -105,7 +105,7 @@ export function createEndings(deps: EndingsDeps) {
       for (const topic of TOLD) await changes.announce(db, topic);
     },
 
-    /** Forgets a person: from here on they are nobody, and what they left goes bit by bit. */
+    /** Forgets a person: the account stops working now, and what the person left is removed bit by bit. */
     erase: (who: Principal, input: ErasureInput): Promise<EndingReport> =>
       deps.transaction(async (db) => {
         const person = await deps.findPerson(db, who, input);

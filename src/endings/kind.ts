@@ -116,7 +116,7 @@ function stepOf(id: string, area: string, lease: Lease, db: Db): EndingStep {
   };
 }
 
-/** Whoever holds the work's row is alone with the ending's. */
+/** The transaction that holds the lock on the work's row is the only one that changes the ending's row. */
 export async function addRemoved(db: Db, id: string, more: Removed): Promise<void> {
   const row = (await rowOf(db, id))!;
   const removed: Record<string, number> = JSON.parse(row.removed);

@@ -138,7 +138,7 @@ export function createFiles({ store, blobs, detach, now = Date.now }: FilesDeps)
       }
     },
 
-    /** From here on nobody finds it; its bytes go now, or with the next sweep. */
+    /** From here on no caller finds it; its bytes go now, or with the next sweep. */
     async delete(workspaceId: WorkspaceId, id: string): Promise<{ id: FileId; object: 'file'; deleted: true }> {
       const { id: found } = await find(store.db, workspaceId, id);
       await store.transaction(async (db) => {
@@ -148,7 +148,7 @@ export function createFiles({ store, blobs, detach, now = Date.now }: FilesDeps)
           .where('id', '=', found)
           .where('deleted_at', 'is', null)
           .executeTakeFirstOrThrow();
-        // Somebody else did it meanwhile.
+        // Another call deleted it meanwhile.
         if (Number(numUpdatedRows) === 0) fail('file_not_found', id);
         await detach?.(db, found);
       });

@@ -17,7 +17,7 @@ export async function* inChunks(content: BlobContent, size: number): AsyncGenera
   if (bytes > 0) yield Buffer.concat(held);
 }
 
-/** A stream that asks for the next piece only when somebody reads; `end` is called once, however it ends. */
+/** A stream that asks for the next piece only when its reader does; `end` is called once, however it ends. */
 export function streamOf(next: () => Promise<Uint8Array | null>, end: () => unknown = () => {}) {
   return new ReadableStream<Uint8Array>(
     {

@@ -151,7 +151,7 @@ export function postgresBlobs({ store, now }: { store: Store; now: Clock }): Blo
   };
 }
 
-/** From here on nobody finds the blob; its chunks are still there. */
+/** From here on the blob cannot be read; its chunks are still there. */
 async function hide(db: Db, id: BlobId): Promise<string[]> {
   const rows = await db
     .updateTable('blobs')

@@ -14,7 +14,7 @@ export interface SweepDeps {
 const DAY_MS = 86_400_000;
 /** So long the row of what was deleted stays, for lists that are being paged. */
 const TOMBSTONE_MS = DAY_MS;
-/** A blob without a row that is older than this belongs to nobody: its process died before it could insert one. */
+/** A blob without a row that is older than this is an orphan: its process died before it could insert a row. */
 const ORPHAN_MS = DAY_MS;
 const AT_ONCE = 200;
 

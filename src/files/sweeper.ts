@@ -8,7 +8,7 @@ const EVERY_MS = 60_000;
 const ORPHANS_EVERY_MS = 6 * 3_600_000;
 const ORPHANS_SWEPT_AT = 'files.orphans_swept_at';
 
-/** Removes files that were deleted or have expired, and blobs that belong to nobody. */
+/** Removes files that were deleted or have expired, and blobs that no row names. */
 export const startFileSweeper = (deps: Pick<SweepDeps, 'store' | 'blobs'>): Sweeper =>
   startSweeper({
     what: 'files',

@@ -59,7 +59,7 @@ export function createUploads({ store, blobs, files, now = Date.now, bounds = UP
     return { parts: Number(parts), bytes: Number(bytes ?? 0) };
   };
 
-  /** Ends a pending upload; false when it is not pending any more, whoever ended it. */
+  /** Ends a pending upload; false when another call or a sweep has ended it before. */
   const end = async (transaction: Db, id: string, change: Partial<UploadRow>): Promise<boolean> => {
     const { numUpdatedRows } = await transaction
       .updateTable('uploads')
@@ -164,7 +164,7 @@ export function createUploads({ store, blobs, files, now = Date.now, bounds = UP
       return store.transaction(async (transaction) => {
         await lockName(transaction, store, `uploads of ${workspaceId}`);
         const query = named(transaction, workspaceId, uploadId);
-        // Nobody ends it until the part is there.
+        // Locked: no other transaction ends the upload until the part is there.
         const upload = await (store.engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
         requirePending(upload ?? fail('upload_not_found', uploadId), now());
         const open = await openIn(transaction, workspaceId);
@@ -183,7 +183,7 @@ export function createUploads({ store, blobs, files, now = Date.now, bounds = UP
       try {
         return await finish(upload, asked);
       } catch (error) {
-        // Whoever ended it meanwhile took its parts: that it has ended tells more than that they are missing.
+        // Another call may have ended the upload and taken its parts. That it has ended tells the client more.
         const current = await find(workspaceId, id);
         const meanwhile = await repeated(current, asked.part_ids);
         if (meanwhile) return meanwhile;

@@ -51,7 +51,7 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
     (await readable(who).selectAll().where('id', '=', id).executeTakeFirst()) ?? fail('response_not_found', shown(id));
 
   return {
-    /** Keeps a response. Whoever tells the client that it is complete waits for this first. */
+    /** Keeps a response. The client is told that the response is complete only after this. */
     async create(who: Principal, { response, input, previousId }: NewResponse): Promise<void> {
       const { output, ...body } = response;
       const at = now();

@@ -53,7 +53,7 @@ export function oneOf<Choice extends string>(
 /** Option values that mean the identity of the machine the gateway runs on. */
 const AMBIENT = new Set(['managed', 'workload', 'workloadIdentity', 'entraFederated', 'serviceRole', 'adc']);
 
-/** A caller who could choose the host's own identity could spend it, so nobody may. */
+/** A caller who could choose the identity of the gateway's host could spend its rights, so no caller may. */
 export function refuseAmbient(options: ProviderOptions, name: string): void {
   const value = options[name];
   if (typeof value === 'string' && AMBIENT.has(value)) {

@@ -43,9 +43,9 @@ export type CacheStatus = 'HIT' | 'MISS' | 'REFRESH' | 'DISABLED';
 /** The duty to get an answer and to say how that went. */
 export interface Lead {
   readonly hit: null;
-  /** Keeps a complete answer. Whoever waited for it gets it. */
+  /** Keeps a complete answer. Calls that wait for it get it. */
   store(answer: CachedAnswer): void;
-  /** There is nothing to keep: the next one who waits asks for itself. */
+  /** There is nothing to keep: the next waiting call asks the provider itself. */
   giveUp(): void;
 }
 
@@ -104,10 +104,10 @@ export function createAnswerCache({ store, now, patienceMs = PATIENCE_MS }: Answ
 
 export type AnswerCache = ReturnType<typeof createAnswerCache>;
 
-/** A client that reads its answer slowly, or not at all, must not hold up everybody who asks for the same. */
+/** A client that reads its answer slowly, or not at all, must not hold up other calls that ask for the same. */
 const PATIENCE_MS = 30_000;
 
-/** What came of the leader's call; undefined when it takes too long, or who waits for it has left. */
+/** What came of the leader's call; undefined when it takes too long, or the waiting client has left. */
 function whenDone(
   leader: Promise<CachedAnswer | null>,
   { signal, patienceMs }: { signal: AbortSignal; patienceMs: number },

@@ -111,7 +111,7 @@ const not =
   (found) =>
     !test(found);
 
-/** Metadata are strings, parameters are not: 5 and "5" are the same to somebody who writes a condition. */
+/** Metadata are strings, parameters are not: to the author of a condition, 5 and "5" are the same. */
 const equals =
   (wanted: Primitive): Test =>
   (found) =>

@@ -173,7 +173,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     return row ? compile(open(row.version_id, row.sealed), row.version_id) : null;
   };
 
-  /** Who may store configs stores no host where hosts are forbidden: that is for whoever forbids them. */
+  /** Where hosts are forbidden, only a caller that manages the organisation may store a config with a host. */
   const refuseHosts = (who: Principal, config: unknown) => {
     if (!who.forbids || reachesOrganisation(who)) return;
     const brings = broughtBy(config as ConfigObject);

@@ -34,7 +34,7 @@ export function createInlineConfigs(compile: (value: unknown, id: string) => Pla
   };
 
   return {
-    /** Throws 403 where somebody above the caller forbids such configs, or something in this one. */
+    /** Throws 403 where the caller's organisation, workspace or key forbids such configs, or something in this one. */
     planOf(text: string, forbids: Forbids | undefined): Plan {
       refuseForbidden(forbids, 'inline_config', 'x-gateway-config');
       const { plan, brings } = known.get(text) ?? read(text);

@@ -20,7 +20,7 @@ export interface TargetStep extends StepBase {
   readonly kind: 'target';
   readonly choice: Choice;
   readonly settings: TargetSettings;
-  /** Opens when the target fails too often; null: nobody asked for one. */
+  /** Opens when the target fails too often; null: the config asks for none. */
   readonly breaker: BreakerSettings | null;
 }
 

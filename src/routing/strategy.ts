@@ -3,7 +3,7 @@ import type { Breakers } from './breaker.ts';
 import type { Facts } from './conditions.ts';
 import type { LoadbalanceStep, Plan, Step, TargetStep } from './plan.ts';
 
-/** What trying a target came to: an answer whose body nobody has read yet. */
+/** What trying a target came to: an answer whose body was not read yet. */
 export interface Attempted {
   readonly status: number;
   /** Lets go of an answer that is not used. */
@@ -17,7 +17,7 @@ export interface StrategyDeps<Result extends Attempted> {
   readonly now: () => number;
   /** From 0 to below 1. */
   readonly random: () => number;
-  /** The status an error of a target stands for; null: it is none of the target's, and nobody else is tried. */
+  /** The status an error of a target stands for; null: the target did not cause it, and no other target is tried. */
   readonly statusOf: (error: unknown) => number | null;
 }
 

@@ -17,7 +17,7 @@ import { compress, decompress, type PackedBody, sizeOf } from './packed-bodies.t
 
 /** Large enough that files are few, small enough that retention frees disk in useful steps. */
 const LARGEST_SEGMENT = 64 * 1024 * 1024;
-/** Whoever wants one body of a block reads and unpacks all of it. */
+/** To read one body, its whole block is read and unpacked. */
 const LARGEST_BLOCK = 4 * 1024 * 1024;
 const SEGMENT = /^(\d+)\.bodies$/;
 
@@ -229,7 +229,7 @@ function writeAll(descriptor: number, pieces: readonly Uint8Array[]) {
  */
 const COMPRESSING_SHARE = 0.05;
 const WINDOW_MS = 100;
-/** Whoever needed more than that is as busy in the next moment: a twentieth of the bodies is not worth the time. */
+/** A node that needed more than its share stays busy, and compressing a twentieth of the bodies saves too little. */
 const PAUSE_MS = 2_000;
 
 /**

@@ -16,11 +16,13 @@ const isSliver = (chunk: Uint8Array) => chunk.byteLength * 4 < chunk.buffer.byte
 
 /**
  * What the log keeps of a body while it passes by: the first `capBytes` bytes and the last few. Large chunks are kept
- * by reference and never copied on the way; whoever adds a chunk does not write to it afterwards.
+ * by reference and never copied on the way, so the code that adds a chunk must not write to it afterwards.
  */
 export class BodyCapture {
   readonly capBytes: number;
-  /** Nobody reads or writes the added chunks once the entry is closed, so their buffers may be moved to the writer. */
+  /**
+   * No code reads or writes the added chunks after the entry is closed, so their buffers may be moved to the writer.
+   */
   transferable = false;
   /** All bytes that passed, kept or not. */
   totalBytes = 0;

@@ -64,7 +64,7 @@ export type FromWorker =
   | {
       readonly kind: 'failed';
       readonly number: number;
-      /** What is answered; null: nobody has foreseen it. */
+      /** What is answered; null: the failure is unexpected. */
       readonly code: 'store_unavailable' | 'analytics_too_slow' | null;
       readonly message: string;
     };
@@ -162,7 +162,7 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
   };
 }
 
-/** The embedded store takes columns; rows are made of them for whoever else asks. */
+/** The embedded store takes columns; for other stores, rows are made of them. */
 class ArrivedBatch implements LogBatch {
   readonly columns: Columns<Cell>;
   readonly bodies: (PackedBody | null)[];
@@ -226,7 +226,9 @@ function answer({ target }: LogWorkerOptions): Handler {
     }
   };
   let analysing: Promise<unknown> = Promise.resolve();
-  /** One at a time: however many there are, whoever wants an entry waits for a slice of one of them. */
+  /**
+   * One analysis at a time: a client that reads a log entry waits for one slice at most, however many analyses wait.
+   */
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
     const turn = analysing.then(work);
     analysing = turn.catch(() => {});
@@ -248,7 +250,7 @@ function answer({ target }: LogWorkerOptions): Handler {
 
 const isTooSlow = (error: unknown) => error instanceof GatewayError && error.code === 'analytics_too_slow';
 
-/** Nobody has created the tables yet, or all of their columns, because the writer has not reached the store. */
+/** The tables or some of their columns do not exist yet, because the writer has not reached the store. */
 const isNotReady = (error: unknown) =>
   /no such (table|column)/.test(String(error)) ||
   /^(42P01|42703|SQLITE_CANTOPEN)$/.test(String((error as { code?: unknown } | null)?.code));

@@ -36,7 +36,7 @@ export interface Metrics {
   leftOut(log: 'requests' | 'audit'): void;
   /** Its address had too many requests under way. */
   turnedAway(): void;
-  /** A value that is read when somebody looks. */
+  /** A value that is read when the metrics are asked for. */
   gauge(name: string, help: string, read: () => number): void;
   /** The same with one value for each of several names. */
   gauges(name: string, help: string, label: string, read: () => Iterable<readonly [name: string, value: number]>): void;

@@ -14,7 +14,7 @@ export interface PackedHead {
   readonly response_truncated: boolean;
 }
 
-/** The block in the pieces it came in; joining them is left to whoever needs it whole. */
+/** The block in the pieces it came in; code that needs it whole joins them. */
 export type PackedBody = readonly Uint8Array[];
 
 export const sizeOf = (pieces: PackedBody): number => pieces.reduce((total, piece) => total + piece.byteLength, 0);

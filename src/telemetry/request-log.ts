@@ -101,7 +101,10 @@ interface KeptBodies {
 const requestJson = new RedactedJson();
 const responseJson = new RedactedJson();
 
-/** One request to /v1, while it is served. Whoever learns a fact sets it; `close` on the last byte makes the record. */
+/**
+ * One request to /v1, while it is served. Each part that learns a fact sets it; `close` on the last byte makes the
+ * record.
+ */
 export class LogEntry implements CallLog {
   organisationId: string | null = null;
   workspaceId: string | null = null;
@@ -257,14 +260,17 @@ export class LogEntry implements CallLog {
     };
     if (!this.isOfStranger || this.#ledger.strangers.takes(row)) this.#ledger.add(row, bodies);
     if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null);
-    // Whoever still holds the entry must not hold the bodies.
+    // Code that still holds the entry must not keep the bodies in memory.
     this.#request = null;
     this.#response = null;
     this.requestHeaders = null;
     this.responseHeaders = null;
   }
 
-  /** Nobody waits for those that look on the side, so what they find is added to an entry that is there already. */
+  /**
+   * A call does not wait for guardrails that only observe, so their findings are added to an entry that is stored
+   * already.
+   */
   #amendLater(row: LogRow, mayQuote: boolean) {
     const amend = () => {
       const hook_results = this.#hookResults(mayQuote);
@@ -314,7 +320,7 @@ export class LogEntry implements CallLog {
   }
 }
 
-/** Whoever is waited for has a deadline of its own; this one is for those that miss it. */
+/** The awaited work has a deadline of its own; this longer one holds when the work misses it. */
 async function inTime(work: Promise<unknown>): Promise<void> {
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, LONGEST_WAIT_MS);
@@ -441,8 +447,8 @@ export function createRequestLog({
 }
 
 /**
- * Lays the bodies of a batch one after the other into one buffer. Large pieces that nobody else uses are moved instead;
- * a view on a larger buffer, or one that is used twice, cannot be.
+ * Lays the bodies of a batch one after the other into one buffer. Large pieces that are used only here are moved
+ * instead; a view on a larger buffer, or one that is used twice, cannot be.
  */
 function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | null): OutgoingBatch {
   if (!kept) return { rows, parts: rows.map(() => null), slab: null, moved: [] };

@@ -34,7 +34,7 @@ export interface Ended {
   readonly id: string;
 }
 
-/** Tells whoever wants to know, once the transaction in which it happened is committed. */
+/** Tells the subscribed webhooks, once the transaction in which it happened is committed. */
 export type Notify = (db: Db, ended: Ended) => Promise<void>;
 
 export interface WebhookInput {

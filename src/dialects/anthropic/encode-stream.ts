@@ -103,7 +103,7 @@ export class AnthropicStreamEncoder implements StreamEncoder {
     return event.delta.text ? [this.#delta(this.#open.block, this.#open.part, event.delta.text)] : [];
   }
 
-  /** Blocks that nobody ended. */
+  /** Ends the blocks that the provider's stream has not ended. */
   #rest(): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
     while (this.#open || this.#waiting.size > 0)

@@ -41,7 +41,7 @@ function merged<Value extends object>(kept: unknown, made: Value): Value | undef
   return Object.keys(value).length > 0 ? value : undefined;
 }
 
-/** Anthropic demands a limit. A smaller one than the model's own would cut answers that nobody asked to be cut. */
+/** Anthropic demands a limit. One below the model's own would cut answers although the client asked for no limit. */
 function demandedLimit(request: ModelRequest, quirks: Quirks, losses: Losses): number {
   const limit = quirks.maxOutputTokens ?? outputCap(request.model);
   losses.changeSetting(

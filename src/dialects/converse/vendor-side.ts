@@ -192,7 +192,7 @@ function sayable({ choices, usage, serviceTier }: ModelReply): ModelReply {
   });
 }
 
-/** Bytes that are shown to nobody are base64. */
+/** The bytes of a redacted thought are base64. */
 function sayablePart(part: Part): Part[] {
   if (part.type === 'text') return [{ type: 'text', text: part.text }];
   if (part.type === 'tool-call') return [part];

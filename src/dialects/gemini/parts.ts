@@ -12,9 +12,9 @@ function withExt<Value extends Part>(part: Value, raw: JsonObject, known: Readon
 }
 
 /**
- * A part of an answer. Signatures stand on parts here and are thoughts of their own with us, so that clients of every
- * dialect can send them back: that of a call is a thought nobody else can read before it, that of a text a signature
- * behind it. `encode-contents.ts` puts them back.
+ * A part of an answer. In Gemini's JSON, signatures are members of parts. In the representation they are thoughts of
+ * their own, so that clients of every dialect can send them back: the signature of a call becomes a redacted thought
+ * before the call, that of a text becomes a thought behind it. `encode-contents.ts` puts them back.
  */
 export function readPart(raw: JsonObject, newCallId: () => string): Part[] {
   const signature = someTextIn(raw.thoughtSignature);

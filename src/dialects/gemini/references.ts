@@ -2,7 +2,7 @@ import { fail } from '../../core/errors.ts';
 import type { JsonObject } from '../ir.ts';
 import { isObject } from '../json.ts';
 
-/** References can double a schema at every step; beyond this nobody means it. */
+/** References can double a schema at every step; a schema beyond these bounds is an attack or a mistake. */
 const MOST_NODES = 10_000;
 const MOST_DEPTH = 100;
 

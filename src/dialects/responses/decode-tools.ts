@@ -6,7 +6,7 @@ import { extOf } from './decode-parts.ts';
 export function readTool(fields: Fields): Tool {
   const type = fields.string('type');
   const at = fields.path;
-  // Web search, code interpreter and the like run at the provider: nobody else has them.
+  // Web search, code interpreter and the like run at the provider: no other provider has them.
   if (type !== 'function' && type !== 'custom') return { type: 'opaque', dialect: 'responses', raw: fields.raw(), at };
   const name = fields.string('name');
   const description = fields.optionalString('description');

@@ -2,7 +2,7 @@ import type { JsonObject, ModelRequest, Turn } from '../ir.ts';
 import { isObject, objectIn, parsed, textIn } from '../json.ts';
 import type { ServerSentEvent } from '../sse.ts';
 
-/** What a request asks of whoever keeps responses, beside the model. */
+/** What a request asks of the store of responses, beside the model. */
 export interface Kept {
   /** The response is to be kept. */
   readonly isStored: boolean;

@@ -51,7 +51,7 @@ export function readThought(item: JsonObject): ReasoningPart {
   });
 }
 
-/** A thought in an answer: whoever made it, the client only carries it. */
+/** A thought in an answer. Whichever provider made it, the client only carries it. */
 export function thoughtItem({ text, signature, redacted, signedBy, ext }: ReasoningPart, id: string): ReasoningItem {
   const opaque = redacted ?? signature;
   return present<ReasoningItem>({

@@ -11,7 +11,7 @@ const COUNTED = new Set([
   'total_tokens',
 ]);
 
-/** Shares are always told here, so 0 may mean that nobody counted. */
+/** This dialect always names the shares, so 0 may mean that the provider did not count. */
 const shareIn = (value: unknown): number | undefined => countIn(value) || undefined;
 
 /** Here `input_tokens` counts what was read from the cache too. */

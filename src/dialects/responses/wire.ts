@@ -225,7 +225,7 @@ export const wireLogprobs = (list: readonly TokenLogprob[]): Logprob[] =>
 
 const withBytes = ({ bytes, ...each }: TokenLogprob) => ({ ...each, bytes: Array.isArray(bytes) ? bytes : [] });
 
-/** Providers fill these lists, and nobody has looked into them. */
+/** Providers fill these lists, and their content was not checked before. */
 const tokensIn = (list: unknown) => objectsIn(list) as unknown as readonly TokenLogprob[];
 
 export function readLogprobs(list: unknown): readonly TokenLogprob[] | undefined {

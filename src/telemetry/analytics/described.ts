@@ -3,7 +3,7 @@ import { lazily } from '../../core/lazily.ts';
 import type { FeedbackGraphName } from '../feedback/graphs.ts';
 import type { GROUPS, LogGraphName } from './question.ts';
 
-/** What graphs and groups show, for whoever reads about them. */
+/** What graphs and groups show, for the OpenAPI description. */
 
 const count = () => z.number().int();
 const share = () => z.number().nullable();

@@ -6,14 +6,14 @@ export const ANSWER_WITHIN_MS = 30_000;
 
 const FIRST_MS = 60_000;
 const SHORTEST_MS = 1_000;
-/** What one slice should take: as long as somebody who asks for a log entry meanwhile may have to wait. */
+/** What one slice should take. A client that asks for a log entry meanwhile waits that long at most. */
 const TARGET_MS = 40;
 const MOST_CHANGE = 4;
 
 /**
  * Asks about a time range piece by piece. The embedded store cannot be interrupted in the middle of a statement, and
- * others wait for the thread: between two slices they get their turn, and the deadline is looked at. Each slice is as
- * long as the one before says it may be, so an empty year takes few of them and a busy minute many.
+ * other questions wait for the thread: they get their turn between two slices, and the deadline is checked there. Each
+ * slice is as long as the one before says it may be, so an empty year takes few of them and a busy minute many.
  */
 export async function inSlices(
   { from, until }: TimeRange,
