@@ -70,7 +70,7 @@ export function createBatches({ isGuarded, ...parts }: BatchesDeps) {
       return true;
     });
 
-  /** Whoever follows the provider's job does the rest, at once. */
+  /** The worker that follows the provider's job does the rest, at once. */
   const cancelNative = (id: string) =>
     workers().resume({ kind: NATIVE, ref: id }, async (db) => {
       const batch = (await table.lock(db, id)) ?? fail('batch_not_found', id);

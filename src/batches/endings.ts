@@ -39,7 +39,7 @@ async function removeBatches(
     .limit(atMost)
     .execute();
   return transaction(async (locked) => {
-    // Nobody goes on with what is being removed.
+    // Work on a batch that is being removed must not go on.
     for (const { id } of some) for (const kind of KINDS) await workers().discard(locked, { kind, ref: id });
     return removeRows(locked, store.engine, { table: 'batches', children: CHILDREN, owned, atMost });
   });

@@ -9,7 +9,7 @@ import { type BatchDeps, end, FINISH, failWith } from './kinds.ts';
 
 const ROWS_AT_ONCE = 50;
 const FORGOTTEN_AT_ONCE = 250;
-/** The embedded store answers without letting anybody else in between. */
+/** The embedded store answers without giving other requests a turn, so they get one after each group. */
 const BREATH_MS = 5;
 const OUTPUT_LIVES_SECONDS = 30 * 86_400;
 

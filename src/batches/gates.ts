@@ -5,7 +5,7 @@ export type Verdict = 'well' | 'refused' | 'unwell';
 
 /** The right to make one request now. */
 export interface Permit {
-  /** To be called once, when the answer is there. `retryAfterMs`: nobody makes a request before that is over. */
+  /** To be called once, when the answer is there. `retryAfterMs`: no request is made before that is over. */
   release(verdict: Verdict, retryAfterMs?: number): void;
 }
 
@@ -76,7 +76,7 @@ export class Gates {
     });
   }
 
-  /** Whether somebody outside batches calls models. */
+  /** Whether callers outside batches use models now. */
   get isGivingWay(): boolean {
     return this.#options.pace.isGivingWay;
   }

@@ -64,7 +64,7 @@ export async function end(
   { table, notify, now }: Pick<BatchDeps, 'table' | 'notify' | 'now'>,
   change: Partial<BatchRow> = {},
 ): Promise<void> {
-  // Nobody is judged by it any more.
+  // The proofs go: no later call of this batch will be judged by them.
   await table.change(db, batch.id, { ...change, ...entered(batch, status, now()), proofs: null });
   await notify(db, { workspaceId: batch.workspace_id, type: `batch.${status}`, id: batch.id });
 }

@@ -63,7 +63,7 @@ export function linesKind(deps: BatchDeps): Kind {
     failed: (db, work) => laneEnded(db, work),
     cancelled: async (db, work) => {
       const batch = await table.lock(db, work.ref);
-      // Else whoever cancels it is just doing so, and goes on by itself.
+      // Without `stop`, the cancelling transaction is still running, and it does the rest itself.
       if (batch?.stop) await laneEnded(db, work);
     },
     sweep: (db, at) => expire(db, at, deps),

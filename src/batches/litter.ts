@@ -6,7 +6,7 @@ const MOST_BYTES = 12 << 20;
 const BYTES_EACH = 2_000;
 
 export interface LitterOptions {
-  /** Whether somebody would have to wait. */
+  /** Whether a collection would make other callers wait. */
   readonly isInTheWay: () => boolean;
   readonly collect?: () => void;
 }

@@ -9,7 +9,7 @@ const LATE_MS = 1;
 const WEIGHT = 0.05;
 /** A process with nothing to do is late now and then, too. */
 const MOST_LATE = 0.15;
-/** Of a processor: whoever uses less is late because of somebody else on the machine. */
+/** Of a processor: a process that uses less is late because of other processes on the machine. */
 const LEAST_BUSY = 0.3;
 /** From here on, interactive calls wait for their turn even when nothing shows yet. */
 const MOST_BUSY = 0.5;
@@ -22,7 +22,7 @@ const RISE = 1.03;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
 export interface PaceOptions {
-  /** When somebody outside batches last called a model. */
+  /** When a caller outside batches last called a model. */
   readonly lastInteractiveAt?: () => number;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
@@ -30,18 +30,18 @@ export interface PaceOptions {
   readonly cpuMs?: () => number;
 }
 
-/** Whoever waits for a request to be allowed. */
+/** The code that waits until more requests may begin. */
 export interface Watcher {
-  /** Whether nothing is under way, so that nobody has to be watched over. */
+  /** Whether no request is under way, so that measuring can stop. */
   isIdle(): boolean;
   /** More may begin. */
   serve(): void;
 }
 
 /**
- * How many requests of batches begin in a second. As many as can be while nobody else calls models; while somebody does,
- * as many as leave this process in time with its work. To count requests under way would not do: a provider that answers
- * within a millisecond keeps a processor busy with two of them, and one that takes a minute never does.
+ * How many requests of batches begin in a second. There is no bound while no other caller uses models. While one does,
+ * so many that this process stays in time with its work. To count requests under way would not do: a provider that
+ * answers within a millisecond keeps a processor busy with two of them, and one that takes a minute never does.
  */
 export class Pace {
   readonly #options: Required<PaceOptions>;
@@ -64,7 +64,7 @@ export class Pace {
     this.#options = { lastInteractiveAt, now, cpuMs };
   }
 
-  /** Whether somebody outside batches calls models. */
+  /** Whether callers outside batches use models now. */
   get isGivingWay(): boolean {
     const { now, lastInteractiveAt } = this.#options;
     return now() - lastInteractiveAt() < INTERACTIVE_MS;
@@ -110,7 +110,7 @@ export class Pace {
     this.#allowance = Math.min(Math.max(this.#allowance, 0) + perSample, Math.max(perSample, 1));
   }
 
-  /** What went before was nobody's burden. */
+  /** Measures anew: while batches ran alone, their load delayed no other caller. */
   #begin() {
     this.#perSecond = FIRST;
     this.#allowance = 0;

@@ -55,7 +55,7 @@ export class ResultGroups {
       const keep = (db: Db) => keepResults(db, table, batchId, results);
       await lease.transaction(keep, { flush: isDue ? 'now' : 'later' });
     });
-    // Whoever flushes next hears of it.
+    // The next call of `flush` throws the failure.
     this.#saving.catch(() => {});
     return this.#saving;
   }

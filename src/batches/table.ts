@@ -26,7 +26,7 @@ export function batchTable({ engine }: Pick<Store, 'engine'>) {
         .where('id', '=', id)
         .executeTakeFirst()) ?? fail('batch_not_found', id),
 
-    /** Whoever also locks rows of work has done so before: everybody in the same order. */
+    /** A transaction that also locks rows of work locks those first: all in the same order. */
     lock: (db: Db, id: string): Promise<BatchRow | undefined> => {
       const query = db.selectFrom('batches').selectAll().where('id', '=', id);
       return (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();

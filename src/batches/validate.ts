@@ -17,7 +17,7 @@ import { LONGEST_LINE, readLine } from './request-line.ts';
 const MOST_LINES = 50_000;
 const MOST_FAULTS = 100;
 const LINES_AT_ONCE = 100;
-/** While somebody calls models, most of the time is theirs. */
+/** While other callers use models, most of the time is theirs. */
 const BREATH_MS = 5;
 
 const EMPTY: BatchFault = {
@@ -56,7 +56,7 @@ export function validateKind(deps: BatchDeps): Kind {
         });
       const { faults, total, fits = true, model = null, sizes } = await inspect(batch, lease, deps);
       await lease.transaction(async (db) => {
-        // Whoever cancels a batch marks its work in the same transaction.
+        // The call that cancels a batch marks its work in the same transaction.
         lease.signal.throwIfAborted();
         if (faults.length > 0) {
           await failWith(db, batch, faults, deps);
@@ -79,7 +79,7 @@ export function validateKind(deps: BatchDeps): Kind {
     },
     cancelled: async (db, work) => {
       const batch = await table.lock(db, work.ref);
-      // Else whoever cancels it is just doing so, and goes on by itself.
+      // Without `stop`, the cancelling transaction is still running, and it does the rest itself.
       if (batch?.stop) await enqueueFinish(db, batch, workers());
     },
   };
@@ -99,7 +99,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
     group = [];
     // Read again after a power cut; the transaction that begins with the requests waits for the disk.
     if (faults.length === 0) await lease.transaction((db) => table.insertLines(db, lines), { flush: 'later' });
-    // The embedded store answers without letting anybody else in between.
+    // The embedded store answers without giving other requests a turn, so they get one here.
     await (gates.isGivingWay ? sleep(BREATH_MS) : setImmediate());
   };
   const input = await openInput(batch, files);
@@ -136,7 +136,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
 
 const LONGEST_MODEL = 256;
 
-/** What PostgreSQL cannot store, or nobody would show, is no name. */
+/** A name that PostgreSQL cannot store, or that is too long to be shown, counts as none. */
 function modelIn({ model }: Members): string | null {
   const isName = typeof model === 'string' && model !== '' && model.length <= LONGEST_MODEL;
   return isName && model.isWellFormed() && !model.includes('\0') ? model : null;

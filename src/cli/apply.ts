@@ -58,7 +58,7 @@ export async function apply(settings: Settings, rest: readonly string[]): Promis
   }
 }
 
-/** Without a terminal nobody can be asked, and silence is no consent. */
+/** Without a terminal the operator cannot be asked, and silence is no consent. */
 async function agrees(): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     process.exitCode = 1;

@@ -77,7 +77,7 @@ const total = ({ removed }: EndingReport): number => removed.reduce((sum, { rows
 
 const progressOf = (report: EndingReport): string => `… ${total(report)} rows removed`;
 
-/** The report, for whoever has to show that it was done. */
+/** The report, for an operator who has to prove the erasure. */
 function linesOf(report: EndingReport): string[] {
   const { removed, kept, at_providers, completed_at } = report;
   return [

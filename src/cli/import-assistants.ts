@@ -52,7 +52,7 @@ export async function importAssistants(settings: Settings, rest: readonly string
     if (refuseFaults(findings)) return;
     console.log(`${countsOf(sizesOf(read))} in the export.`);
     if (!isDryRun) {
-      // Before anything of it: it is written in many transactions, and none may be there that nobody has recorded.
+      // Recorded before the first write: the import takes many transactions, and none may be without a record.
       const { store, sealer, who } = installation;
       const change = {
         command: 'import/assistants',

@@ -75,7 +75,7 @@ export class Processes {
       },
     });
     child.exited.then(() => reject(new Error(`process ${number} ended before it was ready`)));
-    // A later start has nobody who waits for it.
+    // Only the first start is awaited; the failure of a later one must not count as unhandled.
     ready.catch(() => {});
     this.#children.set(number, child);
     return { child, ready };

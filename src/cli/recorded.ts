@@ -5,7 +5,7 @@ import type { Sealer } from '../crypto/seal.ts';
 import type { Db } from '../storage/store.ts';
 import type { Installation } from './installation.ts';
 
-/** A change that somebody made with a command instead of a call. */
+/** A change that an operator made with a command instead of a call. */
 export interface CommandedChange {
   /** The command: `apply/<name>`, `import/litellm`. */
   readonly command: string;
@@ -20,7 +20,7 @@ export interface CommandedChange {
 
 const AT_ONCE = 200;
 
-/** In the transaction of the changes. Whoever runs a command holds no key, so the record says that it was one. */
+/** In the transaction of the changes. An operator at the command line has no key, so the record names the command. */
 export async function recordChanges(
   db: Db,
   { sealer, who, now }: { sealer: Sealer; who: Installation['who']; now: number },

@@ -99,7 +99,7 @@ async function create(job: Job, beginning: Beginning): Promise<Begun> {
   const { behind, deps, lease } = beginning;
   const { backend, target, place: where } = behind;
   const made = newJobOf(job);
-  // Whoever began before us may have made it without living to tell.
+  // A node that began before this one may have made the job and died before it could save that.
   let remote = job.remote.isCreating ? await findJob(made, behind, deps, lease.signal) : null;
   if (!job.remote.isCreating) {
     const marked = await change(beginning, (fresh) => ({ ...fresh, remote: { ...fresh.remote, isCreating: true } }));

@@ -30,7 +30,7 @@ async function removeJobs(
   const some = db.selectFrom('fine_tuning_jobs').select('id').where(owned.column, '=', owned.value).limit(atMost);
   const rows = await some.execute();
   return transaction(async (locked) => {
-    // Nobody goes on with what is being removed.
+    // Work on a job that is being removed must not go on.
     for (const { id } of rows) await workers().discard(locked, { kind: KIND, ref: id });
     return removeRows(locked, store.engine, { table: 'fine_tuning_jobs', children: CHILDREN, owned, atMost });
   });

@@ -60,7 +60,7 @@ export interface Job {
   readonly id: JobId;
   readonly workspaceId: WorkspaceId;
   readonly organisationId: OrganisationId;
-  /** Of whoever made it, if a user did. */
+  /** The user who made it; null if no user did. */
   readonly userId: string | null;
   readonly virtualKey: string;
   readonly provider: string;
@@ -93,7 +93,7 @@ const FORWARD = ['validating_files', 'queued', 'running'] as const;
 
 export interface Advanced {
   readonly state: JobState;
-  /** The states that were entered, in order: whoever looks rarely still passes through `queued`. */
+  /** The states that were entered, in order: a worker that looks rarely still passes through `queued`. */
   readonly entered: readonly JobStatus[];
 }
 

@@ -115,7 +115,7 @@ async function fetchResults(
   return kept;
 }
 
-/** Metrics of steps are small; whoever sends more does not fill the store with it. */
+/** Metrics of steps are small; a provider that sends more must not fill the store. */
 async function* bounded(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const piece of pieces) {
@@ -125,7 +125,7 @@ async function* bounded(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** What was seen becomes part of the job, in the transaction of whoever holds its work. */
+/** What was seen becomes part of the job, in the transaction of the worker that holds its work. */
 export async function apply(db: Db, job: Job, seen: Seen, behind: Behind, deps: LookDeps): Promise<Job> {
   if (isFinished(job.state)) return job;
   const now = deps.now();

@@ -38,7 +38,7 @@ export async function behindKey(
 
 export interface BehindDeps {
   readonly virtualKeys: Pick<VirtualKeys, 'resolve'>;
-  /** Whoever made a job may be gone; the job goes on. */
+  /** The key or user that made a job may be gone; the job goes on. */
   readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
 }
 
@@ -46,7 +46,7 @@ export interface BehindDeps {
 export async function behindJob(job: Job, { virtualKeys, workspaceAsCaller }: BehindDeps): Promise<Behind> {
   const who = await workspaceAsCaller(job.workspaceId);
   const behind = await behindKey(who, job.virtualKey, virtualKeys);
-  // A key that was made anew for somebody else knows nothing of this job.
+  // A key that was made anew for another provider knows nothing of this job.
   if (behind.target.provider.name !== job.provider) fail('unknown_virtual_key', job.virtualKey);
   return behind;
 }

@@ -44,7 +44,7 @@ export async function insertJob(db: Db, job: Job): Promise<void> {
     .execute();
 }
 
-/** Whoever changes a job holds its work's row, so two changes follow each other. */
+/** Each transaction that changes a job holds its work's row, so two changes follow each other. */
 export async function saveJob(db: Db, job: Job): Promise<void> {
   await db.updateTable('fine_tuning_jobs').set(changing(job)).where('id', '=', job.id).execute();
 }

@@ -69,7 +69,7 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
   const start = async (lease: Lease, job: Job, behind: Behind): Promise<void> => {
     const begun = await begin(job, { lease, behind, deps });
     if (begun === 'waiting') await later(lease, FILE_WAIT_MS * (0.5 + random() / 2), fresh);
-    // Ended: whoever comes next sees to what is left of it at the provider.
+    // Ended: the node that takes the work next sees to what is left of it at the provider.
     else await later(lease, begun === 'ended' ? 0 : wait(LOOKS, 0), fresh);
   };
 
@@ -78,7 +78,7 @@ export function fineTuningWorker(deps: WorkerDeps): Kind {
     await lease.transaction(async (db) => {
       const before = (await loadJob(db, job.id))!;
       const after = await apply(db, before, seen, behind, deps);
-      // It was cancelled while we looked: whoever comes next sees to what is left of it at the provider.
+      // It was cancelled while we looked: the node that takes the work next sees to what is left at the provider.
       if (isFinished(before.state)) return lease.reschedule(db, { afterMs: 0 }, fresh);
       if (isFinished(after.state)) return lease.done(db);
       const idle = after.state.status === before.state.status ? pace.idle + 1 : 0;
@@ -171,7 +171,7 @@ function verdictOn(error: unknown, job: Job): JobError | null {
   return null;
 }
 
-/** Nobody can be asked any more to end what is left of a job there. */
+/** The provider or the virtual key is gone, so what is left of a job there cannot be ended any more. */
 const isFinal = (error: unknown): boolean =>
   error instanceof ProviderRefused || (error instanceof GatewayError && error.status < 500);
 

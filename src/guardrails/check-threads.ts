@@ -25,7 +25,7 @@ export interface CheckThreads {
   close(): void;
 }
 
-/** One for whoever has much to look at, one for everybody else. */
+/** Two, so that an owner with much to check leaves one thread to the others. */
 const THREADS = 2;
 const IDLE_MS = 60_000;
 /** Of one owner. Each holds its texts in memory. */

@@ -113,7 +113,7 @@ const shown = ({ input_guardrails = [], output_guardrails = [] }: GuardrailDefau
   output_guardrails,
 });
 
-/** Who relies on a guardrail without being asked; null: nobody. */
+/** The organisation, workspace or key that names a guardrail in its defaults; null: none. */
 export async function whoNames(db: Db, row: GuardrailRow): Promise<string | null> {
   const names = (text: string) => {
     const { input_guardrails, output_guardrails } = shown(defaultsIn(text));

@@ -58,7 +58,7 @@ export function written(events: readonly ServerSentEvent[]): Events {
   let source = '';
   const units: Unit[] = [];
   for (const { event, data, id } of events) {
-    // A name or an id that is none would be a text that nobody judges.
+    // A name or an id that is not a plain code could carry text past the checks, so it is left out.
     if (event && isCode(event)) source += `event: ${event}\n`;
     if (id !== undefined && isCode(id)) source += `id: ${id}\n`;
     source += 'data: ';

@@ -191,7 +191,7 @@ function readPlain(source: string, side: Side): Reading {
 
 function readEvents(bytes: Uint8Array, side: Side): Reading {
   const { events, isPlain, ...rest } = eventsIn(bytes);
-  // Comments, fields that nobody knows and names that are texts reach no client.
+  // Comments, unknown fields and names that are texts reach no client.
   const given = isPlain ? bytes : Buffer.from(rest.source);
   const whole = () => foldedJson(events, side.endpoint) ?? rest.units.flatMap(({ json }) => json ?? []);
   return readUnits(rest, { bytes: given, json: whole, side, again: (source) => readEvents(Buffer.from(source), side) });

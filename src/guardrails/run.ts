@@ -109,7 +109,7 @@ class Subject {
     this.#characters = null;
   }
 
-  /** Lets a check look that needs nothing but the texts: here, or where it holds nobody up. */
+  /** Runs a check that needs nothing but the texts: here, or in a thread where it does not hold up other requests. */
   look(prepared: PreparedCheck, effort: NonNullable<PreparedCheck['check']['effort']>) {
     const key = `${prepared.id} ${prepared.given}`;
     let found = this.#found.get(key);
@@ -218,7 +218,7 @@ function runChecks(
   return isSettled(running) ? running : Promise.all(running);
 }
 
-/** Nobody can say of a request without a body what its texts are like. */
+/** A request without a body has no texts, so checks of texts have nothing to judge. */
 const hasSomethingToSee = ({ check: { judges = 'texts' } }: PreparedCheck, isEmpty: boolean): boolean =>
   !isEmpty || judges !== 'texts';
 

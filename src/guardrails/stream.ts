@@ -77,7 +77,7 @@ export class WindowedEvents {
     return this.#hasLooked;
   }
 
-  /** Characters that are held back, for whoever bounds them. */
+  /** Characters that are held back; the caller of `push` bounds them. */
   get size(): number {
     return this.#bytes;
   }

@@ -8,7 +8,7 @@ export interface Context {
   readonly kind: TextPart['kind'];
   /** 0 for what stands before the conversation. */
   readonly turn: number;
-  /** The values that somebody gave to a tool: all of them are texts, whatever their members are called, numbers too. */
+  /** Set for values of a form that their author chose, such as a tool's arguments: all are texts, numbers too. */
   readonly isGiven: boolean;
   /** Set where a program reads: only what `isWord` does not take for a word of a program is a text. */
   readonly isWord?: (text: string) => boolean;
@@ -35,7 +35,7 @@ const ROLES: Readonly<Record<string, string>> = {
   function: 'tool',
 };
 
-/** A role that nobody knows is that of the caller, whose words are trusted least. */
+/** An unknown role counts as the caller's, whose words are trusted least. */
 const roleOf = (spelt: string): string => ROLES[spelt.toLowerCase()] ?? 'user';
 
 /** Settings of a request at its top, of which each has its words. */
@@ -81,7 +81,7 @@ const SETTINGS = new Set([
 const FREE_SETTINGS = new Set(['metadata', 'stop', 'stop_sequences', 'requestMetadata', 'labels']);
 const ID_SETTINGS = new Set(['user', 'safety_identifier', 'prompt_cache_key']);
 
-/** Of an API that nobody here knows, those that are settings wherever they are found. */
+/** Of an API that the gateway does not know, those that are settings wherever they are found. */
 const KNOWN_SETTINGS = new Set([
   'model',
   'stream_options',
@@ -260,7 +260,7 @@ export function contextOfMember(key: string, value: unknown, object: Json, inner
   if (inner.isWord) return inner;
   if (side.endpoint === 'mcp') {
     if (isMcpCode(key)) return codes(inner);
-    // An address that a server is asked for is chosen by whoever asks.
+    // The caller chooses the address that it asks a server for.
     if (key === 'uri' && side.on === 'input') return inner;
   }
   if (side.on === 'output' && APART.has(key)) return codes(inner);
@@ -300,7 +300,7 @@ function typeIn(object: Json): string | null {
   return null;
 }
 
-/** Members whose own members are named by whoever wrote them. */
+/** Members whose own members are named by the author of the request. */
 const MAPS = new Set([
   'properties',
   '$defs',
@@ -310,6 +310,6 @@ const MAPS = new Set([
   'dependentRequired',
 ]);
 
-/** Whether the name of a member is a text: somebody chose it, or it is none that an API would have. */
+/** Whether the name of a member is a text: its author chose it, or no API has such a name. */
 export const isNameText = (key: string, of: string | number | null, context: Context): boolean =>
   context.isGiven || (typeof of === 'string' && MAPS.has(of)) || !isPlainKey(key);

@@ -28,7 +28,7 @@ export interface FoundTexts {
   readonly texts: readonly FoundText[];
   /** Values that repeat the texts in another form, and must not stay where one of them is changed. */
   readonly revealing: readonly Stretch[];
-  /** Text that came as numbers of tokens, which nobody here can read. */
+  /** Text that came as numbers of tokens, which the gateway cannot read. */
   readonly hasTokens: boolean;
   /** A file that says that it is text, and is none that can be read. */
   readonly hasUnread: boolean;
@@ -36,7 +36,7 @@ export interface FoundTexts {
   readonly end: number;
 }
 
-/** A body that two programs may read in two ways, or that nobody should read. */
+/** A body that two programs may read in two ways, or that is broken or nested too deeply. */
 export class Unreadable extends Error {}
 
 /** Members that may be tokens instead of text. */
@@ -58,8 +58,8 @@ export function findTexts(source: string, json: unknown, side: Side, start = 0, 
 }
 
 /**
- * The texts of a text that is JSON itself, as whoever reads it will see them: letters that were written as escapes are
- * letters again. Null where it is no JSON, or where nothing is hidden in it.
+ * The texts of a text that is JSON itself, as a program that parses it will see them: letters that were written as
+ * escapes are letters again. Null where it is no JSON, or where nothing is hidden in it.
  */
 export function textsWithin(
   source: string,
@@ -77,13 +77,13 @@ export function textsWithin(
   return walk.texts.length > 0 ? walk.texts : null;
 }
 
-/** The names on the way to a value, put together only when somebody asks. */
+/** The names on the way to a value, put together only when a check asks for them. */
 interface Way {
   readonly above: Way | null;
   readonly key: string | number;
   /** What an element says of its place: in a stream that is not its place in the list. */
   readonly named: string | number;
-  /** Its name was chosen by whoever wrote the text, and may be a text itself. */
+  /** The author of the text chose its name, so the name may be a text itself. */
   readonly isChosen?: boolean;
 }
 
@@ -151,7 +151,7 @@ const isObject = (value: unknown): value is Json =>
 
 const inTurn = (context: Context, turn: number): Context => ({ ...context, turn });
 
-/** Which of two members of one name counts is up to whoever reads it. */
+/** Of two members with one name, some programs take the first and some the last. */
 function refuseTwice(object: Json, count: number) {
   if (count !== Object.keys(object).length) throw new Unreadable('a member of it is given twice');
 }
@@ -199,7 +199,7 @@ class Walk {
     refuseTwice(json, count);
   }
 
-  /** A value of which all is chosen by whoever gave it. */
+  /** A value whose content and names were all chosen by its author. */
   given(json: unknown, context: Context) {
     this.#value(json, context, { above: null, key: '', named: '', isChosen: true }, false, 0);
   }

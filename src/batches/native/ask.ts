@@ -18,7 +18,7 @@ export interface AskDeps extends ProviderCallDeps {
   readonly virtualKeys: Pick<VirtualKeys, 'resolve'>;
 }
 
-/** One provider, as whoever asks it about batches sees it. */
+/** One provider, as the code that asks it about batches sees it. */
 export interface Provider {
   readonly target: Target;
   readonly place: Place;
@@ -46,7 +46,7 @@ export async function providerBehind(
   };
 }
 
-/** Somebody else is at it at this moment. */
+/** 409: another request changes the object at this moment. It is asked again later. */
 function unlessConflict(error: unknown): never {
   if (error instanceof ProviderRefused && error.status === 409)
     throw new ProviderAway('it answered 409', { status: 409 });

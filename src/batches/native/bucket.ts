@@ -27,7 +27,7 @@ export function bucketOf(provider: Provider): Bucket {
   return storage.uri.startsWith('gs:') ? cloudStorage(provider, storage.endpoint) : s3(provider, storage.endpoint);
 }
 
-/** Nobody's answer, and no name of an object, leads the credential out of the folder that is its own. */
+/** No answer of a provider and no name of an object leads the credential out of its own folder. */
 function nameIn(uri: string, { place }: Provider): { bucket: string; name: string } {
   const isOurs = place.storage !== null && uri.startsWith(folderIn(place.storage.uri));
   // Addresses are walked: `..` would end in another folder, or in another bucket.
@@ -36,7 +36,7 @@ function nameIn(uri: string, { place }: Provider): { bucket: string; name: strin
   return placeIn(uri);
 }
 
-/** No folder has so many pages of names: whoever goes on and on is not believed. */
+/** No folder has so many pages of names: a provider that sends more is not believed. */
 const MOST_PAGES = 1_000;
 
 async function allPages(

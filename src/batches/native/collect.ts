@@ -110,7 +110,7 @@ function rowOf(batch: BatchRow, number: number, { result }: NativeResult): Batch
   };
 }
 
-/** What is nested too deeply, or is nothing that anybody foresaw, makes no sense either. */
+/** A line that is nested too deeply, or has an unknown form, counts as unreadable, too. */
 function readLine(bytes: Uint8Array, api: NativeApi, about: ResultContext, isLenient: boolean): NativeResult | null {
   try {
     return api.readResult(JSON.parse(Buffer.from(bytes).toString()), about);

@@ -10,6 +10,6 @@ export interface NativeDeps extends BatchDeps {
   readonly native: AskDeps & { readonly firstPollMs?: number };
   /** What a batch that goes to a provider as a whole is held and counted with. */
   readonly limits: { readonly policies: Policies; readonly holds: WorkHolds; readonly prices: Prices };
-  /** Who goes on with what a provider has, when whoever began it is gone. */
+  /** The caller on whose behalf a batch at a provider goes on, when the key or user that began it is gone. */
   readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
 }

@@ -18,7 +18,7 @@ export async function upload(batch: BatchRow, lease: Lease, context: Context): P
   const { api, deps } = context;
   if (api.takes === 'inline')
     return create(batch, { step: 'create', file: null, model: null, isAsked: false }, lease, context);
-  // Stopped before anybody was told of it.
+  // Stopped before the provider was told of it.
   if (batch.stop) return finish(batch, lease, deps);
   const requests = requestsOf(batch, api, lease, deps);
   const file = await (api.takes === 'file' ? toFile(batch, requests, context) : toBucket(batch, requests, context));
@@ -39,7 +39,7 @@ async function toFile(batch: BatchRow, requests: Requests, { provider }: Context
   return id;
 }
 
-/** The address follows from the batch, so whoever takes over writes the same object once more. */
+/** The address follows from the batch, so a node that takes over writes the same object once more. */
 async function toBucket(batch: BatchRow, requests: Requests, { api, provider }: Context): Promise<string> {
   const scheme = api.takes === 'gs' ? 'gs' : 's3';
   const uri = `${folderOf(provider.place, scheme, provider.target.provider.name)}${batch.id}/${INPUT}`;
@@ -47,7 +47,7 @@ async function toBucket(batch: BatchRow, requests: Requests, { api, provider }: 
   return uri;
 }
 
-/** Creates the job, unless somebody before us has. */
+/** Creates the job, unless a node before this one has. */
 export async function create(batch: BatchRow, step: CreateStep, lease: Lease, context: Context): Promise<void> {
   const { provider, deps } = context;
   const { file, model } = step;
@@ -110,7 +110,7 @@ async function makeJob(
   } catch (error) {
     // What goes wrong inside a body that is being sent comes out as the failure of the exchange.
     if (requests?.failure) throw requests.failure;
-    // Whoever has a list is asked for it first.
+    // A provider that can list its jobs is asked for the list first.
     if (api.list || !(error instanceof ProviderAway) || error.status !== null) throw error;
     return unclear(error.message);
   }

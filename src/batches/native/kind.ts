@@ -64,7 +64,7 @@ export function nativeKind(deps: NativeDeps): Kind {
         .execute();
       for (const { id } of over) {
         const batch = await table.lock(db, id);
-        // Meanwhile its results may have come, or somebody has cancelled it.
+        // Meanwhile its results may have come, or a caller has cancelled it.
         if (batch?.status === 'in_progress' && batch.stop === null) await table.change(db, id, { stop: 'expired' });
       }
     },
@@ -81,12 +81,15 @@ async function contextOf(batch: BatchRow, lease: Lease, deps: NativeDeps): Promi
   const provider = await providerBehind({ who, virtualKey: batch.virtual_key, signal: lease.signal }, deps.native);
   const { name } = provider.target.provider;
   const api = nativeApi(name);
-  // A virtual key that was made anew for somebody else knows nothing of this batch.
+  // A virtual key that was made anew for another provider knows nothing of this batch.
   if (!api || name !== nativeOf(batch).provider) throw new GatewayError('unknown_virtual_key', [batch.virtual_key]);
   return { who, api, provider, deps };
 }
 
-/** Whoever made it. What the provider has by then is brought home also when they are gone: the workspace pays for it. */
+/**
+ * The caller that made the batch pays. If that caller is gone, results that the provider has by then are still fetched,
+ * and the workspace pays.
+ */
 async function payerOf(batch: BatchRow, lease: Lease, deps: NativeDeps): Promise<Principal> {
   try {
     return await callerOf(batch, deps);

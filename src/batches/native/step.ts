@@ -38,7 +38,7 @@ export interface Native {
   readonly job?: string;
   /** Of the first request. */
   readonly model?: string | null;
-  /** What its requests may take; null: nobody added it up. */
+  /** What its requests may take; null: it was not added up. */
   readonly sizes?: readonly ModelSize[] | null;
   /** What is held of limits until it has ended. */
   readonly hold?: WorkHold;

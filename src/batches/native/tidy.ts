@@ -30,7 +30,7 @@ export async function enqueueTidy(
 /** Deletes files at providers, as well as that can be done: a provider that says no is not asked again. */
 export function tidyKind({ store, table, workspaceAsCaller, native }: NativeDeps): Kind {
   const removeAll = async (batch: BatchRow, leftovers: readonly string[], signal: AbortSignal) => {
-    // Whoever made the batch may be gone by now.
+    // The key or user that made the batch may be gone by now.
     const who = await workspaceAsCaller(batch.workspace_id as WorkspaceId);
     const provider = await providerBehind({ who, virtualKey: batch.virtual_key, signal }, native);
     for (const each of leftovers) await remove(each, provider).catch(unlessFinal);

@@ -22,7 +22,7 @@ export interface Writing {
   readonly store: Store;
   readonly files: Files;
   readonly workspaceId: WorkspaceId;
-  /** Files that messages speak of and nobody has. */
+  /** Files that messages name and that neither the export nor the workspace has. */
   readonly missing: ReadonlySet<string>;
   readonly onDone: (what: keyof typeof FILES, count: number) => void;
 }
@@ -74,7 +74,7 @@ async function writeFile(file: FoundFile, { store, files, workspaceId }: Writing
 
 async function writeAssistant(found: FoundAssistant, { store, workspaceId, missing }: Writing): Promise<boolean> {
   const { id, created_at, object: _, line: __, ...input } = found;
-  // The vendor showed 1 where nobody had chosen anything; unset, it is shown as 1, too.
+  // The vendor showed 1 where the user had chosen nothing; unset, it is shown as 1, too.
   const temperature = input.temperature === 1 ? null : input.temperature;
   const top_p = input.top_p === 1 ? null : input.top_p;
   const body = assistantBody({ ...input, temperature, top_p }, resourcesOf(input.tool_resources, missing));

@@ -31,7 +31,7 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
     now,
     organisation: createOrganisation(deps),
     workspaces: createWorkspaces({ ...deps, end: endingsForCommand(deps.store, sealer).endWorkspace }),
-    // Whoever read the file has checked its keys and configs, and has said where each fault stands.
+    // The code that read the file has checked its keys and configs, and has said where each fault stands.
     virtualKeys: createVirtualKeys({ ...deps, sealer, check: async () => {}, environment: new Map() }),
     configs: createConfigs({
       ...deps,

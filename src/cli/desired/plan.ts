@@ -15,7 +15,7 @@ export interface Step {
   readonly action: 'create' | 'change' | 'delete';
   readonly kind: Kind;
   readonly title: string;
-  /** The slug of its workspace; null where it is in none, or where nobody names it any more. */
+  /** The slug of its workspace; null where it is in none, and for the deletion of what the file names no more. */
   readonly workspace: string | null;
   /** What is made of it that may be shown. */
   readonly fields: Shape['facts'];
@@ -38,8 +38,9 @@ export interface PlanOptions {
   /** Whose marks count: `apply/<name>` or `import/<from>`. */
   readonly manager: string;
   /**
-   * `state`: the database is to be as the file says, whoever changed it since. `once`: what was taken over belongs to
-   * the database from then on; only what the file says anew is taken over again, and what was deleted stays deleted.
+   * `state`: the database is to be as the file says, even if a person has changed it since. `once`: what was taken over
+   * belongs to the database from then on; only what the file says anew is taken over again, and what was deleted stays
+   * deleted.
    */
   readonly mode: 'state' | 'once';
   readonly prune: boolean;

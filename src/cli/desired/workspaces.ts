@@ -44,7 +44,7 @@ export const workspaceKind: KindOf<WorkspaceWish> = {
     return row ? `workspace ${row.slug}` : null;
   },
 
-  /** What it holds would go with it, also what nobody named. */
+  /** What it holds would go with it, also objects that no file names. */
   async blocker({ db }, id, goingToo) {
     const workspace = await db.selectFrom('workspaces').select('slug').where('id', '=', id).executeTakeFirstOrThrow();
     if (workspace.slug === DEFAULT_WORKSPACE) return 'the default workspace always exists';

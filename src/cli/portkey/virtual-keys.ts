@@ -22,7 +22,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   vertexServiceAccountJson: 'vertex_service_account_json',
   workersAiAccountId: 'workers_ai_account_id',
 };
-/** What Portkey itself knows about a key, and nobody needs to take along. */
+/** What Portkey itself notes about a key. It has no meaning here and is not taken along. */
 const IDLE = new Set(
   'id object status created_at last_updated_at reset_usage masked_key organisation_id workspace_id owner_id'.split(' '),
 );

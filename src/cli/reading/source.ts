@@ -6,7 +6,7 @@ import type { Findings, Place } from './findings.ts';
 
 export type Path = readonly (string | number)[];
 
-/** A file that somebody wrote: its value, and where each part of it stands. */
+/** A file that an operator gives: its value, and where each part of it stands. */
 export interface Source {
   readonly file: string;
   readonly value: unknown;

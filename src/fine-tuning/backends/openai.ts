@@ -7,7 +7,7 @@ import type { Backend, NewJob, RemoteCheckpoint, RemoteEvent, RemoteFiles, Remot
 
 const JOBS = '/fine_tuning/jobs';
 const PAGE = 100;
-/** The member of the job's metadata that holds our id: whoever takes over finds the job by it. */
+/** The member of the job's metadata that holds our id: a node that takes over finds the job by it. */
 export const MARK = 'gateway_job';
 const MOST_PAIRS = 16;
 
@@ -167,7 +167,7 @@ export const openai: Backend = {
   files,
   create,
   createdIn: (answer) => needed(objectIn(answer).id, 'id'),
-  // Whoever does not know the filter answers with all jobs, so each one is looked at.
+  // A provider that does not know the filter answers with all jobs, so each one is looked at.
   find: ({ id }, _place, after) => ({
     method: 'GET',
     path: JOBS,

@@ -40,7 +40,7 @@ export const storageFiles = ({ scheme, provider }: Kind): Omit<RemoteFiles, 'sen
         `a virtual key with a custom_host takes files by their address, such as ${scheme}://bucket/examples.jsonl`,
       );
   },
-  // The name follows from the job, so whoever takes over writes the same object once more.
+  // The name follows from the job, so a node that takes over writes the same object once more.
   nameIn: (_answer, { name }, place) => {
     const { bucket, folder } = bucketOf(place, scheme, provider);
     return `${scheme}://${bucket}/${folder}${name}.jsonl`;

@@ -76,7 +76,7 @@ const refused = (explanation: string): CheckResult => ({
   data: { verdict: false, explanation, validations: { signatureValid: false } },
 });
 
-/** In the message of the denial, too: nobody is at hand to look further. */
+/** The reason is in the message of the denial, too: work runs later, without a caller who could ask for it. */
 const unanswered = (why: string): CheckResult => ({ ...refused(`Not proven: ${why}`), error: why });
 
 const claimOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);

@@ -39,7 +39,7 @@ export const promptInjection = check({
   },
 });
 
-/** A role that nobody knows is judged: it may be any of them. */
+/** An unknown role is judged: it may stand for any of these. */
 const KNOWN_ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
 
 const rounded = (score: number): number => Math.round(score * 10) / 10;

@@ -1,7 +1,7 @@
 import { fold } from '../text/fold.ts';
 import { SIGNALS } from './injection-signals.ts';
 
-/** Letters that nobody sees but a model reads: a second alphabet of Unicode, meant for tags of languages. */
+/** Letters that people do not see but a model reads: a second alphabet of Unicode, meant for tags of languages. */
 const TAGS = /[\u{e0000}-\u{e007f}]/gu;
 const TURNED = /[\u202a-\u202e\u2066-\u2069]/;
 const SPACED = /(?<![A-Za-z])(?:[A-Za-z][ ._*-]{1,2}){8,400}[A-Za-z](?![A-Za-z])/g;

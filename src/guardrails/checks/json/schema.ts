@@ -49,7 +49,7 @@ export function schemaTest(given: Node | boolean): SchemaTest {
   }
   return (value, isLate) => {
     if (hasUniqueItems && holdsLongList(value)) throw new Error(`a list has more than ${MOST_UNIQUE_ITEMS} items`);
-    // Nothing else runs before they are taken out again, so nobody else sees them.
+    // Nothing else runs before they are taken out again, so no other check sees them.
     for (const [name, test] of tests) table[name] = test;
     try {
       return validate(value, schema, '2020-12', watched(lookup, isLate), true).valid;

@@ -53,7 +53,7 @@ const CONNECTION = new Set([
 ]);
 const isOfTheConnection = (name: string) => CONNECTION.has(name);
 
-/** What a caller sends to open doors with; it is nobody else's. */
+/** Headers in which a caller sends credentials. They must not be sent to the address of a check. */
 const CREDENTIALS = new Set([
   'authorization',
   'proxy-authorization',

@@ -6,7 +6,7 @@ export interface Folded {
 }
 
 const ASCII = /^[\0-\x7f]*$/;
-/** Seen by nobody: soft hyphen, zero-width characters, direction marks, variation selectors. */
+/** A reader does not see them: soft hyphen, zero-width characters, direction marks, variation selectors. */
 const isInvisible = (code: number): boolean =>
   code === 0xad ||
   code === 0x34f ||
@@ -44,7 +44,7 @@ function folded(character: string, code: number): string {
 
 /**
  * Undoes what is written so that a pattern misses it: full-width letters, digits of other scripts, odd spaces and
- * hyphens, letters that look like Latin ones, characters that nobody sees.
+ * hyphens, letters that look like Latin ones, invisible characters.
  */
 export function fold(text: string): Folded {
   if (ASCII.test(text)) return { text, origin: (index) => index };
