@@ -29,7 +29,7 @@ export interface AssistantsApiDeps {
   readonly files: Files;
   readonly callModel: CallModel;
   readonly proofs: Pick<WorkProofs, 'seal' | 'open'>;
-  /** Throws 401 when whoever began the run is gone or has expired. */
+  /** Throws 401 when the caller that began the run is gone or has expired. */
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   /** They need the kinds, so they come after them. */
   readonly workers: () => Workers;

@@ -69,7 +69,7 @@ export const assistantObject = lazily(() =>
 export type Assistant = Checked<typeof assistantObject>;
 
 type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;
-/** As it was asked for: settings that nobody chose are null, so that models get their own. */
+/** As the client asked for it: settings that it did not choose are null, so that models get their own. */
 export type StoredAssistant = Body & Pick<Assistant, 'id'>;
 
 export const seconds = (ms: number): number => Math.floor(ms / 1_000);
@@ -135,7 +135,7 @@ export function createAssistants({
     (await living(db, workspaceId).where('id', '=', id).executeTakeFirst()) ??
     fail('object_not_found', 'assistant', id);
 
-  /** The same, and until the transaction ends nobody else changes it. */
+  /** The same, and until the transaction ends no other transaction changes it. */
   const locked = async (db: Db, workspaceId: WorkspaceId, id: string): Promise<AssistantRow> => {
     if (store.engine === 'postgres')
       await db.selectFrom('assistants').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst();

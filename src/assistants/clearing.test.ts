@@ -112,7 +112,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(await clearing(given.store)).toEqual([]);
       expect((await node.runs.read(workspaceId, kept.threadId, kept.runId)).status).toBe('completed');
       await expect(node.threads.read(workspaceId, threadId)).rejects.toMatchObject({ code: 'object_not_found' });
-      // It keeps its place: whoever pages through threads comes behind it.
+      // It keeps its place: a client that pages through threads goes on behind it.
       const page = await node.threads.list(workspaceId, { ...listing, after: threadId });
       expect(page.data.map(({ id }) => id)).toEqual([kept.threadId]);
     });
@@ -127,7 +127,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
       expect(await secretsIn(given.store)).toEqual({ messages: 801 });
       expect(await clearing(given.store)).toMatchObject([{ ref: id, tenant: workspaceId }]);
-      // Nobody has worked until now, as when the process was killed that answered the request.
+      // No worker has run until now, as when the process that answered the request was killed.
       await givenNode(given);
       await eventually('nothing is left to do', async () => (await clearing(given.store)).length === 0);
       expect(await secretsIn(given.store)).toEqual({});

@@ -84,7 +84,7 @@ const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map((
 export const clearThreadKind = (store: Pick<Store, 'engine'>): Kind => ({
   name: CLEAR_THREAD,
   concurrency: 1,
-  // Nobody else would remove what is left.
+  // This kind alone removes what is left, so it never gives up.
   maxAttempts: Number.POSITIVE_INFINITY,
   run: async (lease) => {
     for (let isMore = true; isMore; ) {

@@ -70,7 +70,7 @@ async function removeThreads(owned: Owned, step: EndingStep, deps: AssistantEndi
   });
 }
 
-/** What somebody said and had done in threads of others. */
+/** The messages and runs of a user in threads of other users. */
 async function removeSayings({ value: userId }: Owned, step: EndingStep, deps: AssistantEndingDeps): Promise<number> {
   const some = step.db.selectFrom('runs').select('id').where('user_id', '=', userId).limit(RUNS_AT_ONCE);
   const runs = await some.execute();

@@ -278,7 +278,7 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
           .where('id', '=', id)
           .where('deleted_at', 'is', null)
           .executeTakeFirstOrThrow();
-        // Somebody else did it meanwhile.
+        // Another call deleted it meanwhile.
         if (Number(numUpdatedRows) === 0) fail('object_not_found', 'message', id);
         if (run_id !== null) await forgetEvents(store, db, await endedRun(db, run_id));
       });

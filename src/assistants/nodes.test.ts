@@ -86,7 +86,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
   });
 }
 
-/** Another node's transaction, which is committed only when somebody waits for it. */
+/** Another node's transaction, which is committed only when a statement waits for its lock. */
 async function whileAnotherNode<Result>(
   store: Store,
   change: (db: Db) => Promise<unknown>,

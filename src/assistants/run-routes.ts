@@ -35,7 +35,10 @@ export const runRoutes = ({ runs, virtualKeys, configs, proofs, principalOf }: A
     const headers = await runHeaders(call, { virtualKeys, configs });
     return { principal, headers, proofs: await prove(call, principal, headers) };
   };
-  /** Whoever gives outputs lets the run go on: what holds for them is proven, and what holds for its calls. */
+  /**
+   * A caller that gives outputs lets the run go on: what the guardrails of that caller demand is proven, and what those
+   * of the run's own caller demand.
+   */
   const proofsForRun = async (call: Call, row: RunRow): Promise<Proofs> => {
     const kept = JSON.parse(row.headers) as Record<string, string>;
     if (call.principal.keyId !== row.api_key_id) await prove(call, call.principal, kept);

@@ -19,7 +19,7 @@ export interface AssistantParts extends Omit<AssistantsApi, 'kinds'> {
   readonly virtualKeys: VirtualKeys;
   readonly configs: Configs;
   readonly proofs: Pick<WorkProofs, 'prove'>;
-  /** Throws 401 when whoever began the run is gone or has expired. */
+  /** Throws 401 when the caller that began the run is gone or has expired. */
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
 }
 

@@ -41,7 +41,7 @@ export async function findThread(db: Db, workspaceId: WorkspaceId, id: string): 
   return row ?? fail('object_not_found', 'thread', id);
 }
 
-/** The same, and until the transaction ends nobody else adds a message or a run to it, or deletes it. */
+/** The same, and until the transaction ends no other transaction adds a message or a run to it, or deletes it. */
 export async function lockThread(
   { engine }: Pick<Store, 'engine'>,
   db: Db,

@@ -14,7 +14,7 @@ export interface Word {
  */
 export interface Tokenizer {
   count(text: string): number;
-  /** All of the text, word by word: for whoever cuts it and does not want to cut inside a word. */
+  /** All of the text, word by word, for code that cuts it and must not cut inside a word. */
   words(text: string): Generator<Word>;
 }
 
@@ -29,7 +29,7 @@ export function loadTokenizer(encoding: Encoding): Promise<Tokenizer> {
   return tokenizer;
 }
 
-/** What looks like a special token in somebody's text is text. */
+/** What looks like a special token in a user's text is plain text. */
 const PLAIN = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
 
 async function load(encoding: Encoding): Promise<Tokenizer> {

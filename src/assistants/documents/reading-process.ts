@@ -3,7 +3,7 @@ import type { Chunk } from './chunks.ts';
 import { DocumentFault, invalid } from './document.ts';
 import type { Asked, Told } from './protocol.ts';
 
-/** The process ended in the middle of a document: it took too much memory, or somebody ended it. */
+/** The process ended in the middle of a document: it took too much memory, or was killed. */
 export class ReadingFailed extends Error {
   override readonly name = 'ReadingFailed';
 }
@@ -13,7 +13,7 @@ export interface ReadingLimits {
   readonly ms: number;
   /** Memory that it may write to; some 600 MB of it are the runtime's before anything happens. */
   readonly kibibytes: number;
-  /** Processor time of a process. One that nobody watches any more, because the gateway was killed, ends by it. */
+  /** Processor time of a process. If the gateway is killed and watches it no more, the process ends by this bound. */
   readonly seconds: number;
   readonly bytes: number;
 }
@@ -73,7 +73,7 @@ export class ReadingProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** The time that whoever takes the chunks lets it wait is not its own. */
+  /** The time in which the caller does not ask for the next chunk does not count as the process's own. */
   async *read(asked: Asked, open: () => Promise<ReadableStream<Uint8Array>>): AsyncGenerator<Chunk> {
     let leftMs = this.#limits.ms;
     const { promise: broken, reject } = Promise.withResolvers<never>();

@@ -48,7 +48,7 @@ export interface CellsDeps {
 type Place = Pick<BuiltInCall, 'runId' | 'ordinal' | 'threadId' | 'workspaceId'>;
 type NewCell = Pick<WrittenCell, 'code' | 'inputs' | 'leavesState' | 'beginsAnew'>;
 
-/** Somebody else has carried out the same call meanwhile, or the same place in the thread's order was taken. */
+/** Another node has carried out the same call meanwhile, or the same place in the thread's order was taken. */
 class Overtaken extends Error {}
 
 /** The record of the code that runs have executed. A cell is in it once, with its files, or not at all. */
@@ -101,7 +101,7 @@ export function createCells({ store, files, now }: CellsDeps) {
       return rows.map(cellIn);
     },
 
-    /** Writes a cell down with its files, in one transaction. Whoever comes second gets what the first has written. */
+    /** Writes a cell down with its files, in one transaction. A second writer gets what the first has written. */
     async add(...[place, cell, made, resultOf]: Parameters<typeof write>): Promise<CellResult> {
       try {
         for (;;) {

@@ -14,8 +14,8 @@ const LONGEST_BEGINNING = 256;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 
 /**
- * The same while the arguments still come in, so that whoever watches sees code and not JSON. Arguments in which the code
- * does not come first are told when they are whole.
+ * The same while the arguments still come in, so that a client that watches sees code and not JSON. If the code does
+ * not come first in the arguments, it is told when they are whole.
  */
 export class GrowingCode {
   /** What has come and was not taken yet: never the whole, which would be copied for each piece. */

@@ -65,7 +65,7 @@ test('what code says in the name of its sandbox counts for its own cell alone', 
   const forged = await run(spoofed({ type: 'result', images: 0, paths: ['../../evil'] }, 'forged', 'x'));
 
   expect([forged.logs, forged.files]).toEqual(['forged', { '../../evil': 'x' }]);
-  // The true answer now stands where the next one is expected: the thread that forged gets it, and nobody else.
+  // The true answer now stands where the next one is expected: only the thread that forged gets it.
   expect((await threadOf(sandbox).run('6 * 7')).logs).toBe('42\n');
 });
 

@@ -7,7 +7,10 @@ const MOST_SHARE = 0.2;
 /** Of a second, in which the system counts. */
 const TICKS = 100;
 
-/** Ends a sandbox that nobody needs: after a while, and at once when it does not keep quiet. Answers what stops watching. */
+/**
+ * Ends a sandbox that no run needs: after a while, and at once when it keeps using the processor. Answers what stops
+ * watching.
+ */
 export function watchIdle(child: Child, idleMs: number, end: () => void): () => void {
   const since = performance.now();
   let [lookedAt, seconds] = [since, cpuSeconds(child.pid)];

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '../../core/ids.ts';
 
-/** Nobody left a place in time. */
+/** No place became free in time. */
 export class NoPlace extends Error {
   override readonly name = 'NoPlace';
 }

@@ -195,7 +195,7 @@ export class SandboxPool implements Sandbox {
     }
   }
 
-  /** Ends the session as soon as nobody wants its result. */
+  /** Ends the session as soon as its caller gives the result up. */
   async #guarded<Result>({ child }: Session, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     const abort = () => child.kill();
     signal.addEventListener('abort', abort);
@@ -211,7 +211,7 @@ export class SandboxPool implements Sandbox {
     }
   }
 
-  /** Keeps what can be used again, unless somebody waits for its place. */
+  /** Keeps a session that can be used again, unless another call waits for its place. */
   #release(session: Session | null, leave: () => void) {
     if (session) this.#busy.delete(session);
     if (!session?.child.isAlive || this.#isStopped || this.#places.isWanted) {

@@ -82,6 +82,6 @@ function importsOf(names: readonly string[]): string[] {
   return [...new Set(tops)].filter((top) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(top));
 }
 
-/** What it needs in any case: what a marker makes dependent on something is for whoever asks for it. */
+/** What it needs in any case. A requirement with a marker is left out: code that wants it names the package itself. */
 const dependsOf = (metadata: string): string[] =>
   [...metadata.matchAll(/^Requires-Dist: *([A-Za-z0-9._-]+)([^;\r\n]*)\r?$/gm)].map(([, name]) => normal(name!));

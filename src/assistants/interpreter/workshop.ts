@@ -19,7 +19,7 @@ export interface WorkshopOptions extends Omit<Place, 'emptyFolder' | 'fences'> {
 const OWN_MEMORY_MB = 2_048;
 /** So much more than code gets the engine below it, which would not survive without. */
 const SPARE_MB = 128;
-/** While nobody's code runs. */
+/** The bound while only the engine starts and no code of a caller runs. */
 const UNMEASURED_MB = 16_384;
 const SNAPSHOT_MS = 120_000;
 const SNAPSHOT_CPU_SECONDS = 300;

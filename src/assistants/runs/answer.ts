@@ -14,7 +14,9 @@ interface Called {
   /** The code in them, as far as it has come. */
   readonly code: GrowingCode;
   type: Exchange['type'];
-  /** Which of the calls it is to those who are told; null: they are not, because nobody knows yet what is called. */
+  /**
+   * Its number in what watching clients are told; null: they are not told yet, because the tool's name has not come.
+   */
   position: number | null;
 }
 

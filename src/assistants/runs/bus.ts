@@ -3,7 +3,7 @@ import type { Engine } from '../../storage/migrate.ts';
 import type { Db } from '../../storage/store.ts';
 import type { PlacedEvent } from './events.ts';
 
-/** Whoever watches a run on this node. */
+/** A client that watches a run on this node. */
 export interface Listener {
   /** Events of a run that this node carries out, as they happen. */
   onEvents(events: readonly PlacedEvent[]): void;
@@ -43,7 +43,7 @@ export function createRunBus({ changes, engine }: { changes: Pick<Changes, 'noti
       if (note !== '') await changes.notify(db, CHANNEL, note);
     },
 
-    /** Whether somebody may watch who is not told directly. */
+    /** Whether clients on other nodes may watch; this process cannot tell them directly. */
     hasOtherNodes: engine === 'postgres',
 
     /** Answers how to end that. */

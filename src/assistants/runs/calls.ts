@@ -37,7 +37,7 @@ export async function startCall(db: Db, last: RunCallRow | undefined, start: Cal
   return insertCall(db, { number: (last?.number ?? 0) + 1, attempt: 1, ...freshIds() }, start);
 }
 
-/** The call again, under the same ids, because whoever made it is gone. */
+/** The call again, under the same ids, because the node that made it is gone. */
 export async function repeatCall(db: Db, lost: RunCallRow, start: CallStart): Promise<RunCallRow> {
   await setCall(db, lost, { state: 'lost' });
   return insertCall(db, { ...lost, attempt: lost.attempt + 1 }, start);

@@ -15,7 +15,7 @@ export const markerOf = (search: number, result: number): string => `【${search
 /** Models change the word behind the dagger; the numbers say what is meant. */
 const WHOLE = /^【\s{0,2}(\d{1,6}:\d{1,6})\s{0,2}†[^【】\n]{0,200}】/;
 const PART = /^【\s{0,2}(\d{0,6}|\d{1,6}:\d{0,6}\s{0,2}|\d{1,6}:\d{1,6}\s{0,2}†[^【】\n]{0,200})$/;
-/** Nobody writes that for another reason. */
+/** So much of a mark that the text cannot be meant for anything else. */
 const STUMP = /^【\s{0,2}\d{1,6}:\d/;
 const NUMBERS = /\d+:\d+/;
 

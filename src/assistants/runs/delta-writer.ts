@@ -39,7 +39,7 @@ export class DeltaWriter {
     if (this.#timer === undefined) this.#writeSoon();
   }
 
-  /** What was not written yet, for whoever writes it now: nothing of this run is under way any more. */
+  /** What was not written yet, for the caller to write now: nothing of this run is under way any more. */
   async take(runId: string): Promise<Pieces | null> {
     await this.#writing;
     const pieces = this.#waiting.get(runId) ?? null;
@@ -63,7 +63,8 @@ export class DeltaWriter {
         { flush: 'later' },
       );
     } catch {
-      // The store is away: whoever watches here has them, and the whole comes with the end of the call.
+      // The store is away: clients that watch on this node have the pieces, and the whole comes with the end of the
+      // call.
     }
     this.#timer = undefined;
     if (this.#waiting.size > 0) this.#writeSoon();

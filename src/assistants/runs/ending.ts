@@ -39,7 +39,7 @@ export async function endRun(db: Db, run: RunRow, ending: Ending, { tell, now }:
   const ended = await changeRun(db, left, {
     status: status satisfies RunStatus,
     required_action: null,
-    // Nobody is judged by it any more.
+    // The proofs go: no later call of this run will be judged by them.
     proofs: null,
     ended_at: now,
     ...(status === 'completed' && { completed_at: now }),

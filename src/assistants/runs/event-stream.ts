@@ -6,7 +6,7 @@ const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-con
 const DONE = formatSse({ event: 'done', data: '[DONE]' });
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** A watched run as a response. Whoever leaves only stops watching: the run goes on. */
+/** A watched run as a response. A client that disconnects only stops watching: the run goes on. */
 export function eventStream(watch: Watch, onEnd: () => void): Response {
   const encoder = new TextEncoder();
   const shown = watch.follow();

@@ -52,7 +52,7 @@ export function eventsIn({ epoch, seq, events }: RunEventRow): PlacedEvent[] {
   });
 }
 
-/** What is written a second time is the same: the first time, nobody heard that it had worked. */
+/** A repeated insert has the same rows: the first was committed, but its answer was lost on the way. */
 export async function insertEvents(db: Db, rows: readonly RunEventRow[]): Promise<void> {
   if (rows.length === 0) return;
   await db
@@ -99,7 +99,7 @@ export async function forgetPieces(db: Db, runId: string, call: number): Promise
   await db.deleteFrom('run_events').where('run_id', '=', runId).where('call', '=', call).execute();
 }
 
-/** From here on, whoever asks for what happened in these runs is told how they ended. */
+/** From here on, a client that asks for the events of these runs is told only how they ended. */
 export async function forgetEvents(store: Pick<Store, 'engine'>, db: Db, runIds: readonly string[]): Promise<void> {
   if (runIds.length === 0) return;
   await lockRuns(store, db, runIds);

@@ -28,7 +28,7 @@ export interface ExecutionDeps extends QuestionDeps {
 
 /** A model that calls tools for ever is stopped. */
 const MOST_CALLS = 64;
-/** How often a call is made whose outcome nobody knows. */
+/** How often a call is made whose outcome is unknown. */
 const MOST_ATTEMPTS = 2;
 /** When something else than its time woke a run that waits, as clocks that differ do. */
 const LOOK_AGAIN_MS = 250;
@@ -72,7 +72,7 @@ export class Execution {
     }
   }
 
-  /** Finds out where the run stands, whoever had it before. */
+  /** Finds out where the run stands, whichever node had it before. */
   async #begin(db: Db, tell: Tell): Promise<Turn | null> {
     const { now } = this.#deps;
     if (!(await this.#look(db))) return this.#leave(db);
@@ -102,7 +102,7 @@ export class Execution {
     const start = { runId: this.#run.id, threadId: this.#run.thread_id, fence, now: this.#deps.now() };
     const last = await lastCallOf(db, this.#run.id);
     if (last?.state === 'started') {
-      // The same fence: this transaction was committed before, and nobody was told.
+      // The same fence: this transaction was committed before, but its answer was lost on the way.
       if (last.fence === fence) return { type: 'ask', call: last };
       if (last.attempt >= MOST_ATTEMPTS) return this.#end(db, tell, failure('server_error', LOST_TWICE));
       const change = { repeated_calls: this.#run.repeated_calls + 1 };
@@ -184,7 +184,7 @@ export class Execution {
     return consequence.type === 'use' ? consequence : this.#askClient(db, tell, exchangesOf(consequence.step));
   }
 
-  /** Nobody holds a lease while the client works; when it has not answered in time, the run expires. */
+  /** No node holds a lease while the client works; if the client has not answered in time, the run expires. */
   async #askClient(db: Db, tell: Tell, exchanges: readonly Exchange[]): Promise<null> {
     const action: RequiredAction = {
       type: 'submit_tool_outputs',

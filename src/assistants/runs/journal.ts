@@ -86,7 +86,10 @@ export async function patiently<Result>(signal: AbortSignal, step: () => Promise
 
 const isStoreAway = (error: unknown): boolean => error instanceof GatewayError && error.code === 'store_unavailable';
 
-/** The same for whoever is not at the run but changes it: a request, or the sweep. Watchers read it from the store. */
+/**
+ * The same for code that changes a run without carrying it out: a request, or the sweep. Watchers read it from the
+ * store.
+ */
 export async function record<Result>(
   db: Db,
   runId: string,

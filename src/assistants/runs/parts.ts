@@ -97,7 +97,7 @@ export async function finishMessage(parts: Parts, { answer, usage, isOpen, incom
   tell('thread.run.step.completed', shownStep(step, run));
 }
 
-/** Text that came after tool calls: the thread has it, but whoever watches sees one open step at a time. */
+/** Text that came after tool calls: the thread has it, but a client that watches sees one open step at a time. */
 export async function storeLateMessage(parts: Parts, answer: Answer, usage: RunUsage): Promise<void> {
   await storeMessage(parts, answer.content, null);
   await completeStep(parts, messageStep(parts), usage);
@@ -137,7 +137,7 @@ const detailsFor = (exchanges: readonly Exchange[]): StepDetails => ({
   tool_calls: exchanges.map((call) => begunCall(call.type, call)),
 });
 
-/** Tool calls that were cut off in the middle: the step shows them, nobody is asked to carry them out. */
+/** Tool calls that were cut off in the middle: the step shows them, but the client is not asked to carry them out. */
 export async function finishCutToolStep(parts: Parts, answer: Answer, usage: RunUsage): Promise<void> {
   const { tell, run, call } = parts;
   const step = await completeStep(parts, newStep(parts, call.tool_step_id, detailsFor(answer.exchanges)), usage);

@@ -18,7 +18,7 @@ export interface PromptDeps {
   readonly builtIns: BuiltInTools;
 }
 
-/** The body of a chat call, and how many tokens it has, counted when somebody wants to know. */
+/** The body of a chat call, and how many tokens it has, counted only when asked for. */
 export interface Prompt {
   readonly body: string;
   readonly tokens: () => Promise<number>;
@@ -53,7 +53,7 @@ export async function buildPrompt(run: RunRow, call: RunCallRow, deps: PromptDep
   };
 }
 
-/** What nobody chose is left to the model. */
+/** Settings that neither the run nor its assistant chose are left to the model. */
 function settings(body: RunBody, run: RunRow, hasTools: boolean): Record<string, unknown> {
   const { temperature, top_p, reasoning_effort, response_format: format, max_completion_tokens: most } = body;
   const left = most === null ? null : most - run.completion_tokens;

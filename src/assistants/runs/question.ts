@@ -17,7 +17,7 @@ import type { ToolCall } from './step.ts';
 export interface QuestionDeps extends PromptDeps {
   readonly callModel: CallModel;
   readonly proofs: Pick<WorkProofs, 'open'>;
-  /** Throws 401 when whoever began the run is gone or has expired. */
+  /** Throws 401 when the caller that began the run is gone or has expired. */
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
 }
 

@@ -10,12 +10,12 @@ import { trimmed } from './truncation.ts';
 const IMAGE_TOKENS = 1_500;
 /** Who speaks, and where a message begins and ends. */
 const MESSAGE_TOKENS = 4;
-/** What is left for the answer where nobody says how long it may become. */
+/** What is left for the answer where the run does not say how long it may become. */
 const ANSWER_TOKENS = 4_096;
 /** No text that people write has more characters to a token. */
 const MOST_CHARACTERS_PER_TOKEN = 8;
 
-/** For a model of which nobody says how much it takes: more than nearly all do, and no more than a process can hold. */
+/** For a model whose window is unknown: more than nearly all take, and no more than a process can hold. */
 const UNKNOWN_WINDOW = 2_000_000;
 
 /** How many tokens a prompt may have: by the run's own budget, and by what the model takes. */

@@ -33,7 +33,10 @@ export async function refuseMessages(db: Db, threadId: string): Promise<void> {
   if (active) fail('thread_locked', threadId, active.id);
 }
 
-/** Whoever removes what belongs to several runs takes them in one order: two that do so at once wait for each other. */
+/**
+ * Transactions that lock several runs lock them in one order, so that two of them wait for each other and never
+ * deadlock.
+ */
 export async function lockRuns({ engine }: Pick<Store, 'engine'>, db: Db, ids: readonly string[]): Promise<void> {
   if (engine === 'postgres')
     await db.selectFrom('runs').select('id').where('id', 'in', ids).orderBy('id').forUpdate().execute();
@@ -50,7 +53,7 @@ export async function changeRun(db: Db, { id, status }: RunRow, change: Partial<
     .executeTakeFirstOrThrow(() => new Error(`Run ${id} is not ${status} any more.`));
 }
 
-/** Whoever comes to write history takes the next epoch; an older one's events are recognised. */
+/** Each process that begins to write the history takes the next epoch, so events of an older writer are recognised. */
 export async function nextEpoch(db: Db, id: string): Promise<number> {
   const { epoch } = await db
     .updateTable('runs')
@@ -72,7 +75,7 @@ export async function putStep(db: Db, step: RunStepRow): Promise<RunStepRow> {
     .executeTakeFirstOrThrow();
 }
 
-/** The same. What somebody has deleted meanwhile says nothing any more. */
+/** The same. A message that a caller has deleted meanwhile stays empty. */
 export async function putMessage(db: Db, message: MessageRow): Promise<MessageRow> {
   const { status, incomplete_reason, completed_at, incomplete_at } = message;
   const content = sql<string>`case when messages.deleted_at is null then excluded.content else messages.content end`;

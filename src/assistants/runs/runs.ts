@@ -118,7 +118,7 @@ export function createRuns(deps: RunsDeps) {
     return { run: result, from: BEGINNING };
   };
 
-  /** Ends a run whose time is over, whoever is at it: unless it has ended by itself, and its work with it. */
+  /** Ends a run whose time is over, whichever node has it, unless it has ended by itself and its work with it. */
   const expire = async (db: Db, id: string): Promise<void> => {
     await workers().discard(db, { kind: RUN, ref: id });
     const run = await runById(db, id);
@@ -176,7 +176,7 @@ export function createRuns(deps: RunsDeps) {
       });
     },
 
-    /** The answer shows what was asked for, `cancelling`, though a run that nobody is at has come to its end with it. */
+    /** The answer shows what was asked for, `cancelling`, although a run that no node carries out has ended with it. */
     async cancel(workspaceId: WorkspaceId, threadId: string, id: string): Promise<RunRow> {
       await findRun(store.db, workspaceId, threadId, id);
       return store.transaction(async (db) => {
@@ -188,7 +188,7 @@ export function createRuns(deps: RunsDeps) {
       });
     },
 
-    /** What was proven by whoever gives the outputs takes the place of what was proven before. */
+    /** What the caller that gives the outputs has proven takes the place of what was proven before. */
     async submit(
       workspaceId: WorkspaceId,
       threadId: string,
@@ -266,7 +266,10 @@ export function createRuns(deps: RunsDeps) {
 
 export type Runs = ReturnType<typeof createRuns>;
 
-/** The index on active runs lets one in. Whoever was there may end before it can be named: then the place is free. */
+/**
+ * The index on active runs lets one in. The run that is in the way may end before it can be named: then it is tried
+ * again.
+ */
 async function insertAlone(db: Db, run: RunRow): Promise<void> {
   for (;;) {
     const inserted = await db

@@ -61,7 +61,7 @@ async function givenRun({ assistants, threads, runs }: Node, tools: object[] = [
   return { id: run.id, threadId: thread.id };
 }
 
-/** As if the node that has the run had died: its lease is anybody's, and it does not know. */
+/** As if the node that has the run had died: any node may take its lease, and it does not know. */
 const orphan = (store: Store, runId: string) =>
   store.db.updateTable('work').set({ owner: null, lease_until: 0 }).where('ref', '=', runId).execute();
 

@@ -36,7 +36,7 @@ export const shownChunking = lazily(() =>
   }),
 );
 
-/** Whoever leaves it to us gets 800 and 400, and reads that. */
+/** A client that leaves it to us gets 800 and 400, and is shown that. */
 export const chunkingOf = (asked: ChunkingStrategy | null | undefined): Chunking =>
   asked?.type === 'static'
     ? { chunkTokens: asked.static.max_chunk_size_tokens, overlapTokens: asked.static.chunk_overlap_tokens }

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const TOMBSTONE_MS = DAY_MS;
 const FILES_AT_ONCE = 50;
 const SWEPT_AT_ONCE = 20;
-/** So often what was deleted is looked at: a deleted file has left its stores by then, unless somebody was killed. */
+/** So often what was deleted is looked at: a deleted file has left its stores by then, unless a process was killed. */
 const LOOK_MS = 60_000;
 
 export interface ClearingDeps {
@@ -79,7 +79,7 @@ export function clearKind(deps: ClearingDeps): Kind {
   return {
     name: CLEAR,
     concurrency: 1,
-    // Nobody else would remove what is left.
+    // This kind alone removes what is left, so it never gives up.
     maxAttempts: Number.POSITIVE_INFINITY,
     run: async (lease) => {
       const storeId = lease.work.ref;
@@ -123,7 +123,7 @@ async function expireStores(db: Db, { store, workers, now }: ClearingDeps): Prom
       .updateTable('vector_stores')
       .set({ expired_at: now() })
       .where('id', '=', row.id)
-      // Somebody may have used it, or swept it, a moment ago.
+      // A caller may have used it, or another node swept it, a moment ago.
       .where('expires_at', '<=', now())
       .where('expired_at', 'is', null)
       .where('deleted_at', 'is', null)

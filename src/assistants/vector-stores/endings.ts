@@ -40,7 +40,7 @@ async function removeStores(id: WorkspaceId, step: EndingStep, { chunks }: Vecto
   const source = await db.selectFrom('indexed_files').select('id').where('store_id', '=', row.id).executeTakeFirst();
   if (source) {
     while (await chunks.remove(source.id, atMost)) signal.throwIfAborted();
-    // After its chunks, so that whoever goes on after a kill finds them.
+    // After its chunks, so that a node that goes on after a kill finds them.
     return step.transaction(async (transaction) => {
       await transaction.deleteFrom('indexed_files').where('id', '=', source.id).execute();
       return 1;

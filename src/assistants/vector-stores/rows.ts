@@ -28,8 +28,8 @@ export async function usableStore(db: Db, workspaceId: WorkspaceId, id: string, 
 }
 
 /**
- * Until the transaction ends nobody else adds files to the store, takes them out, or deletes it. Whoever locks more than
- * this locks work first, then the store, then batches, then files.
+ * Until the transaction ends, no other one adds files to the store, takes them out, or deletes it. A transaction that
+ * locks more than this locks work first, then the store, then batches, then files.
  */
 export async function lockStore({ engine }: Pick<Store, 'engine'>, db: Db, id: string): Promise<void> {
   if (engine === 'postgres')
@@ -92,7 +92,7 @@ export async function findBatch(db: Db, storeId: string, id: string): Promise<Ve
   return row ?? fail('object_not_found', 'vector store file batch', id);
 }
 
-/** Until the transaction ends, nobody else ends it. */
+/** Until the transaction ends, no other transaction ends the batch. */
 export function lockBatch(
   { engine }: Pick<Store, 'engine'>,
   db: Db,

@@ -124,7 +124,7 @@ export interface TakingOutDeps {
   readonly now: () => number;
 }
 
-/** A file leaves a store, whose row is locked. Whoever is taking it in finds out with its next transaction. */
+/** A file leaves a store, whose row is locked. A worker that is taking it in finds out with its next transaction. */
 export async function takeOut(db: Db, row: VectorStoreFileRow, { store, index, now }: TakingOutDeps): Promise<void> {
   const batch = row.batch_id === null ? undefined : await lockBatch(store, db, row.batch_id);
   await changeFile(db, row, { deleted_at: now(), usage_bytes: 0 });

@@ -83,7 +83,7 @@ export const bodyOf = ({ body }: VectorStoreRow): StoreBody => JSON.parse(body);
 export const isExpired = ({ expires_at, expired_at }: VectorStoreRow, now: number): boolean =>
   expired_at !== null || (expires_at !== null && expires_at <= now);
 
-/** When it expires if nobody uses it after that moment. */
+/** When it expires if it is not used after that moment. */
 export const expiryAfter = (days: number | null | undefined, lastActiveAt: number): number | null =>
   days ? lastActiveAt + days * DAY_MS : null;
 

@@ -108,7 +108,7 @@ export function createStores(deps: AddingDeps) {
       });
     },
 
-    /** From here on nobody finds it. Its files stay; what was made of them goes bit by bit. */
+    /** From here on no caller finds it. Its files stay; what was made of them goes bit by bit. */
     async delete(workspaceId: WorkspaceId, id: string) {
       await findStore(store.db, workspaceId, id);
       await store.transaction(async (db) => {

@@ -3,7 +3,7 @@ const SMOOTHING = 60;
 
 /**
  * Puts ranked lists together: what stands high in several of them comes first. Ranks are comparable where the measures
- * behind them are not. 1 is the first place in every list; a list that is missing counts for nobody.
+ * behind them are not. 1 is the first place in every list; a list that does not hold a key adds nothing to its score.
  */
 export function fused(lists: readonly (readonly string[])[]): Map<string, number> {
   const best = lists.length / (SMOOTHING + 1);

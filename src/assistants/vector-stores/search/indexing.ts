@@ -20,8 +20,8 @@ const GROUP = 64;
 const MOST_CHARACTERS = 400_000;
 
 /**
- * Takes files in. Each time, the chunks go under a name of their own that nobody searches, and become the file's with one
- * small change at the end: so whatever is left of an attempt that died is never mistaken for part of another.
+ * Takes files in. Each time, the chunks go under a name of their own that no search looks at, and become the file's
+ * with one small change at the end: so whatever is left of an attempt that died is never mistaken for part of another.
  */
 export function createChunkIndex({ store, chunks, embeddings, now }: ChunkIndexDeps): ChunkIndex {
   return {

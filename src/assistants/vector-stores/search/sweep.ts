@@ -8,7 +8,7 @@ export interface SweepDeps {
   readonly signal?: AbortSignal;
 }
 
-/** Whoever writes says so with every group; after so long, nobody does any more. */
+/** A writer renews its mark with every group; after so long without renewal, the writer is dead. */
 const ABANDONED_MS = 3_600_000;
 const FILES_AT_ONCE = 50;
 const CHUNKS_AT_ONCE = 200;
@@ -19,7 +19,7 @@ export async function sweepChunks({ store: { db }, chunks, now, signal }: SweepD
   for (const { id } of await leftOver(db, now())) {
     while (await chunks.remove(id, CHUNKS_AT_ONCE)) if (signal?.aborted) return;
     if (signal?.aborted) return;
-    // Last, so that whoever is interrupted finds it again.
+    // Last, so that a sweep after an interruption finds it again.
     await db.deleteFrom('indexed_files').where('id', '=', id).where('state', '!=', 'current').execute();
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The words of a text, as both stores index them: lower case and without accents, so that people need not know how
- * somebody wrote; names in code both whole and in their parts; and pairs of characters where a script puts no spaces
- * between words. No language is assumed: stores hold many at once, and code.
+ * The words of a text, as both stores index them: lower case and without accents, so that people who search need not
+ * know how the author wrote; names in code both whole and in their parts; and pairs of characters where a script puts
+ * no spaces between words. No language is assumed: stores hold many at once, and code.
  */
 export function wordsOf(text: string): string[] {
   const words: string[] = [];

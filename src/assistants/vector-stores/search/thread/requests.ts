@@ -47,7 +47,7 @@ export interface NearPlace extends Place {
   readonly similarity: number;
 }
 
-/** What a thread does. Whoever holds the other end of it calls it like this, too. */
+/** What a thread does. The process on the other side of it calls it through the same interface. */
 export interface SearchThread {
   /** Adds chunks; those that are there stay as they are. */
   add(group: ChunkGroup): Promise<void>;
