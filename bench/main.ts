@@ -169,7 +169,7 @@ ${details(findings)}
 ${notes.length > 0 ? `\n## Notes\n\n${notes.map((note) => `- ${note}`).join('\n')}\n` : ''}`;
 }
 
-// Other work on the machine would otherwise show up in the tail of whoever is measured at that moment.
+// Other work on the machine would otherwise show up in the tail of the proxy that is measured at that moment.
 function goFirst(): void {
   try {
     setPriority(-10);

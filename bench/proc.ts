@@ -74,7 +74,7 @@ export function residentKb(root: number): number {
   }, 0);
 }
 
-/** The whole machine: busy time, and time a hypervisor gave to somebody else while we wanted to run. */
+/** The whole machine: busy time, and time a hypervisor gave to other machines while we wanted to run. */
 export function machineCpuMs(): { busy: number; stolen: number } {
   const line = readFileSync('/proc/stat', 'latin1').split('\n', 1)[0]!;
   const [user, nice, system, , , irq, softirq, stolen] = line.split(/\s+/).slice(1).map(Number);

@@ -1,4 +1,7 @@
-/** Request bodies with text that looks like writing: one repeated word would flatter whoever compresses or scans it. */
+/**
+ * Request bodies with text that looks like writing: one repeated word would flatter a proxy that compresses or scans
+ * it.
+ */
 
 const words = `account address afternoon agreement almost amount answer apply appointment archive arrange assume attach
 average balance basic because before behind belong between bridge brief budget building calendar camera careful carry

@@ -34,7 +34,7 @@ export async function openRedis(core: number | undefined) {
   return { pid, url: server.url, end: server.stop };
 }
 
-/** Whoever starts a server does not say which process it is: it is the child we did not have before. */
+/** The function that starts a server does not say which process it is: it is the child we did not have before. */
 async function startOn<Started>(core: number | undefined, start: () => Promise<Started>): Promise<Server<Started>> {
   const children = () => processTree(process.pid).filter(({ parent }) => parent === process.pid);
   const before = new Set(children().map(({ pid }) => pid));

@@ -41,7 +41,7 @@ export function holdHeaders({ faults, request: { signal }, gauge }: Writing): Pr
 
 /** A body of these pieces, made as the client takes them, with the faults that strike between them. */
 export function bodyOf(pieces: Iterable<Bytes>, writing: Writing): ReadableStream<Bytes> {
-  // A queue of its own would make pieces that nobody takes, and would lose them when the connection is cut.
+  // A queue of its own would make pieces that no client takes, and would lose them when the connection is cut.
   return new ReadableStream(new PieceSource(pieces[Symbol.iterator](), writing), { highWaterMark: 0 });
 }
 

@@ -107,7 +107,7 @@ function callsFor({ said, toolResult, tools, forced, argumentsOf, oneCallAtMost 
   if (tools.length === 0) return [];
   const asked = toolResult === undefined || forced ? callsIn(said, forced ?? tools) : [];
   if (asked.length === 0 && forced?.[0] !== undefined) asked.push({ name: forced[0], input: null });
-  // Whoever forces a call validates its arguments; whoever asks for one in words says them.
+  // A client that forces a call validates its arguments; a client that asks for one in words says them.
   const example = (name: string) => (forced ? exampleArguments(argumentsOf?.(name)) : {});
   const calls = asked.map(({ name, input }) => ({ name, input: input ?? example(name) }));
   return oneCallAtMost ? calls.slice(0, 1) : calls;

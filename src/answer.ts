@@ -28,7 +28,10 @@ export interface AnswerDeps {
   readonly organisationId: OrganisationId;
   /** Prefixes of headers that are understood like `x-gateway-`. */
   readonly headerAliases: readonly string[];
-  /** Where a trusted proxy says whom it speaks for. Null: whoever is connected is the client. */
+  /**
+   * The header in which a trusted proxy names its client's address. Null: the address of the connection is the
+   * client's.
+   */
   readonly clientAddressHeader: string | null;
   /** The longest pause between two pieces of a body. */
   readonly bodyPauseMs: number;

@@ -114,7 +114,7 @@ function webhookWitness(
   };
 }
 
-/** One object: where the bucket keeps versions, or locks them, nobody can take back what it was told. */
+/** One object: where the bucket keeps versions, or locks them, what it was told cannot be taken back. */
 function bucketWitness(place: S3Place, { upstream, now }: WitnessDeps): HeadWitness {
   const s3 = createS3({ place, upstream, now });
   const key = `${place.prefix ? `${place.prefix}/` : ''}audit-heads.json`;

@@ -46,18 +46,18 @@ export function createAuditing(deps: AuditingDeps) {
       const subject = subjectOf(asked.method, asked.path, route);
       return subject && open(asked, subject);
     },
-    /** Somebody came with a token that was refused, whatever it was they wanted to do. */
+    /** A client came with a token that was refused, whatever it wanted to do. */
     failedSignIn: (asked: Asked): Pending | null => (asked.method === 'GET' ? null : open(asked, FAILED_SIGN_IN)),
   };
 }
 
 export type Auditing = ReturnType<typeof createAuditing>;
 
-/** Who signed in has no key. */
+/** A user who signed in has no key. */
 export const loggedCaller = (principal: Principal): LoggedCaller =>
   principal.session ? { ...principal, keyId: null } : principal;
 
-/** A key of somebody's is still a key; only who signed in is a user. */
+/** A call with a user's key counts as the key's; only a call in a session counts as the user's. */
 export const auditedCaller = ({ organisationId, workspaceId, keyId, userId }: LoggedCaller): AuditedCaller =>
   keyId === null && userId !== null
     ? { organisationId, workspaceId, type: 'user', id: userId }
@@ -68,8 +68,8 @@ export const witnessed = (principal: Principal, pending: Pending | null): Princi
   pending ? { ...principal, witness: pending } : principal;
 
 /**
- * Whom it was and what they sent, for a call that was turned away before anybody looked: where no route answers, nobody
- * asks for a key; without the scope, nobody reads the body. Of a stranger nothing is read.
+ * The caller and the body of a call that was refused early: without a route the gateway has not read the key, and
+ * without the scope it has not read the body. Of an unknown caller nothing is read.
  */
 export async function completeRefused(
   pending: Pending,

@@ -44,7 +44,7 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   if (settings.processNumber === null) console.log(text);
   else process.send?.({ kind: 'ready', greeting: text } satisfies ReadyMessage);
   stopWhenTold(settings, gateway);
-  // Whoever is called already has use for it.
+  // A process that serves requests already has use for its memory.
   setTimeout(() => gateway.server.open === 0 && giveBackMemory(), QUIET_AFTER_MS).unref();
 }
 
@@ -62,14 +62,17 @@ function stopWhenTold(settings: Settings, gateway: Gateway) {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  // Nobody would stop this process or start it again, and its port would stay taken.
+  // Without its supervisor no process would stop this one or start it again, and its port would stay taken.
   if (!isAlone) process.on('disconnect', () => stop('the supervising process ended'));
 }
 
 const finishing = (why: string, { shutdownSeconds }: Settings) =>
   `${why}: finishing open requests (at most ${shutdownSeconds} s) …`;
 
-/** Starts the processes that share the port, and stands in for them towards whoever started us. */
+/**
+ * Starts the processes that share the port and stands for them: it takes the operator's signals and prints one
+ * greeting.
+ */
 async function supervise(command: 'serve' | 'worker', settings: Settings) {
   const port = command === 'serve' ? await tryAddress(settings.host, settings.port) : settings.port;
   const processes = new Processes({
@@ -147,7 +150,7 @@ async function main(): Promise<void> {
     console.error(`gateway: "${[command, ...rest].join(' ')}" is not a command.\n\n${USAGE}`);
     process.exit(2);
   }
-  // Databases, logs and spools hold what people said: nobody else on this machine may read them.
+  // Databases, logs and spools hold what people said: no other user of this machine may read them.
   process.umask(0o077);
   await run(readSettings(process.env), rest);
 }

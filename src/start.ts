@@ -242,7 +242,7 @@ function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Healt
 /** Null when it is switched off, or when there is nothing to run code with. */
 async function openSandbox({ interpreter, dataDir }: Settings): Promise<SandboxPool | null> {
   const found = interpreter.isOn ? findSandbox(interpreter) : null;
-  // Whoever names a place for it wants to have it.
+  // An operator who names a place for it wants to have it.
   if (found && 'problem' in found && (interpreter.deno ?? interpreter.pyodide ?? interpreter.wheels) !== null)
     process.stderr.write(`Warning: code of models cannot be run: ${found.problem}.\n`);
   if (!found || !('place' in found)) return null;
@@ -257,7 +257,7 @@ async function openSandbox({ interpreter, dataDir }: Settings): Promise<SandboxP
 
 let simulator: Promise<Simulator> | null = null;
 
-/** Loaded when somebody first calls it: whoever uses real providers does without its memory. */
+/** Loaded with the first call to it, so that an installation with real providers only does without its memory. */
 async function simulate(request: Request): Promise<Response> {
   simulator ??= import('../simulator/simulator.ts').then(({ createSimulator }) => createSimulator());
   return (await simulator).simulate(request);

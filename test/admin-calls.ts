@@ -16,7 +16,7 @@ export interface AdminCall {
   readonly as?: { readonly key: null; readonly headers?: Readonly<Record<string, string>> };
 }
 
-/** Whoever asks twice of one gateway still gets names of their own. */
+/** So that a test that asks the same gateway twice gets two names. */
 let count = 0;
 
 export const PASSWORD = 'correct horse battery';

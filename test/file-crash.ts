@@ -3,7 +3,7 @@ import { ADMIN_KEY } from './gateway.ts';
 import { eventually, forTests, type GatewayProcess, startProcess } from './process.ts';
 import { openaiClient } from './sdk-clients.ts';
 
-/** The bytes that a file of this name must have: whoever reads it back can tell whether they are whole. */
+/** The bytes that a file of this name must have, so that a reader can tell whether they are whole. */
 function contentFor(name: string): Uint8Array {
   const [seed = 0, size = 0] = name.split('-').map(Number);
   return Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8) + seed) & 0xff);

@@ -36,7 +36,7 @@ export async function givenUser({ api }: TestGateway, over: Record<string, unkno
   return reply.json;
 }
 
-/** Somebody of that role who has signed in. */
+/** A user of that role who has signed in. */
 export async function givenBrowser(gateway: TestGateway, over: Record<string, unknown> = {}) {
   const user = await givenUser(gateway, { password: PASSWORD, ...over });
   return { user, browser: await signIn(gateway, user.email) };

@@ -20,7 +20,7 @@ export interface TestPostgres {
   remove(): Promise<void>;
 }
 
-/** PostgreSQL refuses to run as root; nobody owns nothing else, which is just right. */
+/** PostgreSQL refuses to run as root; the user `nobody` owns no other files, which is just right. */
 const UNPRIVILEGED = 65_534;
 
 const isRoot = () => process.getuid?.() === 0;
@@ -52,7 +52,7 @@ const asUnprivileged = (command: string[]): string[] =>
 
 /**
  * Runs a server until a line comes in, and then stops it fast: connections are ended, data are flushed. When the input
- * ends without one, whoever started it is gone without a word (a test runner fires no exit event), and its data go, too.
+ * ends without one, the process that started it is gone (a test runner fires no exit event), and its data go, too.
  */
 const GUARD = `"$@" & server=$!
 read -r word; was_told=$?
@@ -116,7 +116,7 @@ export async function startPostgres(): Promise<TestPostgres> {
       stdout: 'ignore',
       stderr: 'ignore',
     });
-    // A server nobody stops is no reason for the tests to go on.
+    // A server that was not stopped is no reason for the tests to go on.
     server.unref();
     for (let attempt = 0; attempt < 200; attempt++) {
       const client = new Client({ connectionString: url });

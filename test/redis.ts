@@ -20,7 +20,10 @@ export interface TestRedis {
   flush(): Promise<void>;
 }
 
-/** Ends the server when whoever started it is gone: a test runner that ends fires no event, but its pipe closes. */
+/**
+ * Ends the server when the process that started it is gone: a test runner fires no event at its end, but its pipe
+ * closes.
+ */
 const GUARD = `"$@" & server=$!
 echo $server
 read -r word
@@ -87,7 +90,7 @@ async function run(
     stdout: 'pipe',
     stderr: 'ignore',
   });
-  // A server nobody stops is no reason for the tests to go on.
+  // A server that was not stopped is no reason for the tests to go on.
   guard.unref();
   const processId = Number(await firstLine(guard.stdout));
   const end = async () => {

@@ -1,4 +1,4 @@
-/** Calls everything it is given at once, twice: the first time nobody was seen before. */
+/** Calls everything it is given at once, twice: the first time the gateway has seen none of the callers before. */
 import { type BurstJob, type BurstResult, readJob, tell } from './job.ts';
 
 const { job } = await readJob<BurstJob>();

@@ -24,7 +24,7 @@ const lags: number[] = [];
 const stalls: Span[] = [];
 const STALL_MS = 3;
 
-// The hypervisor ran somebody else. The kernel counts that in steps of 10 ms, so the theft lies shortly before.
+// The hypervisor ran another machine. The kernel counts that in steps of 10 ms, so the theft lies shortly before.
 let stolenMs = machineCpuMs().stolen;
 const watch = setInterval(() => {
   const now = machineCpuMs().stolen;

@@ -45,8 +45,8 @@ export async function costAtSaturation(lab: Lab, subject: Subject, ms: number): 
 }
 
 /**
- * What each of them costs in a round of short turns. A neighbour on the host slows down by half whoever it meets, for some
- * seconds, and nobody counts it; but what disturbs only ever adds. So the cheapest turn counts, whoever's it is.
+ * What each of them costs in a round of short turns. A neighbour on the host slows down by half the one it meets, for
+ * some seconds, and no counter shows it; but what disturbs only ever adds. So the cheapest turn of each counts.
  */
 export async function costsInTurns<One extends Subject>(
   subjects: readonly One[],

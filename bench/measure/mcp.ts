@@ -9,7 +9,7 @@ export interface McpSample {
   /** Milliseconds of a call of a tool: straight to the server, and through the gateway with its identity signed before. */
   readonly directP50: number;
   readonly relayedP50: number;
-  /** Milliseconds of another call, in quiet and while users whom nobody has seen before all call at once. */
+  /** Milliseconds of another call, in quiet and while users that the gateway has not seen before all call at once. */
   readonly quietMost: number;
   readonly burstMost: number;
   /** Milliseconds until the last of those users has an answer; and all of it again, now that they are known. */

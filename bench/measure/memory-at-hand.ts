@@ -13,9 +13,10 @@ let isFutile = false;
 
 /**
  * Memory that a virtual machine does not use is with its host, and comes back page by page: 60 KB written to a log took
- * up to 115 µs then instead of 15 to 35, and whoever allocates pays as well; a proxy without a log pays nothing. So the machine
- * is brought into the state of one that has been up for a while: what nobody needs is filled with pages of a file, here
- * one without content, that can go at once. It takes half a minute the first time, and nothing while memory stays in use.
+ * up to 115 µs then instead of 15 to 35, and every process that allocates pays as well; a proxy without a log pays
+ * nothing. So the machine is brought into the state of one that has been up for a while: memory that no process needs
+ * is filled with pages of a file, here one without content, that can go at once. It takes half a minute the first time,
+ * and nothing while memory stays in use.
  */
 export function takeMemoryBack({ folder, say }: Pick<Lab, 'folder' | 'say'>): void {
   if (isFutile || machineCpuMs().stolen === 0) return;

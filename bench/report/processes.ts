@@ -45,7 +45,7 @@ export function boundOf(sample: ProcessesSample): string {
   return 'bound by waiting: no core was full';
 }
 
-/** What the kernel does on nobody's account, and what does not belong to the bench. */
+/** What the kernel charges to no process, and what does not belong to the bench. */
 const otherWork = ({ machine, proxy, generator, upstream, database }: ProcessesSample): number =>
   Math.max(0, machine - proxy - generator - upstream - database);
 

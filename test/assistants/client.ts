@@ -52,7 +52,7 @@ export const checkRun = (value: object) => schemas.run.parse(answered(value as R
 export const checkStep = (value: object) => schemas.step.parse(answered(value as Record<string, unknown>));
 export const checkMessage = (value: object) => schemas.message.parse(answered(value as Record<string, unknown>));
 
-/** The thread as whoever reads it sees it: each message with its status and text, oldest first. */
+/** The thread as a reader sees it: each message with its status and text, oldest first. */
 export async function historyOf(openai: OpenAI, threadId: string): Promise<string[]> {
   const history: string[] = [];
   for await (const message of openai.beta.threads.messages.list(threadId, { order: 'asc' })) {

@@ -46,7 +46,7 @@ export function checkGrammar(events: readonly StreamEvent[], kind: 'create' | 'c
   if (kind === 'submit') take('run.step.completed');
   else take('run.created');
   take('run.queued');
-  // A run that nobody got to ends where it stands.
+  // A run that no node began ends where it stands.
   if (names[at] === 'run.in_progress') {
     take('run.in_progress');
     while (names[at] === 'run.step.created') turn();

@@ -284,7 +284,7 @@ export class Chaos {
   }
 
   async #isWell(): Promise<boolean> {
-    // Whoever asks all the time is a load of its own.
+    // A client that asks without a pause would be a load of its own.
     await Bun.sleep(HEALTH_EVERY_MS);
     for (const node of this.nodes) {
       if (!node.isServing) return false;

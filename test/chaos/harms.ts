@@ -7,7 +7,7 @@ export type Harm = (chaos: Chaos) => Promise<void>;
 
 export const unharmed: Harm = async () => {};
 
-/** The nodes need a second to count anew, and whoever watches them may miss that second: then it is done again. */
+/** The nodes need a second to count anew, and the watching test may miss that second: then it is done again. */
 export const flushed: Harm = async (chaos) => {
   for (let attempt = 0; attempt < 5 && !chaos.evidence.degraded.has('redis'); attempt++) {
     const { epoch } = await chaos.limitsMode();

@@ -72,8 +72,8 @@ export class Clients {
   }
 
   /**
-   * A client that wants an answer: one who finds nobody, or a node that is just leaving, comes again. Whoever lost the
-   * connection does not know whether the call was carried out, and does not.
+   * A client that wants an answer: it calls again when no node listens, or when the node is just leaving. When it lost
+   * the connection it does not know whether the call was carried out, and does not call again.
    */
   async insist(caller: Caller, limitMs = 20_000): Promise<Call> {
     const deadline = performance.now() + limitMs;

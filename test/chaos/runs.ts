@@ -241,7 +241,7 @@ async function stepsIn(store: Store, runId: string): Promise<string[]> {
   });
 }
 
-/** Whoever watches the run from its beginning now sees streams that obey the grammar. */
+/** A client that watches the run from its beginning now sees streams that obey the grammar. */
 async function streamFaults(front: Engine, { id }: RunRow): Promise<string[]> {
   const stretches: StreamEvent[][] = [[]];
   for await (const shown of front.runs.watch({ runId: id, from: BEGINNING, endsAtAction: false }).follow()) {

@@ -93,7 +93,9 @@ export async function acrossRestarts(options: ChaosOptions, { rounds, report }: 
   });
 }
 
-/** Throws unless exactly as many calls passed as the limit says; whoever lost the connection may be one of them. */
+/**
+ * Throws unless exactly as many calls passed as the limit says; a call whose connection was lost may be one of them.
+ */
 function exactly(calls: readonly Call[]): string {
   const count = (outcome: Call['outcome']) => calls.filter((call) => call.outcome === outcome).length;
   const [passed, refused, lost] = [count(200), count(429), count('lost')];

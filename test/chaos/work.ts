@@ -37,7 +37,7 @@ export interface ChaosResult {
   /** How long the work of each stopped process lay idle. */
   readonly takeoversMs: number[];
   readonly left: number;
-  /** Exit codes of workers nobody had killed. */
+  /** Exit codes of workers that the test did not kill. */
   readonly exits: number[];
 }
 

@@ -111,7 +111,7 @@ function pathOf({ path }: Route): string {
     .replace('*', 'echo');
 }
 
-/** What stands in such a path is no resource: whoever asks gets an answer about what is its own. */
+/** What stands in such a path is not the id of a resource: each caller gets an answer about its own. */
 const isQuestion = ({ path }: Route) => path.startsWith('/v1/analytics/');
 
 const titleOf = ({ method, path }: Route) => `${method} ${path}`;
@@ -181,7 +181,7 @@ test('exactly the pages for strangers and orchestrators are public', () => {
   ]);
 });
 
-/** Whoever signs in, or asks for a token, has no key yet, and brings something else. */
+/** A caller that signs in, or asks for a token, has no key yet and brings something else. */
 const isSignIn = ({ path }: Route) => ['/v1/sessions', '/oauth/', '/connect/'].some((start) => path.startsWith(start));
 
 for (const route of routes.filter((route) => isPublic(route) && !isSignIn(route))) {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   gateway = await startGateway();
   const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'sim' } });
   openai = openaiClient(gateway.url, key);
-  // The database itself takes note of every change of a status, whoever makes it.
+  // The database itself notes every change of a status, whichever part of the gateway makes it.
   await query(gateway, 'create table seen (number integer primary key, id text, before text, after text, row text)');
   const row = (times: readonly string[]) => `json_object(${times.map((name) => `'${name}', new.${name}`).join(', ')})`;
   for (const [table, times] of [

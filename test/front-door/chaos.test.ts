@@ -4,7 +4,7 @@ import { acrossRestarts, budgets, underLoad } from '../chaos/scenarios.ts';
 
 /**
  * The short forms of test/long/chaos.test.ts. What holds in each: no limit leaks, every call that reached the provider is
- * one row of the ledger, nobody gets anything but 200, 429, 412 and 503, and all recovers without a restart.
+ * one row of the ledger, no caller gets anything but 200, 429, 412 and 503, and all recovers without a restart.
  * CHAOS_REPORT=1 prints what happened.
  */
 const rate = 100;

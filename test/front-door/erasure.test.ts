@@ -80,7 +80,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(begun.status).toBe(200);
       expect(begun.json).toMatchObject({ object: 'user.erasure', user_id: ann.user.id });
       expect(begun.text).not.toContain(ann.user.email);
-      // From here on they are nobody.
+      // From here on the account does not exist.
       expect((await gateway.api.get('/v1/files', { key: ann.key })).status).toBe(401);
       expect((await ann.browser.call('GET', '/v1/sessions/current')).status).toBe(401);
       expect((await gateway.api.get(`/v1/admin/users/${ann.user.id}`)).status).toBe(404);

@@ -237,7 +237,7 @@ interface Provider {
   stop(): void;
 }
 
-/** The simulator with somebody in front of it. */
+/** The simulator with a proxy in front of it that makes trouble. */
 function startTroubled(): Provider {
   const simulator = createSimulator();
   const { origin, stop } = serve(async (request) => {

@@ -38,7 +38,7 @@ beforeAll(async () => {
   await given.virtualKey({ name: 'claude', slug: 'claude', provider: 'anthropic', custom_host: provider.url });
   await api.post('/v1/mcp-servers', { name: 'x', slug: 'x', url: `${provider.origin}/mcp` });
   const organisation = (await api.get('/v1/admin/organisation')).json.id;
-  // Nobody has such a token, so whatever stands before the guard is denied.
+  // No caller has such a token, so whatever stands before the guard is denied.
   const checks = [
     { id: 'default.jwt', parameters: { jwks: { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'k' }] } } },
   ];

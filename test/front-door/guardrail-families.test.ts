@@ -3,7 +3,7 @@ import { ENDPOINTS } from '../../src/core/endpoints.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { families } from '../guardrails/families.ts';
 
-/** What is denied, and a word beside it that nobody but the two ends may ever see. */
+/** What is denied, and a word beside it that only the two ends may ever see. */
 const DENIED = 'please take this forbidden moonshine-4711 along';
 const FINE = 'please take this along';
 const SEEN_BY_NOBODY = 'moonshine-4711';

@@ -34,7 +34,9 @@ const PNG = Buffer.from(
   'base64',
 );
 
-/** As somebody would have it who asked the vendor for everything; messages come newest first, several in one second. */
+/**
+ * As a customer would have it who asked the vendor for everything; messages come newest first, several in one second.
+ */
 const EXPORT = {
   assistants: [
     {

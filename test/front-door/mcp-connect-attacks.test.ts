@@ -36,7 +36,7 @@ const linkTo = (slug: string) => `${gateway.url}/connect/${slug}`;
 const tokens = () => query(gateway, 'select user_id from mcp_user_tokens');
 const codes = () => server.grants.authorization_code ?? 0;
 
-/** Somebody whom the authorization server has just sent back with a code. */
+/** A user whom the authorization server has just sent back with a code. */
 async function onTheWayBack() {
   const slug = await register();
   const person = await givenPerson(gateway);

@@ -209,7 +209,7 @@ test('a real browser fills in the forms', async () => {
   expect(await callTool(client)).toContain('simple text');
   expect(complaints.filter((text) => /content security policy/i.test(text))).toEqual([]);
 
-  /** For whoever wants to look at them. */
+  /** For tests that look at them. */
   async function keep(name: string) {
     const folder = process.env.GATEWAY_TEST_SCREENSHOTS;
     if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });

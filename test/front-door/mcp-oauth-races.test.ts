@@ -5,7 +5,7 @@ import { startRecorder, toolCall } from '../mcp/recorder.ts';
 import { givenUser, PASSWORD } from '../people.ts';
 import { createDatabase } from '../postgres.ts';
 
-/** Two nodes on one PostgreSQL, and somebody who is faster than one of them. */
+/** Two nodes on one PostgreSQL, and an attacker who is faster than one of them. */
 let nodes: readonly TestGateway[];
 const upstream = startRecorder();
 const site = startClientSite();

@@ -102,7 +102,7 @@ describe('a server that describes its tools so that a pinned gateway does not se
     await register('poisoning', { tool_pinning: { mode: 'block' } });
     expect((await list('poisoning', listOf(good))).json.result.tools).toEqual([good]);
     for (const text of [
-      // Nobody can ask for a tool without a name, and its description would be read all the same.
+      // No client can ask for a tool without a name, and a model would read its description all the same.
       listOf(good, { name: 'x'.repeat(3_000), description: POISON }),
       listOf(good, { name: 'a\0b', description: POISON }),
       listOf(good, { title: 'no name', description: POISON }),

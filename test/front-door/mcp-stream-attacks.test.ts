@@ -21,7 +21,7 @@ const register = async (slug: string, url: string, configurations: Record<string
   if (reply.status !== 200) throw new Error(reply.text);
 };
 
-/** A server whose streams go on for as long as anybody listens. */
+/** A server whose streams go on for as long as a client listens. */
 function startTicker() {
   const state = { open: 0 };
   const recorder = startRecorder(() => {
@@ -43,7 +43,7 @@ function startTicker() {
   return { url: recorder.url, state };
 }
 
-/** A stream that somebody listens to, and whether it still goes on. */
+/** A stream that a client listens to, and whether it still goes on. */
 async function listen(slug: string, headers: Record<string, string>, method = 'GET') {
   const response = await fetch(`${gateway.url}/${slug}/mcp`, {
     method,

@@ -41,7 +41,7 @@ async function register(over: Record<string, unknown> = {}): Promise<string> {
 const linkTo = (slug: string) => `${gateway.url}/connect/${slug}`;
 const rows = (table: string) => query(gateway, `select * from ${table}`);
 
-/** Somebody who has connected an account. */
+/** A user who has connected an account. */
 async function connected(over: Record<string, unknown> = {}) {
   const slug = await register(over);
   const person = await givenPerson(gateway);

@@ -155,7 +155,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   });
 }
 
-/** Kept elsewhere, or only where somebody asks for it; and the ledger of calls that count against no limit. */
+/** Kept elsewhere, or only where an operator asks for it; and the ledger of calls that count against no limit. */
 const NOT_FILLED = ['audit_records', 'audit_days', 'request_log_labels', 'usage_ledger'];
 
 const isHere = (tables: ReadonlyMap<string, unknown>) => (name: string) => tables.has(name);

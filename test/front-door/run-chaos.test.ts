@@ -13,7 +13,7 @@ async function endured(options: RunChaosOptions) {
   expect(result).toMatchObject({ faults: [], uncounted: [] });
   expect(result.completed + result.interrupted).toBe(options.runs);
   expect(result.completed).toBeGreaterThan(0);
-  // Somebody was in the middle of a call, or nothing has been shown.
+  // A node was in the middle of a call, or the test has shown nothing.
   expect(result.repeatedCalls).toBeGreaterThan(0);
 }
 

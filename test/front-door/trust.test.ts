@@ -3,7 +3,7 @@ import { secretOptionNames } from '../../src/core/secret-names.ts';
 import { ADMIN_KEY, startGateway, type TestGateway } from '../gateway.ts';
 import { openSocket, startRawUpstream } from '../socket.ts';
 
-/** What somebody who pushes tries first. */
+/** What an attacker tries first. */
 
 let gateway: TestGateway;
 beforeAll(async () => {

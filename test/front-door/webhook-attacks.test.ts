@@ -9,7 +9,7 @@ import { openaiClient } from '../sdk-clients.ts';
 const running: { stop(): unknown }[] = [];
 afterAll(() => Promise.all(running.map((each) => each.stop())));
 
-/** Somebody who answers each message as told, and remembers what came. */
+/** A receiver that answers each message as told, and remembers what came. */
 function startReceiver(answer: (request: Request) => Response = () => new Response('noted')) {
   const messages: { headers: Headers; body: string }[] = [];
   const { origin, stop } = serve(async (request) => {

@@ -10,7 +10,7 @@ interface Message {
   readonly body: string;
 }
 
-/** Somebody who is told things, and answers with the next of these statuses, 200 after the last. */
+/** A receiver of messages that answers with the next of these statuses, 200 after the last. */
 function startReceiver(...statuses: number[]) {
   const messages: Message[] = [];
   const { origin, stop } = serve(async (request) => {
@@ -203,7 +203,7 @@ test('what ended before a process was killed is told by the next one', async () 
   await first.given.virtualKey(simulator.url);
   const client = (url: string) =>
     openaiClient(url, forTests.GATEWAY_ADMIN_KEY).withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'sim' } });
-  // Nobody listens there yet.
+  // No receiver listens there yet.
   const nowhere = startReceiver();
   nowhere.stop();
   const { id } = (await first.api.post('/v1/webhooks', { name: 'told', url: nowhere.url })).json;

@@ -55,7 +55,7 @@ describe.each(['sqlite', 'postgres'] as const)('work on %s', (engine) => {
     });
     return run;
   };
-  /** Somebody else answers the functions of the run. */
+  /** Another caller answers the functions of the run. */
   const answer = async (path: string) => {
     const run = await reaches(path, 'requires_action');
     const [call] = run.required_action.submit_tool_outputs.tool_calls;

@@ -20,7 +20,7 @@ test('three processes on PostgreSQL, killed and frozen at random, do everything 
 
   expect(result).toMatchObject({ done: 300, twice: [], lateWrites: [], left: 0 });
   expect(result.exits.every((code) => code === 0)).toBe(true);
-  // Somebody was in the middle of something, or nothing has been shown.
+  // A worker was in the middle of something, or the test has shown nothing.
   expect(result.lost).toBeGreaterThan(0);
   expect(result.takeoversMs.length).toBeGreaterThan(0);
   expect(Math.max(...result.takeoversMs)).toBeLessThan(10_000);

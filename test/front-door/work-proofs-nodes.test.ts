@@ -37,7 +37,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
     provider.answers(() => spoken('hello', true));
     await Bun.sleep(4_000);
     const second = await node();
-    // Nobody has to wait for the lease of a node that is known to be dead.
+    // The test does not wait for the lease of a node that is known to be dead.
     if (databaseUrl) await query({ dataDir: home, databaseUrl }, 'update work set lease_until = 0');
     let left: { status?: string; last_error?: unknown } = {};
     await eventually('the run has ended', async () => {

@@ -240,7 +240,7 @@ export const families: readonly Family[] = [
     path: '/v1/audio/speech',
     provider: 'openai',
     request: (input) => ({ body: { model: 'm', voice: 'alloy', input } }),
-    // Nobody can say what is spoken there, so it does not pass.
+    // The gateway cannot know what is spoken there, so it does not pass.
     answer: (text) => new Response(text, { headers: { 'content-type': 'audio/mpeg' } }),
   },
   {

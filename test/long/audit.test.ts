@@ -29,7 +29,7 @@ const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(val
 async function fill(store: Store, organisationId: string) {
   const users = Array.from({ length: 500 }, () => newId<string>());
   const sealer = testSealer();
-  // One code for all: nobody verifies these, and a million of them would take longer than everything else.
+  // One code for all: the test does not verify them, and a million codes would take longer than everything else.
   const mac = macOf(sealer, record(organisationId));
   for (let from = 0; from < MANY; from += AT_ONCE) {
     const rows = Array.from({ length: AT_ONCE }, (_, index): NewRecord => {

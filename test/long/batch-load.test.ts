@@ -31,7 +31,7 @@ const isRead = (gateway: GatewayProcess, id: string) =>
   eventually('the input is read', async () => (await batchOf(gateway, id)).in_progress_at !== null, 120_000);
 
 async function isMade(gateway: GatewayProcess, id: string) {
-  // Each look counts the results, so nobody looks all the time.
+  // Each look counts the results, so there is a pause between two.
   const areAllMade = async () => {
     await Bun.sleep(100);
     return (await batchOf(gateway, id)).finalizing_at !== null;

@@ -28,7 +28,7 @@ function bodyOf(received: string): string {
   }
 }
 
-/** Resolves when somebody is at it. */
+/** Resolves when a worker has begun the run. */
 async function begin(url: string, assistantId: string): Promise<RawExchange> {
   const exchange = openSocket(url);
   const thread = { messages: [{ role: 'user', content: TALK }] };

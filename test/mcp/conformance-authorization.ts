@@ -13,7 +13,9 @@ export interface AuthorizationScore {
   readonly output: string;
 }
 
-/** The suite's scenarios for authorization servers, against ours. It waits for somebody who consents: that is us. */
+/**
+ * The suite's scenarios for authorization servers, against ours. It waits for a person who consents: this code does.
+ */
 export async function runAuthorization(gateway: TestGateway, server: string): Promise<AuthorizationScore> {
   const port = await tryAddress('127.0.0.1', 0);
   const redirect = 'http://127.0.0.1/callback';

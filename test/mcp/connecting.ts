@@ -6,14 +6,14 @@ import { givenUser, PASSWORD, signIn } from '../people.ts';
 import { query } from '../state-tables.ts';
 import { toolCall } from './recorder.ts';
 
-/** Somebody with a key of their own, and a browser in which they have signed in. */
+/** A user with a key of their own, and a browser in which they have signed in. */
 export async function givenPerson(gateway: TestGateway, over: Record<string, unknown> = {}) {
   const user = await givenUser(gateway, { password: PASSWORD, ...over });
   const { key } = await gateway.given.apiKey({ user_id: user.id });
   return { user, key, visitor: await visitorOf(gateway, user.email), ...callsOf(gateway, key) };
 }
 
-/** The browser of somebody who has signed in. */
+/** The browser of a user who has signed in. */
 export async function visitorOf(gateway: TestGateway, email: string): Promise<Visitor> {
   const { headers } = await signIn(gateway, email);
   const [name = '', value = ''] = headers.cookie!.split('=');
@@ -30,7 +30,7 @@ export const callsOf = (gateway: Pick<TestGateway, 'api'>, key: string) => ({
     }),
 });
 
-/** A connection that nobody went anywhere for. */
+/** A connection that was made without visiting an authorization server. */
 export async function givenConnection(gateway: TestGateway, serverId: string, userId: string): Promise<void> {
   const grant: Grant = {
     url: 'https://notes.example/mcp',
@@ -58,7 +58,7 @@ export async function givenConnection(gateway: TestGateway, serverId: string, us
   );
 }
 
-/** The form by which somebody who is connected leaves, filled in. */
+/** The form by which a connected user leaves, filled in. */
 export async function filledLeaving(gateway: TestGateway) {
   const slug = `left-${crypto.randomUUID().slice(0, 8)}`;
   const url = `${gateway.provider.origin}/mcp`;

@@ -42,7 +42,7 @@ async function seen(response: Response): Promise<SeenPage> {
   };
 }
 
-/** Somebody at a browser without scripts. */
+/** A person at a browser without scripts. */
 export class Person {
   readonly visitor = new Visitor();
   readonly #origin: string;

@@ -24,7 +24,7 @@ export interface ProtectedServer {
   readonly shown: string[];
   /** How often each kind of grant succeeded, and how often one failed. */
   readonly grants: Record<string, number>;
-  /** Requests of anybody to any path of the authorization server. */
+  /** All requests to any path of the authorization server. */
   readonly asked: string[];
   /** A pause before each answer of the token endpoint. */
   slowness: number;

@@ -97,7 +97,7 @@ export function ingestKind(deps: IngestDeps): Kind {
   };
 }
 
-/** What becomes of the file; null: the file or its store was removed meanwhile. */
+/** What becomes of the file; null: this work is superseded. */
 async function takeIn(
   { work, signal }: Lease,
   transaction: FencedTransaction,

@@ -160,7 +160,7 @@ async function textOf(response: Response): Promise<string> {
   return new TextDecoder().decode(first?.value);
 }
 
-/** Failures of somebody we called are told as 502 and 504; every other 5xx is a fault of ours. */
+/** Failures of a host that the gateway called are told as 502 and 504; every other 5xx is a fault of ours. */
 function faultIn({ status, headers }: Response, text: string): string | null {
   if (status < 500 || headers.get('x-gateway-error-origin') === 'provider') return null;
   return status === 502 || status === 504 ? null : `${status} ${text.slice(0, 300)}`;

@@ -81,7 +81,7 @@ export const saidIn = (stream: string): string =>
     .map((line) => JSON.parse(line.slice(6)).choices?.[0]?.delta?.content ?? '')
     .join('');
 
-/** Somebody who signs tokens. */
+/** An issuer that signs tokens. */
 export async function startIssuer() {
   const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
   const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256' }] };

@@ -215,7 +215,7 @@ describe('in a real browser', () => {
     expect(await page.content()).toContain('intruder@example.com');
     await page.waitForLoadState('networkidle');
     expect(await page.title()).toBe('still');
-    // Its origin is nobody's: scripts of the test itself find no cookies and cannot read an answer of ours.
+    // The page has no origin: scripts of the test itself find no cookies and cannot read an answer of ours.
     expect(await page.evaluate('self.origin')).toBe('null');
     expect((await context.cookies()).map(({ name }) => name)).toEqual([]);
     const users = await gateway.api.get('/v1/admin/users');

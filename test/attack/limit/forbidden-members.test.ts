@@ -277,7 +277,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect((await gateway.api.post('/v1/virtual-keys', { ...host, workspace_id: id, slug: 'theirs' })).status).toBe(
         200,
       );
-      // What is there already can be renamed by whoever manages it.
+      // A key that may manage what is there already can rename it.
       expect((await gateway.api.put('/v1/virtual-keys/theirs', { name: 'renamed' }, { key })).status).toBe(200);
       const lifted = await gateway.api.put(`/v1/admin/workspaces/${id}`, { forbidden: [] }, { key });
       expect(lifted.json.error).toMatchObject({ code: 'insufficient_scope' });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../../gateway.ts';
 import { eventually } from '../../process.ts';
 
-/** A caller under a budget in dollars asks for models whose price nobody knows. */
+/** A caller under a budget in dollars asks for models without a known price. */
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`models without a price on ${engine}`, () => {

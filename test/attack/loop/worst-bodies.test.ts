@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => driving.stop());
 
-/** Nobody waits longer for another client's body, in milliseconds of processor time. */
+/** No client waits longer for another client's body, in milliseconds of processor time. */
 const MOST_MS = 50;
 const MOST_GUARDED_MS = 100;
 
