@@ -1,4 +1,4 @@
-import { type Auditing, auditedCaller, completeRefused, loggedCaller, witnessed } from './audited.ts';
+import { type Auditing, auditedCaller, completeRefused, loggedCaller, witnessed } from './audit/audited.ts';
 import { readKeys } from './auth/authenticate.ts';
 import type { Callers } from './auth/callers.ts';
 import type { SessionProof } from './auth/sessions.ts';

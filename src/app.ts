@@ -10,11 +10,12 @@ import { createFileSearchParts } from './assistants/vector-stores/search/file-se
 import { createFileSearch } from './assistants/vector-stores/search/tool.ts';
 import { createVectorStores, type VectorStores } from './assistants/vector-stores/vector-stores.ts';
 import type { Audit } from './audit/audit.ts';
-import { createAuditing } from './audited.ts';
+import { createAuditing } from './audit/audited.ts';
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts';
 import { createAuthenticator } from './auth/authenticate.ts';
 import { createJwtVerifier } from './auth/jwt-verify.ts';
 import { createOrganisation, type OrganisationStore } from './auth/organisation.ts';
+import { createPeople, type People } from './auth/people.ts';
 import type { EnvironmentCredential } from './auth/virtual-key.ts';
 import { createVirtualKeys, type VirtualKeys } from './auth/virtual-keys.ts';
 import type { WorkCallers } from './auth/work-callers.ts';
@@ -41,7 +42,6 @@ import { createFineTuning, type FineTuning } from './fine-tuning/fine-tuning.ts'
 import type { CheckThreads } from './guardrails/check-threads.ts';
 import type { GuardrailDefaultsStore } from './guardrails/defaults.ts';
 import type { Guardrails } from './guardrails/guardrails.ts';
-import { createGuards } from './guards.ts';
 import type { EgressPolicy } from './http/egress.ts';
 import { describeRoutes } from './http/openapi.ts';
 import { PerAddress } from './http/per-address.ts';
@@ -53,15 +53,15 @@ import { createModelCatalogue, type ModelCatalogue } from './inference/model-cat
 import { createResponseStore, type ResponseStore } from './inference/responses-store.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { createPolicies, type Policies } from './limits/policies.ts';
+import { recordConnected, recordFlagged } from './mcp/audit-notes.ts';
 import { createMcpLimits } from './mcp/limits.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
-import { recordConnected, recordFlagged } from './mcp-events.ts';
 import { rowOwners } from './owners.ts';
-import { createPeople, type People } from './people.ts';
 import { providers } from './providers/registry.ts';
 import { createTokenSource } from './providers/tokens.ts';
 import { checkConfigParts } from './relay/check-config.ts';
 import { checkVirtualKey } from './relay/check-virtual-key.ts';
+import { createGuards } from './relay/guards.ts';
 import { type CallModel, createCallModel } from './relay/internal.ts';
 import { createKeptThoughts, type KeptThoughts } from './relay/kept-thoughts.ts';
 import { type ModelCall, relay } from './relay/relay.ts';
@@ -241,7 +241,7 @@ export function createApp(deps: AppDeps): App {
     verifier,
     fetch: (url, init) => fetchSmall(upstream, url, init),
     egress,
-    trail: audit.trail,
+    note: audit.trail.note,
     provider: settings.oidc,
     organisationId,
     publicUrl,
@@ -271,8 +271,8 @@ export function createApp(deps: AppDeps): App {
     limits: createMcpLimits({ limiter, policies }),
     guard,
     resolveGuardrail: guardrails.resolve,
-    flagged: recordFlagged(audit.trail),
-    connected: recordConnected(audit.trail),
+    flagged: recordFlagged(audit.trail.note),
+    connected: recordConnected(audit.trail.note),
     version,
     now,
   });

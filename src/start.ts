@@ -11,7 +11,6 @@ import { startChunkSweeper } from './assistants/vector-stores/search/sweeper.ts'
 import { openAudit } from './audit/audit.ts';
 import { openWitnesses } from './audit-witnesses.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
-import { recordAlarms } from './budget-alarms.ts';
 import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } from './cli/data-dir.ts';
 import { GatewayError } from './core/errors.ts';
 import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
@@ -27,6 +26,7 @@ import type { Route } from './http/route.ts';
 import { listen, type Server, silent, tryAddress } from './http/server.ts';
 import { createUpstream } from './http/upstream.ts';
 import { startResponsesSweeper } from './inference/responses-sweeper.ts';
+import { recordAlarms } from './limits/alarm-notes.ts';
 import type { Settings } from './settings.ts';
 import { openState } from './state.ts';
 import { createChanges } from './storage/changes.ts';
@@ -119,7 +119,7 @@ export async function start(settings: Settings, { listen: isListening = true }: 
     now: Date.now,
     onLeftOut: () => metrics.leftOut('audit'),
   });
-  const alarm = recordAlarms(audit.trail, organisationId);
+  const alarm = recordAlarms(audit.trail.note, organisationId);
   const state = await openState(settings, { store, changes, health, redis, alarm });
   const sandbox = await openSandbox(settings);
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });

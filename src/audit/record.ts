@@ -25,9 +25,6 @@ export interface AuditRecord {
 /** A record before it has a code of its own. */
 export type NewRecord = Omit<AuditRecordRow, 'mac' | 'batch'>;
 
-/** Stands where the caller is not known; the field is a UUID always. */
-export const NOBODY = '00000000-0000-0000-0000-000000000000';
-
 /** PATCH changes what is there, as PUT does, and the records know three methods. */
 export function recordedMethod(method: string): AuditRecordRow['method'] | null {
   if (method === 'PATCH') return 'PUT';

@@ -1,3 +1,4 @@
+import { NOBODY } from '../core/audit-event.ts';
 import { newId } from '../core/ids.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { AuditBatchRow, AuditHeadRow, AuditRecordRow } from '../storage/schema.ts';
@@ -6,7 +7,7 @@ import { type Position, sealOf, signedHead } from './chain.ts';
 import { idsOf } from './checks.ts';
 import { addToDays } from './days.ts';
 import { maskedBody } from './mask.ts';
-import { insertRecords, macOf, type NewRecord, NOBODY } from './record.ts';
+import { insertRecords, macOf, type NewRecord } from './record.ts';
 
 /** No call has such a path, so no caller can make a record that looks like one of these. */
 export const RESTART_URI = 'cli:audit/restart';

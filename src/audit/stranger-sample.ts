@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { NOBODY, type NoteEvent } from '../core/audit-event.ts';
 import { Sample } from '../core/sample.ts';
-import { NOBODY } from './record.ts';
-import type { AuditEvent, AuditedCall } from './trail.ts';
+import type { AuditedCall } from './trail.ts';
 
 interface Kind {
   readonly resource: string;
@@ -30,7 +30,7 @@ export function createStrangerSample({
   now,
   onLeftOut,
 }: {
-  note: (event: AuditEvent) => void;
+  note: NoteEvent;
   now: () => number;
   onLeftOut: () => void;
 }): StrangerSample {

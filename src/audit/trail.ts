@@ -1,3 +1,4 @@
+import { type AuditedCaller, NOBODY, type NoteEvent } from '../core/audit-event.ts';
 import type { Health } from '../core/health.ts';
 import type { Witness } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
@@ -5,7 +6,7 @@ import type { SentHeaders } from '../http/headers.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { ChainGuard } from './guard.ts';
 import { maskedBody, maskedHeaders, maskedQuery } from './mask.ts';
-import { insertRecords, type NewRecord, NOBODY, recordedMethod } from './record.ts';
+import { insertRecords, type NewRecord, recordedMethod } from './record.ts';
 import { createStrangerSample, type StrangerSample } from './stranger-sample.ts';
 import type { Subject } from './subject.ts';
 import { AuditWriter } from './writer.ts';
@@ -25,15 +26,6 @@ export interface AuditedCall {
   readonly at: number;
 }
 
-/** Whose call it turned out to be. */
-export interface AuditedCaller {
-  readonly organisationId: string;
-  readonly workspaceId: string;
-  readonly type: 'user' | 'api_key';
-  /** Of the user or of the key. */
-  readonly id: string;
-}
-
 /** The record of a call under way: the call's witness in its transactions. */
 export interface Pending extends Witness {
   /** Says who is calling, as soon as that is known. */
@@ -46,21 +38,9 @@ export interface Pending extends Witness {
   answered(status: number): Promise<void>;
 }
 
-/** Something to be recorded that no request of an admin resource did. */
-export interface AuditEvent extends Subject {
-  /** A UUID; the same event told by several nodes has the same and is recorded once. */
-  readonly id: string;
-  readonly at: number;
-  readonly caller: AuditedCaller;
-  readonly uri: string;
-  readonly status: number;
-  readonly body: unknown;
-}
-
 export interface AuditTrail {
   open(call: AuditedCall): Pending;
-  /** Records an event. Never throws; the record is stored soon. */
-  note(event: AuditEvent): void;
+  readonly note: NoteEvent;
   /** Resolves when everything that came before is stored, or the store is away; tells what was left out so far. */
   flush(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { maskedBody } from '../audit/mask.ts';
-import { insertRecords, type NewRecord, NOBODY, usualAction } from '../audit/record.ts';
+import { insertRecords, type NewRecord, usualAction } from '../audit/record.ts';
+import { NOBODY } from '../core/audit-event.ts';
 import { newId } from '../core/ids.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { Db } from '../storage/store.ts';

@@ -1,23 +1,23 @@
-import type { AuditTrail } from './audit/trail.ts';
-import type { Authenticator } from './auth/authenticate.ts';
-import { type Callers, createCallers } from './auth/callers.ts';
-import type { JwtVerifier } from './auth/jwt-verify.ts';
-import type { FetchSmall } from './auth/key-sets.ts';
-import { createMachineTokens, type MachineTokens } from './auth/machine-tokens.ts';
-import { createOidc, type Oidc, type OidcProvider } from './auth/oidc.ts';
-import { createSessions, type NewSession, type Sessions } from './auth/sessions.ts';
-import { createSignInLimits } from './auth/sign-in-limits.ts';
-import { createUsers, type Users } from './auth/users.ts';
-import { createInvites, type Invites } from './auth/users-invites.ts';
-import { createMembers, type Members } from './auth/users-members.ts';
-import { createWorkCallers, type WorkCallers } from './auth/work-callers.ts';
-import type { OrganisationId } from './core/ids.ts';
-import { createPasswords } from './crypto/password.ts';
-import type { Sealer } from './crypto/seal.ts';
-import type { EgressPolicy } from './http/egress.ts';
-import type { AnonymousCall } from './http/route.ts';
-import type { Changes } from './storage/changes.ts';
-import type { Store } from './storage/store.ts';
+import type { NoteEvent } from '../core/audit-event.ts';
+import type { OrganisationId } from '../core/ids.ts';
+import { createPasswords } from '../crypto/password.ts';
+import type { Sealer } from '../crypto/seal.ts';
+import type { EgressPolicy } from '../http/egress.ts';
+import type { AnonymousCall } from '../http/route.ts';
+import type { Changes } from '../storage/changes.ts';
+import type { Store } from '../storage/store.ts';
+import type { Authenticator } from './authenticate.ts';
+import { type Callers, createCallers } from './callers.ts';
+import type { JwtVerifier } from './jwt-verify.ts';
+import type { FetchSmall } from './key-sets.ts';
+import { createMachineTokens, type MachineTokens } from './machine-tokens.ts';
+import { createOidc, type Oidc, type OidcProvider } from './oidc.ts';
+import { createSessions, type NewSession, type Sessions } from './sessions.ts';
+import { createSignInLimits } from './sign-in-limits.ts';
+import { createUsers, type Users } from './users.ts';
+import { createInvites, type Invites } from './users-invites.ts';
+import { createMembers, type Members } from './users-members.ts';
+import { createWorkCallers, type WorkCallers } from './work-callers.ts';
 
 /** Users and the ways they and their machines come in. */
 export interface People {
@@ -40,7 +40,7 @@ export interface PeopleDeps {
   readonly verifier: JwtVerifier;
   readonly fetch: FetchSmall;
   readonly egress: EgressPolicy;
-  readonly trail: AuditTrail;
+  readonly note: NoteEvent;
   readonly provider: OidcProvider | null;
   readonly organisationId: OrganisationId;
   readonly publicUrl: () => string;
@@ -54,8 +54,7 @@ export interface KnownCallers {
 }
 
 export function createPeople(deps: PeopleDeps): People & KnownCallers {
-  const { store, changes, sealer, authenticator, verifier, fetch, egress, trail, organisationId, publicUrl, now } =
-    deps;
+  const { store, changes, sealer, authenticator, verifier, fetch, egress, note, organisationId, publicUrl, now } = deps;
   const passwords = createPasswords();
   const sessions = createSessions({
     store,
@@ -89,7 +88,7 @@ export function createPeople(deps: PeopleDeps): People & KnownCallers {
     oidc: createOidc({ provider: deps.provider, store, sealer, fetch, sessions, organisationId, publicUrl, now }),
     machineTokens,
     noteSignIn: ({ requestId, path }, { user }) =>
-      trail.note({
+      note({
         id: requestId,
         at: now(),
         caller: { organisationId, workspaceId: '', type: 'user', id: user.id },

@@ -1,11 +1,12 @@
 import * as z from 'zod';
-import { countryOf } from './audit/country.ts';
-import { createSubjects, type Subject } from './audit/subject.ts';
-import type { AuditedCaller, AuditTrail, Pending } from './audit/trail.ts';
-import type { Principal } from './core/principal.ts';
-import { headerOf, type SentHeaders } from './http/headers.ts';
-import { readJson } from './http/input.ts';
-import type { LoggedCaller, Route } from './http/route.ts';
+import type { AuditedCaller } from '../core/audit-event.ts';
+import type { Principal } from '../core/principal.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
+import { readJson } from '../http/input.ts';
+import type { LoggedCaller, Route } from '../http/route.ts';
+import { countryOf } from './country.ts';
+import { createSubjects, type Subject } from './subject.ts';
+import type { AuditTrail, Pending } from './trail.ts';
 
 interface Asked {
   readonly requestId: string;
