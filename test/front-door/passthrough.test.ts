@@ -169,6 +169,23 @@ describe('a request body arrives byte for byte', () => {
   });
 });
 
+for (const path of ['/v1/echo', '/v1/proxy/echo']) {
+  test(`a body with GET ${path} is refused rather than lost on the way`, async () => {
+    const answer = await sendRaw([
+      `GET ${path} HTTP/1.1`,
+      'host: gateway',
+      `x-gateway-api-key: ${ADMIN_KEY}`,
+      'x-gateway-virtual-key: sim',
+      'content-length: 2',
+      'connection: close',
+      '',
+      '{}',
+    ]);
+    expect(answer).toContain(' 400 ');
+    expect(answer).toContain('a GET request cannot carry a body through the gateway');
+  });
+}
+
 test('the query arrives as it was written', async () => {
   const search = '?a=%2F%20+%C3%A9&b&=c&a=2&x[]=1&redirect=https://example.com/?q=1&empty=';
   const reply = await gateway.api.get(`/v1/echo${search}`, { headers: viaSim });
