@@ -134,7 +134,7 @@ export const variables = {
   GATEWAY_OIDC_ISSUER: 'identity provider that people sign in with',
   GATEWAY_OIDC_CLIENT_ID: 'what it calls the gateway',
   GATEWAY_OIDC_CLIENT_SECRET: 'by which it knows the gateway',
-  GATEWAY_OIDC_NEW_USERS: 'what becomes of people whom nobody has invited',
+  GATEWAY_OIDC_NEW_USERS: 'what happens when a person without an invite signs in',
   GATEWAY_OAUTH_REGISTRATION: 'whether MCP clients may register themselves',
   GATEWAY_OAUTH_TOKEN_SECONDS: 'how long an access token for MCP lives',
   GATEWAY_OAUTH_REFRESH_DAYS: 'how long an MCP client may stay away before its user is asked again',

@@ -44,7 +44,7 @@ export const inviteRoutes = (invites: Invites): Route[] => [
     {
       scopes: ['users.create', 'organisation.manage'],
       audit: { resource: 'invites' },
-      summary: 'Invite somebody; the link is shown once',
+      summary: 'Invite a person; the link is shown once',
       body: create,
       response: sent,
     },

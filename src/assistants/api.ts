@@ -84,7 +84,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
   let repeated = 0;
   metrics.gauge(
     'gateway_run_calls_repeated_total',
-    'Model calls of runs that were made again because nobody knows what became of them; they may be billed twice.',
+    'Model calls of runs that were made again because their outcome is unknown; the provider may bill them twice.',
     () => repeated,
   );
   const kind = runKind({

@@ -198,7 +198,8 @@ async function userOf(db: Db, identity: Identity, { provider, organisationId, no
   const email = plainEmail(identity.email);
   const named = await users().where('email', '=', email).executeTakeFirst();
   if (named) {
-    if (named.external_id !== null) fail('oidc_refused', 'this address belongs to somebody else there');
+    if (named.external_id !== null)
+      fail('oidc_refused', 'this address belongs to a user who signs in with another account of the identity provider');
     const next = { ...named, external_id: identity.externalId, updated_at: now() };
     await db.updateTable('users').set(next).where('id', '=', named.id).execute();
     return next;
@@ -213,7 +214,7 @@ async function userOf(db: Db, identity: Identity, { provider, organisationId, no
     .orderBy('id', 'desc')
     .executeTakeFirst();
   if (!invite && provider?.newUsers !== 'member')
-    return fail('oidc_refused', `nobody with the address ${email} is a user here; ask an administrator for an invite`);
+    return fail('oidc_refused', `there is no user with the address ${email}; ask an administrator for an invite`);
   const row: UserRow = {
     id: newId(),
     organisation_id: organisationId,

@@ -86,7 +86,7 @@ export const newBatch = lazily(() =>
     endpoint: z
       .preprocess((given) => (typeof given === 'string' ? withVersion(given) : given), z.enum(ENDPOINTS))
       .describe('What every request of the file asks for.'),
-    completion_window: z.enum(WINDOWS).describe('`immediate` begins now and on the gateway, whoever the provider is.'),
+    completion_window: z.enum(WINDOWS).describe('`immediate` begins now and on the gateway, for every provider.'),
     metadata: newMetadata,
     output_expires_after: expiresAfter().nullish(),
   }),

@@ -151,11 +151,11 @@ export function prepareGuardrail(
   };
 }
 
-/** Who waits for no verdict can refuse nothing. `path` is where `async` stands. */
+/** A call that does not wait for the verdict cannot be refused by it. `path` is where `async` stands. */
 export function refuseIdleDenial({ deny, async: isAside }: Actions, path: string): void {
   if (deny && isAside)
     throw new DefinitionFault([
-      { path, why: 'cannot stand beside deny: nobody waits for the verdict; give one of the two' },
+      { path, why: 'cannot stand beside deny: the call does not wait for the verdict; give one of the two' },
     ]);
 }
 

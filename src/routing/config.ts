@@ -241,7 +241,7 @@ function* contradictions(config: ConfigObject): Generator<Fault> {
   if (strategy.sticky && strategy.mode !== 'loadbalance')
     yield [['strategy', 'sticky'], 'belongs to mode "loadbalance"'];
   if (strategy.mode === 'loadbalance' && targets?.every(({ weight }) => weight === 0))
-    yield [['targets'], 'all have weight 0; nobody would be called'];
+    yield [['targets'], 'all have weight 0; no target would be called'];
   yield* conditionFaults(strategy, targets ?? []);
 }
 

@@ -39,7 +39,7 @@ export const callerErrors = {
   forbidden_by_rule: error(
     403,
     (where: string, rule: string, by: string) =>
-      `${where}: ${by} forbids ${rule}. Leave it out, or ask whoever manages ${by} to allow it. Nothing was stored or sent.`,
+      `${where}: ${by} forbids ${rule}. Leave it out, or ask an administrator to change the rules of ${by}. Nothing was stored or sent.`,
     (where) => where,
   ),
   rule_not_liftable: error(
@@ -84,7 +84,7 @@ export const callerErrors = {
   ),
   own_role: error(
     403,
-    () => 'Nobody raises their own role. Ask somebody else with the right to do it.',
+    () => 'A user cannot raise their own role. Ask another user who may change roles.',
     () => 'role',
   ),
   invalid_machine_token: error(

@@ -9,7 +9,7 @@ export const mcpErrors = {
   ),
   mcp_access_denied: error(
     403,
-    (slug: string) => `MCP server ${slug} is not open to this caller. Ask whoever administers it for access.`,
+    (slug: string) => `MCP server ${slug} is not open to this caller. Ask an administrator for access.`,
   ),
   mcp_message_refused: error(
     400,
@@ -40,7 +40,7 @@ export const mcpErrors = {
   mcp_upstream_refused: error(
     502,
     (slug: string, status: number) =>
-      `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. Whoever registered the server must renew it.`,
+      `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. An administrator must renew the credential.`,
   ),
   mcp_user_required: error(
     403,

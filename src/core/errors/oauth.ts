@@ -40,6 +40,6 @@ export const oauthErrors = {
   page_expired: error(
     403,
     () =>
-      'This page is too old, or it was opened in another browser or for somebody else. Go back to the application and begin again.',
+      'This page is too old, or it was opened in another browser or for another user. Go back to the application and begin again.',
   ),
 };

@@ -19,7 +19,7 @@ export const resourceErrors = {
   ),
   last_owner: error(
     400,
-    (id: string) => `User ${id} is the last owner of the organisation. Make somebody else an owner first.`,
+    (id: string) => `User ${id} is the last owner of the organisation. Make another user an owner first.`,
   ),
   member_not_found: error(
     404,

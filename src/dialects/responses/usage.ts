@@ -55,5 +55,5 @@ export function noteUsage(usage: TokenUsage, losses: Losses) {
   for (const name of UNCOUNTED)
     if (usage[name] !== undefined) losses.member({}, 'usage', name, 'responses does not count this');
   for (const name of ['cachedInputTokens', 'cacheWriteTokens', 'reasoningTokens'] as const)
-    if (usage[name] === 0) losses.member({}, 'usage', name, 'none is told like one that nobody counted');
+    if (usage[name] === 0) losses.member({}, 'usage', name, '0 looks like a number that was not counted');
 }
