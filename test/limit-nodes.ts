@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { createHealth, type Health } from '../src/core/health.ts';
-import { createCoordinatedCounters } from '../src/limits/coordinated-counters.ts';
+import { createCoordinatedCounters } from '../src/limits/coordinated/coordinated-counters.ts';
 import type { Counters } from '../src/limits/counters.ts';
 import { connectRedis, type Redis } from '../src/storage/redis.ts';
 import type { Store } from '../src/storage/store.ts';

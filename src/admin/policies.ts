@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import type { Policies } from '../limits/policies.ts';
+import type { Policies } from '../limits/policies/policies.ts';
 import {
   policyEntity,
   ratePolicy,
@@ -11,7 +11,7 @@ import {
   usagePolicy,
   usagePolicyChange,
   usagePolicyInput,
-} from '../limits/policies-schema.ts';
+} from '../limits/policies/schema.ts';
 import { deleted } from './schemas.ts';
 
 const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().min(1).optional() }));

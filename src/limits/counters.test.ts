@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDatabase } from '../../test/postgres.ts';
 import { openPostgres, openSqlite, type Store } from '../storage/store.ts';
+import { createPostgresCounters } from './coordinated/postgres-counters.ts';
 import { type CountersBench, countersContract } from './counters-suite.ts';
-import { openJournalCounters } from './journal-counters.ts';
-import { createLedger } from './ledger.ts';
-import { createPostgresCounters } from './postgres-counters.ts';
+import { openJournalCounters } from './journal/journal-counters.ts';
+import { createLedger } from './journal/ledger.ts';
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'gateway-counters-'));
 

@@ -8,7 +8,7 @@ import type { Principal } from '../core/principal.ts';
 import { openSqlite, type Store } from '../storage/store.ts';
 import type { Alarm } from './alarms.ts';
 import type { Counters } from './counters.ts';
-import { openJournalCounters } from './journal-counters.ts';
+import { openJournalCounters } from './journal/journal-counters.ts';
 import { type Admission, type Ask, createLimiter, type Estimate, HOLD_MS, type Limiter } from './limiter.ts';
 import { durationText } from './refusal.ts';
 

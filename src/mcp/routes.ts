@@ -1,6 +1,6 @@
 import { del, get, options, post, type Route } from '../http/route.ts';
-import { listingQuery } from './listing.ts';
 import type { Mcp } from './mcp.ts';
+import { listingQuery } from './server/listing.ts';
 import { connectRoutes } from './upstream-oauth/routes.ts';
 
 const ENDPOINT = '/:server/mcp';

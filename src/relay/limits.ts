@@ -4,7 +4,7 @@ import type { Prices } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { estimateTokens } from '../limits/estimate.ts';
 import type { Admission, Estimate, Limiter, Outcome } from '../limits/limiter.ts';
-import type { Facts, Policies } from '../limits/policies.ts';
+import type { Facts, Policies } from '../limits/policies/policies.ts';
 import type { Prepared } from './prepare.ts';
 import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';

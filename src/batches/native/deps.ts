@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '../../core/ids.ts';
 import type { Prices } from '../../core/prices.ts';
 import type { Principal } from '../../core/principal.ts';
-import type { Policies } from '../../limits/policies.ts';
+import type { Policies } from '../../limits/policies/policies.ts';
 import type { WorkHolds } from '../../limits/work-holds.ts';
 import type { BatchDeps } from '../kinds.ts';
 import type { AskDeps } from './ask.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
-import { type PolicyKind, ratePolicyInput, usagePolicyInput } from '../../limits/policies-schema.ts';
+import { type PolicyKind, ratePolicyInput, usagePolicyInput } from '../../limits/policies/schema.ts';
 import type { PolicyWish } from '../desired/desired.ts';
 import { checked, type Findings } from '../reading/findings.ts';
 import type { Path, Source } from '../reading/source.ts';

@@ -5,7 +5,7 @@ import { createWorkspaces } from '../../auth/workspaces.ts';
 import { uncounted } from '../../core/budgets.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { createHealth } from '../../core/health.ts';
-import { createPolicies } from '../../limits/policies.ts';
+import { createPolicies } from '../../limits/policies/policies.ts';
 import { endingsForCommand } from '../../owners.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { createConfigs } from '../../routing/configs.ts';

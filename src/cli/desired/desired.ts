@@ -1,6 +1,6 @@
 import type { Principal } from '../../core/principal.ts';
 import type { Scope } from '../../core/scopes.ts';
-import type { PolicyKind } from '../../limits/policies-schema.ts';
+import type { PolicyKind } from '../../limits/policies/schema.ts';
 import type { ManagedRow } from '../../storage/schema.ts';
 import type { Place } from '../reading/findings.ts';
 import type { Limits } from './limits.ts';

@@ -4,7 +4,7 @@ import type { VirtualKeys } from '../../auth/virtual-keys.ts';
 import type { Workspaces } from '../../auth/workspaces.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { Sealer } from '../../crypto/seal.ts';
-import type { Policies } from '../../limits/policies.ts';
+import type { Policies } from '../../limits/policies/policies.ts';
 import type { Configs } from '../../routing/configs.ts';
 import type { Db } from '../../storage/store.ts';
 import { apiKeyKind } from './api-keys.ts';

@@ -2,12 +2,11 @@ import type { CallLog, Outcome } from '../../core/call-log.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import { json } from '../../http/reply.ts';
-import { RPC, RpcError } from '../rpc-error.ts';
-import type { McpServer } from '../server.ts';
-import { type ReadMessage, refused } from '../strict-message.ts';
-import { connectionAnswer } from '../upstream-oauth/connection-answer.ts';
+import { type ReadMessage, refused } from '../message/message.ts';
+import { RPC, RpcError } from '../message/rpc-error.ts';
+import type { McpServer } from '../server/server.ts';
+import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
-import { mapAnswer, withExposedUris } from './answers.ts';
 import {
   type Asker,
   isObject,
@@ -20,6 +19,7 @@ import {
   wantsUser,
 } from './conversation.ts';
 import type { FindWay, Lists } from './lists.ts';
+import { mapAnswer, withExposedUris } from './rewriting.ts';
 import { type Route, replaced, routeOf } from './routing.ts';
 import type { Ways } from './ways.ts';
 

@@ -2,11 +2,11 @@ import { silentLog } from '../../core/call-log.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { SentHeaders } from '../../http/headers.ts';
 import type { AnonymousCall } from '../../http/route.ts';
-import type { Caller } from '../caller.ts';
-import { dataOf, EventCutter } from '../events.ts';
-import type { Admitted } from '../relay.ts';
-import type { McpServer } from '../server.ts';
-import { headerValue } from '../strict-message.ts';
+import type { Caller } from '../caller/caller.ts';
+import { dataOf, EventCutter } from '../message/events.ts';
+import { headerValue } from '../message/message.ts';
+import type { Admitted } from '../relay/relay.ts';
+import type { McpServer } from '../server/server.ts';
 
 /** Who asks, and in which conversation. */
 export interface Asker {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Changes } from '../../storage/changes.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import { type Asker, isObject, type Json, Refused, TooSlow, type Way, wantsUser } from './conversation.ts';
 import { exposedName, exposedUri } from './names.ts';

@@ -1,5 +1,5 @@
 import { findMembers, splice } from '../../core/json-bytes.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 import { type Asker, isObject, type Json, type Message } from './conversation.ts';
 import type { FindWay, Lists } from './lists.ts';
 import { exposedName, mayExpose, plainName, plainUri } from './names.ts';

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '../../http/upstream.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 import {
   type Asker,
   type Json,

@@ -2,7 +2,7 @@ import type { Sessions } from '../../auth/sessions.ts';
 import { fail } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Db } from '../../storage/store.ts';
-import type { McpServers } from '../registry.ts';
+import type { McpServers } from '../server/registry.ts';
 import { type Place, placesOf } from './access.ts';
 import type { Client } from './client.ts';
 import type { Clients } from './clients.ts';

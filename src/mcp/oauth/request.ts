@@ -1,4 +1,4 @@
-import { type Resource, resourceIn } from './resources.ts';
+import { type Resource, resourceIn } from '../server/resources.ts';
 import { isChallenge } from './secrets.ts';
 
 /** What a client asks for in the name of a user, after it was found to be in order. */

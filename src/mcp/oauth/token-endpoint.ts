@@ -2,9 +2,9 @@ import { fail } from '../../core/errors.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
+import { resourceIn } from '../server/resources.ts';
 import type { Grants, Tokens } from './grants.ts';
 import { readParameters } from './request.ts';
-import { resourceIn } from './resources.ts';
 import { isVerifier } from './secrets.ts';
 
 export interface TokenEndpointDeps {

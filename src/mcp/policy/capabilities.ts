@@ -5,9 +5,9 @@ import { UpstreamFailure } from '../../http/upstream.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpCapabilityRow, McpSyncRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import type { ProbeDeps } from '../probe.ts';
-import type { McpServer } from '../server.ts';
-import { CAPABILITY_TYPES, type CapabilityType, capabilityKey, pinStatus } from './capability.ts';
+import { CAPABILITY_TYPES, type CapabilityType, capabilityKey, pinStatus } from '../message/capability.ts';
+import type { ProbeDeps } from '../relay/probe.ts';
+import type { McpServer } from '../server/server.ts';
 import { type Offers, OffersUnknown, readOffers } from './offers.ts';
 import { type FlaggedDefinition, flaggedAmong, keepSeen, MOST_CAPABILITIES } from './stored.ts';
 

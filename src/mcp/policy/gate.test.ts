@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { type CapabilityType, capabilityOf, type Pinned } from './capability.ts';
+import { type CapabilityType, capabilityOf, type Pinned } from '../message/capability.ts';
+import { matcherOf, templateMatcher } from '../message/names.ts';
+import { policyOf } from '../server/policy-rules.ts';
 import { gateFor, isOpenTo, type PolicyFacts } from './gate.ts';
-import { matcherOf, templateMatcher } from './names.ts';
-import { policyOf } from './rules.ts';
 
 const none = {
   tool: new Set<string>(),

@@ -1,7 +1,7 @@
-import type { Caller } from '../caller.ts';
-import { type Capability, type CapabilityType, type Pinned, pinStatus } from './capability.ts';
-import { folded, foldedUri, templateMatcher } from './names.ts';
-import type { ServerPolicy } from './rules.ts';
+import type { Caller } from '../caller/caller.ts';
+import { type Capability, type CapabilityType, type Pinned, pinStatus } from '../message/capability.ts';
+import { folded, foldedUri, templateMatcher } from '../message/names.ts';
+import type { ServerPolicy } from '../server/policy-rules.ts';
 
 /** What is stored of a server for its policy. */
 export interface PolicyFacts {

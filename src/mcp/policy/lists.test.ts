@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { Ambiguous } from '../strict-json.ts';
-import { type Capability, capabilityOf } from './capability.ts';
+import { type Capability, capabilityOf } from '../message/capability.ts';
+import { Ambiguous } from '../message/strict-json.ts';
 import { filterLists } from './lists.ts';
 
 const without =

@@ -1,6 +1,6 @@
 import { JsonCursor } from '../../guardrails/json-cursor.ts';
-import { Ambiguous, misspellingOf, refuseTwins } from '../strict-json.ts';
-import { type Capability, capabilityOf, LISTS } from './capability.ts';
+import { type Capability, capabilityOf, LISTS } from '../message/capability.ts';
+import { Ambiguous, misspellingOf, refuseTwins } from '../message/strict-json.ts';
 
 export interface Listed {
   /** The message without what may not be seen. */

@@ -1,4 +1,6 @@
 import type { Principal } from '../../core/principal.ts';
+import { type Capability, capabilityOf, LIST_METHODS, LISTS } from '../message/capability.ts';
+import { Ambiguous } from '../message/strict-json.ts';
 import {
   discover,
   greeter,
@@ -10,10 +12,8 @@ import {
   STATELESS_HEADERS,
   textIn,
   WITH_SESSIONS,
-} from '../probe.ts';
-import type { McpServer } from '../server.ts';
-import { Ambiguous } from '../strict-json.ts';
-import { type Capability, capabilityOf, LIST_METHODS, LISTS } from './capability.ts';
+} from '../relay/probe.ts';
+import type { McpServer } from '../server/server.ts';
 import { MOST_CAPABILITIES } from './stored.ts';
 
 /** What a server says of itself and has to offer. */

@@ -1,5 +1,5 @@
 import type { SentHeaders } from '../../http/headers.ts';
-import { headerValue, mismatch, plainValue, type ReadMessage } from '../strict-message.ts';
+import { headerValue, mismatch, plainValue, type ReadMessage } from '../message/message.ts';
 
 /** `Mcp-Param-*` repeat arguments for proxies: what stands there must have passed where arguments are judged. */
 

@@ -4,15 +4,15 @@ import { type SentHeaders, withHeaders } from '../../http/headers.ts';
 import type { Incoming } from '../../http/upstream.ts';
 import type { Guard } from '../../relay/guard.ts';
 import type { Guarding } from '../../relay/guarding.ts';
-import type { MessageLook } from '../message.ts';
-import { RPC, RpcError, type RpcId } from '../rpc-error.ts';
-import { type ReadMessage, readMessages, refused, type Target } from '../strict-message.ts';
-import { denial, policedAnswer } from './answer.ts';
-import { type Capability, type CapabilityType, LIST_METHODS } from './capability.ts';
+import { type Capability, type CapabilityType, LIST_METHODS } from '../message/capability.ts';
+import type { MessageLook } from '../message/look.ts';
+import { type ReadMessage, readMessages, refused, type Target } from '../message/message.ts';
+import { RPC, RpcError, type RpcId } from '../message/rpc-error.ts';
+import type { AskedCall, McpPolicy, PassedMessage, PolicedCall } from '../relay/policy-port.ts';
 import { type Gate, gateFor, isOpenTo, type PolicyFacts } from './gate.ts';
 import { MessageJudge } from './judge.ts';
 import { checkParamHeaders, mirrored } from './param-headers.ts';
-import type { AskedCall, McpPolicy, PassedMessage, PolicedCall } from './port.ts';
+import { denial, policedAnswer } from './screening.ts';
 import type { PolicyStore } from './stored.ts';
 
 export interface McpPolicyDeps {

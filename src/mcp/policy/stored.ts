@@ -3,8 +3,8 @@ import { StaleCache } from '../../core/stale-cache.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpCapabilityRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import type { McpServer } from '../server.ts';
-import { type Capability, type CapabilityType, capabilityKey, type Pinned } from './capability.ts';
+import { type Capability, type CapabilityType, capabilityKey, type Pinned } from '../message/capability.ts';
+import type { McpServer } from '../server/server.ts';
 import { isTrustedAtOnce, type PolicyFacts } from './gate.ts';
 
 /** A definition that somebody should look at. */

@@ -3,7 +3,7 @@ import { type PageQuery, page } from '../../core/paging.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 
 export interface UserAccessDeps {
   readonly store: Store;

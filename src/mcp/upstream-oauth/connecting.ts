@@ -3,7 +3,7 @@ import type { FetchSmall } from '../../auth/key-sets.ts';
 import { fail } from '../../core/errors.ts';
 import { type Sealer, sha256 } from '../../crypto/seal.ts';
 import type { Store } from '../../storage/store.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 import type { Discover, Discovered } from './discovery.ts';
 import { askForTokens, type Grant, GrantRefused } from './grant.ts';
 import { CALLBACK, type OauthClient, type OauthClients } from './oauth-client.ts';

@@ -3,8 +3,8 @@ import { fail, GatewayError } from '../../core/errors.ts';
 import { maskedAddress } from '../../core/masked-address.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import { type Upstream, UpstreamFailure } from '../../http/upstream.ts';
-import { outgoingHeaders } from '../outgoing-headers.ts';
-import type { McpServer } from '../server.ts';
+import { outgoingHeaders } from '../server/outgoing-headers.ts';
+import type { McpServer } from '../server/server.ts';
 import { type Challenge, challengeIn, coversServer, issuerMetadataUrls, resourceMetadataUrls } from './well-known.ts';
 
 /** Who issues tokens for a server, and how they are asked for. */

@@ -2,8 +2,8 @@ import type { FetchSmall } from '../../auth/key-sets.ts';
 import { fail } from '../../core/errors.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import { TOKEN_AUTH_METHODS, type TokenAuthMethod } from '../oauth-metadata.ts';
-import type { McpServer } from '../server.ts';
+import { TOKEN_AUTH_METHODS, type TokenAuthMethod } from '../server/oauth-metadata.ts';
+import type { McpServer } from '../server/server.ts';
 import { type Discovered, reasonOf } from './discovery.ts';
 
 /** What this gateway is to an authorization server. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { fail, GatewayError } from '../../core/errors.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 import { type Grant, GrantRefused, renewGrant, type TokenEndpointDeps } from './grant.ts';
 import { configuredClient } from './oauth-client.ts';
 import type { Holder, Kept, Vault } from './vault.ts';

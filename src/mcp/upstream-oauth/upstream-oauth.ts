@@ -5,7 +5,7 @@ import type { Sealer } from '../../crypto/seal.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import type { Upstream } from '../../http/upstream.ts';
 import type { Store } from '../../storage/store.ts';
-import type { Origins } from '../origin.ts';
+import type { Origins } from '../caller/origin.ts';
 import { type ConnectableServers, type Connected, createConnectPages } from './connect-pages.ts';
 import { createConnecting } from './connecting.ts';
 import { createDiscovery } from './discovery.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
-import type { Caller } from '../caller.ts';
-import type { McpServer } from '../server.ts';
+import type { Caller } from '../caller/caller.ts';
+import type { McpServer } from '../server/server.ts';
 import type { Grant } from './grant.ts';
 import { createUserTokens } from './user-tokens.ts';
 import type { Kept } from './vault.ts';

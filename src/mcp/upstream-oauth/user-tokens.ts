@@ -1,6 +1,6 @@
 import { fail, GatewayError } from '../../core/errors.ts';
-import type { Caller } from '../caller.ts';
-import type { McpServer } from '../server.ts';
+import type { Caller } from '../caller/caller.ts';
+import type { McpServer } from '../server/server.ts';
 import type { Grant } from './grant.ts';
 import type { Renew } from './renewal.ts';
 import type { Holder, Kept, Vault } from './vault.ts';

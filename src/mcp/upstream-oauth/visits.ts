@@ -6,7 +6,7 @@ import type { Sealer } from '../../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import type { AnonymousCall } from '../../http/route.ts';
-import type { McpServer } from '../server.ts';
+import type { McpServer } from '../server/server.ts';
 
 export interface VisitsDeps {
   readonly sessions: Pick<Sessions, 'identify'>;

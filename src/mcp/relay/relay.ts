@@ -1,0 +1,194 @@
+import { fail } from '../../core/errors.ts';
+import type { Principal } from '../../core/principal.ts';
+import { arrivingBody } from '../../http/arriving.ts';
+import { headerOf, type SentHeaders } from '../../http/headers.ts';
+import { readBytes } from '../../http/input.ts';
+import { json } from '../../http/reply.ts';
+import type { AnonymousCall, AnonymousCallAt } from '../../http/route.ts';
+import type { Opening } from '../../relay/body.ts';
+import { type Caller, type CallerDeps, checkAgain, findCaller } from '../caller/caller.ts';
+import { withChallenge } from '../caller/challenge.ts';
+import { identityHeader } from '../caller/identity.ts';
+import type { IdentityTokens } from '../caller/identity-tokens.ts';
+import { lookAt, type MessageLook } from '../message/look.ts';
+import { outgoingHeaders } from '../server/outgoing-headers.ts';
+import type { McpServers } from '../server/registry.ts';
+import type { McpServer } from '../server/server.ts';
+import { endpointOf } from '../server/shown.ts';
+import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
+import { connectUrl } from '../upstream-oauth/user-tokens.ts';
+import { answerOf } from './answer.ts';
+import { noteCall } from './call-note.ts';
+import type { OpenStreams } from './open-streams.ts';
+import type { McpPolicy } from './policy-port.ts';
+import { type SendingDeps, send } from './sending.ts';
+import { isStateless, type Sessions } from './sessions.ts';
+
+/** One call as limits see it. */
+export interface LimitedMcpCall {
+  readonly principal: Principal;
+  readonly server: McpServer;
+  readonly method: string | null;
+  readonly tool: string | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+}
+
+export interface AdmittedMcpCall {
+  /** `x-ratelimit-*`, for the answer. */
+  readonly headers: SentHeaders;
+  /** Called once, when it is known whether anything was sent to the server. */
+  ended(outcome: { readonly isSent: boolean }): void;
+}
+
+export interface McpLimits {
+  /** Whether messages are counted, so that each has to be read. */
+  counts(call: Pick<LimitedMcpCall, 'principal' | 'server'>): boolean | Promise<boolean>;
+  /** Throws 429 or 412 when the call does not fit. */
+  admit(call: LimitedMcpCall): AdmittedMcpCall | Promise<AdmittedMcpCall>;
+}
+
+export interface McpRelayDeps extends CallerDeps, SendingDeps {
+  readonly servers: Pick<McpServers, 'find'>;
+  readonly sessions: Sessions;
+  /** Null: there is no key to sign with. */
+  readonly identityTokens: IdentityTokens | null;
+  readonly publicUrl: () => string;
+  readonly limits: McpLimits;
+  readonly policy: McpPolicy;
+  readonly openStreams: OpenStreams;
+}
+
+/** What is known of a call before it goes to the server. */
+export interface McpCall {
+  readonly server: McpServer;
+  readonly caller: Caller;
+  readonly look: MessageLook;
+  readonly isStateless: boolean;
+}
+
+/** Bodies up to this size are read at once, so that it is known what is called. Larger ones stream through. */
+const READ_BELOW = 256 << 10;
+const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', 'x-goog-api-key'];
+
+/** Who calls which server, once it is known that they may. */
+export interface Admitted {
+  readonly server: McpServer;
+  readonly caller: Caller;
+  /** Throws when they may no longer. */
+  readonly again: () => Promise<void>;
+}
+
+/** A call of the server that its path names. */
+export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
+  call.log.provider = 'mcp';
+  return relayTo(call, await letIn(call, deps), deps);
+}
+
+/**
+ * The life of one MCP call, in the order things happen, however its server was found. Bytes pass both ways as they are.
+ */
+export async function relayTo(
+  call: AnonymousCall,
+  { server, caller, again }: Admitted,
+  deps: McpRelayDeps,
+): Promise<Response> {
+  const { headers, log } = call;
+  call.identify(caller);
+  if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
+
+  const isCounted = await deps.limits.counts({ principal: caller.principal, server });
+  const policed = await deps.policy.open({ server, caller, method: call.request.method, headers, isCounted, log });
+  const body = await openMessage(call, deps.maxBodyBytes, policed?.mostBytes);
+  const seen = body && !body.rest ? body.head : null;
+  const look = lookAt(seen, headers);
+  const mcp: McpCall = { server, caller, look, isStateless: isStateless(headerOf(headers, 'mcp-protocol-version')) };
+  noteCall(call, mcp, seen);
+  const counted = policed?.read(seen) ?? look;
+  const sessionId = sessionIdOf(headers, mcp, deps.sessions);
+  const admitted = await deps.limits.admit(limited(mcp, counted, log.metadata));
+  let isSent = false;
+  try {
+    const passed = policed ? await policed.admit() : { body: null, headers };
+    const identity = await identityHeader(server, caller, deps.identityTokens);
+    const authorization = await deps.upstreamAuth.authorizationFor(server, caller);
+    const headersWith = (value: string | null) =>
+      outgoingHeaders(server, passed.headers, { authorization: value, identity, sessionId });
+    isSent = true;
+    const message = passed.body ? { head: passed.body, rest: null } : body;
+    const incoming = await send(call, { mcp, body: message, authorization, headersWith }, deps);
+    return await answerOf(call, mcp, incoming, {
+      ...deps,
+      notes: admitted.headers,
+      policed,
+      again: () => checkOpen({ server, caller, again }, deps),
+    });
+  } catch (error) {
+    const told = connectionAnswer(error, { body: seen, headers, link: connectUrl(deps.publicUrl(), server.slug) });
+    if (!told) throw error;
+    log.close({ status: 200, failedBy: 'gateway', errorCode: 'mcp_connection_required' });
+    return json(told);
+  } finally {
+    admitted.ended({ isSent });
+  }
+}
+
+/** Throws when what lets a caller use a server has gone since. */
+async function checkOpen({ server, caller, again }: Admitted, { servers, policy }: McpRelayDeps): Promise<void> {
+  await again();
+  const current = await servers.find(server.slug);
+  if (current?.id !== server.id) fail('mcp_server_not_found', server.slug);
+  if (!(await policy.isOpen(server, caller))) fail('mcp_access_denied', server.slug);
+}
+
+/** Whoever does not get in learns where to get a token. */
+async function letIn(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Admitted> {
+  const { headers } = call;
+  const slug = call.params.server;
+  const server = await deps.servers.find(slug);
+  try {
+    const caller = await findCaller({ slug, server, headers }, deps);
+    const resource = endpointOf(deps.publicUrl(), slug);
+    return {
+      server: server ?? fail('mcp_server_not_found', slug),
+      caller,
+      again: () => checkAgain({ server, headers, resource, caller }, deps),
+    };
+  } catch (error) {
+    const names = server ? [...CREDENTIAL_HEADERS, server.tokenHeader] : CREDENTIAL_HEADERS;
+    const hasCredential = names.some((name) => headerOf(headers, name) !== null);
+    throw withChallenge(error, { slug, publicUrl: deps.publicUrl(), hasCredential });
+  }
+}
+
+/** A message that a policy reads is read whole. */
+async function openMessage(
+  { request, headers }: AnonymousCall,
+  maxBodyBytes: number,
+  read?: number,
+): Promise<Opening | null> {
+  if (request.method !== 'POST') return null;
+  if (read !== undefined) return { head: await readBytes(request, Math.min(read, maxBodyBytes)), rest: null };
+  const declared = Number(headers['content-length'] ?? Number.NaN);
+  if (declared > maxBodyBytes) fail('body_too_large', maxBodyBytes);
+  if (declared <= READ_BELOW) return { head: await readBytes(request, READ_BELOW), rest: null };
+  const rest = arrivingBody(request);
+  return rest && { head: new Uint8Array(), rest };
+}
+
+/** A client of a stateless version has no session, whatever it sends. */
+function sessionIdOf(headers: SentHeaders, { server, caller, isStateless }: McpCall, sessions: Sessions) {
+  const sealed = isStateless ? null : headerOf(headers, 'mcp-session-id');
+  return sealed === null ? null : sessions.open(server, caller, sealed);
+}
+
+const limited = (
+  { server, caller }: McpCall,
+  { method, name }: MessageLook,
+  metadata: LimitedMcpCall['metadata'],
+): LimitedMcpCall => ({
+  principal: caller.principal,
+  server,
+  method,
+  tool: method === 'tools/call' ? name : null,
+  metadata,
+});

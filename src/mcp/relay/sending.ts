@@ -1,0 +1,73 @@
+import { fail } from '../../core/errors.ts';
+import type { AnonymousCall } from '../../http/route.ts';
+import type { Incoming, Timeouts, Upstream } from '../../http/upstream.ts';
+import { type Body, closeBody, type Opening } from '../../relay/body.ts';
+import { isRepeatable } from '../message/look.ts';
+import type { McpCall } from './relay.ts';
+import type { UpstreamAuth } from './upstream-auth.ts';
+
+export interface Sending {
+  readonly mcp: McpCall;
+  readonly body: Opening | null;
+  readonly authorization: string | null;
+  /** The headers of the request, with that value of Authorization. */
+  readonly headersWith: (authorization: string | null) => Headers;
+}
+
+export interface SendingDeps {
+  readonly upstream: Upstream;
+  readonly upstreamAuth: UpstreamAuth;
+  readonly timeouts: Timeouts;
+  readonly maxBodyBytes: number;
+}
+
+/** Sends a call; once more with a new token where the first was refused: what a server refuses it has not carried out. */
+export async function send(call: AnonymousCall, sending: Sending, deps: SendingDeps): Promise<Incoming> {
+  const { mcp, body: opening, authorization, headersWith } = sending;
+  const capture = opening && call.log.captureRequest();
+  const body: Body = await closeBody(opening, {
+    maxBytes: deps.maxBodyBytes,
+    whole: false,
+    tap: (piece) => capture?.add(piece),
+  });
+  const first = await sendOnce(call, { mcp, body, headers: headersWith(authorization) }, deps);
+  if (first.status !== 401) return first;
+  try {
+    const renewed = await deps.upstreamAuth.renewed(mcp.server, mcp.caller, authorization);
+    if (renewed === null) return first;
+    first.cancel();
+    // What has streamed through is gone.
+    if (body instanceof ReadableStream)
+      return fail(
+        'mcp_upstream_oauth_failed',
+        mcp.server.slug,
+        'it was out of date and is renewed now; send this again',
+      );
+    return await sendOnce(call, { mcp, body, headers: headersWith(renewed) }, deps);
+  } catch (error) {
+    first.cancel();
+    throw error;
+  }
+}
+
+interface Attempt {
+  readonly mcp: McpCall;
+  readonly body: Body;
+  readonly headers: Headers;
+}
+
+function sendOnce({ request, headers: sent }: AnonymousCall, { mcp, body, headers }: Attempt, deps: SendingDeps) {
+  const declared = sent['content-length'];
+  if (body instanceof ReadableStream && declared !== undefined) headers.set('content-length', declared);
+  const { connectMs, firstByteMs } = deps.timeouts;
+  return deps.upstream.send({
+    method: request.method,
+    url: mcp.server.url,
+    headers,
+    body,
+    signal: request.signal,
+    // A stream may be silent for as long as it likes, and one that is opened by GET before its first byte, too.
+    timeouts: { connectMs, firstByteMs: request.method === 'GET' ? 0 : firstByteMs, idleMs: 0, totalMs: 0 },
+    resend: request.method !== 'POST' || isRepeatable(mcp.look),
+  });
+}
