@@ -109,7 +109,7 @@ describe('claims_header', () => {
 
   test('tells what was asked for and nothing else', async () => {
     const some = await call(
-      await register({ method: 'claims_header', include_claims: ['email', 'workspace_role', 'sub'] }),
+      await register({ method: 'claims_header', include_claims: ['email', 'given_name', 'sub'] }),
       adasKey.key,
     );
     expect(some.headers['x-user-claims']).toBe(`{"email":"ada@example.com","sub":"${ADA}"}`);
@@ -185,7 +185,7 @@ describe('bearer', () => {
 
 describe('jwt_header', () => {
   test('is verified by who knows the key set alone, in a process of its own', async () => {
-    const slug = await register({ method: 'jwt_header', include_claims: ['sub', 'email', 'workspace_role'] });
+    const slug = await register({ method: 'jwt_header', include_claims: ['sub', 'email', 'given_name'] });
     const { headers } = await call(slug, adasKey.key);
     const token = headers['x-user-jwt']!;
     const short = (await call(await register({ method: 'jwt_header', jwt_expiry_seconds: 1 }))).headers['x-user-jwt']!;
