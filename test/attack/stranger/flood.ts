@@ -63,6 +63,10 @@ export async function flood(url: string, requests: number): Promise<Record<strin
   return statuses;
 }
 
+/** How many minutes of the clock have been touched since: each has records of its own. */
+export const minutesSince = (began: number): number => minuteOf(Date.now()) - minuteOf(began) + 1;
+const minuteOf = (moment: number) => Math.floor(moment / 60_000);
+
 const foldersSize = (folder: string): number =>
   readdirSync(folder, { withFileTypes: true }).reduce((total, entry) => {
     const path = join(folder, entry.name);

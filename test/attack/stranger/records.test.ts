@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../../gateway.ts';
 import { query } from '../../state-tables.ts';
-import { flood, storedBytes } from './flood.ts';
+import { flood, minutesSince, storedBytes } from './flood.ts';
 
 /** Strangers knock by the hundred: a few knocks are recorded, all of them are counted, and nothing fills the disk. */
 
@@ -38,6 +38,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const nodes = [first];
       if (first.databaseUrl) nodes.push(await started({ engine, databaseUrl: first.databaseUrl }));
       const before = await storedBytes(first);
+      const began = Date.now();
 
       for (const node of nodes) await flood(node.url, REQUESTS);
 
@@ -50,7 +51,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       // What a process has counted, it tells at the end of a minute, or of its own.
       const place = { dataDir: first.dataDir, databaseUrl: first.databaseUrl };
       const stored = (await storedBytes(first)) - before;
-      expect(stored).toBeLessThan(nodes.length * 1_000_000);
+      expect(stored).toBeLessThan(nodes.length * minutesSince(began) * 1_000_000);
       const single = (await recordsOfStrangers(first)).filter(({ action }) => action !== 'left_out');
       for (const { uri, query_params, request_headers, request_body } of single)
         expect(uri.length + query_params.length + request_headers.length + request_body.length).toBeLessThan(3_000);
@@ -69,13 +70,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         );
         expect(told.map(({ error_code }) => error_code)).toContain('invalid_api_key');
       }
-    }, 60_000);
+    });
   });
 }
 
 test('no failed sign-in from one address is left out, and none of the names it makes up stays', async () => {
   const gateway = await started({});
   const tries = 130;
+  const began = Date.now();
   for (let tried = 0; tried < tries; tried += 10) {
     const emails = Array.from({ length: 10 }, (_, more) => `somebody-${tried + more}@nobody.example`);
     const signIn = (email: string) => gateway.api.post('/v1/sessions', { email, password: 'wrong' }, { key: null });
@@ -85,10 +87,11 @@ test('no failed sign-in from one address is left out, and none of the names it m
   const failed = records.filter(({ response_status_code }) => response_status_code === 401);
   expect(failed.length).toBe(100);
   expect(failed.map(({ request_body }) => JSON.parse(request_body).email)).toContain('somebody-89@nobody.example');
-  expect(records.filter(({ response_status_code }) => response_status_code === 429).length).toBe(10);
+  const turnedAway = records.filter(({ response_status_code }) => response_status_code === 429);
+  expect(turnedAway.length).toBeWithin(10, minutesSince(began) * 10 + 1);
   const [row] = await query<{ n: number }>(gateway, 'select count(*) as n from sign_in_failures');
   expect(row!.n).toBeLessThan(230);
-}, 30_000);
+});
 
 test('somebody with a key has all their refusals recorded, however many', async () => {
   const gateway = await started({});
