@@ -24,8 +24,8 @@ export interface WorkRequest {
   readonly who: Principal;
   /** Of the request: what they prove is kept, they are not. */
   readonly headers: SentHeaders;
-  /** What the work's calls will say in their headers. */
-  readonly kept: SentHeaders;
+  /** What the work's calls will say in their headers; null: nothing that chooses a config. */
+  readonly kept: SentHeaders | null;
   readonly endpoint: EndpointType;
   readonly log: GuardedCall['log'];
 }
@@ -47,8 +47,8 @@ export function createWorkProofs({ guard, configs, sealer }: WorkProofsDeps) {
       const { who, kept } = request;
       const proofs = new Map<string, Proof>();
       const keep = keeperOf(proofs);
-      const route = selectRoute({ headers: kept, path: '' }, who.defaults, null);
-      if (route.by !== 'config') {
+      const route = kept && selectRoute({ headers: kept, path: '' }, who.defaults, null);
+      if (route?.by !== 'config') {
         const denial = await denialOf(request, null, keep);
         if (denial) throw denial;
         return proofs;
@@ -84,7 +84,7 @@ export function createWorkProofs({ guard, configs, sealer }: WorkProofsDeps) {
     asked: GuardrailUse | null,
     keep: Keeping['keep'],
   ): Promise<GuardrailDenied | null> {
-    const call = { who, principal: who, asked, askedBy: askedBy(kept), endpoint, headers, log };
+    const call = { who, principal: who, asked, askedBy: askedBy(kept ?? {}), endpoint, headers, log };
     const rest = { model: null, provider: null, isStream: () => false, isStrict: true, proving: { keep } };
     try {
       await (await guard({ ...call, ...rest }))?.input({ bytes: null });

@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { Proven } from '../../guardrails/proof.ts';
 import type { RunRow } from '../../storage/schema.ts';
 import { codeIn } from '../interpreter/code-argument.ts';
 import type { Tool } from '../tools.ts';
@@ -50,6 +51,8 @@ export interface BuiltInCall extends ThreadPlace {
   readonly arguments: string;
   readonly runId: string;
   readonly run: RunBody;
+  /** What was proven to guardrails by whoever let the run go on, for models that the tool asks. */
+  readonly proven: Proven;
   /** Aborted when the run is cancelled, expires, or goes on elsewhere. */
   readonly signal: AbortSignal;
 }

@@ -1,3 +1,4 @@
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { outputsDelta } from './answer.ts';
@@ -12,6 +13,7 @@ export interface ToolUseDeps {
   readonly run: RunRow;
   readonly store: Store;
   readonly builtIns: BuiltInTools;
+  readonly proofs: Pick<WorkProofs, 'open'>;
   readonly signal: AbortSignal;
   /** What a call has brought about, for those who watch. */
   readonly onOutput: (delta: object) => void;
@@ -37,7 +39,8 @@ export async function useTools(step: RunStepRow, deps: ToolUseDeps): Promise<Too
       deps.builtIns[exchange.type] ?? failRun('server_error', `This gateway has no ${exchange.type} any more.`);
     const { id, arguments: text } = exchange;
     const call = { id, ordinal: before + index, arguments: text, runId: run.id, run: bodyOf(run), signal };
-    const result = await builtIn.carryOut({ ...call, ...placeOf(run) });
+    const proven = deps.proofs.open(run.id, run.proofs);
+    const result = await builtIn.carryOut({ ...call, ...placeOf(run), proven });
     signal.throwIfAborted();
     shown[index] = result.shown;
     const delta = outputsDelta(index, result.shown);

@@ -2,6 +2,7 @@ import { lazily } from '../../core/lazily.ts';
 import { listOf } from '../../core/list.ts';
 import { json } from '../../http/reply.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../../http/route.ts';
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { Store } from '../../storage/store.ts';
 import { deleted, page, reads, workspaceOf, writes } from '../shared-route.ts';
 import {
@@ -26,10 +27,11 @@ const STORE = '/v1/vector_stores/:vector_store_id';
 export interface VectorStoreParts {
   readonly vectorStores: VectorStores;
   readonly store: Store;
+  readonly proofs: Pick<WorkProofs, 'prove'>;
 }
 
 /** Vector stores, the files in them, batches of files, and searching them. */
-export const vectorStoreRoutes = ({ vectorStores, store: state }: VectorStoreParts): Route[] => {
+export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: VectorStoreParts): Route[] => {
   const store = (call: CallAt<'vector_store_id'>) => call.params.vector_store_id;
   const file = (call: CallAt<'file_id'>) => call.params.file_id;
   const batch = (call: CallAt<'batch_id'>) => call.params.batch_id;
@@ -58,6 +60,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state }: VectorStorePar
     searchRoute({
       store: state,
       search: (request) => vectorStores.search(request),
+      proofs,
       used: (ids) => vectorStores.stores.touch(ids),
     }),
 

@@ -3,6 +3,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { WorkspaceId } from '../../../core/ids.ts';
 import { lazily } from '../../../core/lazily.ts';
 import type { Principal } from '../../../core/principal.ts';
+import type { Proven } from '../../../guardrails/proof.ts';
 import type { CallModel } from '../../../relay/internal.ts';
 import { MOST_DIMENSIONS, normalised } from './quantised.ts';
 
@@ -30,6 +31,8 @@ export interface EmbeddingRequest {
   readonly workspaceId: WorkspaceId;
   readonly model: EmbeddingModel;
   readonly texts: readonly string[];
+  /** What was proven to guardrails by whoever wants them. */
+  readonly proven?: Proven;
   readonly signal: AbortSignal;
 }
 
@@ -78,7 +81,7 @@ export function createEmbeddings({ settings, callModel, workspaceAsCaller, resol
       }
     },
 
-    async embed({ workspaceId, model, texts, signal }) {
+    async embed({ workspaceId, model, texts, proven, signal }) {
       const said = texts.map((text, index) => ({ text, index })).filter(({ text }) => text.trim() !== '');
       const vectors = new Array<Float32Array | null>(texts.length).fill(null);
       if (said.length === 0) return vectors;
@@ -92,6 +95,7 @@ export function createEmbeddings({ settings, callModel, workspaceAsCaller, resol
           ...(model.dimensions !== null && { dimensions: model.dimensions }),
         }),
         headers: { 'x-gateway-virtual-key': settings!.virtualKey },
+        proven,
         signal,
         route: ROUTE,
       });

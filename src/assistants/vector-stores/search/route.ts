@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import { type Checked, lazily } from '../../../core/lazily.ts';
+import { NOTHING_PROVEN, type Proven } from '../../../guardrails/proof.ts';
+import { GuardrailDenied } from '../../../guardrails/verdict.ts';
 import { json } from '../../../http/reply.ts';
-import { post, type Route } from '../../../http/route.ts';
+import { type Call, post, type Route } from '../../../http/route.ts';
+import type { WorkProofs } from '../../../relay/work-proofs.ts';
 import type { Store } from '../../../storage/store.ts';
 import { workspaceOf, writes } from '../../shared-route.ts';
 import { usableStore } from '../rows.ts';
@@ -50,12 +53,13 @@ export const searchPage = lazily(() =>
 export interface SearchRouteParts {
   readonly store: Store;
   readonly search: Search;
+  readonly proofs: Pick<WorkProofs, 'prove'>;
   /** Notes that a store was in use: from then on its time to live counts. */
   readonly used: (storeIds: readonly string[]) => Promise<void>;
 }
 
 /** Searching a vector store. What was looked at is said in a header: words and meaning, or words alone. */
-export const searchRoute = ({ store, search, used }: SearchRouteParts): Route =>
+export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): Route =>
   post(
     '/v1/vector_stores/:vector_store_id/search',
     {
@@ -79,6 +83,7 @@ export const searchRoute = ({ store, search, used }: SearchRouteParts): Route =>
         most: body.max_num_results,
         scoreThreshold: body.ranking_options.score_threshold,
         filter,
+        proven: await provenBy(call, proofs),
         signal: request.signal,
       });
       const page: Checked<typeof searchPage> = {
@@ -93,6 +98,18 @@ export const searchRoute = ({ store, search, used }: SearchRouteParts): Route =>
       return response;
     },
   );
+
+/** The model is asked in the workspace's own name: what holds for its key alone does not concern the call. */
+async function provenBy({ principal, headers, log }: Call, proofs: SearchRouteParts['proofs']): Promise<Proven> {
+  const who = { ...principal, defaults: {} };
+  try {
+    return { kept: await proofs.prove({ who, headers, kept: null, endpoint: 'embed', log }) };
+  } catch (error) {
+    // Then the call of the model is denied, and words are searched without it.
+    if (error instanceof GuardrailDenied) return NOTHING_PROVEN;
+    throw error;
+  }
+}
 
 const shown = ({ fileId, filename, score, attributes, text }: SearchResult) => ({
   file_id: fileId,

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../../core/errors.ts';
 import type { Health } from '../../../core/health.ts';
 import type { WorkspaceId } from '../../../core/ids.ts';
+import type { Proven } from '../../../guardrails/proof.ts';
 import type { Store } from '../../../storage/store.ts';
 import type { Attributes } from '../chunk-index.ts';
 import type { ChunkStore } from './chunk-store.ts';
@@ -25,6 +26,8 @@ export interface SearchRequest {
   readonly most: number;
   readonly scoreThreshold: number;
   readonly filter: Filter | null;
+  /** What whoever searches has proven to guardrails, which judge the call of the embedding model. */
+  readonly proven?: Proven;
   readonly signal: AbortSignal;
 }
 
@@ -103,11 +106,11 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
   }
 
   async function listsOf(
-    { workspaceId, queries, filter, signal }: SearchRequest,
+    { workspaceId, queries, filter, proven, signal }: SearchRequest,
     model: EmbeddingModel,
     storeIds: readonly string[],
   ): Promise<(readonly Place[])[] | null> {
-    const vectors = await embedded({ workspaceId, model, texts: queries, signal });
+    const vectors = await embedded({ workspaceId, model, texts: queries, proven, signal });
     if (!vectors) return null;
     const lists: (readonly Place[])[] = [];
     for (const vector of vectors) {

@@ -79,6 +79,7 @@ async function carryOut(call: BuiltInCall, deps: FileSearchDeps): Promise<BuiltI
     most: options.most,
     scoreThreshold: options.scoreThreshold,
     filter: null,
+    proven: call.proven,
     signal: call.signal,
   });
   const kept = within(results);
