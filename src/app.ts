@@ -347,6 +347,7 @@ export function createApp(deps: AppDeps): App {
     ...fileSearch,
     reader: documents,
     workers: () => workers,
+    proofs,
     now,
   });
   kinds.push(...vectorStores.kinds);

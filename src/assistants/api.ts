@@ -52,7 +52,8 @@ export interface AssistantsApi {
 /** Assistants, threads, messages and runs, put together. */
 export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
   const { store, files, workers, metrics, builtIns = {}, now } = deps;
-  const toolStores = createToolStores({ store, workers, stores: createStores({ store, workers, now }), now });
+  const adding = { store, workers, proofs: deps.proofs, now };
+  const toolStores = createToolStores({ ...adding, stores: createStores(adding) });
   const { check, attach } = createToolChecks({
     builtIns,
     checkFile: async (...file) => void (await files.find(...file)),

@@ -5,6 +5,7 @@ import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import type { Proofs } from '../guardrails/proof.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { AssistantRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -21,6 +22,7 @@ import {
   toolsUpTo,
   topP,
 } from './tools.ts';
+import type { FileGiver } from './vector-stores/adding.ts';
 
 const members = lazily(() => ({
   model: z.string().min(1).max(256),
@@ -112,7 +114,7 @@ export type CheckTools = (
 /** Makes what resources ask to be made, in the transaction of what they are for. `days`: how long it lives unused. */
 export type SettleResources = (
   db: Db,
-  workspaceId: WorkspaceId,
+  giver: FileGiver,
   asked: NewToolResources | null | undefined,
   days: number | null,
 ) => Promise<ToolResources>;
@@ -149,10 +151,14 @@ export function createAssistants({
       return { id, ...(JSON.parse(row.body) as Body) };
     },
 
-    async create(workspaceId: WorkspaceId, input: Checked<typeof createAssistant>): Promise<Assistant> {
+    async create(
+      workspaceId: WorkspaceId,
+      input: Checked<typeof createAssistant>,
+      proofs?: Proofs,
+    ): Promise<Assistant> {
       await check(store.db, workspaceId, input);
       return store.transaction(async (db) => {
-        const tool_resources = await settle(db, workspaceId, input.tool_resources, null);
+        const tool_resources = await settle(db, { workspaceId, proofs }, input.tool_resources, null);
         const row: AssistantRow = {
           id: newObjectId('assistant', now()),
           workspace_id: workspaceId,

@@ -32,15 +32,15 @@ export function createToolChecks({ builtIns, checkFile, toolStores }: CheckTools
     for (const id of files) await checkFile(db, workspaceId, id);
   };
 
-  const attach: MessagesDeps['attach'] = async (db, workspaceId, threadId, attachments) => {
+  const attach: MessagesDeps['attach'] = async (db, giver, threadId, attachments) => {
     for (const { tools } of attachments) for (const { type } of tools) refuseMissing('attachments', type);
     const mounted = attachments.filter(({ tools }) => tools.some(({ type }) => type === 'code_interpreter'));
     const ids = mounted.map(({ file_id }) => file_id);
-    if (ids.length > 0) await attachFiles(db, workspaceId, threadId, ids);
+    if (ids.length > 0) await attachFiles(db, giver.workspaceId, threadId, ids);
     const searched = attachments.filter(({ tools }) => tools.some(({ type }) => type === 'file_search'));
     await toolStores.attach(
       db,
-      workspaceId,
+      giver,
       threadId,
       searched.map(({ file_id }) => file_id),
     );

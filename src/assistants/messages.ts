@@ -12,6 +12,7 @@ import { seconds, secondsOrNull } from './assistants.ts';
 import { forgetEvents } from './runs/events.ts';
 import { findThread, goBehindMessages, lockThread } from './thread.ts';
 import { attachmentTool } from './tools.ts';
+import type { FileGiver } from './vector-stores/adding.ts';
 
 const MOST_CHARACTERS = 256_000;
 const text = lazily(() => z.string().max(MOST_CHARACTERS));
@@ -153,18 +154,12 @@ export interface MessagesDeps {
   /** Throws `file_not_found` for a file that the workspace does not have. */
   readonly checkFile: (db: Db, workspaceId: WorkspaceId, fileId: string) => Promise<void>;
   /** What attachments mean for the thread's tools; in the transaction of the message. */
-  readonly attach?: (
-    db: Db,
-    workspaceId: WorkspaceId,
-    threadId: string,
-    attachments: Message['attachments'],
-  ) => Promise<void>;
+  readonly attach?: (db: Db, giver: FileGiver, threadId: string, attachments: Message['attachments']) => Promise<void>;
   readonly now?: () => number;
 }
 
 /** Where a message is put, and by whom: null where it was no user. */
-export interface MessagePlace {
-  readonly workspaceId: WorkspaceId;
+export interface MessagePlace extends FileGiver {
   readonly threadId: string;
   readonly userId: string | null;
 }
@@ -212,7 +207,7 @@ export function createMessages({ store, refuseActiveRun, checkFile, attach, now 
       rows.push(...values);
     }
     for (const attachments of inputs.map(attachmentsOf))
-      if (attachments.length > 0) await attach?.(db, workspaceId, threadId, attachments);
+      if (attachments.length > 0) await attach?.(db, place, threadId, attachments);
     return rows;
   };
 

@@ -3,6 +3,7 @@ import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../http/route.ts';
 import { assistantObject, createAssistant, updateAssistant } from './assistants.ts';
+import { bringsFiles, provenByGiver } from './giving.ts';
 import { createMessage, messageObject, updateMessage } from './messages.ts';
 import { type NativeDeps, orNative } from './native.ts';
 import { runRoutes } from './run-routes.ts';
@@ -27,10 +28,12 @@ const messagePage = lazily(() =>
 export const assistantRoutes = (parts: AssistantParts & NativeDeps): Route[] => orNative(managedRoutes(parts), parts);
 
 function managedRoutes(parts: AssistantParts): Route[] {
-  const { assistants, threads, messages, virtualKeys } = parts;
+  const { assistants, threads, messages, virtualKeys, proofs, vectorStores } = parts;
   const onThread = (call: Call) => onThreadOf(call, virtualKeys);
   const thread = (call: CallAt<'thread_id'>) => call.params.thread_id;
   const message = (call: CallAt<'message_id'>) => call.params.message_id;
+  const proven = (call: Call, given: Parameters<typeof bringsFiles>[0]) =>
+    provenByGiver(call, bringsFiles(given), { proofs, embeds: vectorStores.embeds });
   return [
     // Before the routes of one thread: `runs` is no thread's id.
     ...runRoutes(parts),
@@ -38,7 +41,7 @@ function managedRoutes(parts: AssistantParts): Route[] {
     post(
       '/v1/assistants',
       { ...writes, summary: 'Create an assistant', body: createAssistant, response: assistantObject },
-      (call) => assistants.create(workspaceOf(call), call.body),
+      async (call) => assistants.create(workspaceOf(call), call.body, await proven(call, call.body)),
     ),
     get(
       '/v1/assistants',
@@ -62,7 +65,10 @@ function managedRoutes(parts: AssistantParts): Route[] {
     post(
       '/v1/threads',
       { ...writes, summary: 'Begin a thread', body: createThread, response: threadObject },
-      async (call) => threads.create({ workspaceId: await onThread(call), userId: call.principal.userId }, call.body),
+      async (call) => {
+        const maker = { workspaceId: await onThread(call), userId: call.principal.userId };
+        return threads.create({ ...maker, proofs: await proven(call, call.body) }, call.body);
+      },
     ),
     get(
       '/v1/threads',
@@ -88,7 +94,8 @@ function managedRoutes(parts: AssistantParts): Route[] {
       { ...writes, summary: 'Add a message to a thread', body: createMessage, response: messageObject },
       async (call) => {
         const workspaceId = await onThread(call);
-        return messages.create({ workspaceId, threadId: thread(call), userId: call.principal.userId }, call.body);
+        const place = { workspaceId, threadId: thread(call), userId: call.principal.userId };
+        return messages.create({ ...place, proofs: await proven(call, { messages: [call.body] }) }, call.body);
       },
     ),
     get(

@@ -13,6 +13,7 @@ import { CLEAR_THREAD, clearSome } from './clearing.ts';
 import { type Messages, newMessages } from './messages.ts';
 import { findThread, lockThread, shownThread, type Thread } from './thread.ts';
 import { changedResources, newToolResources, toolResources } from './tools.ts';
+import type { FileGiver } from './vector-stores/adding.ts';
 import { THREAD_STORE_DAYS } from './vector-stores/tool-stores.ts';
 
 export const createThread = lazily(() =>
@@ -41,8 +42,7 @@ export interface ThreadsDeps {
 }
 
 /** Where a thread is begun, and by whom: null where it was no user. */
-export interface ThreadMaker {
-  readonly workspaceId: WorkspaceId;
+export interface ThreadMaker extends FileGiver {
   readonly userId: string | null;
 }
 
@@ -51,22 +51,19 @@ const NOTHING_KEPT = { tool_resources: '{}', metadata: '{}' };
 
 export function createThreads(deps: ThreadsDeps) {
   const { store, messages, check, settle, refuseActiveRun, workers, now = Date.now } = deps;
-  const insert = async (
-    db: Db,
-    { workspaceId, userId }: ThreadMaker,
-    input: Checked<typeof createThread>,
-  ): Promise<ThreadRow> => {
+  const insert = async (db: Db, maker: ThreadMaker, input: Checked<typeof createThread>): Promise<ThreadRow> => {
+    const { workspaceId, userId } = maker;
     const row: ThreadRow = {
       id: newObjectId('thread', now()),
       workspace_id: workspaceId,
       user_id: userId,
-      tool_resources: JSON.stringify(await settle(db, workspaceId, input.tool_resources, THREAD_STORE_DAYS)),
+      tool_resources: JSON.stringify(await settle(db, maker, input.tool_resources, THREAD_STORE_DAYS)),
       metadata: JSON.stringify(input.metadata),
       created_at: now(),
       deleted_at: null,
     };
     await db.insertInto('threads').values(row).execute();
-    await messages.insert(db, { workspaceId, threadId: row.id, userId }, input.messages ?? []);
+    await messages.insert(db, { ...maker, threadId: row.id }, input.messages ?? []);
     // What is attached to its messages may have become a resource of its tools.
     return findThread(db, workspaceId, row.id);
   };

@@ -8,6 +8,7 @@ import { createVectorStores } from '../../src/assistants/vector-stores/vector-st
 import { newId, type WorkspaceId } from '../../src/core/ids.ts';
 import { createFiles } from '../../src/files/files.ts';
 import { folderBlobs } from '../../src/files/folder-blobs.ts';
+import { NOTHING_PROVEN } from '../../src/guardrails/proof.ts';
 import type { Engine } from '../../src/storage/migrate.ts';
 import { openPostgres, openSqlite, type Store } from '../../src/storage/store.ts';
 import { createWorkers, type Workers } from '../../src/work/workers.ts';
@@ -67,7 +68,12 @@ export async function openVectorStoreLab(engine: Engine) {
   const errors: string[] = [];
 
   const startNode = async (reader = wordReader(), { concurrency = 3 } = {}) => {
-    const vectorStores = createVectorStores({ store, files, index, reader, search, workers: () => workers, now });
+    const vectorStores = createVectorStores({
+      ...{ store, files, index, reader, search, now },
+      embeds: async () => false,
+      workers: () => workers,
+      proofs: { seal: () => null, open: () => NOTHING_PROVEN },
+    });
     const workers: Workers = createWorkers({
       store,
       node: `node${nodes.length}`,

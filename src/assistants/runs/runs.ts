@@ -133,7 +133,8 @@ export function createRuns(deps: RunsDeps) {
       return accepted(caller.principal, newRun(caller, input, body), async (db) => {
         await lockThread(store, db, workspaceId, threadId);
         await refuseSecondRun(db, threadId);
-        await messages.insert(db, { workspaceId, threadId, userId }, input.additional_messages ?? []);
+        const place = { workspaceId, threadId, userId, proofs: caller.proofs };
+        await messages.insert(db, place, input.additional_messages ?? []);
         return threadId;
       });
     },
@@ -143,7 +144,8 @@ export function createRuns(deps: RunsDeps) {
       const thread = input.thread ?? { metadata: {} };
       const body = await settled(workspaceId, input, () => check(store.db, workspaceId, thread));
       return accepted(caller.principal, newRun(caller, input, body), async (db, tell) => {
-        const row = await threads.insert(db, caller.principal, thread);
+        const { workspaceId, userId } = caller.principal;
+        const row = await threads.insert(db, { workspaceId, userId, proofs: caller.proofs }, thread);
         tell('thread.created', shownThread(row));
         return row.id;
       });

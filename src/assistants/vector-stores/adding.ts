@@ -1,5 +1,7 @@
 import { fail } from '../../core/errors.ts';
-import { newId } from '../../core/ids.ts';
+import { newId, type WorkspaceId } from '../../core/ids.ts';
+import type { Proofs } from '../../guardrails/proof.ts';
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { VectorStoreBatchRow, VectorStoreFileRow, VectorStoreRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import type { Workers } from '../../work/workers.ts';
@@ -16,6 +18,15 @@ export interface Ingestion {
   readonly fileId: string;
   /** The file's when it was added. It has another one when it was added again meanwhile. */
   readonly position: string;
+  /** Sealed: what whoever added it has proven to guardrails. */
+  readonly proofs?: string;
+}
+
+/** Who brings files that are to be taken in. */
+export interface FileGiver {
+  readonly workspaceId: WorkspaceId;
+  /** What the request has proven to guardrails; nothing, unless it says so. */
+  readonly proofs?: Proofs;
 }
 
 /** What cancels it: the batch, or else the store. */
@@ -28,9 +39,16 @@ export interface FileToAdd {
   readonly chunking: Chunking;
 }
 
+export interface FilesToAdd {
+  readonly files: readonly FileToAdd[];
+  readonly batchId?: string | null;
+  readonly proofs?: Proofs;
+}
+
 export interface AddingDeps {
   readonly store: Store;
   readonly workers: () => Workers;
+  readonly proofs: Pick<WorkProofs, 'seal'>;
   readonly now: () => number;
 }
 
@@ -44,7 +62,7 @@ const AT_ONCE = 200;
 export async function addFiles(
   db: Db,
   store: VectorStoreRow,
-  { files, batchId = null }: { files: readonly FileToAdd[]; batchId?: string | null },
+  { files, batchId = null, proofs }: FilesToAdd,
   deps: AddingDeps,
 ): Promise<void> {
   const asked = new Map(files.map((file) => [file.fileId, file]));
@@ -61,7 +79,7 @@ export async function addFiles(
     const row = newRow(store.id, file, batchId, deps.now());
     if (before) await changeFile(db, row, row);
     else fresh.push(row);
-    await enqueue(db, store, row, deps.workers());
+    await enqueue(db, store, row, { ...deps, sealed: deps.proofs.seal(row.position, proofs) });
   }
   for (let at = 0; at < fresh.length; at += AT_ONCE)
     await db
@@ -151,7 +169,13 @@ const newRow = (
   deleted_at: null,
 });
 
-async function enqueue(db: Db, { workspace_id }: VectorStoreRow, row: VectorStoreFileRow, workers: Workers) {
-  const payload: Ingestion = { storeId: row.store_id, fileId: row.file_id, position: row.position };
-  await workers.enqueue(db, { kind: INGEST, tenant: workspace_id, ref: ingestionRef(row), payload });
+async function enqueue(
+  db: Db,
+  { workspace_id }: VectorStoreRow,
+  row: VectorStoreFileRow,
+  { workers, sealed }: Pick<AddingDeps, 'workers'> & { readonly sealed: string | null },
+) {
+  const file = { storeId: row.store_id, fileId: row.file_id, position: row.position };
+  const payload: Ingestion = sealed === null ? file : { ...file, proofs: sealed };
+  await workers().enqueue(db, { kind: INGEST, tenant: workspace_id, ref: ingestionRef(row), payload });
 }

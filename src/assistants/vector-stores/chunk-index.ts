@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { Proven } from '../../guardrails/proof.ts';
 import type { Db } from '../../storage/store.ts';
 import type { Chunk } from '../documents/chunks.ts';
 
@@ -16,6 +17,13 @@ export interface IndexedFile {
 /** How `put` writes: each transaction begins with proof that the file is still being taken in here, and throws otherwise. */
 export type FencedTransaction = <Result>(step: (db: Db) => Promise<Result>) => Promise<Result>;
 
+export interface PutOptions {
+  readonly signal: AbortSignal;
+  readonly transaction: FencedTransaction;
+  /** What whoever added the file has proven to guardrails, which judge calls of the embedding model. */
+  readonly proven?: Proven;
+}
+
 /**
  * Where the chunks of vector stores are kept and found. Chunks are written before their file is called `completed` in
  * `vector_store_files`; search finds those of completed files only, and reads their attributes there, where they may change.
@@ -28,7 +36,7 @@ export interface ChunkIndex {
   put(
     file: IndexedFile,
     chunks: AsyncIterable<Chunk> | readonly Chunk[],
-    options: { readonly signal: AbortSignal; readonly transaction: FencedTransaction },
+    options: PutOptions,
   ): Promise<{ readonly usageBytes: number }>;
   /** Made in the transaction that changes the file's row. */
   remove(db: Db, storeId: string, fileId: string): Promise<void>;

@@ -2,6 +2,7 @@ import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import type { List } from '../../core/list.ts';
 import { newObjectId } from '../../core/object-ids.ts';
+import type { Proofs } from '../../guardrails/proof.ts';
 import type { VectorStoreBatchRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
 import { type AddingDeps, addFiles, type FileToAdd, INGEST } from './adding.ts';
@@ -27,7 +28,7 @@ export function createFileBatches(deps: FileBatchesDeps) {
     shownBatch(batch, await countsOfBatch(db, batch));
 
   return {
-    async create(workspaceId: WorkspaceId, storeId: string, input: NewFileBatch): Promise<FileBatch> {
+    async create(workspaceId: WorkspaceId, storeId: string, input: NewFileBatch, proofs?: Proofs): Promise<FileBatch> {
       const files = askedFor(input);
       return store.transaction(async (db) => {
         await lockStore(store, db, storeId);
@@ -42,7 +43,7 @@ export function createFileBatches(deps: FileBatchesDeps) {
           created_at: now(),
         };
         await db.insertInto('vector_store_batches').values(batch).execute();
-        await addFiles(db, row, { files, batchId: batch.id }, deps);
+        await addFiles(db, row, { files, batchId: batch.id, proofs }, deps);
         // All of it may have been there before.
         await endBatch(db, batch);
         return shown(db, await findBatch(db, storeId, batch.id));

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { FileRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import type { Kind, Lease, Work } from '../../work/work.ts';
@@ -21,6 +22,7 @@ export interface IngestDeps {
   };
   readonly index: ChunkIndex;
   readonly reader: DocumentReader;
+  readonly proofs: Pick<WorkProofs, 'open'>;
 }
 
 /** Reading takes a processor, embedding waits for a provider: more of them than processors, but not many. */
@@ -28,6 +30,9 @@ const CONCURRENCY = 3;
 const MOST_ATTEMPTS = 4;
 /** A file at which the reading process ended twice is what ends it. */
 const MOST_CRASHES = 2;
+
+/** By a guardrail. */
+const DENIED = 446;
 
 type Outcome =
   | { readonly status: 'completed'; readonly usageBytes: number }
@@ -101,9 +106,9 @@ export function ingestKind(deps: IngestDeps): Kind {
 async function takeIn(
   { work, signal }: Lease,
   transaction: FencedTransaction,
-  { files, index, reader }: IngestDeps,
+  { files, index, reader, proofs }: IngestDeps,
 ): Promise<Outcome | null> {
-  const { storeId, fileId } = work.payload as Ingestion;
+  const { storeId, fileId, position, proofs: sealed = null } = work.payload as Ingestion;
   const workspaceId = work.tenant as WorkspaceId;
   try {
     const row = await transaction((db) => filesOf(db, storeId).where('file_id', '=', fileId).executeTakeFirstOrThrow());
@@ -119,13 +124,16 @@ async function takeIn(
       },
       signal,
     );
-    const { usageBytes } = await index.put({ storeId, fileId, workspaceId }, chunks, { signal, transaction });
+    const options = { signal, transaction, proven: proofs.open(position, sealed) };
+    const { usageBytes } = await index.put({ storeId, fileId, workspaceId }, chunks, options);
     return { status: 'completed', usageBytes };
   } catch (error) {
     if (error instanceof Superseded) return null;
     if (error instanceof DocumentFault) return failed(error.code, error.message);
     if (error instanceof GatewayError && error.code === 'file_not_found')
       return failed('invalid_file', 'The file was deleted before it could be read.');
+    // It would be denied again.
+    if (error instanceof EmbeddingsFailed && error.status === DENIED) return failed('server_error', error.message);
     if (error instanceof ReadingFailed && work.attempts >= MOST_CRASHES)
       return failed('invalid_file', 'The file cannot be read with the memory and time that a file may take.');
     throw error;

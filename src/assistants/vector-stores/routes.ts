@@ -4,6 +4,7 @@ import { json } from '../../http/reply.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../../http/route.ts';
 import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { Store } from '../../storage/store.ts';
+import { provenByGiver } from '../giving.ts';
 import { deleted, page, reads, workspaceOf, writes } from '../shared-route.ts';
 import {
   addBatch,
@@ -35,11 +36,16 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
   const store = (call: CallAt<'vector_store_id'>) => call.params.vector_store_id;
   const file = (call: CallAt<'file_id'>) => call.params.file_id;
   const batch = (call: CallAt<'batch_id'>) => call.params.batch_id;
+  const proven = (call: Call, brings = true) => provenByGiver(call, brings, { proofs, embeds: vectorStores.embeds });
   return [
     post(
       '/v1/vector_stores',
       { ...writes, summary: 'Create a vector store', body: createStore, response: storeObject },
-      (call) => vectorStores.stores.create(workspaceOf(call), call.body),
+      async (call) => {
+        const workspaceId = workspaceOf(call);
+        const brings = (call.body.file_ids ?? []).length > 0;
+        return vectorStores.stores.create(workspaceId, call.body, await proven(call, brings));
+      },
     ),
     get(
       '/v1/vector_stores',
@@ -67,7 +73,11 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
     post(
       `${STORE}/files`,
       { ...writes, summary: 'Add a file to a vector store', body: addFile, response: fileObject },
-      async (call) => polled(call, await vectorStores.files.add(workspaceOf(call), store(call), call.body)),
+      async (call) => {
+        const workspaceId = workspaceOf(call);
+        const proofsOfGiver = await proven(call);
+        return polled(call, await vectorStores.files.add(workspaceId, store(call), call.body, proofsOfGiver));
+      },
     ),
     get(
       `${STORE}/files`,
@@ -102,7 +112,11 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
     post(
       `${STORE}/file_batches`,
       { ...writes, summary: 'Add several files to a vector store', body: addBatch, response: batchObject },
-      async (call) => polled(call, await vectorStores.batches.create(workspaceOf(call), store(call), call.body)),
+      async (call) => {
+        const workspaceId = workspaceOf(call);
+        const proofsOfGiver = await proven(call);
+        return polled(call, await vectorStores.batches.create(workspaceId, store(call), call.body, proofsOfGiver));
+      },
     ),
     get(
       `${STORE}/file_batches/:batch_id`,

@@ -2,6 +2,7 @@ import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import type { Checked } from '../../core/lazily.ts';
 import { type Bounds, type List, type ListQuery, listPage } from '../../core/list.ts';
+import type { Proofs } from '../../guardrails/proof.ts';
 import type { VectorStoreFileRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { type AddingDeps, addFiles } from './adding.ts';
@@ -22,7 +23,7 @@ export interface StoreFilesQuery extends ListQuery {
 export function createStoreFiles(deps: StoreFilesDeps) {
   const { store, index, now } = deps;
   return {
-    add: (workspaceId: WorkspaceId, storeId: string, input: AddedFile): Promise<StoreFile> =>
+    add: (workspaceId: WorkspaceId, storeId: string, input: AddedFile, proofs?: Proofs): Promise<StoreFile> =>
       store.transaction(async (db) => {
         await lockStore(store, db, storeId);
         const row = await usableStore(db, workspaceId, storeId, now());
@@ -31,7 +32,7 @@ export function createStoreFiles(deps: StoreFilesDeps) {
           attributes: input.attributes ?? null,
           chunking: chunkingOf(input.chunking_strategy),
         };
-        await addFiles(db, row, { files: [file] }, deps);
+        await addFiles(db, row, { files: [file], proofs }, deps);
         return shownFile(await findFile(db, storeId, input.file_id));
       }),
 

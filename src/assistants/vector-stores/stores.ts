@@ -4,10 +4,11 @@ import type { Checked } from '../../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../../core/list.ts';
 import { changedMetadata } from '../../core/metadata-rule.ts';
 import { newObjectId } from '../../core/object-ids.ts';
+import type { Proofs } from '../../guardrails/proof.ts';
 import { withinBounds } from '../../storage/keyset.ts';
 import type { VectorStoreRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
-import { type AddingDeps, addFiles } from './adding.ts';
+import { type AddingDeps, addFiles, type FileGiver } from './adding.ts';
 import { chunkingOf } from './chunking.ts';
 import { discardIngestions, enqueueClearing } from './clearing.ts';
 import { contentsOf, findStore, lockStore } from './rows.ts';
@@ -41,7 +42,7 @@ export function createStores(deps: AddingDeps) {
   const shownOne = async (db: Db, row: VectorStoreRow): Promise<StoreObject> => (await shown(db, [row]))[0]!;
 
   /** A store with its files, in whatever transaction it belongs to. */
-  const insert = async (db: Db, workspaceId: WorkspaceId, input: NewStore): Promise<VectorStoreRow> => {
+  const insert = async (db: Db, { workspaceId, proofs }: FileGiver, input: NewStore): Promise<VectorStoreRow> => {
     const at = now();
     const days = input.expires_after?.days ?? null;
     const body: StoreBody = {
@@ -63,15 +64,15 @@ export function createStores(deps: AddingDeps) {
     await db.insertInto('vector_stores').values(row).execute();
     const chunking = chunkingOf(input.chunking_strategy);
     const files = (input.file_ids ?? []).map((fileId) => ({ fileId, attributes: null, chunking }));
-    await addFiles(db, row, { files }, deps);
+    await addFiles(db, row, { files, proofs }, deps);
     return row;
   };
 
   return {
     insert,
 
-    create: (workspaceId: WorkspaceId, input: NewStore): Promise<StoreObject> =>
-      store.transaction(async (db) => shownOne(db, await insert(db, workspaceId, input))),
+    create: (workspaceId: WorkspaceId, input: NewStore, proofs?: Proofs): Promise<StoreObject> =>
+      store.transaction(async (db) => shownOne(db, await insert(db, { workspaceId, proofs }, input))),
 
     read: async (workspaceId: WorkspaceId, id: string): Promise<StoreObject> =>
       shownOne(store.db, await findStore(store.db, workspaceId, id)),

@@ -3,7 +3,7 @@ import type { VectorStoreRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
 import { findThread } from '../thread.ts';
 import type { NewToolResources, ToolResources } from '../tools.ts';
-import { type AddingDeps, addFiles } from './adding.ts';
+import { type AddingDeps, addFiles, type FileGiver } from './adding.ts';
 import { USUAL_CHUNKING } from './chunking.ts';
 import { lockStore, storeById, usableStore } from './rows.ts';
 import { isExpired } from './store.ts';
@@ -44,7 +44,7 @@ export function createToolStores(deps: ToolStoresDeps) {
     /** Makes the stores that are asked for by what is to be in them. A thread's live for a week, an assistant's for ever. */
     async settle(
       db: Db,
-      workspaceId: WorkspaceId,
+      giver: FileGiver,
       resources: NewToolResources | null | undefined,
       days: number | null,
     ): Promise<ToolResources> {
@@ -53,7 +53,7 @@ export function createToolStores(deps: ToolStoresDeps) {
       const { vector_stores = [], vector_store_ids = [] } = file_search;
       const ids: string[] = [...vector_store_ids];
       for (const asked of vector_stores) {
-        const made = await stores.insert(db, workspaceId, {
+        const made = await stores.insert(db, giver, {
           file_ids: asked.file_ids,
           chunking_strategy: asked.chunking_strategy,
           metadata: asked.metadata,
@@ -65,16 +65,17 @@ export function createToolStores(deps: ToolStoresDeps) {
     },
 
     /** Files that were attached for search go into the thread's store; a thread without one gets one. */
-    async attach(db: Db, workspaceId: WorkspaceId, threadId: string, fileIds: readonly string[]): Promise<void> {
+    async attach(db: Db, giver: FileGiver, threadId: string, fileIds: readonly string[]): Promise<void> {
       if (fileIds.length === 0) return;
+      const { workspaceId, proofs } = giver;
       const thread = await findThread(db, workspaceId, threadId);
       const resources = JSON.parse(thread.tool_resources) as ToolResources;
       const there = await storeOf(db, workspaceId, resources);
       if (there) {
         const files = fileIds.map((fileId) => ({ fileId, attributes: null, chunking: USUAL_CHUNKING }));
-        return addFiles(db, there, { files }, deps);
+        return addFiles(db, there, { files, proofs }, deps);
       }
-      const { id } = await stores.insert(db, workspaceId, {
+      const { id } = await stores.insert(db, giver, {
         file_ids: [...fileIds],
         expires_after: expiring(THREAD_STORE_DAYS),
         metadata: {},

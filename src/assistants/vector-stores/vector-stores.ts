@@ -1,4 +1,5 @@
 import type { Files } from '../../files/files.ts';
+import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Kind } from '../../work/work.ts';
 import type { Workers } from '../../work/workers.ts';
@@ -7,6 +8,7 @@ import type { ChunkIndex } from './chunk-index.ts';
 import { clearKind } from './clearing.ts';
 import { createFileBatches, type FileBatches } from './file-batches.ts';
 import { ingestKind } from './ingest.ts';
+import type { FileSearchParts } from './search/file-search.ts';
 import type { Search } from './search/search.ts';
 import { createStoreFiles, type StoreFiles } from './store-files.ts';
 import { createStores, type Stores } from './stores.ts';
@@ -16,9 +18,11 @@ export interface VectorStoresDeps {
   readonly files: Files;
   readonly index: ChunkIndex;
   readonly search: Search;
+  readonly embeds: FileSearchParts['embeds'];
   readonly reader: DocumentReader;
   /** They need the kinds, so they come after them. */
   readonly workers: () => Workers;
+  readonly proofs: Pick<WorkProofs, 'seal' | 'open'>;
   readonly now: () => number;
 }
 
@@ -27,6 +31,7 @@ export interface VectorStores {
   readonly files: StoreFiles;
   readonly batches: FileBatches;
   readonly search: Search;
+  readonly embeds: FileSearchParts['embeds'];
   /** What is done for them beside answering. */
   readonly kinds: readonly Kind[];
 }
@@ -37,5 +42,6 @@ export const createVectorStores = (deps: VectorStoresDeps): VectorStores => ({
   files: createStoreFiles(deps),
   batches: createFileBatches(deps),
   search: deps.search,
+  embeds: deps.embeds,
   kinds: [ingestKind(deps), clearKind(deps)],
 });

@@ -1,3 +1,4 @@
+import { GatewayError } from '../../../core/errors.ts';
 import type { Health } from '../../../core/health.ts';
 import type { WorkspaceId } from '../../../core/ids.ts';
 import type { Principal } from '../../../core/principal.ts';
@@ -12,6 +13,8 @@ import { createSearch, type Search } from './search.ts';
 export interface FileSearchParts {
   readonly index: ChunkIndex;
   readonly search: Search;
+  /** Whether files that the workspace adds are shown to an embedding model. */
+  readonly embeds: (workspaceId: WorkspaceId) => Promise<boolean>;
 }
 
 export interface FileSearchPartsDeps {
@@ -31,5 +34,12 @@ export function createFileSearchParts({ embeddings: settings, ...deps }: FileSea
   return {
     index: createChunkIndex({ ...deps, embeddings: patient(embeddings) }),
     search: createSearch({ ...deps, embeddings }),
+    embeds: (workspaceId) => embeddings.modelFor(workspaceId).then((model) => model !== null, isOnlyAway),
   };
+}
+
+/** A virtual key that has expired, for one, may be good again when the files are taken in. */
+function isOnlyAway(error: unknown): true {
+  if (error instanceof GatewayError && error.status < 500) return true;
+  throw error;
 }

@@ -3,7 +3,7 @@ import type { IndexedFileRow } from '../../../storage/schema.ts';
 import type { Db, Store } from '../../../storage/store.ts';
 import type { Chunk, ChunkIndex, FencedTransaction, IndexedFile } from '../chunk-index.ts';
 import type { ChunkStore } from './chunk-store.ts';
-import type { EmbeddingModel, Embeddings } from './embeddings.ts';
+import type { EmbeddingModel, EmbeddingRequest, Embeddings } from './embeddings.ts';
 import { strideOf } from './quantised.ts';
 import type { ChunkToAdd } from './thread/requests.ts';
 
@@ -25,7 +25,7 @@ const MOST_CHARACTERS = 400_000;
  */
 export function createChunkIndex({ store, chunks, embeddings, now }: ChunkIndexDeps): ChunkIndex {
   return {
-    async put(file, given, { signal, transaction }) {
+    async put(file, given, { signal, transaction, proven }) {
       const model = await modelOf(file, transaction);
       const vectors = model ? await chunks.newVectors() : 'none';
       const row: IndexedFileRow = {
@@ -42,7 +42,7 @@ export function createChunkIndex({ store, chunks, embeddings, now }: ChunkIndexD
       let bytes = 0;
       for await (const group of groupsOf(given)) {
         signal.throwIfAborted();
-        const made = model ? await vectorsOf(file, model, group, signal) : null;
+        const made = model ? await vectorsOf(file, model, group, { signal, proven }) : null;
         row.dimensions = sameDimensions(row.dimensions, made);
         const toAdd = group.map(({ text, start, end }, index): ChunkToAdd => {
           return { text: storable(text), begins: start, ends: end, vector: made?.[index] ?? null };
@@ -119,9 +119,9 @@ export function createChunkIndex({ store, chunks, embeddings, now }: ChunkIndexD
     { workspaceId }: IndexedFile,
     model: EmbeddingModel,
     group: readonly Chunk[],
-    signal: AbortSignal,
+    asked: Pick<EmbeddingRequest, 'signal' | 'proven'>,
   ) {
-    return embeddings.embed({ workspaceId, model, texts: group.map(({ text }) => text), signal });
+    return embeddings.embed({ workspaceId, model, texts: group.map(({ text }) => text), ...asked });
   }
 
   async function touch(db: Db, { id, chunks: count, dimensions }: IndexedFileRow): Promise<void> {

@@ -6,6 +6,7 @@ import { json } from '../../../http/reply.ts';
 import { type Call, post, type Route } from '../../../http/route.ts';
 import type { WorkProofs } from '../../../relay/work-proofs.ts';
 import type { Store } from '../../../storage/store.ts';
+import { provenToWorkspace } from '../../giving.ts';
 import { workspaceOf, writes } from '../../shared-route.ts';
 import { usableStore } from '../rows.ts';
 import { readFilter } from './filter.ts';
@@ -99,11 +100,9 @@ export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): 
     },
   );
 
-/** The model is asked in the workspace's own name: what holds for its key alone does not concern the call. */
-async function provenBy({ principal, headers, log }: Call, proofs: SearchRouteParts['proofs']): Promise<Proven> {
-  const who = { ...principal, defaults: {} };
+async function provenBy(call: Call, proofs: SearchRouteParts['proofs']): Promise<Proven> {
   try {
-    return { kept: await proofs.prove({ who, headers, kept: null, endpoint: 'embed', log }) };
+    return { kept: await provenToWorkspace(call, proofs) };
   } catch (error) {
     // Then the call of the model is denied, and words are searched without it.
     if (error instanceof GuardrailDenied) return NOTHING_PROVEN;
