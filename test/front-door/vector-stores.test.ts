@@ -356,7 +356,7 @@ describe('rules', () => {
     await query(
       gateway,
       `insert into files with recursive numbers(value) as (select 1 union all select value + 1 from numbers where value < 2000)
-       select 'file-many' || value, workspace_id, filename, purpose, bytes, created_at, expires_at, deleted_at
+       select 'file-many' || value, workspace_id, user_id, filename, purpose, bytes, created_at, expires_at, deleted_at
        from files, numbers where id = '${one}'`,
     );
     for (let number = 1; number <= 2_000; number++) many.push(`file-many${number}`);
