@@ -2,7 +2,7 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Call, Route } from '../http/route.ts';
-import type { ModelCall } from '../relay/relay.ts';
+import type { ModelCall } from '../relay/call.ts';
 import { BETA, checkBeta } from './access.ts';
 
 export interface NativeDeps {

@@ -6,7 +6,7 @@ import { integerInQuery } from '../core/list.ts';
 import { readQuery } from '../http/input.ts';
 import { json } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
-import type { ModelCall } from '../relay/relay.ts';
+import type { ModelCall } from '../relay/call.ts';
 import { choosesProvider, splitModel } from '../routing/select.ts';
 import type { CataloguedModel, ModelCatalogue } from './model-catalogue.ts';
 

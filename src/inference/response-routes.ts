@@ -3,7 +3,7 @@ import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
 import { headerOf } from '../http/headers.ts';
 import { type CallAt, del, get, type Route } from '../http/route.ts';
-import type { ModelCall } from '../relay/relay.ts';
+import type { ModelCall } from '../relay/call.ts';
 import type { ResponseStore } from './responses-store.ts';
 
 const wording = 'openai' as const;

@@ -1,6 +1,6 @@
 import { ENDPOINTS, type EndpointType } from '../core/endpoints.ts';
 import type { Call, Route } from '../http/route.ts';
-import type { ModelCall } from '../relay/relay.ts';
+import type { ModelCall } from '../relay/call.ts';
 
 const VERSION = '/v1';
 

@@ -1,6 +1,6 @@
 import { fail } from '../core/errors.ts';
 import type { Call, Method, Route } from '../http/route.ts';
-import type { ModelCall } from '../relay/relay.ts';
+import type { ModelCall } from '../relay/call.ts';
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 const VERSION = '/v1';

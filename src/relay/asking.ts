@@ -8,11 +8,10 @@ import { upstreamUrl } from '../providers/address.ts';
 import type { TokenSource } from '../providers/provider.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { waitBefore } from '../routing/retry.ts';
-import { type Body, closeBody } from './body.ts';
+import { closeBody } from './body.ts';
+import type { Body, OpenCall, Prepared } from './call.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
-import type { Prepared } from './prepare.ts';
-import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 import { readTimeout } from './timeout.ts';
 

@@ -5,10 +5,10 @@ import type { SentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import type { AnswerCache, Lead } from '../routing/cache.ts';
-import type { TargetSettings } from '../routing/plan.ts';
 import { type AskDeps, askAgain } from './asking.ts';
 import { keepWhole } from './body.ts';
 import { lookUp, replay } from './cached.ts';
+import type { Attempt, Attempted, OpenCall } from './call.ts';
 import type { Guard } from './guard.ts';
 import { finish, letThrough, openGuard, settleDenied } from './guarded-call.ts';
 import type { Guarding } from './guarding.ts';
@@ -16,30 +16,11 @@ import { mayHideModel, withKnownModel } from './known-model.ts';
 import { admit, type LimitDeps, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
 import { passesAsIs, refuseUnsupported, withParams } from './prepare.ts';
 import { type Ready, type ReadyDeps, type Readying, ready } from './ready.ts';
-import type { OpenCall } from './relay.ts';
 import { askForUsage } from './stream-usage.ts';
-import type { Target } from './target.ts';
 
 export interface AttemptDeps extends LimitDeps, AskDeps, ReadyDeps {
   readonly cache: AnswerCache;
   readonly guard: Guard;
-}
-
-/** Whom to ask, how, and under which name the answer says so. */
-export interface Attempt {
-  readonly target: Target;
-  readonly settings: TargetSettings;
-  /** `config`, `config.targets[1]`. */
-  readonly path: string;
-}
-
-/** A target's answer as the client gets it, its body unread. */
-export interface Attempted {
-  readonly status: number;
-  readonly incoming: Incoming;
-  /** What the gateway says about it, beside the provider's headers. */
-  readonly notes: SentHeaders;
-  discard(): void;
 }
 
 /**

@@ -6,10 +6,8 @@ import { MemberWatch } from '../core/json-watch.ts';
 import { type ArrivingBody, arrivingBody, wholeBody } from '../http/arriving.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
+import type { Body, BodyWatch, NamedModel, Opening } from './call.ts';
 import { boundaryOf } from './multipart-model.ts';
-
-/** A request body on its way: all of it, or a stream that is never held in memory. */
-export type Body = Uint8Array | ReadableStream<Uint8Array> | null;
 
 export interface BodyOptions {
   readonly maxBytes: number;
@@ -34,20 +32,6 @@ export const isJson = (headers: SentHeaders): boolean => {
   const type = headers['content-type'];
   return type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
 };
-
-/** What was read of a body before it is known where it goes. */
-export interface Opening {
-  readonly head: Uint8Array;
-  /** What follows the head; null when the head is all. */
-  readonly rest: ArrivingBody | null;
-  /** Looks at what follows the head; it has seen the head. */
-  readonly watch?: BodyWatch;
-}
-
-/** Counts what must not stand in the pieces that pass. */
-export interface BodyWatch {
-  push(piece: Uint8Array): number;
-}
 
 /** Reads a small body whole, of a large JSON one as much as it takes to see its model, of a large form the beginning. */
 export async function openBody(request: Request, headers: SentHeaders, maxBytes: number): Promise<Opening | null> {
@@ -133,14 +117,6 @@ function findModel(head: Uint8Array): { readonly member: Member; readonly model:
   const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
   if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
   return { member, model: stringAt(head, member) };
-}
-
-export interface NamedModel {
-  readonly name: string | null;
-  /** The virtual key before it, in `model: "@slug/name"`. */
-  readonly slug: string | null;
-  /** The body with the plain name. */
-  readonly head: Uint8Array;
 }
 
 /** The model of a JSON body, told apart from the virtual key that it may name. */

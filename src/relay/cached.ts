@@ -3,8 +3,7 @@ import type { Incoming } from '../http/upstream.ts';
 import { type AnswerCache, type CachedAnswer, type CacheStatus, cacheKey, type Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { endsInFailure } from '../telemetry/stream-failure.ts';
-import type { Prepared } from './prepare.ts';
-import type { OpenCall } from './relay.ts';
+import type { OpenCall, Prepared } from './call.ts';
 import type { Target } from './target.ts';
 
 /** Calls whose answer depends on nothing but what is asked. Others make or change something at the provider. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
 import { readPartHead } from '../http/multipart-head.ts';
-import type { BodyWatch } from './body.ts';
+import type { BodyWatch } from './call.ts';
 
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');

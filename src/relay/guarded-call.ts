@@ -9,11 +9,11 @@ import type { Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { modelMember } from './body.ts';
 import { keeping } from './cached.ts';
+import type { OpenCall } from './call.ts';
 import type { AskedBy, Guard } from './guard.ts';
 import { storedAfterVerdict } from './guarded-kept.ts';
 import type { Guarding, Passed } from './guarding.ts';
 import { isStream } from './prepare.ts';
-import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 
 const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;

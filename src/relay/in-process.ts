@@ -1,6 +1,6 @@
 import type { HeaderMap } from '../core/header-map.ts';
 import { type Incoming, UpstreamFailure } from '../http/upstream.ts';
-import type { Body } from './body.ts';
+import type { Body } from './call.ts';
 
 /** The built-in provider, seen like any other. */
 export async function askInProcess(

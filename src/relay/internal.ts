@@ -7,7 +7,7 @@ import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError, replyWithError } from '../http/reply.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
-import type { ModelCall } from './relay.ts';
+import type { ModelCall } from './call.ts';
 
 /** A model call that the gateway makes for somebody: a line of a batch, a step of a run, a check that asks a model. */
 export interface InternalCall {

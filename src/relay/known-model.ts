@@ -1,9 +1,9 @@
 import { fail } from '../core/errors.ts';
 import { findMembers, isWholeObject } from '../core/json-bytes.ts';
-import { KEPT_BELOW, modelMember, type Opening, PEEK_BELOW, readOn } from './body.ts';
+import { KEPT_BELOW, modelMember, PEEK_BELOW, readOn } from './body.ts';
+import type { OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels, plainBoundary } from './form-watch.ts';
 import { asksForModel, type LimitDeps } from './limits.ts';
-import type { OpenCall } from './relay.ts';
 import type { Target } from './target.ts';
 
 /** Whether a call may go to another model than the one that was seen: its body was not looked through, or cannot be. */

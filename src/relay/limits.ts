@@ -5,8 +5,7 @@ import type { Principal } from '../core/principal.ts';
 import { estimateTokens } from '../limits/estimate.ts';
 import type { Admission, Estimate, Limiter, Outcome } from '../limits/limiter.ts';
 import type { Facts, Policies } from '../limits/policies/policies.ts';
-import type { Prepared } from './prepare.ts';
-import type { OpenCall } from './relay.ts';
+import type { OpenCall, Prepared } from './call.ts';
 import type { Target } from './target.ts';
 
 export interface LimitDeps {

@@ -5,9 +5,8 @@ import { FramingError } from '../dialects/framing-error.ts';
 import { parsed } from '../dialects/json.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { Prepared } from './prepare.ts';
+import type { OpenCall, Prepared } from './call.ts';
 import { refusal } from './recode.ts';
-import type { OpenCall } from './relay.ts';
 import { jsonBytes, replaced, wholeAnswer } from './rewritten.ts';
 
 /** How a provider lists its models; refuses one that does not. */

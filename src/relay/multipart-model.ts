@@ -1,7 +1,7 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { readPartHead } from '../http/multipart-head.ts';
 import { splitModel } from '../routing/select.ts';
-import type { NamedModel } from './body.ts';
+import type { NamedModel } from './call.ts';
 
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');

@@ -2,49 +2,27 @@ import { includesBytes } from '../core/bytes.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import { findMembers } from '../core/json-bytes.ts';
-import type { Usage } from '../core/usage.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
-import type { CallName } from '../dialects/lost-thoughts.ts';
 import { flagOf } from '../http/headers.ts';
-import type { Incoming } from '../http/upstream.ts';
 import { chatEndpoint } from '../providers/chat.ts';
 import type { ChatEndpoint, Provider } from '../providers/provider.ts';
 import { applyParams, compileParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
-import { type Opening, stringMember } from './body.ts';
+import { stringMember } from './body.ts';
+import type { OpenCall, Opening, Prepared, Translation } from './call.ts';
 import { framings } from './framing.ts';
 import type { ThoughtKeeper } from './kept-thoughts.ts';
 import { prepareListing } from './model-list.ts';
 import { recode } from './recode.ts';
-import type { OpenCall } from './relay.ts';
 import { refuseBrokenName } from './rewritten.ts';
 import type { Target } from './target.ts';
 import { translate } from './translate.ts';
 
-/** A call made ready for one target: where it goes, with which body, and how the answer is read. */
-export interface Prepared {
-  readonly path: string;
-  readonly search: string;
-  readonly body: Opening | null;
-  /** How many bytes longer the body is than the client declared. */
-  readonly grownBy: number;
-  /** Null: the bytes go both ways as they are. */
-  readonly translation: Translation | null;
-  /** Calls of tools that came without the thoughts which the provider may want back. */
-  readonly bareCalls?: readonly CallName[];
-}
-
 export interface PrepareDeps {
   readonly now: () => number;
   readonly thoughts?: ThoughtKeeper;
-}
-
-export interface Translation {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly notes: Readonly<Record<string, string>>;
-  answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
 }
 
 const NAMES: Partial<Record<EndpointType, string>> = {

@@ -1,9 +1,9 @@
 import type { TargetSettings } from '../routing/plan.ts';
+import type { OpenCall, Prepared } from './call.ts';
 import { keptAfterVerdict } from './guarded-kept.ts';
 import type { Guarding } from './guarding.ts';
 import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
-import { asGiven, type PrepareDeps, type Prepared, prepare } from './prepare.ts';
-import type { OpenCall } from './relay.ts';
+import { asGiven, type PrepareDeps, prepare } from './prepare.ts';
 import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
 import type { Target } from './target.ts';
 

@@ -1,12 +1,6 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import type { CallLog } from '../core/call-log.ts';
-import type { EndpointType } from '../core/endpoints.ts';
 import { type ErrorCode, GatewayError } from '../core/errors.ts';
 import { refuseForbidden } from '../core/forbidden.ts';
-import type { Principal } from '../core/principal.ts';
-import type { CallThoughts } from '../dialects/lost-thoughts.ts';
-import type { FetchedFile } from '../dialects/remote-media.ts';
-import type { Proven } from '../guardrails/proof.ts';
 import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
@@ -16,56 +10,15 @@ import { NO_SETTINGS, type Plan, type TargetSettings, type TargetStep } from '..
 import { selectProvider, selectRoute } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
 import { modelInPath } from './addressed-model.ts';
-import { type AttemptDeps, type Attempted, attempt } from './attempt.ts';
-import { isJson, keepWhole, modelMember, type NamedModel, type Opening, openBody, takeModel } from './body.ts';
+import { type AttemptDeps, attempt } from './attempt.ts';
+import { isJson, keepWhole, modelMember, openBody, takeModel } from './body.ts';
+import type { Attempted, ModelCall, NamedModel, OpenCall, Opening } from './call.ts';
 import { refuseCostlyChecks } from './check-config.ts';
 import { FormWatch, furtherModels } from './form-watch.ts';
-import type { KeptResponse } from './kept-response.ts';
 import { readMetadata } from './metadata.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
 import { respond } from './respond.ts';
 import { findTarget, targetOfChoice } from './target.ts';
-
-/** One model call as it came in. */
-export interface ModelCall {
-  readonly request: Request;
-  readonly headers: SentHeaders;
-  /** What the answer carries beside the provider's headers. */
-  readonly stamp: SentHeaders;
-  readonly endpoint: EndpointType;
-  /** The path after `/v1`. */
-  readonly path: string;
-  /** The query with its question mark, or nothing. */
-  readonly search: string;
-  readonly principal: Principal;
-  /** The credential the caller brought for the provider. */
-  readonly providerKey: string | null;
-  /** Whether a JSON body is looked into for `model: "@slug/name"`. */
-  readonly readsModel: boolean;
-  /** Made by a guardrail itself, and so judged by none. */
-  readonly isUnguarded?: boolean;
-  /** Of a call that work makes without its caller: what was proven when the work was accepted. */
-  readonly proven?: Proven;
-  readonly log: CallLog;
-}
-
-/** A call whose body has been opened. */
-export interface OpenCall extends ModelCall {
-  readonly body: Opening | null;
-  readonly isJson: boolean;
-  /** How many bytes longer the body is than the client declared. */
-  readonly grownBy: number;
-  /** The config that was asked for, where one was. */
-  readonly config: string | null;
-  /** The model that the address names, whatever the body says. */
-  readonly addressed: string | null;
-  /** Files that were fetched for a provider that does not fetch. */
-  readonly files?: ReadonlyMap<string, FetchedFile>;
-  /** Thoughts that were kept for a client that does not send them back, by the ids of the calls they belong to. */
-  readonly thoughts?: ReadonlyMap<string, CallThoughts>;
-  /** For a response that the gateway keeps because the provider does not. */
-  readonly kept?: KeptResponse | null;
-}
 
 export interface RelayDeps extends AttemptDeps {
   readonly virtualKeys: VirtualKeys;

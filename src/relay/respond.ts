@@ -4,8 +4,7 @@ import { formatSse } from '../dialects/sse.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { returnedHeaders, type SentHeaders } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, UpstreamFailure } from '../http/upstream.ts';
-import type { Attempted } from './attempt.ts';
-import type { ModelCall } from './relay.ts';
+import type { Attempted, ModelCall } from './call.ts';
 
 /** An answer of known size below this is read at once; anything else streams. */
 const SMALL_ANSWER = 256 << 10;

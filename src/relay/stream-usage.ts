@@ -4,8 +4,7 @@ import { sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { setMember } from '../routing/params.ts';
 import { keepWhole } from './body.ts';
-import type { Prepared } from './prepare.ts';
-import type { OpenCall } from './relay.ts';
+import type { OpenCall, Prepared } from './call.ts';
 
 const EMPTY_CHOICES = /"choices"\s*:\s*\[\s*\]/;
 /** The chunk with the usage is far shorter; what is longer is passed on as it comes. */

@@ -5,7 +5,7 @@ import { headerOf, type SentHeaders } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall, AnonymousCallAt } from '../../http/route.ts';
-import type { Opening } from '../../relay/body.ts';
+import type { Opening } from '../../relay/call.ts';
 import { type Caller, type CallerDeps, checkAgain, findCaller } from '../caller/caller.ts';
 import { withChallenge } from '../caller/challenge.ts';
 import { identityHeader } from '../caller/identity.ts';

@@ -1,7 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Incoming, Timeouts, Upstream } from '../../http/upstream.ts';
-import { type Body, closeBody, type Opening } from '../../relay/body.ts';
+import { closeBody } from '../../relay/body.ts';
+import type { Body, Opening } from '../../relay/call.ts';
 import { isRepeatable } from '../message/look.ts';
 import type { McpCall } from './relay.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';

@@ -1,0 +1,116 @@
+import type { CallLog } from '../core/call-log.ts';
+import type { EndpointType } from '../core/endpoints.ts';
+import type { Principal } from '../core/principal.ts';
+import type { Usage } from '../core/usage.ts';
+import type { CallName, CallThoughts } from '../dialects/lost-thoughts.ts';
+import type { FetchedFile } from '../dialects/remote-media.ts';
+import type { Proven } from '../guardrails/proof.ts';
+import type { ArrivingBody } from '../http/arriving.ts';
+import type { SentHeaders } from '../http/headers.ts';
+import type { Incoming } from '../http/upstream.ts';
+import type { TargetSettings } from '../routing/plan.ts';
+import type { KeptResponse } from './kept-response.ts';
+import type { Target } from './target.ts';
+
+/** One model call as it came in. */
+export interface ModelCall {
+  readonly request: Request;
+  readonly headers: SentHeaders;
+  /** What the answer carries beside the provider's headers. */
+  readonly stamp: SentHeaders;
+  readonly endpoint: EndpointType;
+  /** The path after `/v1`. */
+  readonly path: string;
+  /** The query with its question mark, or nothing. */
+  readonly search: string;
+  readonly principal: Principal;
+  /** The credential the caller brought for the provider. */
+  readonly providerKey: string | null;
+  /** Whether a JSON body is looked into for `model: "@slug/name"`. */
+  readonly readsModel: boolean;
+  /** Made by a guardrail itself, and so judged by none. */
+  readonly isUnguarded?: boolean;
+  /** Of a call that work makes without its caller: what was proven when the work was accepted. */
+  readonly proven?: Proven;
+  readonly log: CallLog;
+}
+
+/** A request body on its way: all of it, or a stream that is never held in memory. */
+export type Body = Uint8Array | ReadableStream<Uint8Array> | null;
+
+/** What was read of a body before it is known where it goes. */
+export interface Opening {
+  readonly head: Uint8Array;
+  /** What follows the head; null when the head is all. */
+  readonly rest: ArrivingBody | null;
+  /** Looks at what follows the head; it has seen the head. */
+  readonly watch?: BodyWatch;
+}
+
+/** Counts what must not stand in the pieces that pass. */
+export interface BodyWatch {
+  push(piece: Uint8Array): number;
+}
+
+export interface NamedModel {
+  readonly name: string | null;
+  /** The virtual key before it, in `model: "@slug/name"`. */
+  readonly slug: string | null;
+  /** The body with the plain name. */
+  readonly head: Uint8Array;
+}
+
+/** A call whose body has been opened. */
+export interface OpenCall extends ModelCall {
+  readonly body: Opening | null;
+  readonly isJson: boolean;
+  /** How many bytes longer the body is than the client declared. */
+  readonly grownBy: number;
+  /** The config that was asked for, where one was. */
+  readonly config: string | null;
+  /** The model that the address names, whatever the body says. */
+  readonly addressed: string | null;
+  /** Files that were fetched for a provider that does not fetch. */
+  readonly files?: ReadonlyMap<string, FetchedFile>;
+  /** Thoughts that were kept for a client that does not send them back, by the ids of the calls they belong to. */
+  readonly thoughts?: ReadonlyMap<string, CallThoughts>;
+  /** For a response that the gateway keeps because the provider does not. */
+  readonly kept?: KeptResponse | null;
+}
+
+/** Whom to ask, how, and under which name the answer says so. */
+export interface Attempt {
+  readonly target: Target;
+  readonly settings: TargetSettings;
+  /** `config`, `config.targets[1]`. */
+  readonly path: string;
+}
+
+/** A call made ready for one target: where it goes, with which body, and how the answer is read. */
+export interface Prepared {
+  readonly path: string;
+  readonly search: string;
+  readonly body: Opening | null;
+  /** How many bytes longer the body is than the client declared. */
+  readonly grownBy: number;
+  /** Null: the bytes go both ways as they are. */
+  readonly translation: Translation | null;
+  /** Calls of tools that came without the thoughts which the provider may want back. */
+  readonly bareCalls?: readonly CallName[];
+}
+
+/** What a target of another dialect needs beside the body, and how its answer becomes one that the client knows. */
+export interface Translation {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly notes: Readonly<Record<string, string>>;
+  answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
+}
+
+/** A target's answer as the client gets it, its body unread. */
+export interface Attempted {
+  readonly status: number;
+  readonly incoming: Incoming;
+  /** What the gateway says about it, beside the provider's headers. */
+  readonly notes: SentHeaders;
+  discard(): void;
+}
