@@ -1,4 +1,5 @@
 import { textOf } from './bytes.ts';
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-marks.ts';
 
 /** How much structure JSON may have before it is parsed: what reading it costs grows with this, not with its bytes. */
 export interface ShapeLimits {
@@ -28,15 +29,6 @@ export interface ShapeFault {
   readonly why: string;
   readonly member: string | null;
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 
 /** Most texts end sooner; looking for the end of a longer one is left to the runtime, which is faster at it. */
 const SHORT_TEXT = 64;

@@ -1,12 +1,6 @@
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/json-marks.ts';
 import { FramingError } from './framing-error.ts';
 import type { ServerSentEvent } from './sse.ts';
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 
 /** An element of this size is none; holding more would let a provider fill the memory. */
 const MOST_BYTES = 16 << 20;

@@ -1,5 +1,6 @@
 import { includesBytes } from '../core/bytes.ts';
 import { findMembers, type Member } from '../core/json-bytes.ts';
+import { BACKSLASH, COLON, COMMA, OPEN_BRACKET, QUOTE } from '../core/json-marks.ts';
 
 /** What a call may take at most, as far as its request tells. */
 export interface TokenEstimate {
@@ -144,11 +145,6 @@ const numbersAt = (body: Buffer, name: string): number[] =>
     .filter((value) => value > 0)
     .map((value) => Math.min(Math.ceil(value), MOST_TOKENS));
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
 /** None of the members that carry media has a longer name. */
 const LONGEST_NAME = 32;
 
