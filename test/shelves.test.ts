@@ -11,9 +11,19 @@ const shelves: readonly (readonly string[])[] = [
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
   ['', 'cli'],
 ];
+/**
+ * Within a folder that has floors the same holds between its sub-folders, from the ground up. '' is what stands in the
+ * folder itself: the parts that all the others use, or what puts them together.
+ */
+const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  limits: [['', 'policies'], ['journal'], ['coordinated']],
+  mcp: [['message'], ['server'], ['caller'], ['oauth', 'upstream-oauth'], ['relay'], ['policy'], ['aggregate'], ['']],
+};
 const source = join(import.meta.dir, '..', 'src');
 const shelfOf = (folder: string) => shelves.findIndex((shelf) => shelf.includes(folder));
 const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '');
+const roomOf = (file: string) => file.split('/').slice(1, -1).join('/');
+const floorOf = (file: string) => floors[folderOf(file)]?.findIndex((floor) => floor.includes(roomOf(file))) ?? 0;
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)|(?:^|\n)\s*import\s+'(\.[^']+)'/g;
 
@@ -28,7 +38,13 @@ export function faultsOf(file: string, text: string): string[] {
       continue;
     }
     const to = folderOf(target);
-    if (to === from) continue;
+    if (to === from) {
+      if (roomOf(target) === roomOf(file) || !floors[from]) continue;
+      if (floorOf(target) < 0) faults.push(`${file} imports ${target}, whose folder stands on no floor`);
+      else if (floorOf(target) > floorOf(file)) faults.push(`${file} imports ${target} from a floor above`);
+      else if (floorOf(target) === floorOf(file)) faults.push(`${file} imports ${target} from a neighbour`);
+      continue;
+    }
     if (shelfOf(to) < 0) faults.push(`${file} imports ${target}, whose folder stands on no shelf`);
     else if (shelfOf(to) > shelfOf(from)) faults.push(`${file} imports ${target} from a shelf above`);
     else if (shelfOf(to) === shelfOf(from) && shelfOf(to) !== shelves.length - 1)
@@ -45,6 +61,7 @@ test('imports go down the shelves', async () => {
   const faults: string[] = [];
   for (const file of files) {
     if (shelfOf(folderOf(file)) < 0) faults.push(`${file} stands on no shelf`);
+    if (floorOf(file) < 0) faults.push(`${file} stands on no floor`);
     faults.push(...faultsOf(file, await Bun.file(join(source, file)).text()));
   }
   expect(faults).toEqual([]);
@@ -60,4 +77,11 @@ test('an import that goes up, sideways or out is seen', () => {
   expect(faultsOf('relay/relay.ts', "import { x } from '../../simulator/simulator.ts';")).toHaveLength(1);
   expect(faultsOf('app.ts', "import { x } from './telemetry/routes.ts';")).toHaveLength(1);
   expect(faultsOf('relay/relay.ts', "import { x } from '../auth/api-keys.ts';")).toEqual([]);
+  expect(faultsOf('mcp/caller/caller.ts', "import type { x } from '../oauth/grants.ts';")).toEqual([
+    'mcp/caller/caller.ts imports mcp/oauth/grants.ts from a floor above',
+  ]);
+  expect(faultsOf('mcp/oauth/routes.ts', "import type { x } from '../mcp.ts';")).toHaveLength(1);
+  expect(faultsOf('mcp/oauth/grants.ts', "import { x } from '../upstream-oauth/vault.ts';")).toHaveLength(1);
+  expect(faultsOf('limits/limiter.ts', "import { x } from './journal/journal.ts';")).toHaveLength(1);
+  expect(faultsOf('mcp/relay/relay.ts', "import { x } from '../caller/caller.ts';")).toEqual([]);
 });

@@ -7,9 +7,10 @@ import { compileRateLimit, compileUsageLimit, type Limit, type LimitOwner } from
 import type { Principal } from '../core/principal.ts';
 import { openSqlite, type Store } from '../storage/store.ts';
 import type { Alarm } from './alarms.ts';
+import type { Ask, Estimate } from './ask.ts';
 import type { Counters } from './counters.ts';
 import { openJournalCounters } from './journal/journal-counters.ts';
-import { type Admission, type Ask, createLimiter, type Estimate, HOLD_MS, type Limiter } from './limiter.ts';
+import { type Admission, createLimiter, HOLD_MS, type Limiter } from './limiter.ts';
 import { durationText } from './refusal.ts';
 
 const NOON = Date.parse('2026-11-15T12:00:00Z');

@@ -1,31 +1,14 @@
 import type { Budgets, Level } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { type Limit, withTheirUnpriced } from '../core/limits.ts';
-import type { Principal } from '../core/principal.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
+import type { Ask, Estimate } from './ask.ts';
 import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
 import { type LimitCharge, ownerText, rateHeaders, refuse } from './refusal.ts';
 import { openWindow } from './windows.ts';
 import { createWorkHolds, type WorkHolds } from './work-holds.ts';
-
-/** What a call may take at most. */
-export interface Estimate {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Billionths of a US dollar; null when the model's price is unknown. */
-  readonly cost: number | null;
-}
-
-export interface Ask {
-  readonly who: Principal;
-  readonly virtualKey: string | null;
-  readonly provider: string;
-  readonly model: string | null;
-  /** Asked for only when a limit counts tokens or cost. */
-  readonly estimate: () => Estimate;
-}
 
 /** How a call ended. */
 export interface Outcome {

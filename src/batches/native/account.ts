@@ -1,6 +1,7 @@
 import type { Prices } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
-import type { Ask, Limiter } from '../../limits/limiter.ts';
+import type { Ask } from '../../limits/ask.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { WorkTaken } from '../../limits/work-holds.ts';
 import type { Target } from '../../relay/target.ts';
 import type { BatchDeps } from '../kinds.ts';

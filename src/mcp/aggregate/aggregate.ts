@@ -10,12 +10,13 @@ import { type Caller, type CallerDeps, checkAgain, findCommonCaller } from '../c
 import { withChallenge } from '../caller/challenge.ts';
 import { mismatch, type ReadMessage, readMessages, refused } from '../message/message.ts';
 import { RPC, RpcError } from '../message/rpc-error.ts';
+import { META, STATELESS } from '../message/versions.ts';
 import type { McpPolicy } from '../relay/policy-port.ts';
 import type { Sessions } from '../relay/sessions.ts';
 import { commonResource } from '../server/resources.ts';
 import type { McpServer } from '../server/server.ts';
 import { type Calling, createCalling } from './calling.ts';
-import { type Asker, type Json, META, type Relay, STATELESS, sendVia } from './conversation.ts';
+import { type Asker, type Json, type Relay, sendVia } from './conversation.ts';
 import { createLists, type FindWay, LISTS, type ListMethod, type Standing } from './lists.ts';
 import { createWays } from './ways.ts';
 

@@ -4,20 +4,11 @@ import type { Sealer } from '../../crypto/seal.ts';
 import { json } from '../../http/reply.ts';
 import { type ReadMessage, refused } from '../message/message.ts';
 import { RPC, RpcError } from '../message/rpc-error.ts';
+import { META, STATELESS } from '../message/versions.ts';
 import type { McpServer } from '../server/server.ts';
 import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
-import {
-  type Asker,
-  isObject,
-  type Json,
-  META,
-  type Relay,
-  STATELESS,
-  sendVia,
-  type Way,
-  wantsUser,
-} from './conversation.ts';
+import { type Asker, isObject, type Json, type Relay, sendVia, type Way, wantsUser } from './conversation.ts';
 import type { FindWay, Lists } from './lists.ts';
 import { mapAnswer, withExposedUris } from './rewriting.ts';
 import { type Route, replaced, routeOf } from './routing.ts';

@@ -5,7 +5,8 @@ import type { AnonymousCall } from '../../http/route.ts';
 import type { Caller } from '../caller/caller.ts';
 import { dataOf, EventCutter } from '../message/events.ts';
 import { headerValue } from '../message/message.ts';
-import type { Admitted } from '../relay/relay.ts';
+import { STATELESS } from '../message/versions.ts';
+import type { Admitted } from '../relay/call.ts';
 import type { McpServer } from '../server/server.ts';
 
 /** Who asks, and in which conversation. */
@@ -54,8 +55,6 @@ export class Unusable extends Error {
 /** The server took longer than the others can wait. */
 export class TooSlow extends Error {}
 
-export const STATELESS = '2026-07-28';
-export const META = 'io.modelcontextprotocol';
 const MOST_BYTES = 4 << 20;
 
 export interface Message {

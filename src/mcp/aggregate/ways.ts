@@ -1,13 +1,12 @@
 import { UpstreamFailure } from '../../http/upstream.ts';
+import { META, STATELESS } from '../message/versions.ts';
 import type { McpServer } from '../server/server.ts';
 import {
   type Asker,
   type Json,
-  META,
   Refused,
   type Relay,
   resultOf,
-  STATELESS,
   sendVia,
   TooSlow,
   Unusable,

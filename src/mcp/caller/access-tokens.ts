@@ -18,6 +18,11 @@ export interface AccessToken {
   readonly expiresAt: number;
 }
 
+const FORM = /^gwt_[\w-]{43}$/;
+
+/** Told by its form, so that it is never taken for a key or for somebody else's token. */
+export const isAccessToken = (text: string): boolean => FORM.test(text);
+
 /** Whoever brings one: the user, in the workspace that the token is for. */
 export interface TokenHolder {
   readonly token: AccessToken;

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import { SCOPE } from '../oauth/request.ts';
+import { SCOPE } from '../server/resources.ts';
 import type { McpServer } from '../server/server.ts';
 import { endpointOf } from '../server/shown.ts';
 

@@ -3,8 +3,8 @@ import { readKeys } from '../../auth/authenticate.ts';
 import { looksLikeJwt } from '../../auth/jwt-verify.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
-import { isAccessToken } from '../oauth/secrets.ts';
 import type { McpServer } from '../server/server.ts';
+import { isAccessToken } from './access-tokens.ts';
 
 export interface CredentialDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>;

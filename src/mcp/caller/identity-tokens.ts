@@ -1,5 +1,6 @@
 import type { SigningKey } from '../../crypto/rsa.ts';
 import { sha256 } from '../../crypto/seal.ts';
+import { SIGNERS_CLAIMS } from '../server/configuration.ts';
 
 /** What a signed identity token says, and for whom it is made. */
 export interface TokenAsk {
@@ -25,8 +26,6 @@ export interface IdentityTokensDeps {
 const ISSUER = 'service-mcp-gateway';
 /** spec 8. */
 const CAPACITY = 10_000;
-/** Claims of a signed token that its signer alone sets: no user's token brings them along. */
-export const SIGNERS_CLAIMS: ReadonlySet<string> = new Set(['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']);
 const LAST_MOMENTS_MS = 5_000;
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));

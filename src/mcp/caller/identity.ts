@@ -1,13 +1,8 @@
 import { fail } from '../../core/errors.ts';
+import type { IdentityHeader } from '../server/outgoing-headers.ts';
 import type { Identity, McpServer } from '../server/server.ts';
 import type { Caller } from './caller.ts';
 import type { IdentityTokens } from './identity-tokens.ts';
-
-/** The header that tells a server who calls. */
-export interface IdentityHeader {
-  readonly name: string;
-  readonly value: string;
-}
 
 /** Servers and proxies take lines of 8 KiB; nothing is cut off to fit. */
 export const MOST_IDENTITY_BYTES = 7_168;

@@ -4,9 +4,9 @@ import { parseJson, readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Db, Store } from '../../storage/store.ts';
+import { SCOPE } from '../server/resources.ts';
 import { type Client, type ClientMetadata, GRANT_TYPES, isRenewable, readClientMetadata, shownName } from './client.ts';
 import { type ClientDocuments, DocumentRefused, isDocumentAddress } from './client-documents.ts';
-import { SCOPE } from './request.ts';
 
 export interface ClientsDeps {
   readonly store: Store;

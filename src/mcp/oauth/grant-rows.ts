@@ -1,10 +1,24 @@
 import { sha256 } from '../../crypto/seal.ts';
 import type { McpGrantRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import type { Permission } from './grants.ts';
 import { readRefreshToken } from './secrets.ts';
 
 const MOST_SWEPT = 500;
+
+/** What a user has just allowed. */
+export interface Permission {
+  readonly userId: string;
+  readonly workspaceId: string;
+  /** Null: all servers of the workspace. */
+  readonly serverId: string | null;
+  readonly client: { readonly id: string; readonly name: string; readonly isRenewable: boolean };
+  readonly resource: string;
+  readonly scope: string;
+  readonly redirectUri: string;
+  readonly challenge: string;
+  /** Whether the user need not be asked the next time. */
+  readonly isRemembered: boolean;
+}
 
 /** Always the grant first: whoever ends one takes it before its tokens. */
 export async function lockGrant(db: Db, engine: Store['engine'], id: string): Promise<McpGrantRow | undefined> {

@@ -4,7 +4,8 @@ import type { GatewayError } from '../../core/errors.ts';
 import { newId } from '../../core/ids.ts';
 import { createSealer, sha256 } from '../../crypto/seal.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
-import { createGrants, type Permission, REPEAT_MS } from './grants.ts';
+import type { Permission } from './grant-rows.ts';
+import { createGrants, REPEAT_MS } from './grants.ts';
 
 const SECOND = 1_000;
 const DAY = 86_400_000;

@@ -5,33 +5,18 @@ import { type Sealer, sha256 } from '../../crypto/seal.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpGrantRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
+import { isAccessToken } from '../caller/access-tokens.ts';
 import { isAllowedIn } from './access.ts';
-import { grantOf, lockGrant, remember, sweep } from './grant-rows.ts';
+import { grantOf, lockGrant, type Permission, remember, sweep } from './grant-rows.ts';
 import {
   accessTokenOf,
   answersChallenge,
-  isAccessToken,
   isSame,
   newCode,
   newSalt,
   readRefreshToken,
   refreshTokenOf,
 } from './secrets.ts';
-
-/** What a user has just allowed. */
-export interface Permission {
-  readonly userId: string;
-  readonly workspaceId: string;
-  /** Null: all servers of the workspace. */
-  readonly serverId: string | null;
-  readonly client: { readonly id: string; readonly name: string; readonly isRenewable: boolean };
-  readonly resource: string;
-  readonly scope: string;
-  readonly redirectUri: string;
-  readonly challenge: string;
-  /** Whether the user need not be asked the next time. */
-  readonly isRemembered: boolean;
-}
 
 export interface Tokens {
   readonly accessToken: string;

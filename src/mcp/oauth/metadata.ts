@@ -1,5 +1,5 @@
+import { SCOPE } from '../server/resources.ts';
 import { GRANT_TYPES } from './client.ts';
-import { SCOPE } from './request.ts';
 
 /** What this authorization server can do (RFC 8414). */
 export const serverMetadata = (issuer: string, { mayRegister }: { readonly mayRegister: boolean }) => ({

@@ -1,4 +1,4 @@
-import { type Resource, resourceIn } from '../server/resources.ts';
+import { type Resource, resourceIn, SCOPE } from '../server/resources.ts';
 import { isChallenge } from './secrets.ts';
 
 /** What a client asks for in the name of a user, after it was found to be in order. */
@@ -18,8 +18,6 @@ export interface Fault {
   readonly error: string;
   readonly description: string;
 }
-
-export const SCOPE = 'mcp';
 
 export interface Parameters {
   readonly values: ReadonlyMap<string, string>;

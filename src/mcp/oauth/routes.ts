@@ -1,5 +1,5 @@
 import { get, options, post, type Route } from '../../http/route.ts';
-import type { Mcp } from '../mcp.ts';
+import type { Oauth } from './oauth.ts';
 
 const SERVER = '/.well-known/oauth-authorization-server';
 const OPENID = '/.well-known/openid-configuration';
@@ -10,26 +10,26 @@ const ofClients = (summary: string) => ({ scopes: 'public', stamp: fromAnywhere,
 const ofPeople = (summary: string) => ({ scopes: 'public', summary }) as const;
 
 /** The authorization server for MCP clients: what they and the people behind them ask. */
-export const oauthRoutes = (mcp: Mcp): Route[] => [
-  get(SERVER, ofClients('What the authorization server can do (RFC 8414)'), () => mcp.oauth.metadata()),
-  get(OPENID, ofClients('The same, where OpenID clients look'), () => mcp.oauth.openidMetadata()),
-  get('/oauth/authorize', ofPeople('Page: let an MCP client act for you'), (call) => mcp.oauth.authorize(call)),
+export const oauthRoutes = ({ oauth }: { readonly oauth: Oauth }): Route[] => [
+  get(SERVER, ofClients('What the authorization server can do (RFC 8414)'), () => oauth.metadata()),
+  get(OPENID, ofClients('The same, where OpenID clients look'), () => oauth.openidMetadata()),
+  get('/oauth/authorize', ofPeople('Page: let an MCP client act for you'), (call) => oauth.authorize(call)),
   post(
     '/oauth/consent',
     { ...ofPeople('Form: allow it, or not'), audit: { resource: 'mcp_consents', changedStatus: 303 } },
-    (call) => mcp.oauth.consent(call),
+    (call) => oauth.consent(call),
   ),
   post(
     '/oauth/sign-in',
     { ...ofPeople('Form: sign in'), audit: { resource: 'sessions', changedStatus: 303 } },
-    (call) => mcp.oauth.signIn(call),
+    (call) => oauth.signIn(call),
   ),
   get('/oauth/sign-in/provider', ofPeople('Sign in through the identity provider: goes there'), (call) =>
-    mcp.oauth.signInThroughProvider(call),
+    oauth.signInThroughProvider(call),
   ),
-  post('/oauth/token', ofClients('Get or renew tokens'), (call) => mcp.oauth.token(call)),
-  post('/oauth/revoke', ofClients('End a token (RFC 7009)'), (call) => mcp.oauth.revoke(call)),
-  post('/oauth/register', ofClients('Register a client (RFC 7591)'), (call) => mcp.oauth.register(call)),
+  post('/oauth/token', ofClients('Get or renew tokens'), (call) => oauth.token(call)),
+  post('/oauth/revoke', ofClients('End a token (RFC 7009)'), (call) => oauth.revoke(call)),
+  post('/oauth/register', ofClients('Register a client (RFC 7591)'), (call) => oauth.register(call)),
   ...[SERVER, OPENID, '/oauth/token', '/oauth/revoke', '/oauth/register'].map((path) =>
     options(path, ofClients('What a page of another origin may send'), preflight),
   ),

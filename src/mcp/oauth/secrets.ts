@@ -13,7 +13,6 @@ type Issued = Pick<McpGrantRow, 'id' | 'salt'>;
 const CODE = 'gwc_';
 const ACCESS = 'gwt_';
 const REFRESH = /^gwr_([0-9a-f-]{36})_(\d{1,9})_[\w-]{43}$/;
-const ACCESS_TOKEN = /^gwt_[\w-]{43}$/;
 /** RFC 7636 section 4.1. */
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 const CHALLENGE = /^[\w-]{43}$/;
@@ -29,9 +28,6 @@ export const accessTokenOf = (sealer: Sealer, grant: Issued, generation: number)
 
 export const refreshTokenOf = (sealer: Sealer, grant: Issued, generation: number): string =>
   `gwr_${grant.id}_${generation}_${derived(sealer, 'refresh', grant, generation)}`;
-
-/** Told by its form, so that it is never taken for a key or for somebody else's token. */
-export const isAccessToken = (text: string): boolean => ACCESS_TOKEN.test(text);
 
 /** Which grant a refresh token says it is of, and its number; null when it is none. */
 export function readRefreshToken(text: string): { grantId: string; generation: number } | null {

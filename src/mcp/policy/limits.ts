@@ -2,7 +2,7 @@ import type { Limit } from '../../core/limits.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { Policies } from '../../limits/policies/policies.ts';
 import { folded } from '../message/names.ts';
-import type { LimitedMcpCall, McpLimits } from '../relay/relay.ts';
+import type { LimitedMcpCall, McpLimits } from '../relay/limits-port.ts';
 
 const TOOL_CALL = 'tools/call';
 const NOTHING = { usage: { inputTokens: 0, outputTokens: 0 }, cost: 0, model: null };

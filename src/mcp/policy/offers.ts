@@ -1,6 +1,7 @@
 import type { Principal } from '../../core/principal.ts';
 import { type Capability, capabilityOf, LIST_METHODS, LISTS } from '../message/capability.ts';
 import { Ambiguous } from '../message/strict-json.ts';
+import { STATELESS } from '../message/versions.ts';
 import {
   discover,
   greeter,
@@ -8,7 +9,6 @@ import {
   nameIn,
   type ProbeDeps,
   type Said,
-  STATELESS,
   STATELESS_HEADERS,
   textIn,
   WITH_SESSIONS,

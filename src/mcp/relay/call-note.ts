@@ -5,7 +5,7 @@ import type { Caller } from '../caller/caller.ts';
 import { selected } from '../caller/identity.ts';
 import { shapesIn } from '../message/argument-shapes.ts';
 import type { McpServer } from '../server/server.ts';
-import type { McpCall } from './relay.ts';
+import type { McpCall } from './call.ts';
 
 /**
  * What the log learns of a call: which server, which tool, by which way in, the shapes of its arguments, and the names of

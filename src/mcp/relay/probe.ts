@@ -5,6 +5,7 @@ import { type Incoming, type Upstream, UpstreamFailure } from '../../http/upstre
 import { type CallerDeps, callerOfKey } from '../caller/caller.ts';
 import { identityHeader } from '../caller/identity.ts';
 import type { IdentityTokens } from '../caller/identity-tokens.ts';
+import { META, STATELESS } from '../message/versions.ts';
 import { outgoingHeaders } from '../server/outgoing-headers.ts';
 import type { McpServer } from '../server/server.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
@@ -31,7 +32,6 @@ const TIMEOUT_MS = 10_000;
 const TIMEOUTS = { connectMs: TIMEOUT_MS, firstByteMs: TIMEOUT_MS, idleMs: TIMEOUT_MS, totalMs: TIMEOUT_MS };
 const MOST_BYTES = 256 << 10;
 export const WITH_SESSIONS = '2025-11-25';
-export const STATELESS = '2026-07-28';
 
 export interface Said {
   readonly status: number;
@@ -146,7 +146,6 @@ export const initialize = (version: string) => ({
 });
 
 export const STATELESS_HEADERS = { 'mcp-protocol-version': STATELESS, 'mcp-method': 'server/discover' };
-const META = 'io.modelcontextprotocol';
 export const discover = (version: string) => ({
   jsonrpc: '2.0',
   id: 1,

@@ -1,51 +1,29 @@
 import { fail } from '../../core/errors.ts';
-import type { Principal } from '../../core/principal.ts';
 import { arrivingBody } from '../../http/arriving.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall, AnonymousCallAt } from '../../http/route.ts';
 import type { Opening } from '../../relay/call.ts';
-import { type Caller, type CallerDeps, checkAgain, findCaller } from '../caller/caller.ts';
+import { type CallerDeps, checkAgain, findCaller } from '../caller/caller.ts';
 import { withChallenge } from '../caller/challenge.ts';
 import { identityHeader } from '../caller/identity.ts';
 import type { IdentityTokens } from '../caller/identity-tokens.ts';
 import { lookAt, type MessageLook } from '../message/look.ts';
+import { isStateless } from '../message/versions.ts';
 import { outgoingHeaders } from '../server/outgoing-headers.ts';
 import type { McpServers } from '../server/registry.ts';
-import type { McpServer } from '../server/server.ts';
 import { endpointOf } from '../server/shown.ts';
 import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import { answerOf } from './answer.ts';
+import type { Admitted, McpCall } from './call.ts';
 import { noteCall } from './call-note.ts';
+import type { LimitedMcpCall, McpLimits } from './limits-port.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { McpPolicy } from './policy-port.ts';
 import { type SendingDeps, send } from './sending.ts';
-import { isStateless, type Sessions } from './sessions.ts';
-
-/** One call as limits see it. */
-export interface LimitedMcpCall {
-  readonly principal: Principal;
-  readonly server: McpServer;
-  readonly method: string | null;
-  readonly tool: string | null;
-  readonly metadata: Readonly<Record<string, string>> | null;
-}
-
-export interface AdmittedMcpCall {
-  /** `x-ratelimit-*`, for the answer. */
-  readonly headers: SentHeaders;
-  /** Called once, when it is known whether anything was sent to the server. */
-  ended(outcome: { readonly isSent: boolean }): void;
-}
-
-export interface McpLimits {
-  /** Whether messages are counted, so that each has to be read. */
-  counts(call: Pick<LimitedMcpCall, 'principal' | 'server'>): boolean | Promise<boolean>;
-  /** Throws 429 or 412 when the call does not fit. */
-  admit(call: LimitedMcpCall): AdmittedMcpCall | Promise<AdmittedMcpCall>;
-}
+import type { Sessions } from './sessions.ts';
 
 export interface McpRelayDeps extends CallerDeps, SendingDeps {
   readonly servers: Pick<McpServers, 'find'>;
@@ -58,25 +36,9 @@ export interface McpRelayDeps extends CallerDeps, SendingDeps {
   readonly openStreams: OpenStreams;
 }
 
-/** What is known of a call before it goes to the server. */
-export interface McpCall {
-  readonly server: McpServer;
-  readonly caller: Caller;
-  readonly look: MessageLook;
-  readonly isStateless: boolean;
-}
-
 /** Bodies up to this size are read at once, so that it is known what is called. Larger ones stream through. */
 const READ_BELOW = 256 << 10;
 const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', 'x-goog-api-key'];
-
-/** Who calls which server, once it is known that they may. */
-export interface Admitted {
-  readonly server: McpServer;
-  readonly caller: Caller;
-  /** Throws when they may no longer. */
-  readonly again: () => Promise<void>;
-}
 
 /** A call of the server that its path names. */
 export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Response> {

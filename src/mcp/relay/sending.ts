@@ -4,7 +4,7 @@ import type { Incoming, Timeouts, Upstream } from '../../http/upstream.ts';
 import { closeBody } from '../../relay/body.ts';
 import type { Body, Opening } from '../../relay/call.ts';
 import { isRepeatable } from '../message/look.ts';
-import type { McpCall } from './relay.ts';
+import type { McpCall } from './call.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
 export interface Sending {

@@ -3,15 +3,9 @@ import type { Sealer } from '../../crypto/seal.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { McpServer } from '../server/server.ts';
 
-/** From here on the protocol has no sessions. */
-const STATELESS_SINCE = '2026-07-28';
 const MOST_KNOWN = 10_000;
 /** Longer than any that was sealed here. */
 const LONGEST_SEALED = 4_096;
-
-/** Whether a request speaks a version of the protocol without sessions; one that names no version is older. */
-export const isStateless = (version: string | null): boolean =>
-  version !== null && /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= STATELESS_SINCE;
 
 /**
  * The session ids of older clients. A client holds the server's id sealed together with the server and itself, so that

@@ -1,6 +1,11 @@
 import { fail } from '../../core/errors.ts';
-import { SIGNERS_CLAIMS } from '../caller/identity-tokens.ts';
-import { type AuthType, type Configurations, DEFAULT_CLAIMS, type IdentityForwarding } from './configuration.ts';
+import {
+  type AuthType,
+  type Configurations,
+  DEFAULT_CLAIMS,
+  type IdentityForwarding,
+  SIGNERS_CLAIMS,
+} from './configuration.ts';
 import { normalised } from './header-names.ts';
 import { identityOf } from './server.ts';
 

@@ -24,6 +24,8 @@ export const DEFAULT_CLAIMS = [
   'scope',
   'client_id',
 ] as const;
+/** Claims of a signed token that its signer alone sets: no user's token brings them along. */
+export const SIGNERS_CLAIMS: ReadonlySet<string> = new Set(['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']);
 export const DEFAULT_EXPIRY_SECONDS = 300;
 const MOST_HEADERS = 50;
 

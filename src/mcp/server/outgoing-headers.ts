@@ -1,7 +1,12 @@
 import type { SentHeaders } from '../../http/headers.ts';
-import type { IdentityHeader } from '../caller/identity.ts';
 import { isProtocol, normalised } from './header-names.ts';
 import type { McpServer } from './server.ts';
+
+/** The header that tells a server who calls. */
+export interface IdentityHeader {
+  readonly name: string;
+  readonly value: string;
+}
 
 export interface OutgoingParts {
   /** The gateway's own credential, where it is not a stored header. */

@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { type ClaimRule, claimFault } from '../../auth/token-claims.ts';
+import { type ClaimRule, type Claims, claimFault } from '../../auth/token-claims.ts';
 import type { GuardrailUse } from '../../core/guardrails.ts';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import { compileRateLimit, type Limit, rateLimit } from '../../core/limits.ts';
-import type { Caller } from '../caller/caller.ts';
 import { folded, foldedUri, matcherOf } from '../message/names.ts';
 import { claimRule } from './claim-rule.ts';
 
@@ -70,7 +69,7 @@ export const policyMembers = lazily(() => ({
 type PolicyMembers = z.infer<z.ZodObject<ReturnType<typeof policyMembers>>>;
 
 /** Who may use a thing of that name. All rules whose pattern fits must hold. */
-export type Allows = (name: string, caller: Pick<Caller, 'claims'>) => boolean;
+export type Allows = (name: string, caller: { readonly claims: Claims }) => boolean;
 
 export interface Pinning {
   /** What has changed is flagged, or blocked until somebody approves it. */

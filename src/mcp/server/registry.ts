@@ -10,7 +10,6 @@ import type { Changes } from '../../storage/changes.ts';
 import type { McpServerRow } from '../../storage/schema.ts';
 import { withFreeSlug, workspaceFor } from '../../storage/scoped.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import { forgetGrants } from '../upstream-oauth/vault.ts';
 import { checkGuardrails, type ResolveGuardrail } from './check-guardrails.ts';
 import { type CheckDeps, checkServer, type ServerDraft } from './check-server.ts';
 import { type AuthType, type Configurations, readConfigurations } from './configuration.ts';
@@ -261,4 +260,10 @@ function changed(row: McpServerRow, old: Configurations, input: McpServerChange)
   const configurations = readConfigurations(Object.fromEntries(merged));
   refuseMasked(configurations);
   return { url, authType: input.auth_type ?? row.auth_type, configurations };
+}
+
+/** In the transaction that changes a server's address: tokens for the old one must not go to the new one. */
+async function forgetGrants(db: Db, serverId: string): Promise<void> {
+  for (const table of ['mcp_user_tokens', 'mcp_oauth_clients', 'mcp_connect_flows'] as const)
+    await db.deleteFrom(table).where('server_id', '=', serverId).execute();
 }

@@ -1,6 +1,9 @@
 import { isServerSlug } from './server.ts';
 import { endpointOf } from './shown.ts';
 
+/** The one scope that tokens have. */
+export const SCOPE = 'mcp';
+
 /** What a token is good for (RFC 8707): one MCP server, or all servers of a workspace behind one address. */
 export interface Resource {
   /** As it stands in tokens and metadata. */

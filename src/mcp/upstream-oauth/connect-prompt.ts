@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import { sha256 } from '../../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
-import { isStateless } from '../relay/sessions.ts';
+import { isStateless, META } from '../message/versions.ts';
 
 /** A message of JSON-RPC, and what came with it. */
 export interface AskedMessage {
@@ -17,7 +17,6 @@ type Values = Readonly<Record<string, unknown>>;
 /** The first version in which a request may be answered by asking the user to open an address. */
 const ASKING_SINCE = '2025-11-25';
 const URL_ELICITATION_REQUIRED = -32_042;
-const META = 'io.modelcontextprotocol';
 /** What may be answered by a question since 2026-07-28. */
 const ASKABLE = new Set(['tools/call', 'prompts/get', 'resources/read']);
 

@@ -158,9 +158,3 @@ const ofLease = <
   { serverId, userId }: Holder,
   lease: string,
 ): Query => query.where('server_id', '=', serverId).where('user_id', '=', userId).where('lease', '=', lease);
-
-/** In the transaction that changes a server's address: tokens for the old one must not go to the new one. */
-export async function forgetGrants(db: Db, serverId: string): Promise<void> {
-  for (const table of ['mcp_user_tokens', 'mcp_oauth_clients', 'mcp_connect_flows'] as const)
-    await db.deleteFrom(table).where('server_id', '=', serverId).execute();
-}
