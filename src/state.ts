@@ -4,7 +4,7 @@ import type { Health } from './core/health.ts';
 import { newId } from './core/ids.ts';
 import type { Alarm } from './limits/alarms.ts';
 import { createCoordinatedCounters } from './limits/coordinated/coordinated-counters.ts';
-import type { Counters } from './limits/counters.ts';
+import type { Counters } from './limits/counters/counters.ts';
 import { openJournalCounters } from './limits/journal/journal-counters.ts';
 import { createLimiter, type Limiter } from './limits/limiter.ts';
 import { type CacheStore, createMemoryCache } from './routing/cache.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { createHealth, type Health } from '../src/core/health.ts';
 import { createCoordinatedCounters } from '../src/limits/coordinated/coordinated-counters.ts';
-import type { Counters } from '../src/limits/counters.ts';
+import type { Counters } from '../src/limits/counters/counters.ts';
 import { connectRedis, type Redis } from '../src/storage/redis.ts';
 import type { Store } from '../src/storage/store.ts';
 

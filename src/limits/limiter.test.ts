@@ -8,7 +8,7 @@ import type { Principal } from '../core/principal.ts';
 import { openSqlite, type Store } from '../storage/store.ts';
 import type { Alarm } from './alarms.ts';
 import type { Ask, Estimate } from './ask.ts';
-import type { Counters } from './counters.ts';
+import type { Counters } from './counters/counters.ts';
 import { openJournalCounters } from './journal/journal-counters.ts';
 import { type Admission, createLimiter, HOLD_MS, type Limiter } from './limiter.ts';
 import { durationText } from './refusal.ts';

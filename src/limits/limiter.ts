@@ -5,7 +5,7 @@ import type { Usage } from '../core/usage.ts';
 import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
 import type { Ask, Estimate } from './ask.ts';
-import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters.ts';
+import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters/counters.ts';
 import { type LimitCharge, ownerText, rateHeaders, refuse } from './refusal.ts';
 import { openWindow } from './windows.ts';
 import { createWorkHolds, type WorkHolds } from './work-holds.ts';

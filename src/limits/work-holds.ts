@@ -1,7 +1,7 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import type { Counted, Limit } from '../core/limits.ts';
 import type { Ask, Estimate } from './ask.ts';
-import type { Charge, Counters, LedgerEntry } from './counters.ts';
+import type { Charge, Counters, LedgerEntry } from './counters/counters.ts';
 import { ownerText } from './refusal.ts';
 import { openWindow } from './windows.ts';
 

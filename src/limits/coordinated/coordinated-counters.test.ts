@@ -4,7 +4,7 @@ import { limitsModeOf, startLimitNode, until } from '../../../test/limit-nodes.t
 import { createDatabase } from '../../../test/postgres.ts';
 import { startRedis, type TestRedis } from '../../../test/redis.ts';
 import { openPostgres } from '../../storage/store.ts';
-import { countersContract } from '../counters-suite.ts';
+import { countersContract } from '../counters/suite.ts';
 
 let server: TestRedis;
 beforeAll(async () => {

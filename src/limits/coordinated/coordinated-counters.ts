@@ -3,7 +3,7 @@ import type { Health } from '../../core/health.ts';
 import { newId } from '../../core/ids.ts';
 import type { Redis } from '../../storage/redis.ts';
 import type { Store } from '../../storage/store.ts';
-import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters.ts';
+import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
 import { createLedger, type Ledger } from '../journal/ledger.ts';
 import { type Place, type PlaceInRedis, PlaceKeeper } from './counting-place.ts';
 import { type Answered, createModeTable, ELSEWHERE, isElsewhere } from './mode.ts';

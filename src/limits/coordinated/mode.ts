@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Store } from '../../storage/store.ts';
-import { postingOf } from '../posting.ts';
+import { postingOf } from '../counters/posting.ts';
 import type { CounterSnapshot } from './redis-counters.ts';
 import type { Hold } from './redis-hold.ts';
 

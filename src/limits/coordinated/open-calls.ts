@@ -1,4 +1,4 @@
-import type { Reservation, Settlement } from '../counters.ts';
+import type { Reservation, Settlement } from '../counters/counters.ts';
 import type { CounterSnapshot } from './redis-counters.ts';
 import { holdOf } from './redis-hold.ts';
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { GatewayError } from '../../core/errors.ts';
 import type { Store } from '../../storage/store.ts';
-import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters.ts';
+import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
+import { finiteEnd, storable } from '../counters/posting.ts';
 import type { Ledger } from '../journal/ledger.ts';
-import { finiteEnd, storable } from '../posting.ts';
 
 export interface PostgresCountersDeps {
   readonly store: Store;

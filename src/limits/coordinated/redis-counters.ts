@@ -1,5 +1,5 @@
 import type { Redis, RedisScript } from '../../storage/redis.ts';
-import type { Reservation, Settlement } from '../counters.ts';
+import type { Reservation, Settlement } from '../counters/counters.ts';
 import { createRedisGroups, type RedisVerdict } from './redis-groups.ts';
 import { endOf, type Hold, recordOf } from './redis-hold.ts';
 import * as scripts from './redis-scripts.ts';

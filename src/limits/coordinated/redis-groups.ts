@@ -1,5 +1,5 @@
-import type { Reservation, Settlement, Verdict } from '../counters.ts';
-import { finiteEnd } from '../posting.ts';
+import type { Reservation, Settlement, Verdict } from '../counters/counters.ts';
+import { finiteEnd } from '../counters/posting.ts';
 import { endOf, holdOf, recordOf } from './redis-hold.ts';
 
 export interface RedisVerdict {

@@ -1,5 +1,5 @@
-import type { LedgerEntry, Reservation } from '../counters.ts';
-import { finiteEnd, type Posted } from '../posting.ts';
+import type { LedgerEntry, Reservation } from '../counters/counters.ts';
+import { finiteEnd, type Posted } from '../counters/posting.ts';
 
 /** What a running call may still take, as it is kept beside the counters. */
 export interface Hold {

@@ -1,7 +1,7 @@
 import { CompiledQuery, sql } from 'kysely';
 import { insertText } from '../../storage/insert-text.ts';
 import type { Db, Store } from '../../storage/store.ts';
-import { ENTRY_COLUMNS, type Posted, type Posting } from '../posting.ts';
+import { ENTRY_COLUMNS, type Posted, type Posting } from '../counters/posting.ts';
 
 /** What a posting added to counters. Empty when its id had been counted before. */
 export type Folded = readonly Posted[];

@@ -1,5 +1,5 @@
-import type { Charge, LedgerEntry } from '../counters.ts';
-import { finiteEnd, type Posted } from '../posting.ts';
+import type { Charge, LedgerEntry } from '../counters/counters.ts';
+import { finiteEnd, type Posted } from '../counters/posting.ts';
 import { Journal, recordOf } from './journal.ts';
 
 /** What one counter holds for a call. */

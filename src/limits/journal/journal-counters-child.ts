@@ -1,7 +1,7 @@
 import { writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSqlite } from '../../storage/store.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters-cases.ts';
+import { chargeOf, reservationOf, settlementOf } from '../counters/cases.ts';
 import { openJournalCounters } from './journal-counters.ts';
 
 /** For the test of kills: calls without end, each told on stdout as soon as it is admitted. */

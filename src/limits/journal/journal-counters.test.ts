@@ -3,8 +3,8 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, r
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite, type Store } from '../../storage/store.ts';
-import type { Reservation } from '../counters.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters-suite.ts';
+import type { Reservation } from '../counters/counters.ts';
+import { chargeOf, reservationOf, settlementOf } from '../counters/suite.ts';
 import { openJournalCounters } from './journal-counters.ts';
 
 let store: Store;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { GatewayError } from '../../core/errors.ts';
 import type { Store } from '../../storage/store.ts';
-import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters.ts';
+import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
 import type { Folded } from './fold.ts';
 import { type Held, type Hold, HoldJournal } from './hold-journal.ts';
 import { createLedger, type Ledger } from './ledger.ts';

@@ -6,9 +6,9 @@ import { sql } from 'kysely';
 import { startPostgres, type TestPostgres } from '../../../test/postgres.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import { createPostgresCounters } from '../coordinated/postgres-counters.ts';
-import type { Settlement } from '../counters.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters-suite.ts';
-import { postingOf, recordOfAll } from '../posting.ts';
+import type { Settlement } from '../counters/counters.ts';
+import { postingOf, recordOfAll } from '../counters/posting.ts';
+import { chargeOf, reservationOf, settlementOf } from '../counters/suite.ts';
 import { recordOf } from './journal.ts';
 import { createLedger } from './ledger.ts';
 

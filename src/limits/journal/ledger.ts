@@ -2,8 +2,8 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../core/errors.ts';
 import type { Store } from '../../storage/store.ts';
-import type { Settlement } from '../counters.ts';
-import { type Posting, type PostingRecord, postingOf, postingsIn, recordOfAll } from '../posting.ts';
+import type { Settlement } from '../counters/counters.ts';
+import { type Posting, type PostingRecord, postingOf, postingsIn, recordOfAll } from '../counters/posting.ts';
 import { type Folded, foldOf, pruneCounters, settlementsOf } from './fold.ts';
 import { Journal, recordOf } from './journal.ts';
 

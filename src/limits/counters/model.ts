@@ -1,14 +1,6 @@
 import { expect } from 'bun:test';
+import { type CountersBench, chargeOf, HOLD, randomFrom, reservationOf, restart, settlementOf } from './cases.ts';
 import type { Reservation, Settlement } from './counters.ts';
-import {
-  type CountersBench,
-  chargeOf,
-  HOLD,
-  randomFrom,
-  reservationOf,
-  restart,
-  settlementOf,
-} from './counters-cases.ts';
 
 interface ModelHold {
   readonly reservation: Reservation;

@@ -1,5 +1,5 @@
-import type { UsageLedgerRow } from '../storage/schema.ts';
-import type { Store } from '../storage/store.ts';
+import type { UsageLedgerRow } from '../../storage/schema.ts';
+import type { Store } from '../../storage/store.ts';
 import type { Charge, Counters, LedgerEntry, Reservation, Settlement } from './counters.ts';
 
 /** Counters with what a test needs besides. */

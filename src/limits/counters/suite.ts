@@ -1,16 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type CountersBench, chargeOf, entryOf, HOLD, newId, reservationOf, restart, settlementOf } from './cases.ts';
 import type { Counters } from './counters.ts';
-import {
-  type CountersBench,
-  chargeOf,
-  entryOf,
-  HOLD,
-  newId,
-  reservationOf,
-  restart,
-  settlementOf,
-} from './counters-cases.ts';
-import { compareWithModel } from './counters-model.ts';
+import { compareWithModel } from './model.ts';
 
 export {
   type CountersBench,
@@ -19,7 +10,7 @@ export {
   randomFrom,
   reservationOf,
   settlementOf,
-} from './counters-cases.ts';
+} from './cases.ts';
 
 /** One suite for everything that counts. `open` answers counters that nobody has used. */
 export function countersContract(name: string, open: () => Promise<CountersBench>): void {

@@ -1,4 +1,4 @@
-import { type Columns, cellAt, columnOf, columnsOf, rowsOf } from '../core/columns.ts';
+import { type Columns, cellAt, columnOf, columnsOf, rowsOf } from '../../core/columns.ts';
 import type { LedgerEntry, Settlement } from './counters.ts';
 
 /** What was added to a counter, and when nobody asks for it any more; null: never. */

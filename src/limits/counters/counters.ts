@@ -1,4 +1,4 @@
-import type { Db } from '../storage/store.ts';
+import type { Db } from '../../storage/store.ts';
 
 /**
  * The contract of the counters. Whatever holds them (the journal of a single process, PostgreSQL, Redis), one suite of
