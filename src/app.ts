@@ -62,7 +62,7 @@ import { createTokenSource } from './providers/tokens.ts';
 import type { ModelCall } from './relay/call.ts';
 import { checkConfigParts } from './relay/check-config.ts';
 import { checkVirtualKey } from './relay/check-virtual-key.ts';
-import { createGuards } from './relay/guards.ts';
+import { createGuards } from './relay/guarding/guards.ts';
 import { type CallModel, createCallModel } from './relay/internal.ts';
 import { createKeptThoughts, type KeptThoughts } from './relay/kept-thoughts.ts';
 import { relay } from './relay/relay.ts';

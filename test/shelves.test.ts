@@ -36,11 +36,16 @@ const floorOf = (file: string) => floors[folderOf(file)]?.findIndex((floor) => f
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)|(?:^|\n)\s*import\s+'(\.[^']+)'/g;
 
+/** The files that a file imports, values and types alike. */
+const importsOf = (file: string, text: string): string[] =>
+  [...text.matchAll(IMPORT)].map((match) =>
+    relative(source, join(source, dirname(file), (match[1] ?? match[2] ?? match[3])!)),
+  );
+
 export function faultsOf(file: string, text: string): string[] {
   const faults: string[] = [];
   const from = folderOf(file);
-  for (const match of text.matchAll(IMPORT)) {
-    const target = relative(source, join(source, dirname(file), (match[1] ?? match[2] ?? match[3])!));
+  for (const target of importsOf(file, text)) {
     // The simulator is a provider that happens to live here, and package.json is data.
     if (target.startsWith('..')) {
       if (shelfOf(from) !== shelves.length - 1) faults.push(`${file} imports ${target}, which lies outside src`);
@@ -93,4 +98,64 @@ test('an import that goes up, sideways or out is seen', () => {
   expect(faultsOf('mcp/oauth/grants.ts', "import { x } from '../upstream-oauth/vault.ts';")).toHaveLength(1);
   expect(faultsOf('limits/journal/ledger.ts', "import { x } from '../limiter.ts';")).toHaveLength(1);
   expect(faultsOf('mcp/relay/relay.ts', "import { x } from '../caller/caller.ts';")).toEqual([]);
+});
+
+/** Folders that still have a larger circle. Whoever opens the last one of a folder takes the folder off this list. */
+const STILL_IN_CIRCLES: readonly string[] = ['assistants', 'cli', 'guardrails', 'mcp'];
+const LARGEST_CIRCLE = 3;
+
+/** Groups of files of which each reaches each other one. */
+export function circlesIn(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const numbers = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  const circles: string[][] = [];
+  const visit = (file: string) => {
+    const number = numbers.size;
+    numbers.set(file, number);
+    lowest.set(file, number);
+    const place = open.push(file) - 1;
+    for (const next of imports.get(file) ?? []) {
+      if (!imports.has(next)) continue;
+      if (!numbers.has(next)) visit(next);
+      if (open.includes(next)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(next)!));
+    }
+    if (lowest.get(file) !== number) return;
+    const circle = open.splice(place);
+    if (circle.length > 1) circles.push(circle.sort());
+  };
+  for (const file of imports.keys()) if (!numbers.has(file)) visit(file);
+  return circles;
+}
+
+test('no circle of imports, types included, goes through two folders or more than three files of one', async () => {
+  const imports = new Map<string, readonly string[]>();
+  for (const file of new Glob('**/*.ts').scanSync(source)) {
+    if (!file.endsWith('.test.ts')) imports.set(file, importsOf(file, await Bun.file(join(source, file)).text()));
+  }
+  const circles = circlesIn(imports);
+  const foldersOf = (circle: readonly string[]) => [...new Set(circle.map(folderOf))];
+  expect(circles.filter((circle) => foldersOf(circle).length > 1)).toEqual([]);
+  const large = circles.filter(({ length }) => length > LARGEST_CIRCLE);
+  expect(large.filter(([file]) => !STILL_IN_CIRCLES.includes(folderOf(file!)))).toEqual([]);
+});
+
+test('a circle is seen, and what only leads to it is no part of it', () => {
+  const imports = new Map([
+    ['a', ['b', 'z']],
+    ['b', ['c']],
+    ['c', ['d', 'b']],
+    ['d', ['a', 'e']],
+    ['e', []],
+    ['f', ['a']],
+  ]);
+  expect(circlesIn(imports)).toEqual([['a', 'b', 'c', 'd']]);
+  expect(
+    circlesIn(
+      new Map([
+        ['a', ['b']],
+        ['b', []],
+      ]),
+    ),
+  ).toEqual([]);
 });

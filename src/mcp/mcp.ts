@@ -9,7 +9,7 @@ import type { EgressPolicy } from '../http/egress.ts';
 import type { AnonymousCall, AnonymousCallAt } from '../http/route.ts';
 import { fetchSmall, type Timeouts, type Upstream } from '../http/upstream.ts';
 import type { TokenSource } from '../providers/provider.ts';
-import type { Guard } from '../relay/guard.ts';
+import type { Guard } from '../relay/guarding/guard.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
 import { type AggregateDeps, createAggregate } from './aggregate/aggregate.ts';

@@ -1,7 +1,7 @@
 import type { TargetSettings } from '../routing/plan.ts';
 import type { OpenCall, Prepared } from './call.ts';
-import { keptAfterVerdict } from './guarded-kept.ts';
-import type { Guarding } from './guarding.ts';
+import type { Guarding } from './guarding/exchange-guard.ts';
+import { keptAfterVerdict } from './guarding/kept-guard.ts';
 import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { asGiven, type PrepareDeps, prepare } from './prepare.ts';
 import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';

@@ -1,7 +1,7 @@
 import { type Reading, readBody } from '../../guardrails/reading.ts';
 import { Unreadable } from '../../guardrails/texts.ts';
 import { GuardrailDenied, type HookResult, isDenied, joined } from '../../guardrails/verdict.ts';
-import type { Guarding } from '../../relay/guarding.ts';
+import type { Guarding } from '../../relay/guarding/exchange-guard.ts';
 
 /** Those whose verdict nobody waits for look at so many messages of one stream. */
 const MOST_ASIDE = 100;

@@ -1,14 +1,14 @@
-import { fail } from '../core/errors.ts';
-import { FramingError } from '../dialects/framing-error.ts';
-import { SseParser } from '../dialects/sse.ts';
-import { spanNeeded } from '../guardrails/guardrail.ts';
-import type { Reading } from '../guardrails/reading.ts';
-import { WindowedEvents } from '../guardrails/stream.ts';
-import { type HookResult, isDenied, joined } from '../guardrails/verdict.ts';
-import { type Incoming, receivedHeaders } from '../http/upstream.ts';
-import { Collected, noteUsage, statusOf, withLastWord } from './guarded-answer.ts';
-import type { Guarding } from './guarding.ts';
-import { rewrittenHeaders } from './rewritten.ts';
+import { fail } from '../../core/errors.ts';
+import { FramingError } from '../../dialects/framing-error.ts';
+import { SseParser } from '../../dialects/sse.ts';
+import { spanNeeded } from '../../guardrails/guardrail.ts';
+import type { Reading } from '../../guardrails/reading.ts';
+import { WindowedEvents } from '../../guardrails/stream.ts';
+import { type HookResult, isDenied, joined } from '../../guardrails/verdict.ts';
+import { type Incoming, receivedHeaders } from '../../http/upstream.ts';
+import { rewrittenHeaders } from '../rewritten.ts';
+import { Collected, noteUsage, statusOf, withLastWord } from './answer-guard.ts';
+import type { Guarding } from './exchange-guard.ts';
 
 /** Of what waits for more to come. */
 const MOST_HELD = 16 << 20;

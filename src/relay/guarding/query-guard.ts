@@ -1,6 +1,6 @@
-import type { TextPart } from '../guardrails/check.ts';
-import { isModelName } from '../guardrails/codes.ts';
-import type { Reading } from '../guardrails/reading.ts';
+import type { TextPart } from '../../guardrails/check.ts';
+import { isModelName } from '../../guardrails/codes.ts';
+import type { Reading } from '../../guardrails/reading.ts';
 
 /** Parameters that a program reads. */
 const CODES = new Set([

@@ -1,15 +1,15 @@
-import { fail } from '../core/errors.ts';
-import { appendMember } from '../core/json-bytes.ts';
-import { formatSse } from '../dialects/sse.ts';
-import type { Guardrail } from '../guardrails/guardrail.ts';
-import { type Reading, readBody } from '../guardrails/reading.ts';
-import { Unreadable } from '../guardrails/texts.ts';
-import { FAILED, GuardrailDenied } from '../guardrails/verdict.ts';
-import { type Incoming, receivedHeaders } from '../http/upstream.ts';
-import { readUsage } from '../telemetry/usage.ts';
-import { windowed } from './guarded-window.ts';
-import type { Guarding } from './guarding.ts';
-import { rewrittenHeaders } from './rewritten.ts';
+import { fail } from '../../core/errors.ts';
+import { appendMember } from '../../core/json-bytes.ts';
+import { formatSse } from '../../dialects/sse.ts';
+import type { Guardrail } from '../../guardrails/guardrail.ts';
+import { type Reading, readBody } from '../../guardrails/reading.ts';
+import { Unreadable } from '../../guardrails/texts.ts';
+import { FAILED, GuardrailDenied } from '../../guardrails/verdict.ts';
+import { type Incoming, receivedHeaders } from '../../http/upstream.ts';
+import { readUsage } from '../../telemetry/usage.ts';
+import { rewrittenHeaders } from '../rewritten.ts';
+import type { Guarding } from './exchange-guard.ts';
+import { windowed } from './stream-guard.ts';
 
 export interface GuardedAnswerOptions {
   /** Called with what has passed, before anybody sees it. */
@@ -29,7 +29,7 @@ const isJudged = (status: number) => status >= 200 && status < 400 && status !==
 export async function guardAnswer(
   guarding: Guarding,
   incoming: Incoming,
-  options: GuardedAnswerOptions,
+  options: GuardedAnswerOptions = {},
 ): Promise<Incoming> {
   if (!isJudged(incoming.status)) return incoming;
   const type = receivedHeaders(incoming)['content-type'] ?? '';

@@ -1,18 +1,18 @@
-import type { JwtVerifier } from '../auth/jwt-verify.ts';
-import { recheck } from '../auth/token-facts.ts';
-import type { Principal } from '../core/principal.ts';
-import type { Sealer } from '../crypto/seal.ts';
-import { objectIn, objectsIn, parsed } from '../dialects/json.ts';
-import type { AskModel, Ports } from '../guardrails/check.ts';
-import type { CheckThreads } from '../guardrails/check-threads.ts';
-import { createGuardrailDefaults, type GuardrailDefaultsStore } from '../guardrails/defaults.ts';
-import { createGuardrails, type Guardrails } from '../guardrails/guardrails.ts';
-import type { EgressPolicy } from '../http/egress.ts';
-import { fetchSmall, type Upstream } from '../http/upstream.ts';
-import type { Changes } from '../storage/changes.ts';
-import type { Store } from '../storage/store.ts';
+import type { JwtVerifier } from '../../auth/jwt-verify.ts';
+import { recheck } from '../../auth/token-facts.ts';
+import type { Principal } from '../../core/principal.ts';
+import type { Sealer } from '../../crypto/seal.ts';
+import { objectIn, objectsIn, parsed } from '../../dialects/json.ts';
+import type { AskModel, Ports } from '../../guardrails/check.ts';
+import type { CheckThreads } from '../../guardrails/check-threads.ts';
+import { createGuardrailDefaults, type GuardrailDefaultsStore } from '../../guardrails/defaults.ts';
+import { createGuardrails, type Guardrails } from '../../guardrails/guardrails.ts';
+import type { EgressPolicy } from '../../http/egress.ts';
+import { fetchSmall, type Upstream } from '../../http/upstream.ts';
+import type { Changes } from '../../storage/changes.ts';
+import type { Store } from '../../storage/store.ts';
+import type { CallModel } from '../internal.ts';
 import { createGuard, type Guard } from './guard.ts';
-import type { CallModel } from './internal.ts';
 
 export interface GuardsDeps {
   readonly store: Store;

@@ -1,16 +1,13 @@
-import type { CallLog } from '../core/call-log.ts';
-import type { EndpointType } from '../core/endpoints.ts';
-import { fail } from '../core/errors.ts';
-import type { GuardrailReference, GuardrailUse } from '../core/guardrails.ts';
-import type { Principal } from '../core/principal.ts';
-import type { AskModel, Hook, Ports } from '../guardrails/check.ts';
-import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
-import { DefinitionFault, type Guardrail } from '../guardrails/guardrail.ts';
-import type { Guardrails, Reach } from '../guardrails/guardrails.ts';
-import { prepareInline } from '../guardrails/inline.ts';
-import type { Proving } from '../guardrails/proof.ts';
-import type { SentHeaders } from '../http/headers.ts';
-import { Guarding, type Stages } from './guarding.ts';
+import { fail } from '../../core/errors.ts';
+import type { GuardrailReference, GuardrailUse } from '../../core/guardrails.ts';
+import type { Principal } from '../../core/principal.ts';
+import type { AskModel, Hook, Ports } from '../../guardrails/check.ts';
+import type { GuardrailDefaultsStore } from '../../guardrails/defaults.ts';
+import { DefinitionFault, type Guardrail } from '../../guardrails/guardrail.ts';
+import type { Guardrails, Reach } from '../../guardrails/guardrails.ts';
+import { prepareInline } from '../../guardrails/inline.ts';
+import { Guarding } from './exchange-guard.ts';
+import type { GuardedCall, Stages } from './guarded.ts';
 
 /** Who guards what: one for the whole process. */
 export interface GuardDeps {
@@ -21,44 +18,12 @@ export interface GuardDeps {
   readonly askModel: (who: Principal) => AskModel;
 }
 
-/** One exchange that is to be guarded: a model call, a line of a batch, a message of a thread, a call of a tool. */
-export interface GuardedCall {
-  readonly who: Reach & { readonly defaults?: Principal['defaults'] };
-  /** In whose name a check may ask a model; without one it asks none. */
-  readonly principal?: Principal;
-  /** What the config of the call, or the MCP server, asks for beside what holds anyway. */
-  readonly asked: GuardrailUse | null;
-  /** Who chose `asked`: the operator, unless it says otherwise. */
-  readonly askedBy?: AskedBy;
-  readonly endpoint: EndpointType;
-  /** Of the request, by lower-case name. */
-  readonly headers: SentHeaders;
-  /** The query with its question mark, where it says something to whoever gets it. */
-  readonly search?: string;
-  readonly model: string | null;
-  /** The model that the address names, whatever the body says. */
-  readonly addressed?: string | null;
-  readonly provider: string | null;
-  readonly isStream: () => boolean;
-  /** Answers keep to the vendor's own form unless something failed. */
-  readonly isStrict: boolean;
-  /** Of work that goes on without its caller: while it is accepted, only checks look that prove something. */
-  readonly proving?: Proving;
-  readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'>;
-}
-
-/**
- * Who chose the guardrails that are asked for. What an operator imposes has the last word; what a caller brings or names
- * looks before it. Only what a caller wrote explains itself to that caller.
- */
-export type AskedBy = 'operator' | 'caller-naming' | 'caller-writing';
-
 /**
  * The one entrance of everything that is judged. Null: no guardrail holds here, and nothing has to be read.
  *
  *     const guarding = await guard(call);
  *     const passed = await guarding?.input({ bytes, type: 'application/json' });   // throws 446
- *     const answer = guarding ? await guarding.output(incoming) : incoming;         // throws 446
+ *     const answer = guarding ? await guardAnswer(guarding, incoming) : incoming;   // throws 446
  */
 export type Guard = (call: GuardedCall) => Guarding | null | Promise<Guarding | null>;
 

@@ -1,10 +1,10 @@
-import { fail } from '../core/errors.ts';
-import { packHookResults } from '../core/hook-results.ts';
-import type { Hook, Ports } from '../guardrails/check.ts';
-import { type Guardrail, holdsStreams } from '../guardrails/guardrail.ts';
-import { type BodyHead, EMPTY, type Reading, readBody } from '../guardrails/reading.ts';
-import { type Judged, judge } from '../guardrails/run.ts';
-import { Unreadable } from '../guardrails/texts.ts';
+import { fail } from '../../core/errors.ts';
+import { packHookResults } from '../../core/hook-results.ts';
+import type { Hook, Ports } from '../../guardrails/check.ts';
+import { type Guardrail, holdsStreams } from '../../guardrails/guardrail.ts';
+import { EMPTY, type Reading, readBody } from '../../guardrails/reading.ts';
+import { type Judged, judge } from '../../guardrails/run.ts';
+import { Unreadable } from '../../guardrails/texts.ts';
 import {
   GuardrailDenied,
   type HookResult,
@@ -13,34 +13,10 @@ import {
   isFailed,
   joined,
   toldToCaller,
-} from '../guardrails/verdict.ts';
-import { type SentHeaders, withHeaders } from '../http/headers.ts';
-import type { Incoming } from '../http/upstream.ts';
-import type { GuardedCall } from './guard.ts';
-import { type GuardedAnswerOptions, guardAnswer } from './guarded-answer.ts';
-import { withQuery } from './guarded-query.ts';
-
-/** What has become of a request that passed. */
-export interface Passed {
-  /** Null: nothing of it was changed. */
-  readonly body: Uint8Array | null;
-  /** To set on the request, by lower-case name; null takes one away. */
-  readonly headers: Readonly<Record<string, string | null>>;
-}
-
-export interface GuardedBody extends Partial<BodyHead> {
-  readonly bytes: Uint8Array | null;
-}
-
-/** The guardrails of one side. */
-export interface Stages {
-  /** What holds whatever the caller says: its word is the last one. */
-  readonly operators: readonly Guardrail[];
-  /** What the caller brings or names. */
-  readonly callers: readonly Guardrail[];
-  /** Those that the caller wrote, so that nothing they say is news to the caller. */
-  readonly written: ReadonlySet<Guardrail>;
-}
+} from '../../guardrails/verdict.ts';
+import { type SentHeaders, withHeaders } from '../../http/headers.ts';
+import type { GuardedBody, GuardedCall, Passed, Stages } from './guarded.ts';
+import { withQuery } from './query-guard.ts';
 
 const NOTHING: readonly HookResult[] = [];
 const isAside = ({ actions }: Guardrail) => actions.async;
@@ -148,11 +124,6 @@ export class Guarding {
     this.settle('input', results);
     this.#request = reading;
     return { body: reading === before ? null : reading.bytes, headers };
-  }
-
-  /** Judges an answer of a provider. Throws 446 when a guardrail denies it before anything was given on. */
-  output(incoming: Incoming, options: GuardedAnswerOptions = {}): Promise<Incoming> {
-    return guardAnswer(this, incoming, options);
   }
 
   /**

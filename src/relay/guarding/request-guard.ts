@@ -1,20 +1,22 @@
-import { NANO_DOLLARS } from '../core/limits.ts';
-import type { Prices } from '../core/prices.ts';
-import { GuardrailDenied } from '../guardrails/verdict.ts';
-import { isInline } from '../http/forbidden-headers.ts';
-import { flagOf, headerOf, type SentHeaders, withHeaders } from '../http/headers.ts';
-import type { Incoming } from '../http/upstream.ts';
-import type { Admission } from '../limits/limiter.ts';
-import type { Lead } from '../routing/cache.ts';
-import type { TargetSettings } from '../routing/plan.ts';
-import { modelMember } from './body.ts';
-import { keeping } from './cached.ts';
-import type { OpenCall } from './call.ts';
-import type { AskedBy, Guard } from './guard.ts';
-import { storedAfterVerdict } from './guarded-kept.ts';
-import type { Guarding, Passed } from './guarding.ts';
-import { isStream } from './prepare.ts';
-import type { Target } from './target.ts';
+import { NANO_DOLLARS } from '../../core/limits.ts';
+import type { Prices } from '../../core/prices.ts';
+import { GuardrailDenied } from '../../guardrails/verdict.ts';
+import { isInline } from '../../http/forbidden-headers.ts';
+import { flagOf, headerOf, type SentHeaders, withHeaders } from '../../http/headers.ts';
+import type { Incoming } from '../../http/upstream.ts';
+import type { Admission } from '../../limits/limiter.ts';
+import type { Lead } from '../../routing/cache.ts';
+import type { TargetSettings } from '../../routing/plan.ts';
+import { modelMember } from '../body.ts';
+import { keeping } from '../cached.ts';
+import type { OpenCall } from '../call.ts';
+import { isStream } from '../prepare.ts';
+import type { Target } from '../target.ts';
+import { guardAnswer } from './answer-guard.ts';
+import type { Guarding } from './exchange-guard.ts';
+import type { Guard } from './guard.ts';
+import type { AskedBy, Passed } from './guarded.ts';
+import { storedAfterVerdict } from './kept-guard.ts';
 
 const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;
 
@@ -95,7 +97,7 @@ async function finishGuarded(
 ): Promise<Incoming> {
   const lead = turn && storedAfterVerdict(turn);
   guarding.forgetAnswer();
-  const judged = await guarding.output(keeping(answer, lead, now), { onPassed });
+  const judged = await guardAnswer(guarding, keeping(answer, lead, now), { onPassed });
   lead?.release();
   return judged;
 }

@@ -1,9 +1,9 @@
-import type { ModelRequest } from '../dialects/ir.ts';
-import { finalResponse } from '../dialects/responses/kept.ts';
-import { SseParser } from '../dialects/sse.ts';
-import type { CachedAnswer, Lead } from '../routing/cache.ts';
-import type { KeptResponse } from './kept-response.ts';
-import { parsedReply } from './rewritten.ts';
+import type { ModelRequest } from '../../dialects/ir.ts';
+import { finalResponse } from '../../dialects/responses/kept.ts';
+import { SseParser } from '../../dialects/sse.ts';
+import type { CachedAnswer, Lead } from '../../routing/cache.ts';
+import type { KeptResponse } from '../kept-response.ts';
+import { parsedReply } from '../rewritten.ts';
 
 /** A response that is kept when it has passed and as it has passed: what is denied or blacked out is not kept either. */
 export function keptAfterVerdict(kept: KeptResponse) {
