@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { charactersIn } from '../core/characters.ts';
 import { FORBIDDABLE } from '../core/forbidden.ts';
 import { isSlug } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
@@ -15,7 +16,7 @@ export const slug = lazily(() => z.string().refine(isSlug, 'give 1 to 255 letter
 export const note = lazily(() => z.string().max(2_000).nullable());
 
 /** Lengths count characters as people do, not UTF-16 units. */
-const short = lazily(() => z.string().refine((text) => [...text].length <= 128, 'give at most 128 characters'));
+const short = lazily(() => z.string().refine((text) => charactersIn(text) <= 128, 'give at most 128 characters'));
 
 /** Metadata that is added to every call of a key or workspace. */
 export const callMetadata = lazily(() => z.record(short().min(1), short()));

@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { firstCharacters } from '../core/characters.ts';
 import type { Reader } from '../storage/reader.ts';
 import type { AuditRecordRow, Schema } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
@@ -64,7 +65,7 @@ function conditions(where: Where<'audit_records'>, filter: AuditFilter) {
     ...equal('uri', filter.uri),
     ...(filter.uri === undefined
       ? []
-      : [sql<SqlBool>`substr(uri, 1, ${sql.lit(INDEXED_URI)}) = ${[...filter.uri].slice(0, INDEXED_URI).join('')}`]),
+      : [sql<SqlBool>`substr(uri, 1, ${sql.lit(INDEXED_URI)}) = ${firstCharacters(filter.uri, INDEXED_URI)}`]),
   ]);
 }
 

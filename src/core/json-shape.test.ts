@@ -37,7 +37,7 @@ test('brackets, quotes and commas in texts are text, however they are escaped an
 test('agrees with the parser on where every text ends', () => {
   const letters = ['\\\\', '\\"', 'a', '[', '\\u0022', 'é'];
   for (let seed = 0; seed < 500; seed++) {
-    const length = (seed * 7) % 90;
+    const length = (seed * 7) % 400;
     const text = Array.from({ length }, (_, index) => letters[(seed * 31 + index * index * 17) % letters.length]).join(
       '',
     );
@@ -56,7 +56,7 @@ test('what is no JSON is left to the parser', () => {
 test('a long text costs nothing, and much else that has to be walked is refused', () => {
   expect(faultOf(`{"a":"${'x'.repeat(30_000_000)}","b":1}`)).toBeNull();
   expect(faultOf(`[${'1'.repeat(13_000_000)}]`)?.why).toStartWith('has more than 12 MiB outside of its texts');
-  expect(faultOf(`{"a":"${'\\"'.repeat(3_000_000)}","b":1}`)?.why).toStartWith('has more than 12 MiB');
+  expect(faultOf(`{"a":"${'\\"'.repeat(8_000_000)}","b":1}`)?.why).toStartWith('has more than 12 MiB');
 });
 
 test('what begins like no object and no list has no shape: an image, a page, a number', () => {

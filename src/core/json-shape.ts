@@ -60,8 +60,8 @@ const isMark = (bytes: Uint8Array, at: number): boolean =>
 
 /** Bytes outside of texts, and escapes in them: all that is walked one by one. */
 const MOST_WALKED = 12 << 20;
-/** What finding one escaped quote costs, in bytes that are walked. */
-const ESCAPED_QUOTE = 16;
+/** What looking for a quote costs, in bytes that are walked. */
+const LOOK = 16;
 
 class ShapeScan {
   readonly #bytes: Uint8Array;
@@ -121,30 +121,30 @@ class ShapeScan {
     }
   }
 
-  /** One past the closing quote; the length when there is none. */
+  /**
+   * One past the closing quote; the length when there is none. A short stretch is walked by hand, then the runtime looks
+   * for the next quote, and so on from there when that one is escaped: in most texts the first look finds the end, and a
+   * text of escaped quotes is nearly all walked by hand, which costs a tenth of looking for each.
+   */
   #afterText(from: number): number {
     const bytes = this.#bytes;
-    const near = Math.min(bytes.length, from + SHORT_TEXT);
     let at = from + 1;
-    while (at < near) {
-      const byte = bytes[at]!;
-      if (byte === QUOTE) return at + 1;
-      at += byte === BACKSLASH ? 2 : 1;
-    }
-    const far = at;
-    let escapes = 0;
-    for (let start = at; ; start = at) {
+    while (at < this.#end) {
+      const near = Math.min(bytes.length, at + SHORT_TEXT);
+      while (at < near) {
+        const byte = bytes[at]!;
+        if (byte === QUOTE) return at + 1;
+        at += byte === BACKSLASH ? 2 : 1;
+      }
       const quote = bytes.indexOf(QUOTE, at);
-      at = quote < 0 ? bytes.length : quote + 1;
+      const next = quote < 0 ? bytes.length : quote + 1;
+      this.#end += next - at - LOOK;
       // A quote is escaped when an odd number of backslashes stands before it.
       let before = quote - 1;
-      while (before >= start && bytes[before] === BACKSLASH) before--;
-      const isEscaped = quote >= 0 && (quote - 1 - before) % 2 === 1;
-      escapes += isEscaped ? 1 : 0;
-      const isTooMuch = escapes * ESCAPED_QUOTE > MOST_WALKED;
-      if (isEscaped && !isTooMuch) continue;
-      this.#end += at - far - escapes * ESCAPED_QUOTE;
-      return at;
+      while (before >= at && bytes[before] === BACKSLASH) before--;
+      if ((quote - 1 - before) % 2 === 0 || quote < 0) return next;
+      at = next;
     }
+    return at;
   }
 }

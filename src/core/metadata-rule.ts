@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { charactersIn, firstCharacters } from './characters.ts';
 
 /** What a caller may write on an object: names and texts. */
 export type Metadata = Readonly<Record<string, string>>;
@@ -12,9 +13,9 @@ export interface MetadataBounds {
   readonly longestValue: number;
 }
 
-const isObject = (value: unknown): value is Metadata =>
+/** A text has entries, too: one for each letter. */
+export const isObject = (value: unknown): value is Metadata =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
-const lengthOf = (text: string): number => [...text].length;
 
 /** The fault names the pair. No z.record: it would leave out a key named `__proto__` without a word. */
 export const metadataWithin = ({ mostPairs, longestKey, longestValue }: MetadataBounds) =>
@@ -28,12 +29,12 @@ export const metadataWithin = ({ mostPairs, longestKey, longestValue }: Metadata
       if (pairs.length > mostPairs)
         context.addIssue({ code: 'too_big', origin: 'object', maximum: mostPairs, inclusive: true, input: value });
       for (const [key, text] of pairs) {
-        if (lengthOf(key) > longestKey)
-          refuse([shortened(key)], `a key has at most ${longestKey} characters, this one has ${lengthOf(key)}`);
+        if (charactersIn(key) > longestKey)
+          refuse([shortened(key)], `a key has at most ${longestKey} characters, this one has ${charactersIn(key)}`);
         else if (typeof text !== 'string')
           context.addIssue({ code: 'invalid_type', expected: 'string', path: [key], input: text });
-        else if (lengthOf(text) > longestValue)
-          refuse([key], `a value has at most ${longestValue} characters, this one has ${lengthOf(text)}`);
+        else if (charactersIn(text) > longestValue)
+          refuse([key], `a value has at most ${longestValue} characters, this one has ${charactersIn(text)}`);
       }
     })
     .meta({
@@ -53,6 +54,6 @@ export const changedMetadata = (old: Metadata, given: Metadata | null | undefine
   given === undefined ? old : (given ?? {});
 
 const shortened = (key: string): string => {
-  const characters = [...key];
-  return characters.length <= SHOWN ? key : `${characters.slice(0, SHOWN).join('')}…`;
+  const first = firstCharacters(key, SHOWN);
+  return first.length === key.length ? key : `${first}…`;
 };

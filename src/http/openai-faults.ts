@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { charactersIn, firstCharacters } from '../core/characters.ts';
 import { fail } from '../core/errors.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -32,7 +33,7 @@ function tooBig(issue: z.core.$ZodIssueTooBig, param: string, found: unknown, is
   const most = Number(issue.maximum);
   if (Array.isArray(found)) fail('array_above_max_length', param, most, found.length);
   if (typeof found === 'string' && issue.origin === 'string')
-    fail('string_above_max_length', param, most, [...found].length);
+    fail('string_above_max_length', param, most, charactersIn(found));
   if (found !== null && typeof found === 'object')
     fail('object_above_max_properties', param, most, Object.keys(found).length);
   return fail(isWhole() ? 'integer_above_max_value' : 'decimal_above_max_value', param, most, Number(found));
@@ -42,7 +43,7 @@ function tooSmall(issue: z.core.$ZodIssueTooSmall, param: string, found: unknown
   const least = Number(issue.minimum);
   if (Array.isArray(found)) fail('array_below_min_length', param, least, found.length);
   if (typeof found === 'string' && issue.origin === 'string')
-    fail('string_below_min_length', param, least, [...found].length);
+    fail('string_below_min_length', param, least, charactersIn(found));
   return fail(isWhole() ? 'integer_below_min_value' : 'decimal_below_min_value', param, least, Number(found));
 }
 
@@ -75,7 +76,7 @@ function unsupported(param: string, found: unknown, values: readonly unknown[]):
   return fail(
     'invalid_value',
     param,
-    `Invalid value: '${[...shown].slice(0, LONGEST_SHOWN).join('')}'. Supported values are: ${supported}.`,
+    `Invalid value: '${firstCharacters(shown, LONGEST_SHOWN)}'. Supported values are: ${supported}.`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { charactersIn } from '../core/characters.ts';
 import { NO_WORKSPACE } from './log-columns.ts';
 import type { LogFilter } from './log-query.ts';
 
@@ -15,7 +16,7 @@ export function conditionsOf(filter: LogFilter, workspace: string | null): Condi
   const { pathPrefix, traceId } = filter;
   if (traceId !== undefined) conditions.push(isInTrace(traceId));
   if (pathPrefix !== undefined)
-    conditions.push(sql<boolean>`substr(request_logs.path, 1, ${[...pathPrefix].length}) = ${pathPrefix}`);
+    conditions.push(sql<boolean>`substr(request_logs.path, 1, ${charactersIn(pathPrefix)}) = ${pathPrefix}`);
   const [, ...pairs] = Object.entries(filter.metadata ?? {});
   return [...conditions, ...pairs.map(([key, value]) => hasLabel(workspace, key, value))];
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { close, occurrences } from '../log-figures.ts';
-import { newDataDir, removeDataDir, startProcess } from '../process.ts';
+import { eventually, newDataDir, removeDataDir, startProcess } from '../process.ts';
 import { query } from '../state-tables.ts';
 
 const PATH = '/v1/feedback';
@@ -219,7 +219,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { key, workspace } = await newKey();
       const { json } = await gateway.api.post(PATH, { trace_id: 't', value: 1 }, { key });
       expect((await gateway.api.delete(`/v1/admin/workspaces/${workspace}`)).status).toBe(200);
-      expect(await stored(json.feedback_ids[0])).toEqual([]);
+      await eventually('it is gone', async () => (await stored(json.feedback_ids[0])).length === 0);
     });
   });
 }

@@ -1,12 +1,11 @@
 import * as z from 'zod';
+import { charactersIn } from '../../core/characters.ts';
 import { lazily } from '../../core/lazily.ts';
 import type { Attributes } from './chunk-index.ts';
 
 const MOST_PAIRS = 16;
 const LONGEST_KEY = 64;
 const LONGEST_VALUE = 512;
-
-const lengthOf = (text: string): number => [...text].length;
 
 /**
  * At most 16 pairs, keys of at most 64 characters, values that are texts of at most 512, numbers or booleans; the fault
@@ -28,10 +27,10 @@ export const attributesRule = lazily(() =>
         if (!text.isWellFormed()) refuse([key.toWellFormed()], 'it holds half a character');
         else if (member === Number.POSITIVE_INFINITY || member === Number.NEGATIVE_INFINITY)
           refuse([key], 'a number is no larger than 1.7976931348623157e308');
-        else if (lengthOf(key) > LONGEST_KEY)
+        else if (charactersIn(key) > LONGEST_KEY)
           refuse([`${key.slice(0, LONGEST_KEY)}…`], `a key has at most ${LONGEST_KEY} characters`);
-        else if (typeof member === 'string' && lengthOf(member) > LONGEST_VALUE)
-          refuse([key], `a text has at most ${LONGEST_VALUE} characters, this one has ${lengthOf(member)}`);
+        else if (typeof member === 'string' && charactersIn(member) > LONGEST_VALUE)
+          refuse([key], `a text has at most ${LONGEST_VALUE} characters, this one has ${charactersIn(member)}`);
         else if (!['string', 'number', 'boolean'].includes(typeof member))
           refuse([key], 'a value is a text, a number or a boolean');
       }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { lazily } from '../../core/lazily.ts';
-import { metadataWithin } from '../../core/metadata-rule.ts';
+import { isObject, metadataWithin } from '../../core/metadata-rule.ts';
 import { post, put, type Route } from '../../http/route.ts';
 import type { Feedback } from './feedback.ts';
 
@@ -17,10 +17,7 @@ const isText = (text: unknown) => typeof text !== 'string' || (text.isWellFormed
 /** Keys and values as x-gateway-metadata has them. */
 const metadata = lazily(() =>
   metadataWithin({ mostPairs: 64, longestKey: 128, longestValue: 128 }).refine(
-    (pairs) =>
-      Object.entries(pairs ?? {})
-        .flat()
-        .every(isText),
+    (pairs) => !isObject(pairs) || Object.entries(pairs).flat().every(isText),
     'must not contain U+0000 or half a surrogate pair',
   ),
 );
