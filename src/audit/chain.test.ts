@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
+import { givenChain, givenOrganisation, record, sealNow, testSealer } from '../../test/audit/records.ts';
 import { createDatabase } from '../../test/postgres.ts';
 import { newId } from '../core/ids.ts';
 import { createSealer } from '../crypto/seal.ts';
@@ -7,7 +8,6 @@ import type { AuditHeadRow } from '../storage/schema.ts';
 import { type Db, openPostgres, openSqlite, type Store } from '../storage/store.ts';
 import { signedHead } from './chain.ts';
 import { insertRecords } from './record.ts';
-import { givenChain, givenOrganisation, record, sealNow, testSealer } from './test-records.ts';
 import { type Verdict, verifyChain } from './verify.ts';
 
 const sealer = testSealer();

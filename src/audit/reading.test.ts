@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Compilable, sql } from 'kysely';
+import { record, sealNow, testSealer } from '../../test/audit/records.ts';
 import { createDatabase } from '../../test/postgres.ts';
 import { newId } from '../core/ids.ts';
 import { directReader, type Reader, threadReader } from '../storage/reader.ts';
 import { openPostgres, openSqlite, type Store } from '../storage/store.ts';
 import { type AuditFilter, type AuditReading, createAuditReading } from './reading.ts';
 import { insertRecords, type NewRecord } from './record.ts';
-import { record, sealNow, testSealer } from './test-records.ts';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2026, 0, 1);

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'bun:test';
+import { record, testSealer } from '../../test/audit/records.ts';
 import { GatewayError } from '../core/errors.ts';
 import { createHealth } from '../core/health.ts';
 import { type Db, openSqlite, type Store } from '../storage/store.ts';
-import { record, testSealer } from './test-records.ts';
 import { AuditWriter } from './writer.ts';
 
 const stores: Store[] = [];

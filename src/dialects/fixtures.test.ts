@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bare, disorder } from '../../test/dialects/comparing.ts';
 import type { Dialect, ReplyContext } from './dialect.ts';
 import { fold } from './fold.ts';
 import { dialects } from './index.ts';
 import type { DialectName, Failure, JsonObject, ModelReply, ModelRequest, ReplyEvent } from './ir.ts';
 import { parsed } from './json.ts';
 import { formatSse, SseParser } from './sse.ts';
-import { bare, disorder } from './test-support.ts';
 
 /**
  * A case is a file `fixtures/<dialect>/<case>.json`: what goes over the wire, written after the vendor's reference, and

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
+import { Random } from '../../test/dialects/random.ts';
+import { attempt, casesOf, context, isClientsFault, isProvidersFault, spoilt } from '../../test/dialects/spoiling.ts';
 import { fold } from './fold.ts';
 import { dialects } from './index.ts';
-import { attempt, casesOf, context, isClientsFault, isProvidersFault, spoilt } from './test-spoiling.ts';
-import { Random } from './test-support.ts';
 
 /** Whatever a client or a provider sends, the answer is a named fault or a failure, never a bug of ours. */
 

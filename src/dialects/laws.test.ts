@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test';
+import { bare, disorder, without } from '../../test/dialects/comparing.ts';
+import { Random } from '../../test/dialects/random.ts';
+import { randomReply, randomRequest } from '../../test/dialects/random-ir.ts';
 import type { Quirks, ReplyContext } from './dialect.ts';
 import { fold, unfold } from './fold.ts';
 import { dialects } from './index.ts';
 import type { DialectName, ModelReply, ReplyEvent } from './ir.ts';
-import { randomReply, randomRequest } from './random-ir.ts';
 import { formatSse, SseParser } from './sse.ts';
-import { bare, disorder, Random, without } from './test-support.ts';
 
 const ROUNDS = 500;
 const BOTH_HALVES: readonly [DialectName, Quirks][] = [

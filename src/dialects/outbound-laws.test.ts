@@ -1,14 +1,15 @@
 import { expect, test } from 'bun:test';
-import { cohereSide } from './cohere/vendor-side.ts';
-import { converseSide } from './converse/vendor-side.ts';
+import { cohereSide } from '../../test/dialects/cohere-vendor.ts';
+import { bare, without } from '../../test/dialects/comparing.ts';
+import { converseSide } from '../../test/dialects/converse-vendor.ts';
+import { geminiSide } from '../../test/dialects/gemini-vendor.ts';
+import { Random } from '../../test/dialects/random.ts';
+import { randomReply, randomRequest } from '../../test/dialects/random-ir.ts';
+import { answered, randomPieces, type VendorSide } from '../../test/dialects/vendor-side.ts';
 import { fold } from './fold.ts';
-import { geminiSide } from './gemini/vendor-side.ts';
 import { dialects } from './index.ts';
 import type { DialectName, JsonObject, ModelReply, ModelRequest, ReasoningPart } from './ir.ts';
 import { present } from './json.ts';
-import { answered, randomPieces, type VendorSide } from './outbound-support.ts';
-import { randomReply, randomRequest } from './random-ir.ts';
-import { bare, Random, without } from './test-support.ts';
 
 const ROUNDS = 400;
 /** To see a failure again, put its seed here. */

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test';
+import { partsOf } from '../../test/guardrails/facts.ts';
 import { ownFile } from '../core/program.ts';
 import { createCheckThreads } from './check-threads.ts';
-import { partsOf } from './checks/test-facts.ts';
 import { prepareInline } from './inline.ts';
 
 const threads = createCheckThreads({ workerUrl: ownFile('guardrails/check-worker') });

@@ -2,13 +2,13 @@ import { afterAll, expect, test } from 'bun:test';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDatabase, startPostgres } from '../../test/postgres.ts';
+import { ask, eventually, removeTemporaryFolders, temporaryFolder } from '../../test/telemetry/log-rows.ts';
 import { type LogPortOptions, openLogPort } from './log-port.ts';
 import type { LogDetail, LogPage } from './log-query.ts';
 import type { LogTarget } from './log-store.ts';
 import type { LogOutcome } from './log-writer.ts';
 import { createMetrics } from './metrics.ts';
 import { createRequestLog } from './request-log.ts';
-import { ask, eventually, removeTemporaryFolders, temporaryFolder } from './test-log.ts';
 
 const workerUrl = new URL('./log-worker.ts', import.meta.url);
 

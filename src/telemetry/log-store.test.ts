@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
+import { ask, batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from '../../test/telemetry/log-rows.ts';
 import { LOG_COLUMNS, LOG_MIGRATION_TABLE } from './log-columns.ts';
 import { positionOf } from './log-query.ts';
 import type { LogOwner } from './log-sink.ts';
 import { type LogStore, type LogTarget, openLogStore } from './log-store.ts';
-import { ask, batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 
 afterAll(removeTemporaryFolders);
 

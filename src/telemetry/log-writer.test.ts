@@ -1,11 +1,18 @@
 import { afterAll, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  ask,
+  batchOf,
+  eventually,
+  removeTemporaryFolders,
+  row,
+  temporaryFolder,
+} from '../../test/telemetry/log-rows.ts';
 import type { LogBatch } from './log-sink.ts';
 import { type LogStore, openLogStore } from './log-store.ts';
 import { type LogOutcome, LogWriter, type LogWriterOptions } from './log-writer.ts';
 import { Spool } from './spool.ts';
-import { ask, batchOf, eventually, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 
 afterAll(removeTemporaryFolders);
 

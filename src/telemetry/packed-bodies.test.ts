@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
+import { packHead } from '../../test/telemetry/log-rows.ts';
 import { compress, decompress, unpack } from './packed-bodies.ts';
-import { packHead } from './test-log.ts';
 
 const head = {
   request_headers: { accept: '*/*', 'x-name': 'Zoë' },

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'bun:test';
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from '../../test/telemetry/log-rows.ts';
 import type { LogBatch } from './log-sink.ts';
 import { Spool } from './spool.ts';
-import { batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from './test-log.ts';
 
 afterAll(removeTemporaryFolders);
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
-import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
 import { checkedFetch } from '../assistants/checked-fetch.ts';
 import { scripted, time, weather } from '../assistants/client.ts';
 import { CLIENT_MAJORS, type ClientMajor } from '../assistants/client-majors.ts';
 import { codeInterpreter, fileSearch, type Story } from '../assistants/file-stories.ts';
+import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 
 let gateway: TestGateway;

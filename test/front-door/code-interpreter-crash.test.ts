@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import OpenAI from 'openai';
-import { dataDirWithSnapshot, PREPARED_MS } from '../../src/assistants/interpreter/test-sandbox.ts';
+import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
 import { startScriptedProvider } from '../assistants/scripted-provider.ts';
 import { ADMIN_KEY } from '../gateway.ts';
 import { eventually, forTests, startProcess } from '../process.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { zipSync } from 'fflate';
 import OpenAI, { toFile } from 'openai';
-import { docx, pdf, pptx, xlsx } from '../../src/assistants/documents/test-documents.ts';
 import { batchObject, fileObject } from '../../src/assistants/vector-stores/file.ts';
 import { storeObject } from '../../src/assistants/vector-stores/store.ts';
 import { clientFor } from '../assistants/client.ts';
+import { docx, pdf, pptx, xlsx } from '../assistants/documents.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../src/assistants/interpreter/test-sandbox.ts';
+import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../assistants/sandbox.ts';
 
 /** Code that uses up whatever it can get hold of. */
 const sandbox = openTestSandbox({ cellSeconds: 30 });

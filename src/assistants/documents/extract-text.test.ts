@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { strToU8, zipSync } from 'fflate';
+import { docx, pdf, pptx, xlsx } from '../../../test/assistants/documents.ts';
 import { partsOf } from './archive.ts';
 import { DocumentFault } from './document.ts';
 import { extractText } from './extract-text.ts';
-import { docx, pdf, pptx, xlsx } from './test-documents.ts';
 import { readXml } from './xml.ts';
 
 const bytesOf = (text: string) => strToU8(text);

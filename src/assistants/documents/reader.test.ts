@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { strToU8 } from 'fflate';
+import { docx, pdf } from '../../../test/assistants/documents.ts';
 import { eventually } from '../../../test/process.ts';
 import type { Chunk } from './chunks.ts';
 import { DocumentFault } from './document.ts';
 import { createDocumentReader, type DocumentReader } from './reader.ts';
 import { ReadingFailed } from './reading-process.ts';
-import { docx, pdf } from './test-documents.ts';
 
 const reader = createDocumentReader();
 afterAll(() => reader.close());

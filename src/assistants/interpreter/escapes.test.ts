@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openTestSandbox, PREPARED_MS, type Ran, threadOf, warmUp } from './test-sandbox.ts';
+import { openTestSandbox, PREPARED_MS, type Ran, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
 
 /**
  * Code of users can reach JavaScript, and from there everything that Deno has. What holds is that Deno was given no

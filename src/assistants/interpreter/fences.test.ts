@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
 import { type Fence, type Fences, fencesFor, findFences, missingFences } from './fences.ts';
 import { findSandbox } from './find.ts';
 import { systemCalls } from './seccomp.ts';
-import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from './test-sandbox.ts';
 
 /**
  * The first fence is gone here: Deno has every permission, as if code had found a way past them. What it may still not do

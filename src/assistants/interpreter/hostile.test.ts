@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
 import { LIMITS } from './limits.ts';
-import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from './test-sandbox.ts';
 
 /** Code that does not get out and so tries to do harm with what it may do. */
 const sandbox = openTestSandbox({ cellSeconds: 15 });

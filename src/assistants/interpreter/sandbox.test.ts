@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
+import { cell, openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
 import { eventually } from '../../../test/process.ts';
 import { NoPlace } from './places.ts';
 import { NoSandbox } from './sandbox.ts';
-import { cell, openTestSandbox, PREPARED_MS, threadOf, warmUp } from './test-sandbox.ts';
 
 const sandbox = openTestSandbox();
 beforeAll(warmUp, PREPARED_MS);

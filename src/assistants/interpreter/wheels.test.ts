@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { strToU8, zipSync } from 'fflate';
+import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
 import { findSandbox } from './find.ts';
-import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from './test-sandbox.ts';
 import { lockOf } from './wheels.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-wheels, of two-'));

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
+import { faultOf } from '../../../test/dialects/comparing.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Quirks } from '../dialect.ts';
 import { ownFailure } from '../failure.ts';
 import type { ModelReply, ModelRequest, Part, TextPart, Turn } from '../ir.ts';
 import { openaiChat } from '../openai-chat/openai-chat.ts';
-import { faultOf } from '../test-support.ts';
 import { anthropic } from './anthropic.ts';
 import { outputCap, takesEffort, takesSystemTurns } from './models.ts';
 

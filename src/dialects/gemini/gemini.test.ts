@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
+import { faultOf } from '../../../test/dialects/comparing.ts';
 import { anthropic } from '../anthropic/anthropic.ts';
 import { FramingError } from '../framing-error.ts';
 import type { ModelRequest, Part, TextPart, Turn } from '../ir.ts';
 import { openaiChat } from '../openai-chat/openai-chat.ts';
-import { faultOf } from '../test-support.ts';
 import { gemini } from './gemini.ts';
 
 const { outbound } = gemini;

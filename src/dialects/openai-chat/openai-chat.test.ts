@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
+import { faultOf } from '../../../test/dialects/comparing.ts';
 import type { Quirks } from '../dialect.ts';
 import type { ModelRequest, Part, Turn } from '../ir.ts';
-import { faultOf } from '../test-support.ts';
 import { openaiChat } from './openai-chat.ts';
 
 const { inbound, outbound } = openaiChat;

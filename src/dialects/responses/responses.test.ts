@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
+import { bare, faultOf } from '../../../test/dialects/comparing.ts';
 import { anthropic } from '../anthropic/anthropic.ts';
 import type { Outbound, ReplyContext } from '../dialect.ts';
 import { unfold } from '../fold.ts';
 import type { ModelReply, ModelRequest, Part, Turn } from '../ir.ts';
 import { openaiChat } from '../openai-chat/openai-chat.ts';
-import { bare, faultOf } from '../test-support.ts';
 import { continued, finalResponse, takeKept } from './kept.ts';
 import { responses } from './responses.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
+import { factsOf, portsOf } from '../../../test/guardrails/facts.ts';
 import { type CheckResult, type Facts, spanOf } from '../check.ts';
 import { findPii, PII_CATEGORIES, PII_SPAN } from './detect/pii.ts';
 import { findSecrets, SECRET_CATEGORIES, SECRETS_SPAN } from './detect/secrets.ts';
 import { allChecks, checks } from './index.ts';
-import { factsOf, portsOf } from './test-facts.ts';
 
 /** Parameters that each check can be made with. */
 const EXAMPLES: Readonly<Record<string, object>> = {

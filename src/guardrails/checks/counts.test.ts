@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge, type partsOf } from '../../../test/guardrails/facts.ts';
 import { allLowerCase } from './all-lower-case.ts';
 import { allUpperCase } from './all-upper-case.ts';
 import { characterCount } from './character-count.ts';
 import { containsCode } from './contains-code.ts';
 import { notNull } from './not-null.ts';
 import { sentenceCount } from './sentence-count.ts';
-import { factsOf, faultsOf, judge, type partsOf } from './test-facts.ts';
 import { wordCount } from './word-count.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
+import { faultsOf, judge, portsOf } from '../../../test/guardrails/facts.ts';
 import { jsonKeys } from './json-keys.ts';
 import { jsonSchema } from './json-schema.ts';
-import { faultsOf, judge, portsOf } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 

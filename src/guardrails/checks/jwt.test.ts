@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { factsOf, faultsOf, judge, portsOf } from '../../../test/guardrails/facts.ts';
 import { createJwtVerifier } from '../../auth/jwt-verify.ts';
 import type { VerifyJwt } from '../../core/jwt.ts';
 import { jwt } from './jwt.ts';
-import { factsOf, faultsOf, judge, portsOf } from './test-facts.ts';
 
 const NOW = 1_900_000_000_000;
 const seconds = NOW / 1_000;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { detectLanguage } from './detect/language.ts';
 import { language } from './language.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 

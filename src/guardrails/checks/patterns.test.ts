@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { spanOf } from '../check.ts';
 import { contains } from './contains.ts';
 import { endsWith } from './ends-with.ts';
 import { regexMatch } from './regex-match.ts';
 import { regexReplace } from './regex-replace.ts';
 import { startsWith } from './starts-with.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 const spanWith = (one: Parameters<typeof spanOf>[0], given: unknown) => spanOf(one, one.parameters().parse(given));

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { PII_CATEGORIES } from './detect/pii.ts';
 import { pii } from './pii.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
 
 const foundIn = async (text: string) => Object.keys((await judge(pii, {}, text)).data!.found as object);
 const redacted = async (text: string, parameters: object = {}) => {

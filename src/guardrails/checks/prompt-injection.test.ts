@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { promptInjection } from './prompt-injection.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { fail } from '../../core/errors.ts';
 import type { Ports } from '../check.ts';
 import { log } from './log.ts';
 import { modelJudge } from './model-judge.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
 import { validUrls } from './valid-urls.ts';
 import { webhook } from './webhook.ts';
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { addPrefix } from './add-prefix.ts';
 import { allowedRequestTypes } from './allowed-request-types.ts';
 import { modelRules } from './model-rules.ts';
@@ -6,7 +7,6 @@ import { modelWhitelist } from './model-whitelist.ts';
 import { requestParametersCheck } from './request-parameters-check.ts';
 import { requiredMetadataKeyPairs } from './required-metadata-key-pairs.ts';
 import { requiredMetadataKeys } from './required-metadata-keys.ts';
-import { factsOf, faultsOf, judge } from './test-facts.ts';
 
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 const asking = (model: string | null, metadata = {}) => factsOf([], { model, metadata });

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
+import { faultsOf, judge } from '../../../test/guardrails/facts.ts';
 import { secrets } from './secrets.ts';
-import { faultsOf, judge } from './test-facts.ts';
 
 const foundIn = async (text: string) => Object.keys((await judge(secrets, {}, text)).data!.found as object);
 const redacted = async (text: string, parameters: object = {}) => {

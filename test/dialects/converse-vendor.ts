@@ -8,9 +8,9 @@ import type {
   Tool,
   ToolChoice,
   Turn,
-} from '../ir.ts';
-import { isObject, objectIn, objectsIn, present, restOf } from '../json.ts';
-import type { VendorSide } from '../outbound-support.ts';
+} from '../../src/dialects/ir.ts';
+import { isObject, objectIn, objectsIn, present, restOf } from '../../src/dialects/json.ts';
+import type { VendorSide } from './vendor-side.ts';
 
 /** Bedrock, as the laws need it. */
 export const converseSide: VendorSide = { readRequest, sayable, writeReply, writeStream };

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors.ts';
-import type { ReplyContext } from './dialect.ts';
-import { FramingError } from './framing-error.ts';
-import type { JsonObject } from './ir.ts';
-import type { Random } from './test-support.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import type { ReplyContext } from '../../src/dialects/dialect.ts';
+import { FramingError } from '../../src/dialects/framing-error.ts';
+import type { JsonObject } from '../../src/dialects/ir.ts';
+import type { Random } from './random.ts';
 
 const JUNK = [
   null,
@@ -34,7 +34,7 @@ interface Case {
 }
 
 export function casesOf(name: string): Case[] {
-  const folder = join(import.meta.dir, 'fixtures', name);
+  const folder = join(import.meta.dir, '../../src/dialects/fixtures', name);
   return readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Case);
 }
 

@@ -1,6 +1,14 @@
-import type { JsonObject, ModelReply, ModelRequest, Part, TextPart, ToolResultPart, Turn } from './ir.ts';
-import type { ServerSentEvent } from './sse.ts';
-import type { Random } from './test-support.ts';
+import type {
+  JsonObject,
+  ModelReply,
+  ModelRequest,
+  Part,
+  TextPart,
+  ToolResultPart,
+  Turn,
+} from '../../src/dialects/ir.ts';
+import type { ServerSentEvent } from '../../src/dialects/sse.ts';
+import type { Random } from './random.ts';
 
 /**
  * A dialect that has no inbound half has no decoder of requests and no encoder of replies, which its laws need. For the

@@ -2,14 +2,14 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { WorkspaceId } from '../../core/ids.ts';
-import { findSandbox } from './find.ts';
-import { wholeOf } from './frames.ts';
-import { type Job, type Outcome, type SandboxOptions, SandboxPool } from './sandbox.ts';
-import type { Cell } from './session.ts';
+import { findSandbox } from '../../src/assistants/interpreter/find.ts';
+import { wholeOf } from '../../src/assistants/interpreter/frames.ts';
+import { type Job, type Outcome, type SandboxOptions, SandboxPool } from '../../src/assistants/interpreter/sandbox.ts';
+import type { Cell } from '../../src/assistants/interpreter/session.ts';
+import type { WorkspaceId } from '../../src/core/ids.ts';
 
 /** Made once for all tests on this machine: it takes seconds, and is the same each time. */
-const folder = fileURLToPath(new URL('../../../node_modules/.cache/gateway-interpreter', import.meta.url));
+const folder = fileURLToPath(new URL('../../node_modules/.cache/gateway-interpreter', import.meta.url));
 
 /** The first time takes seconds, and many of them on a machine that is busy. */
 export const PREPARED_MS = 180_000;

@@ -8,10 +8,10 @@ import type {
   Tool,
   ToolChoice,
   Turn,
-} from '../ir.ts';
-import { objectIn, objectsIn, present, restOf } from '../json.ts';
-import { kindOf } from '../media.ts';
-import { joinedRuns, type VendorSide, withBytes } from '../outbound-support.ts';
+} from '../../src/dialects/ir.ts';
+import { objectIn, objectsIn, present, restOf } from '../../src/dialects/json.ts';
+import { kindOf } from '../../src/dialects/media.ts';
+import { joinedRuns, type VendorSide, withBytes } from './vendor-side.ts';
 
 /** Gemini, as the laws need it. */
 export const geminiSide: VendorSide = { readRequest, sayable, writeReply, writeStream };

@@ -1,7 +1,16 @@
-import type { JsonObject, ModelReply, ModelRequest, Part, TextPart, TokenUsage, Tool, Turn } from '../ir.ts';
-import { objectIn, objectsIn, present, restOf } from '../json.ts';
-import { readDataUrl } from '../media.ts';
-import { joinedRuns, type VendorSide, withBytes } from '../outbound-support.ts';
+import type {
+  JsonObject,
+  ModelReply,
+  ModelRequest,
+  Part,
+  TextPart,
+  TokenUsage,
+  Tool,
+  Turn,
+} from '../../src/dialects/ir.ts';
+import { objectIn, objectsIn, present, restOf } from '../../src/dialects/json.ts';
+import { readDataUrl } from '../../src/dialects/media.ts';
+import { joinedRuns, type VendorSide, withBytes } from './vendor-side.ts';
 
 /** Cohere, as the laws need it. */
 export const cohereSide: VendorSide = { readRequest, sayable, writeReply, writeStream };

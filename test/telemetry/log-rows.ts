@@ -2,10 +2,10 @@ import { expect } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LogRow } from './log-columns.ts';
-import type { LogQuery } from './log-query.ts';
-import type { LogBatch } from './log-sink.ts';
-import { headText, type PackedHead, writeHead } from './packed-bodies.ts';
+import type { LogRow } from '../../src/telemetry/log-columns.ts';
+import type { LogQuery } from '../../src/telemetry/log-query.ts';
+import type { LogBatch } from '../../src/telemetry/log-sink.ts';
+import { headText, type PackedHead, writeHead } from '../../src/telemetry/packed-bodies.ts';
 
 const folders: string[] = [];
 

@@ -1,4 +1,4 @@
-import type { Check, CheckResult, Facts, Hook, Ports, TextPart } from '../check.ts';
+import type { Check, CheckResult, Facts, Hook, Ports, TextPart } from '../../src/guardrails/check.ts';
 
 /** For tests of checks: facts and ports in which everything is harmless unless said otherwise. */
 type PartInput = string | (Partial<TextPart> & { readonly text: string });

@@ -15,9 +15,9 @@ import type {
   Tool,
   ToolResultPart,
   Turn,
-} from './ir.ts';
-import { present } from './json.ts';
-import type { Random } from './test-support.ts';
+} from '../../src/dialects/ir.ts';
+import { present } from '../../src/dialects/json.ts';
+import type { Random } from './random.ts';
 
 /** Random requests and replies in canonical form, for the laws. Any dialect may be the one that made them. */
 

@@ -1,12 +1,12 @@
-import { createHealth } from '../core/health.ts';
-import { newId } from '../core/ids.ts';
-import { createSealer, type Sealer } from '../crypto/seal.ts';
-import type { Store } from '../storage/store.ts';
-import { ChainGuard } from './guard.ts';
-import { insertRecords, type NewRecord } from './record.ts';
-import { startSealing } from './sealing.ts';
+import { ChainGuard } from '../../src/audit/guard.ts';
+import { insertRecords, type NewRecord } from '../../src/audit/record.ts';
+import { startSealing } from '../../src/audit/sealing.ts';
+import { createHealth } from '../../src/core/health.ts';
+import { newId } from '../../src/core/ids.ts';
+import { createSealer, type Sealer } from '../../src/crypto/seal.ts';
+import type { Store } from '../../src/storage/store.ts';
 
-/** What the tests of this folder share. */
+/** Records and sealing for tests of the audit log. */
 
 export const testSealer = (): Sealer => createSealer(Buffer.alloc(32, 7));
 
