@@ -19,7 +19,7 @@ import { createIdentityTokens } from './caller/identity-tokens.ts';
 import { createKeySet } from './caller/key-set.ts';
 import { createOrigins } from './caller/origin.ts';
 import { createFindUser } from './caller/users.ts';
-import { createFindPlace } from './caller/workspaces.ts';
+import { createFindWorkspace } from './caller/workspaces.ts';
 import { createOauth, type OauthDeps, type OauthSettings } from './oauth/oauth.ts';
 import { createCapabilities } from './policy/capabilities.ts';
 import { createMcpPolicy } from './policy/policy.ts';
@@ -85,8 +85,8 @@ export function createMcp(deps: McpDeps) {
   });
   const { userTokens } = upstreamOauth;
   const findUser = createFindUser(deps);
-  const findPlace = createFindPlace(deps);
-  const accessTokens = createAccessTokens({ ...deps, findUser, findPlace });
+  const findWorkspace = createFindWorkspace(deps);
+  const accessTokens = createAccessTokens({ ...deps, findUser, findWorkspace });
   const relayDeps: McpRelayDeps = {
     ...deps,
     servers,
@@ -94,7 +94,7 @@ export function createMcp(deps: McpDeps) {
     identityTokens: key && createIdentityTokens({ key, now }),
     upstreamAuth: createUpstreamAuth({ ...deps, userTokens }),
     findUser,
-    findPlace,
+    findWorkspace,
     accessTokens,
     openStreams: createOpenStreams(deps),
     limits: deps.limits ?? UNLIMITED,

@@ -5,7 +5,7 @@ import type { Redis } from '../../storage/redis.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
 import { createLedger, type Ledger } from '../journal/ledger.ts';
-import { type Place, type PlaceInRedis, PlaceKeeper } from './counting-place.ts';
+import { type CountingPlace, PlaceKeeper, type RedisPlace } from './counting-place.ts';
 import { type Answered, createModeTable, ELSEWHERE, isElsewhere } from './mode.ts';
 import { OpenCalls, UntoldSettlements } from './open-calls.ts';
 import { createPostgresCounters } from './postgres-counters.ts';
@@ -189,7 +189,7 @@ class CoordinatedCounters implements Counters {
   }
 
   /** Null when this is not, or no longer, the place that counts. */
-  async #ask(place: Place, reservation: Reservation, holdMs: number): Promise<Verdict | null> {
+  async #ask(place: CountingPlace, reservation: Reservation, holdMs: number): Promise<Verdict | null> {
     if (place.at === 'nowhere') return null;
     if (place.at === 'postgres') return this.#askPostgres(reservation, holdMs);
     const answer = await this.#askRedis(place, reservation, holdMs);
@@ -197,7 +197,7 @@ class CoordinatedCounters implements Counters {
     return answer?.verdict ?? null;
   }
 
-  async #askRedis(place: PlaceInRedis, reservation: Reservation, holdMs: number): Promise<RedisVerdict | null> {
+  async #askRedis(place: RedisPlace, reservation: Reservation, holdMs: number): Promise<RedisVerdict | null> {
     this.#asked++;
     try {
       const answer = await this.#parts.redis!.reserve(place.space, reservation, holdMs);
@@ -222,7 +222,10 @@ class CoordinatedCounters implements Counters {
     }
   }
 
-  async #inRedis<Result>(place: Place, work: (redis: RedisCounters) => Promise<Result>): Promise<Result | null> {
+  async #inRedis<Result>(
+    place: CountingPlace,
+    work: (redis: RedisCounters) => Promise<Result>,
+  ): Promise<Result | null> {
     try {
       return await work(this.#parts.redis!);
     } catch (error) {

@@ -4,16 +4,16 @@ import type { Answered, ModeRow, ModeTable, RedisReport } from './mode.ts';
 import { type CounterSnapshot, EpochLost, type RedisCounters } from './redis-counters.ts';
 
 /** Where this node counts. In between it counts nowhere, and calls wait. */
-export type Place = PlaceInRedis | { readonly at: 'postgres' } | { readonly at: 'nowhere' };
+export type CountingPlace = RedisPlace | { readonly at: 'postgres' } | { readonly at: 'nowhere' };
 
-export interface PlaceInRedis {
+export interface RedisPlace {
   readonly at: 'redis';
   readonly epoch: number;
   readonly space: string;
   readonly runId: string;
 }
 
-export interface PlaceDeps {
+export interface PlaceKeeperDeps {
   readonly mode: ModeTable;
   readonly redis: { readonly link: Redis; readonly counters: RedisCounters } | null;
   readonly health: Pick<Health, 'degraded' | 'well'>;
@@ -31,20 +31,20 @@ const HURRY_MS = 40;
 const RECONNECT_MS = 300;
 const MOVE_AGAIN_MS = 5_000;
 
-const NOWHERE: Place = { at: 'nowhere' };
+const NOWHERE: CountingPlace = { at: 'nowhere' };
 const INSTEAD = 'limits are counted in PostgreSQL, which takes longer.';
 const NOWHERE_EFFECT =
   'Nodes are finding out where limits are counted: calls with limits wait, and answer 503 when that takes seconds.';
 
 /** Keeps this node where all nodes count, by looking at the mode in PostgreSQL and at Redis. */
 export class PlaceKeeper {
-  readonly #deps: PlaceDeps;
-  #place: Place = NOWHERE;
+  readonly #deps: PlaceKeeperDeps;
+  #place: CountingPlace = NOWHERE;
   /** Calls that wait for a place. Each leaves when its time is over, so that a long outage does not pile them up. */
   readonly #waiting = new Set<() => void>();
   #answered: number | null = null;
   /** Where we counted in Redis before it was suspected, as long as nobody says that the nodes have left it. */
-  #suspected: PlaceInRedis | null = null;
+  #suspected: RedisPlace | null = null;
   /** An epoch that Redis refuses to count in, although it answers. */
   #spoilt: number | null = null;
   /** We had been taken for dead, and Redis was filled without our holds. */
@@ -55,7 +55,7 @@ export class PlaceKeeper {
   #woken = Promise.withResolvers<void>();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(deps: PlaceDeps) {
+  constructor(deps: PlaceKeeperDeps) {
     this.#deps = deps;
     deps.redis?.link.onDown(() => {
       this.#redisSince = Number.POSITIVE_INFINITY;
@@ -67,7 +67,7 @@ export class PlaceKeeper {
     });
   }
 
-  get place(): Place {
+  get place(): CountingPlace {
     return this.#place;
   }
 
@@ -92,7 +92,7 @@ export class PlaceKeeper {
   }
 
   /** A command failed in Redis. Whether it still counts is found out at once. */
-  failed(place: Place, error: unknown): void {
+  failed(place: CountingPlace, error: unknown): void {
     if (place !== this.#place || place.at !== 'redis') return;
     const isAnswer = error instanceof Error && (error as { code?: unknown }).code === 'ERR_REDIS_SERVER_ERROR';
     if (isAnswer) this.#spoilt = place.epoch;
@@ -100,7 +100,7 @@ export class PlaceKeeper {
   }
 
   /** Whether this node counts somewhere else than at `place` before the time is over. */
-  async leaves(place: Place, timeoutMs: number): Promise<boolean> {
+  async leaves(place: CountingPlace, timeoutMs: number): Promise<boolean> {
     const deadline = performance.now() + timeoutMs;
     // Where we count nowhere, the mode is being looked at already.
     if (this.#place === place && place.at !== 'nowhere') this.wake();
@@ -204,7 +204,7 @@ export class PlaceKeeper {
   }
 
   /** Whether Redis still holds the counters of an epoch. */
-  async #counts({ epoch, space, runId }: PlaceInRedis): Promise<boolean> {
+  async #counts({ epoch, space, runId }: RedisPlace): Promise<boolean> {
     const { redis } = this.#deps;
     if (!redis || this.#spoilt === epoch || !(await redis.link.whenUp(RECONNECT_MS))) return false;
     if (redis.link.server?.runId !== runId) return false;
@@ -214,7 +214,7 @@ export class PlaceKeeper {
     );
   }
 
-  #suspect(place: PlaceInRedis) {
+  #suspect(place: RedisPlace) {
     this.#suspected = place;
     this.#go(NOWHERE);
     this.wake();
@@ -232,7 +232,7 @@ export class PlaceKeeper {
     this.#deps.health.degraded('limits', NOWHERE_EFFECT);
   }
 
-  #go(place: Place) {
+  #go(place: CountingPlace) {
     if (place.at === 'redis') this.#suspected = null;
     if (place.at !== 'redis' && place.at === this.#place.at) return;
     this.#place = place;

@@ -98,7 +98,7 @@ async function find(db: Db, who: Principal, kind: PolicyKind, id: string): Promi
 }
 
 /** Null is the whole organisation. */
-async function placeOf(db: Db, who: Principal, input: { workspace_id?: string; organisation_id?: string }) {
+async function workspaceIn(db: Db, who: Principal, input: { workspace_id?: string; organisation_id?: string }) {
   if (input.organisation_id === undefined) return workspaceFor(db, who, input.workspace_id);
   if (input.workspace_id !== undefined)
     fail('invalid_request', 'organisation_id', 'cannot stand beside workspace_id; give one of the two');
@@ -225,7 +225,7 @@ export function createPolicies({
         const made: PolicyRow = {
           id: newId(),
           organisation_id: who.organisationId,
-          workspace_id: await placeOf(db, who, input),
+          workspace_id: await workspaceIn(db, who, input),
           kind,
           name: input.name ?? null,
           description: input.description ?? null,

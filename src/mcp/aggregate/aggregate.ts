@@ -15,12 +15,12 @@ import type { McpPolicy } from '../relay/policy-port.ts';
 import type { Sessions } from '../relay/sessions.ts';
 import { commonResource } from '../server/resources.ts';
 import type { McpServer } from '../server/server.ts';
-import { type Calling, createCalling } from './calling.ts';
-import { type Asker, type Json, type Relay, sendVia } from './conversation.ts';
-import { createLists, type FindWay, LISTS, type ListMethod, type Standing } from './lists.ts';
-import { createWays } from './ways.ts';
+import { type CallingDeps, createCalling } from './calling.ts';
+import { createChannels } from './channels.ts';
+import { type Client, type Json, type Relay, sendVia } from './conversation.ts';
+import { createLists, type FindChannel, LISTS, type ListMethod, type ServerStatus } from './lists.ts';
 
-export interface AggregateDeps extends CallerDeps, Omit<Calling, 'ways' | 'lists'> {
+export interface AggregateDeps extends CallerDeps, Omit<CallingDeps, 'channels' | 'lists'> {
   readonly relay: Relay;
   readonly servers: { inWorkspace(id: WorkspaceId): Promise<readonly McpServer[]> };
   readonly sessions: Sessions;
@@ -30,8 +30,8 @@ export interface AggregateDeps extends CallerDeps, Omit<Calling, 'ways' | 'lists
 }
 
 /** A message, and all that is known of whoever sent it. */
-interface Asked {
-  readonly asker: Asker;
+interface ClientRequest {
+  readonly client: Client;
   readonly message: ReadMessage & { readonly method: string };
   readonly body: Uint8Array;
   readonly isNewer: boolean;
@@ -39,7 +39,7 @@ interface Asked {
   readonly servers: readonly McpServer[];
   /** The others of the workspace. */
   readonly closed: readonly McpServer[];
-  readonly find: FindWay;
+  readonly find: FindChannel;
 }
 
 const MOST_BYTES = 4 << 20;
@@ -56,9 +56,9 @@ const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', '
 /** All MCP servers of a workspace behind one address. */
 export function createAggregate(deps: AggregateDeps) {
   const { relay, sessions, version } = deps;
-  const ways = createWays(deps);
-  const lists = createLists({ ...deps, ways });
-  const route = createCalling({ ...deps, ways, lists });
+  const channels = createChannels(deps);
+  const lists = createLists({ ...deps, channels });
+  const route = createCalling({ ...deps, channels, lists });
   const serverInfo = { name: 'gateway', version };
 
   const letIn = async (call: AnonymousCall): Promise<Caller> => {
@@ -77,7 +77,7 @@ export function createAggregate(deps: AggregateDeps) {
     return all.filter((_, index) => open[index]);
   };
 
-  const askerOf = (call: AnonymousCall, caller: Caller, spoken: string | null): Asker => {
+  const clientOf = (call: AnonymousCall, caller: Caller, spoken: string | null): Client => {
     const sealed = spoken === STATELESS ? null : headerOf(call.headers, 'mcp-session-id');
     const session = sealed === null ? '' : sessions.open(COMMON, caller, sealed);
     const resource = commonResource(deps.publicUrl()).uri;
@@ -85,15 +85,15 @@ export function createAggregate(deps: AggregateDeps) {
     return { call, caller, again, session, version: spoken ?? OLDER_VERSIONS.at(-1)! };
   };
 
-  const greeting = ({ asker, message }: Asked): Response => {
+  const greeting = ({ client, message }: ClientRequest): Response => {
     const wanted = message.params.protocolVersion;
     const protocolVersion = OLDER_VERSIONS.find((each) => each === wanted) ?? OLDER_VERSIONS[0]!;
     const answer = resultFor(message, { protocolVersion, capabilities: CAPABILITIES, serverInfo });
-    answer.headers.set('mcp-session-id', sessions.seal(COMMON, asker.caller, crypto.randomUUID()));
+    answer.headers.set('mcp-session-id', sessions.seal(COMMON, client.caller, crypto.randomUUID()));
     return answer;
   };
 
-  const discovered = ({ message }: Asked): Response =>
+  const discovered = ({ message }: ClientRequest): Response =>
     resultFor(message, {
       ...NEWER_RESULT,
       supportedVersions: [STATELESS],
@@ -101,11 +101,11 @@ export function createAggregate(deps: AggregateDeps) {
       _meta: { [`${META}/serverInfo`]: serverInfo },
     });
 
-  const listed = async (asked: Asked, method: ListMethod): Promise<Response> => {
-    const { message, servers, closed, asker, find, isNewer } = asked;
+  const listed = async (asked: ClientRequest, method: ListMethod): Promise<Response> => {
+    const { message, servers, closed, client, find, isNewer } = asked;
     if (message.params.cursor !== undefined) throw refused('this list has one page', RPC.invalidParams, message.id);
-    const { items, standings, connect } = await lists.merge(servers, asker, find, method);
-    const upstreams: Record<string, Standing> = { ...standings };
+    const { items, statuses, connect } = await lists.merge(servers, client, find, method);
+    const upstreams: Record<string, ServerStatus> = { ...statuses };
     for (const { slug } of closed) upstreams[slug] = 'auth_required';
     const isEmptied = Object.values(upstreams).length > 0 && !Object.values(upstreams).some(isGood);
     if (isEmptied)
@@ -122,12 +122,12 @@ export function createAggregate(deps: AggregateDeps) {
   };
 
   /** Whether every server can be spoken to like that; those that cannot be asked at this moment do not count. */
-  const isSpoken = async ({ servers, asker }: Asked): Promise<boolean> => {
-    const verdicts = await Promise.allSettled(servers.map((server) => ways.isNewer(server, asker)));
+  const isSpoken = async ({ servers, client }: ClientRequest): Promise<boolean> => {
+    const verdicts = await Promise.allSettled(servers.map((server) => channels.isNewer(server, client)));
     return verdicts.every((each) => each.status === 'rejected' || each.value);
   };
 
-  const answer = async (asked: Asked): Promise<Response> => {
+  const answer = async (asked: ClientRequest): Promise<Response> => {
     const { message, isNewer } = asked;
     const { method } = message;
     if (isNewer && !(await isSpoken(asked))) throw unsupported(asked, STATELESS, OLDER_VERSIONS);
@@ -139,9 +139,9 @@ export function createAggregate(deps: AggregateDeps) {
     return unknownMethod(asked);
   };
 
-  const noted = async ({ asker, message }: Asked): Promise<Response> => {
+  const noted = async ({ client, message }: ClientRequest): Promise<Response> => {
     // The request that is no longer wanted may be under way at any of them; the others know of none.
-    if (message.method === 'notifications/cancelled') await ways.tellAll(asker, message.method, message.params);
+    if (message.method === 'notifications/cancelled') await channels.tellAll(client, message.method, message.params);
     return new Response(null, { status: 202 });
   };
 
@@ -166,16 +166,16 @@ export function createAggregate(deps: AggregateDeps) {
       if (message.method === null) return new Response(null, { status: 202 });
       const spoken = headerOf(call.headers, 'mcp-protocol-version');
       const isNewer = spoken === STATELESS;
-      const asker = askerOf(call, caller, spoken);
+      const client = clientOf(call, caller, spoken);
       const all = await openServers(caller);
-      const asked: Asked = {
-        asker,
+      const asked: ClientRequest = {
+        client,
         message: { ...message, method: message.method },
         body,
         isNewer,
         servers: all.filter((server) => !server.jwtValidation?.required),
         closed: all.filter((server) => server.jwtValidation?.required),
-        find: isNewer ? async () => ({ kind: 'stateless' }) : ways.open,
+        find: isNewer ? async () => ({ kind: 'stateless' }) : channels.open,
       };
       if (spoken !== null && !isNewer && !OLDER_VERSIONS.includes(spoken))
         throw unsupported(asked, spoken, [STATELESS, ...OLDER_VERSIONS]);
@@ -189,12 +189,12 @@ export function createAggregate(deps: AggregateDeps) {
       call.log.provider = 'mcp';
       const caller = await letIn(call);
       call.identify(caller);
-      const asker = askerOf(call, caller, null);
-      await ways.closeAll(asker, async (server, way) => {
-        if (way.kind === 'stateless' || way.id === null) return;
+      const client = clientOf(call, caller, null);
+      await channels.closeAll(client, async (server, channel) => {
+        if (channel.kind === 'stateless' || channel.id === null) return;
         const message = { method: 'DELETE', name: null, body: new Uint8Array() };
         const signal = AbortSignal.timeout(2_000);
-        const ended = await sendVia(relay, { server, asker, way, message, signal, isQuiet: true, isEnd: true });
+        const ended = await sendVia(relay, { server, client, channel, message, signal, isQuiet: true, isEnd: true });
         await ended.body?.cancel();
       });
       return new Response(null, { status: 204 });
@@ -205,28 +205,28 @@ export function createAggregate(deps: AggregateDeps) {
 /** Lists are the caller's own, and put together anew. */
 const NEWER_RESULT = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
 
-const isGood = (standing: Standing): boolean => standing === 'ok' || standing === 'truncated';
+const isGood = (status: ServerStatus): boolean => status === 'ok' || status === 'truncated';
 
 const resultFor = ({ id }: ReadMessage, result: Json): Response => json({ jsonrpc: '2.0', id, result });
 
-const unsupported = ({ message }: Asked, requested: string, supported: readonly string[]): RpcError =>
+const unsupported = ({ message }: ClientRequest, requested: string, supported: readonly string[]): RpcError =>
   new RpcError(new GatewayError('mcp_version_unsupported', [requested.slice(0, 40), supported.join(', ')]), {
     id: message.id,
     code: UNSUPPORTED_VERSION,
     data: { supported, requested },
   });
 
-function unknownMethod({ asker, message, isNewer }: Asked): Response {
+function unknownMethod({ client, message, isNewer }: ClientRequest): Response {
   const error = new GatewayError('mcp_method_unknown', [JSON.stringify(message.method.slice(0, 80))]);
   const told = new RpcError(error, { id: message.id, code: METHOD_NOT_FOUND });
   if (isNewer) throw told;
   // To older clients 404 says that their session is gone.
-  asker.call.log.close({ status: 200, failedBy: 'gateway', errorCode: error.code });
+  client.call.log.close({ status: 200, failedBy: 'gateway', errorCode: error.code });
   return json(told.body());
 }
 
 /** What each did, for people. */
-const summary = (standings: Readonly<Record<string, Standing>>): string =>
-  Object.entries(standings)
-    .map(([slug, standing]) => `${slug} (${standing})`)
+const summary = (statuses: Readonly<Record<string, ServerStatus>>): string =>
+  Object.entries(statuses)
+    .map(([slug, status]) => `${slug} (${status})`)
     .join(', ');

@@ -8,15 +8,15 @@ import { META, STATELESS } from '../message/versions.ts';
 import type { McpServer } from '../server/server.ts';
 import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
-import { type Asker, isObject, type Json, type Relay, sendVia, type Way, wantsUser } from './conversation.ts';
-import type { FindWay, Lists } from './lists.ts';
+import type { Channels } from './channels.ts';
+import { type Channel, type Client, isObject, type Json, type Relay, sendVia, wantsUser } from './conversation.ts';
+import type { FindChannel, Lists } from './lists.ts';
 import { mapAnswer, withExposedUris } from './rewriting.ts';
 import { type Route, replaced, routeOf } from './routing.ts';
-import type { Ways } from './ways.ts';
 
-export interface Calling {
+export interface CallingDeps {
   readonly relay: Relay;
-  readonly ways: Pick<Ways, 'forget'>;
+  readonly channels: Pick<Channels, 'forget'>;
   readonly lists: Pick<Lists, 'listOf'>;
   readonly sealer: Sealer;
   readonly publicUrl: () => string;
@@ -26,29 +26,29 @@ export interface Calling {
 
 /** A request for something of one server. */
 export interface RoutedRequest {
-  readonly asker: Asker;
+  readonly client: Client;
   readonly message: ReadMessage & { readonly method: string };
   readonly body: Uint8Array;
   readonly isNewer: boolean;
   readonly servers: readonly McpServer[];
-  readonly find: FindWay;
+  readonly find: FindChannel;
 }
 
 const STATE_MS = 3_600_000;
 
 /** Carries a request to the one server it is for, under the name that the server knows, and the answer back. */
-export function createCalling(deps: Calling) {
-  const { relay, ways, lists, sealer, now } = deps;
-  const stateContext = (server: McpServer, { caller }: Asker) => `state ${server.id}\n${caller.id}`;
+export function createCalling(deps: CallingDeps) {
+  const { relay, channels, lists, sealer, now } = deps;
+  const stateContext = (server: McpServer, { caller }: Client) => `state ${server.id}\n${caller.id}`;
 
   /** What a server wants to see again comes back to the same server, from the same caller. */
-  const sealState = (server: McpServer, asker: Asker, state: string): string =>
-    sealer.seal('mcp-session', stateContext(server, asker), JSON.stringify({ state, until: now() + STATE_MS }));
-  const openState = (server: McpServer, { asker, message }: RoutedRequest): string | null => {
+  const sealState = (server: McpServer, client: Client, state: string): string =>
+    sealer.seal('mcp-session', stateContext(server, client), JSON.stringify({ state, until: now() + STATE_MS }));
+  const openState = (server: McpServer, { client, message }: RoutedRequest): string | null => {
     const { requestState } = message.params;
     if (typeof requestState !== 'string') return null;
     try {
-      const opened = JSON.parse(sealer.open('mcp-session', stateContext(server, asker), requestState));
+      const opened = JSON.parse(sealer.open('mcp-session', stateContext(server, client), requestState));
       if (opened.until > now()) return opened.state;
     } catch {
       // Of another server or caller, or of nobody.
@@ -56,68 +56,74 @@ export function createCalling(deps: Calling) {
     throw refused('requestState is not what this address gave out for it', RPC.invalidParams, message.id);
   };
 
-  const bodyFor = (request: RoutedRequest, { server, message }: Route, way: Way): Uint8Array => {
+  const bodyFor = (request: RoutedRequest, { server, message }: Route, channel: Channel): Uint8Array => {
     const state = request.isNewer ? openState(server, request) : null;
     const body =
       state === null ? message.body : replaced(message.body, ['params', 'requestState'], JSON.stringify(state));
-    return way.kind === 'stateless' && !request.isNewer ? withMeta(body, deps.version) : body;
+    return channel.kind === 'stateless' && !request.isNewer ? withMeta(body, deps.version) : body;
   };
 
-  const send = (request: RoutedRequest, route: Route, way: Way, log: CallLog): Promise<Response> => {
-    const { asker } = request;
-    const message = { ...route.message, body: bodyFor(request, route, way) };
-    const { signal } = asker.call.request;
-    const sending = { server: route.server, asker: { ...asker, call: { ...asker.call, log } }, way, message, signal };
+  const send = (request: RoutedRequest, route: Route, channel: Channel, log: CallLog): Promise<Response> => {
+    const { client } = request;
+    const message = { ...route.message, body: bodyFor(request, route, channel) };
+    const { signal } = client.call.request;
+    const sending = {
+      server: route.server,
+      client: { ...client, call: { ...client.call, log } },
+      channel,
+      message,
+      signal,
+    };
     return sendVia(relay, { ...sending, isQuiet: false });
   };
 
   const carried = async (request: RoutedRequest, route: Route): Promise<Response> => {
-    const { asker, find } = request;
-    const { log } = asker.call;
-    const way = await find(route.server, asker);
-    if (way.kind === 'stateless' || way.id === null) return send(request, route, way, log);
+    const { client, find } = request;
+    const { log } = client.call;
+    const channel = await find(route.server, client);
+    if (channel.kind === 'stateless' || channel.id === null) return send(request, route, channel, log);
     // A session that the server has forgotten has carried nothing out: the same goes into a new one.
-    const first = await send(request, route, way, withoutMissing(log));
+    const first = await send(request, route, channel, withoutMissing(log));
     if (first.status !== 404) return first;
     await first.body?.cancel();
-    ways.forget(route.server, asker);
-    return send(request, route, await find(route.server, asker), log);
+    channels.forget(route.server, client);
+    return send(request, route, await find(route.server, client), log);
   };
 
   const changeFor =
-    ({ asker, isNewer }: RoutedRequest, server: McpServer) =>
+    ({ client, isNewer }: RoutedRequest, server: McpServer) =>
     (message: Json): Json => {
       const result = message.result as Json;
       if (result.resultType === 'input_required') {
         if (!isNewer) return { ...message, result: UNASKABLE };
         const { requestState } = result;
         if (typeof requestState !== 'string') return message;
-        return { ...message, result: { ...result, requestState: sealState(server, asker, requestState) } };
+        return { ...message, result: { ...result, requestState: sealState(server, client, requestState) } };
       }
       const next = withExposedUris(server.slug, result);
       return next === result ? message : { ...message, result: next };
     };
 
   return async (request: RoutedRequest): Promise<Response> => {
-    const { asker, message, body, servers, find } = request;
-    const route = await routeOf({ ...message, body }, servers, { lists, asker, find });
+    const { client, message, body, servers, find } = request;
+    const route = await routeOf({ ...message, body }, servers, { lists, client, find });
     if (!route) throw unknownTarget(message);
     try {
       return await mapAnswer(await carried(request, route), changeFor(request, route.server));
     } catch (error) {
       const told = wantsUser(error) && connectionTold(request, route.server, deps.publicUrl());
       if (!told) throw error;
-      asker.call.log.close({ status: 200, failedBy: 'gateway', errorCode: 'mcp_connection_required' });
+      client.call.log.close({ status: 200, failedBy: 'gateway', errorCode: 'mcp_connection_required' });
       return json(told);
     }
   };
 }
 
 /** What the server would have said through its own address. */
-function connectionTold({ asker, body }: RoutedRequest, { slug }: McpServer, publicUrl: string): Json | null {
+function connectionTold({ client, body }: RoutedRequest, { slug }: McpServer, publicUrl: string): Json | null {
   const link = connectUrl(publicUrl, slug);
   const error = new GatewayError('mcp_connection_required', [slug, link, 'none is connected yet']);
-  return connectionAnswer(error, { body, headers: asker.call.headers, link });
+  return connectionAnswer(error, { body, headers: client.call.headers, link });
 }
 
 function unknownTarget({ method, params, id }: RoutedRequest['message']) {

@@ -6,11 +6,11 @@ import type { Caller } from '../caller/caller.ts';
 import { dataOf, EventCutter } from '../message/events.ts';
 import { headerValue } from '../message/message.ts';
 import { STATELESS } from '../message/versions.ts';
-import type { Admitted } from '../relay/call.ts';
+import type { AdmittedCaller } from '../relay/call.ts';
 import type { McpServer } from '../server/server.ts';
 
 /** Who asks, and in which conversation. */
-export interface Asker {
+export interface Client {
   readonly call: AnonymousCall;
   readonly caller: Caller;
   /** Throws when they would not be let in any more. */
@@ -22,7 +22,7 @@ export interface Asker {
 }
 
 /** How a server is spoken to: in a session of its own, as older servers want it, or without. */
-export type Way =
+export type Channel =
   | { readonly kind: 'session'; readonly id: string | null; readonly version: string }
   | { readonly kind: 'stateless' };
 
@@ -31,7 +31,7 @@ export const isObject = (value: unknown): value is Json =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** The server answered with an error of JSON-RPC. */
-export class Refused extends Error {
+export class RpcRefusal extends Error {
   readonly code: number;
   readonly data: Json;
 
@@ -43,7 +43,7 @@ export class Refused extends Error {
 }
 
 /** The server answered with something else than a message. */
-export class Unusable extends Error {
+export class UnusableReply extends Error {
   readonly status: number;
 
   constructor(status: number) {
@@ -53,7 +53,7 @@ export class Unusable extends Error {
 }
 
 /** The server took longer than the others can wait. */
-export class TooSlow extends Error {}
+export class ServerTooSlow extends Error {}
 
 const MOST_BYTES = 4 << 20;
 
@@ -64,7 +64,7 @@ export interface Message {
   readonly body: Uint8Array;
 }
 
-export type Relay = (call: AnonymousCall, admitted: Admitted) => Promise<Response>;
+export type Relay = (call: AnonymousCall, admitted: AdmittedCaller) => Promise<Response>;
 
 /** What of a client's headers speaks of its own message, and not of ours. */
 const ITS_OWN = /^(?:content-.*|transfer-encoding|last-event-id|accept|mcp-.*)$/;
@@ -72,12 +72,13 @@ const ITS_OWN = /^(?:content-.*|transfer-encoding|last-event-id|accept|mcp-.*)$/
 /** Sends a message the way every call goes, with everything that holds for the server. */
 export function sendVia(
   relay: Relay,
-  { server, asker, way, message, signal, isQuiet, isEnd = false }: Sending,
+  { server, client, channel, message, signal, isQuiet, isEnd = false }: Sending,
 ): Promise<Response> {
-  const { call, caller, again } = asker;
+  const { call, caller, again } = client;
   const headers: Record<string, string> = {};
-  for (const name in call.headers) if (!ITS_OWN.test(name) || isMirror(name, way)) headers[name] = call.headers[name]!;
-  Object.assign(headers, HEADERS, protocolHeaders(way, message), {
+  for (const name in call.headers)
+    if (!ITS_OWN.test(name) || isMirror(name, channel)) headers[name] = call.headers[name]!;
+  Object.assign(headers, HEADERS, protocolHeaders(channel, message), {
     'content-length': String(message.body.byteLength),
   });
   const body = isEnd ? null : (message.body as Uint8Array<ArrayBuffer>);
@@ -88,8 +89,8 @@ export function sendVia(
 
 export interface Sending {
   readonly server: McpServer;
-  readonly asker: Asker;
-  readonly way: Way;
+  readonly client: Client;
+  readonly channel: Channel;
   readonly message: Message;
   readonly signal: AbortSignal;
   /** Not what the client asked for itself, and so no entry of its own in the log. */
@@ -101,10 +102,11 @@ export interface Sending {
 const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
 
 /** Arguments that are mirrored in headers are the same for the server as for us. */
-const isMirror = (name: string, way: Way): boolean => way.kind === 'stateless' && name.startsWith('mcp-param-');
+const isMirror = (name: string, channel: Channel): boolean =>
+  channel.kind === 'stateless' && name.startsWith('mcp-param-');
 
-function protocolHeaders(way: Way, { method, name }: Message): SentHeaders {
-  if (way.kind === 'stateless')
+function protocolHeaders(channel: Channel, { method, name }: Message): SentHeaders {
+  if (channel.kind === 'stateless')
     return {
       'mcp-protocol-version': STATELESS,
       'mcp-method': method,
@@ -112,8 +114,8 @@ function protocolHeaders(way: Way, { method, name }: Message): SentHeaders {
     };
   const isGreeting = method === 'initialize';
   return {
-    ...(!isGreeting && { 'mcp-protocol-version': way.version }),
-    ...(way.id !== null && { 'mcp-session-id': way.id }),
+    ...(!isGreeting && { 'mcp-protocol-version': channel.version }),
+    ...(channel.id !== null && { 'mcp-session-id': channel.id }),
   };
 }
 
@@ -122,8 +124,8 @@ export async function resultOf(response: Response): Promise<{ readonly result: J
   const type = response.headers.get('content-type') ?? '';
   const text = /^text\/event-stream\b/i.test(type) ? await firstAnswer(response) : await onlyAnswer(response);
   const message = messageIn(text);
-  if (isObject(message?.error)) throw new Refused(message.error);
-  if (!isObject(message?.result)) throw new Unusable(response.status);
+  if (isObject(message?.error)) throw new RpcRefusal(message.error);
+  if (!isObject(message?.result)) throw new UnusableReply(response.status);
   return { result: message.result, bytes: text.length };
 }
 
@@ -132,7 +134,7 @@ async function onlyAnswer(response: Response): Promise<string> {
   let size = 0;
   for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += piece.byteLength;
-    if (size > MOST_BYTES) throw new Unusable(response.status);
+    if (size > MOST_BYTES) throw new UnusableReply(response.status);
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString();
@@ -163,5 +165,5 @@ function messageIn(text: string): Json | null {
 export function wantsUser(error: unknown): boolean {
   if (error instanceof GatewayError)
     return error.code === 'mcp_connection_required' || error.code === 'mcp_user_required';
-  return error instanceof Refused && (error.code === -32_042 || error.data.code === 'mcp_connection_required');
+  return error instanceof RpcRefusal && (error.code === -32_042 || error.data.code === 'mcp_connection_required');
 }

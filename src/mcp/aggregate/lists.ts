@@ -2,16 +2,24 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpServer } from '../server/server.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
-import { type Asker, isObject, type Json, Refused, TooSlow, type Way, wantsUser } from './conversation.ts';
+import type { Channels } from './channels.ts';
+import {
+  type Channel,
+  type Client,
+  isObject,
+  type Json,
+  RpcRefusal,
+  ServerTooSlow,
+  wantsUser,
+} from './conversation.ts';
 import { exposedName, exposedUri } from './names.ts';
-import type { Ways } from './ways.ts';
 
 /** How a server did when it was asked for a list. */
-export type Standing = 'ok' | 'truncated' | 'auth_required' | 'timeout' | 'limited' | 'failed';
+export type ServerStatus = 'ok' | 'truncated' | 'auth_required' | 'timeout' | 'limited' | 'failed';
 
-export interface Merged {
+export interface MergedList {
   readonly items: readonly Json[];
-  readonly standings: Readonly<Record<string, Standing>>;
+  readonly statuses: Readonly<Record<string, ServerStatus>>;
   /** Where users connect accounts that are missing. */
   readonly connect: Readonly<Record<string, string>>;
 }
@@ -26,16 +34,16 @@ export const LISTS = {
 export type ListMethod = keyof typeof LISTS;
 
 export interface ListsDeps {
-  readonly ways: Pick<Ways, 'ask'>;
+  readonly channels: Pick<Channels, 'ask'>;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly publicUrl: () => string;
   readonly now: () => number;
 }
 
-/** The way to a server, found before it is asked. */
-export type FindWay = (server: McpServer, asker: Asker) => Promise<Way>;
+/** The channel to a server, found before it is asked. */
+export type FindChannel = (server: McpServer, client: Client) => Promise<Channel>;
 
-interface Listed {
+interface ServerList {
   readonly items: readonly Json[];
   readonly isWhole: boolean;
 }
@@ -49,8 +57,8 @@ const MOST_LIST_BYTES = 4 << 20;
 const METHOD_NOT_FOUND = -32_601;
 
 /** What all servers of a caller offer. One that is away, slow or not connected is named, and the others are there. */
-export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
-  const kept = new Map<string, { readonly listed: Listed; readonly until: number; readonly bytes: number }>();
+export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
+  const kept = new Map<string, { readonly listed: ServerList; readonly until: number; readonly bytes: number }>();
   let keptBytes = 0;
   /** Grows when what callers may see has changed: a list that was asked for before is not kept. */
   let generation = 0;
@@ -65,7 +73,7 @@ export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
     keptBytes -= kept.get(key)?.bytes ?? 0;
     kept.delete(key);
   };
-  const keep = (key: string, listed: Listed) => {
+  const keep = (key: string, listed: ServerList) => {
     drop(key);
     const bytes = JSON.stringify(listed.items).length;
     keptBytes += bytes;
@@ -76,13 +84,18 @@ export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
     }
   };
 
-  const pagesOf = async (server: McpServer, asker: Asker, way: Way, method: ListMethod): Promise<Listed> => {
+  const pagesOf = async (
+    server: McpServer,
+    client: Client,
+    channel: Channel,
+    method: ListMethod,
+  ): Promise<ServerList> => {
     const items: Json[] = [];
     let cursor: unknown;
     let size = 0;
     for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS && size < MOST_LIST_BYTES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const { result, bytes } = await ways.ask(server, asker, way, { method, params });
+      const { result, bytes } = await channels.ask(server, client, channel, { method, params });
       size += bytes;
       const found = result[LISTS[method].member];
       if (Array.isArray(found)) items.push(...found.filter(isObject));
@@ -93,14 +106,19 @@ export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
   };
 
   /** One server's list, as this caller may see it, under the server's own names. */
-  const listOf = async (server: McpServer, asker: Asker, find: FindWay, method: ListMethod): Promise<Listed> => {
-    const key = `${asker.caller.id}\n${server.version}\n${method}`;
+  const listOf = async (
+    server: McpServer,
+    client: Client,
+    find: FindChannel,
+    method: ListMethod,
+  ): Promise<ServerList> => {
+    const key = `${client.caller.id}\n${server.version}\n${method}`;
     const known = kept.get(key);
     if (known && known.until > now()) return known.listed;
     const began = generation;
-    const listed = await pagesOf(server, asker, await find(server, asker), method).catch((error) => {
+    const listed = await pagesOf(server, client, await find(server, client), method).catch((error) => {
       // It has no such thing at all.
-      if (error instanceof Refused && error.code === METHOD_NOT_FOUND) return { items: [], isWhole: true };
+      if (error instanceof RpcRefusal && error.code === METHOD_NOT_FOUND) return { items: [], isWhole: true };
       throw error;
     });
     if (began === generation) keep(key, listed);
@@ -110,22 +128,27 @@ export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
   return {
     listOf,
 
-    async merge(servers: readonly McpServer[], asker: Asker, find: FindWay, method: ListMethod): Promise<Merged> {
+    async merge(
+      servers: readonly McpServer[],
+      client: Client,
+      find: FindChannel,
+      method: ListMethod,
+    ): Promise<MergedList> {
       const items = new Map<string, { readonly slug: string; readonly item: Json }>();
       const contested = new Set<string>();
-      const standings: Record<string, Standing> = {};
+      const statuses: Record<string, ServerStatus> = {};
       const connect: Record<string, string> = {};
-      const outcomes = await Promise.allSettled(servers.map((server) => listOf(server, asker, find, method)));
+      const outcomes = await Promise.allSettled(servers.map((server) => listOf(server, client, find, method)));
       for (const [index, { slug }] of servers.entries()) {
         const outcome = outcomes[index]!;
         if (outcome.status === 'rejected') {
-          const standing = standingOf(outcome.reason);
-          if (standing === null) continue;
-          standings[slug] = standing;
-          if (standing === 'auth_required') connect[slug] = connectUrl(publicUrl(), slug);
+          const status = statusOf(outcome.reason);
+          if (status === null) continue;
+          statuses[slug] = status;
+          if (status === 'auth_required') connect[slug] = connectUrl(publicUrl(), slug);
           continue;
         }
-        standings[slug] = outcome.value.isWhole ? 'ok' : 'truncated';
+        statuses[slug] = outcome.value.isWhole ? 'ok' : 'truncated';
         for (const item of outcome.value.items) {
           const exposed = exposedItem(slug, item, method);
           if (!exposed) continue;
@@ -135,7 +158,7 @@ export function createLists({ ways, changes, publicUrl, now }: ListsDeps) {
         }
       }
       const shown = [...items].filter(([key]) => !contested.has(key)).map(([, { item }]) => item);
-      return { items: shown, standings, connect };
+      return { items: shown, statuses, connect };
     },
   };
 }
@@ -151,11 +174,11 @@ function exposedItem(slug: string, item: Json, method: ListMethod): { key: strin
 }
 
 /** Null: the caller may not know that the server is there. */
-export function standingOf(error: unknown): Standing | null {
+export function statusOf(error: unknown): ServerStatus | null {
   if (wantsUser(error)) return 'auth_required';
   if (error instanceof GatewayError) {
     if (error.code === 'mcp_access_denied' || error.code === 'mcp_server_not_found') return null;
     if (error.status === 429 || error.status === 412) return 'limited';
   }
-  return error instanceof TooSlow ? 'timeout' : 'failed';
+  return error instanceof ServerTooSlow ? 'timeout' : 'failed';
 }

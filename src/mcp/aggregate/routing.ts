@@ -1,7 +1,7 @@
 import { findMembers, splice } from '../../core/json-bytes.ts';
 import type { McpServer } from '../server/server.ts';
-import { type Asker, isObject, type Json, type Message } from './conversation.ts';
-import type { FindWay, Lists } from './lists.ts';
+import { type Client, isObject, type Json, type Message } from './conversation.ts';
+import type { FindChannel, Lists } from './lists.ts';
 import { exposedName, mayExpose, plainName, plainUri } from './names.ts';
 
 /** What a request is for: a server, and what the server itself calls the thing. */
@@ -11,7 +11,7 @@ export interface Route {
 }
 
 /** Where a request names what it is for, from the top of its parameters. */
-interface Place {
+interface NamedTarget {
   readonly path: readonly string[];
   readonly kind: 'tools/list' | 'prompts/list' | 'uri';
   readonly value: string;
@@ -21,19 +21,23 @@ interface Place {
 export async function routeOf(
   { method, params, body }: { readonly method: string; readonly params: Json; readonly body: Uint8Array },
   servers: readonly McpServer[],
-  { lists, asker, find }: { readonly lists: Pick<Lists, 'listOf'>; readonly asker: Asker; readonly find: FindWay },
+  {
+    lists,
+    client,
+    find,
+  }: { readonly lists: Pick<Lists, 'listOf'>; readonly client: Client; readonly find: FindChannel },
 ): Promise<Route | null> {
-  const place = placeIn(method, params);
-  if (!place) return null;
-  const found = place.kind === 'uri' ? ofUri(place.value, servers) : await ofName(place, servers);
+  const target = targetIn(method, params);
+  if (!target) return null;
+  const found = target.kind === 'uri' ? ofUri(target.value, servers) : await ofName(target, servers);
   if (!found) return null;
-  const changed = replaced(body, ['params', ...place.path], JSON.stringify(found.name));
+  const changed = replaced(body, ['params', ...target.path], JSON.stringify(found.name));
   return {
     server: found.server,
     message: { method, name: method === 'completion/complete' ? null : found.name, body: changed },
   };
 
-  async function ofName({ kind, value }: Place, all: readonly McpServer[]) {
+  async function ofName({ kind, value }: NamedTarget, all: readonly McpServer[]) {
     const plain = plainName(
       value,
       all.map(({ slug }) => slug),
@@ -41,7 +45,7 @@ export async function routeOf(
     if (plain && !plain.isDoubtful) return { server: all.find(({ slug }) => slug === plain.slug)!, name: plain.name };
     const matches: { server: McpServer; name: string }[] = [];
     for (const server of all.filter(({ slug }) => mayExpose(slug, value))) {
-      const { items } = await lists.listOf(server, asker, find, kind as 'tools/list');
+      const { items } = await lists.listOf(server, client, find, kind as 'tools/list');
       for (const { name } of items)
         if (typeof name === 'string' && exposedName(server.slug, name) === value) matches.push({ server, name });
     }
@@ -56,9 +60,9 @@ function ofUri(value: string, servers: readonly McpServer[]) {
   return plain && server ? { server, name: plain.uri } : null;
 }
 
-function placeIn(method: string, params: Json): Place | null {
-  const text = (value: unknown, place: Omit<Place, 'value'>) =>
-    typeof value === 'string' ? { ...place, value } : null;
+function targetIn(method: string, params: Json): NamedTarget | null {
+  const text = (value: unknown, target: Omit<NamedTarget, 'value'>) =>
+    typeof value === 'string' ? { ...target, value } : null;
   switch (method) {
     case 'tools/call':
       return text(params.name, { path: ['name'], kind: 'tools/list' });

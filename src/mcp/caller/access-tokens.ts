@@ -6,7 +6,7 @@ import { sha256 } from '../../crypto/seal.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
 import { type FindUser, mayCall } from './users.ts';
-import type { FindPlace } from './workspaces.ts';
+import type { FindWorkspace } from './workspaces.ts';
 
 /** What an access token of ours says. */
 export interface AccessToken {
@@ -33,11 +33,11 @@ export interface AccessTokensDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly findUser: FindUser;
-  readonly findPlace: FindPlace;
+  readonly findWorkspace: FindWorkspace;
   readonly now: () => number;
 }
 
-export function createAccessTokens({ store, changes, findUser, findPlace, now }: AccessTokensDeps) {
+export function createAccessTokens({ store, changes, findUser, findWorkspace, now }: AccessTokensDeps) {
   const cache = new StaleCache<AccessToken>({ capacity: 10_000, freshMs: 10_000, staleMs: 60_000, now });
   const forget = () => cache.clear();
   // Tokens end with their user, their server and their workspace, too.
@@ -69,12 +69,12 @@ export function createAccessTokens({ store, changes, findUser, findPlace, now }:
       const token = cache.peek(hash) ?? (await cache.get(hash, () => load(hash)));
       if (!token || token.expiresAt <= now() || token.resource !== resource) return fail('invalid_access_token');
       const user = await findUser(token.userId, token.workspaceId);
-      const place = await findPlace(token.workspaceId);
-      if (!user || !place || !mayCall(user)) return fail('invalid_access_token');
+      const workspace = await findWorkspace(token.workspaceId);
+      if (!user || !workspace || !mayCall(user)) return fail('invalid_access_token');
       return {
         token,
         principal: {
-          ...place,
+          ...workspace,
           keyId: token.userId as string as ApiKeyId,
           keyName: user.email,
           userId: token.userId,

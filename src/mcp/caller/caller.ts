@@ -14,7 +14,7 @@ import { endpointOf } from '../server/shown.ts';
 import type { AccessTokens, TokenHolder } from './access-tokens.ts';
 import { ownToken, readCredentials } from './credentials.ts';
 import { type FindUser, mayCall, userClaims } from './users.ts';
-import type { FindPlace } from './workspaces.ts';
+import type { FindWorkspace } from './workspaces.ts';
 
 /** Who calls an MCP server: a gateway key, a user with a token of ours or of an identity provider, or both at once. */
 export interface Caller {
@@ -48,14 +48,14 @@ export interface CallerDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly verifier: JwtVerifier;
   readonly findUser: FindUser;
-  readonly findPlace: FindPlace;
+  readonly findWorkspace: FindWorkspace;
   readonly accessTokens: Pick<AccessTokens, 'identify'>;
   readonly publicUrl: () => string;
   readonly now: () => number;
 }
 
 /** A request before it is known who sent it. */
-export interface Knock {
+export interface UnidentifiedRequest {
   readonly slug: string;
   /** Null: there is none of that slug. */
   readonly server: McpServer | null;
@@ -63,7 +63,7 @@ export interface Knock {
 }
 
 /** Finds out who is calling, or throws; a credential that was sent and does not hold is never passed over. */
-export async function findCaller({ slug, server, headers }: Knock, deps: CallerDeps): Promise<Caller> {
+export async function findCaller({ slug, server, headers }: UnidentifiedRequest, deps: CallerDeps): Promise<Caller> {
   const { key, own, token } = await readCredentials(server, headers, deps);
   const keyHolder = key === null ? null : await deps.authenticator.authenticate(key);
   if (!keyHolder && own === null && token === null) return fail('invalid_api_key');
@@ -92,7 +92,7 @@ export async function findCommonCaller(headers: SentHeaders, deps: CallerDeps): 
 }
 
 /** Somebody who was let in before, with what they sent then. */
-export interface Known {
+export interface AdmittedRequest {
   /** Null: they call all servers. */
   readonly server: McpServer | null;
   readonly headers: SentHeaders;
@@ -104,7 +104,10 @@ export interface Known {
  * Throws when somebody who was let in would not be now: the key, the user or the token was taken from them. A token that
  * has come to its own end is another matter; what was begun with it goes on.
  */
-export async function checkAgain({ server, headers, resource, caller }: Known, deps: CallerDeps): Promise<void> {
+export async function checkAgain(
+  { server, headers, resource, caller }: AdmittedRequest,
+  deps: CallerDeps,
+): Promise<void> {
   const { key, own } = await readCredentials(server, headers, deps);
   if (key !== null) {
     const { scopes } = await deps.authenticator.authenticate(key);
@@ -199,7 +202,7 @@ const tenantClaims = ({ organisationId, workspaceId, workspaceSlug }: Principal)
 });
 
 /** What came together with a user's token of an identity provider. */
-interface Beside {
+interface TokenCredentials {
   readonly keyHolder: Principal | null;
   readonly holder: TokenHolder | null;
   readonly token: string;
@@ -208,7 +211,7 @@ interface Beside {
 /** The user is the token's; the tenant is the key's, else the one that the server belongs to, and never the token's. */
 async function ofToken(
   server: McpServer,
-  { keyHolder, holder, token }: Beside,
+  { keyHolder, holder, token }: TokenCredentials,
   said: Claims,
   deps: CallerDeps,
 ): Promise<Caller> {
@@ -238,9 +241,19 @@ async function ofToken(
 }
 
 /** A user whom only an identity provider knows: counted by themselves, in the workspace of the server. */
-async function strangerIn({ workspaceId, slug }: McpServer, id: string, { findPlace }: CallerDeps): Promise<Principal> {
-  const place = (await findPlace(workspaceId)) ?? fail('mcp_server_not_found', slug);
+async function strangerIn(
+  { workspaceId, slug }: McpServer,
+  id: string,
+  { findWorkspace }: CallerDeps,
+): Promise<Principal> {
+  const workspace = (await findWorkspace(workspaceId)) ?? fail('mcp_server_not_found', slug);
   const hex = sha256(id);
   const keyId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-  return { ...place, keyId: keyId as ApiKeyId, keyName: 'user token', userId: null, scopes: new Set(['mcp.invoke']) };
+  return {
+    ...workspace,
+    keyId: keyId as ApiKeyId,
+    keyName: 'user token',
+    userId: null,
+    scopes: new Set(['mcp.invoke']),
+  };
 }

@@ -7,20 +7,23 @@ import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
 
 /** What a workspace gives to every caller in it who has no key. */
-export type Place = Pick<Principal, 'organisationId' | 'workspaceId' | 'workspaceSlug' | 'defaults' | 'limits'>;
-export type FindPlace = (id: WorkspaceId) => Place | null | Promise<Place | null>;
+export type CallerWorkspace = Pick<
+  Principal,
+  'organisationId' | 'workspaceId' | 'workspaceSlug' | 'defaults' | 'limits'
+>;
+export type FindWorkspace = (id: WorkspaceId) => CallerWorkspace | null | Promise<CallerWorkspace | null>;
 
-export interface PlacesDeps {
+export interface WorkspacesDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly now: () => number;
 }
 
-export function createFindPlace({ store, changes, now }: PlacesDeps): FindPlace {
-  const cache = new StaleCache<Place>({ capacity: 1_000, freshMs: 10_000, staleMs: 3_600_000, now });
+export function createFindWorkspace({ store, changes, now }: WorkspacesDeps): FindWorkspace {
+  const cache = new StaleCache<CallerWorkspace>({ capacity: 1_000, freshMs: 10_000, staleMs: 3_600_000, now });
   // Workspaces are changed with keys.
   changes.subscribe('keys', () => cache.clear());
-  const load = async (id: WorkspaceId): Promise<Place | null> => {
+  const load = async (id: WorkspaceId): Promise<CallerWorkspace | null> => {
     const row = await store.db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst();
     return row
       ? {

@@ -3,13 +3,13 @@ import type { Db } from '../../storage/store.ts';
 
 /** Who may call MCP servers where. */
 
-export interface Place {
+export interface WorkspaceChoice {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
 }
 
-const places = (db: Db, userId: string) =>
+const membershipsOf = (db: Db, userId: string) =>
   db
     .selectFrom('users')
     .innerJoin('workspaces', 'workspaces.organisation_id', 'users.organisation_id')
@@ -27,17 +27,17 @@ const places = (db: Db, userId: string) =>
       'workspace_members.role as member_role',
     ]);
 
-type Row = Awaited<ReturnType<ReturnType<typeof places>['execute']>>[number];
+type Row = Awaited<ReturnType<ReturnType<typeof membershipsOf>['execute']>>[number];
 
 const mayCall = ({ role, member_role }: Row): boolean => scopesOf(role, member_role)?.has('mcp.invoke') ?? false;
 
 export async function isAllowedIn(db: Db, userId: string, workspaceId: string): Promise<boolean> {
-  const row = await places(db, userId).where('workspaces.id', '=', workspaceId).executeTakeFirst();
+  const row = await membershipsOf(db, userId).where('workspaces.id', '=', workspaceId).executeTakeFirst();
   return row !== undefined && mayCall(row);
 }
 
 /** The workspaces a user may choose from. */
-export async function placesOf(db: Db, userId: string): Promise<Place[]> {
-  const rows = await places(db, userId).orderBy('workspaces.slug').limit(1_000).execute();
+export async function workspacesOpenTo(db: Db, userId: string): Promise<WorkspaceChoice[]> {
+  const rows = await membershipsOf(db, userId).orderBy('workspaces.slug').limit(1_000).execute();
   return rows.filter(mayCall).map(({ id, slug, name }) => ({ id, slug, name }));
 }

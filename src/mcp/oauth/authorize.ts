@@ -3,7 +3,7 @@ import { fail } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Db } from '../../storage/store.ts';
 import type { McpServers } from '../server/registry.ts';
-import { type Place, placesOf } from './access.ts';
+import { type WorkspaceChoice, workspacesOpenTo } from './access.ts';
 import type { Client } from './client.ts';
 import type { Clients } from './clients.ts';
 import type { Grants } from './grants.ts';
@@ -28,7 +28,7 @@ export interface AuthorizeDeps {
 }
 
 /** What a consent form brings back. */
-interface Asked {
+interface ConsentRequest {
   readonly request: AuthorizationRequest;
   readonly client: Pick<Client, 'id' | 'name' | 'isRenewable'>;
   /** The query it began with, to begin again with. */
@@ -36,17 +36,17 @@ interface Asked {
 }
 
 /** Where an answer goes. */
-type Returning = Pick<AuthorizationRequest, 'redirectUri' | 'state'>;
+type ClientReturn = Pick<AuthorizationRequest, 'redirectUri' | 'state'>;
 
 /** What the user may let the client use. */
-interface Reach {
+interface Grantable {
   readonly server: { readonly id: string; readonly name: string; readonly workspace: string } | null;
-  readonly places: readonly Place[];
+  readonly workspaces: readonly WorkspaceChoice[];
 }
 
 /** What the user lets the client use. */
-interface Choice extends Pick<Reach, 'server'> {
-  readonly place: Place;
+interface Choice extends Pick<Grantable, 'server'> {
+  readonly workspace: WorkspaceChoice;
 }
 
 const LONGEST_QUERY = 8_192;
@@ -57,41 +57,47 @@ const DENIED: Fault = { error: 'access_denied', description: 'The user did not a
 export function createAuthorize(deps: AuthorizeDeps) {
   const { clients, grants, visitors, signIn, publicUrl } = deps;
 
-  const answer = (call: AnonymousCall, to: Returning, said: Readonly<Record<string, string>>): Response =>
+  const answer = (call: AnonymousCall, to: ClientReturn, said: Readonly<Record<string, string>>): Response =>
     redirect(call, withParameters(to.redirectUri, { ...said, state: to.state, iss: publicUrl() }));
-  const answerFault = (call: AnonymousCall, to: Returning, { error, description }: Fault): Response =>
+  const answerFault = (call: AnonymousCall, to: ClientReturn, { error, description }: Fault): Response =>
     answer(call, to, { error, error_description: description.replace(/[^\x20-\x7e]|["\\]/g, "'") });
 
   /** Nothing when there is no such server, or none for this user: they look alike. */
-  const reachOf = async ({ slug }: AuthorizationRequest['resource'], userId: string): Promise<Reach | null> => {
-    const places = await placesOf(deps.db, userId);
-    if (slug === null) return places.length > 0 ? { server: null, places } : null;
+  const grantableBy = async ({ slug }: AuthorizationRequest['resource'], userId: string): Promise<Grantable | null> => {
+    const workspaces = await workspacesOpenTo(deps.db, userId);
+    if (slug === null) return workspaces.length > 0 ? { server: null, workspaces } : null;
     const server = await deps.servers.find(slug);
-    const place = server && places.find(({ id }) => id === server.workspaceId);
-    return place ? { server: { id: server.id, name: server.name, workspace: place.name }, places: [place] } : null;
+    const workspace = server && workspaces.find(({ id }) => id === server.workspaceId);
+    return workspace
+      ? { server: { id: server.id, name: server.name, workspace: workspace.name }, workspaces: [workspace] }
+      : null;
   };
 
   /** The workspace for which the user has allowed the same before, and still may. */
-  const remembered = async (asked: Asked, { userId }: Visitor, { server, places }: Reach): Promise<Choice | null> => {
+  const remembered = async (
+    asked: ConsentRequest,
+    { userId }: Visitor,
+    { server, workspaces }: Grantable,
+  ): Promise<Choice | null> => {
     const { request, client } = asked;
     const { redirectUri, scope, resource, asksAnew } = request;
     if (asksAnew || !isClaimed(redirectUri)) return null;
     const found = await grants.remembered({ userId, client, resource: resource.uri, scope, redirectUri });
-    const place = places.find(({ id }) => id === found);
-    return place ? { place, server } : null;
+    const workspace = workspaces.find(({ id }) => id === found);
+    return workspace ? { workspace, server } : null;
   };
 
   const allow = async (
     call: AnonymousCall,
-    { request, client }: Asked,
+    { request, client }: ConsentRequest,
     { userId }: Visitor,
-    { place, server }: Choice,
+    { workspace, server }: Choice,
   ): Promise<Response> => {
     const { redirectUri, scope, challenge, resource } = request;
     const code = await grants.begin(
       {
         userId,
-        workspaceId: place.id,
+        workspaceId: workspace.id,
         serverId: server?.id ?? null,
         client,
         resource: resource.uri,
@@ -105,30 +111,41 @@ export function createAuthorize(deps: AuthorizeDeps) {
     return answer(call, request, { code });
   };
 
-  const ask = async (call: AnonymousCall, asked: Asked, client: Client, visitor: Visitor): Promise<Response> => {
+  const ask = async (
+    call: AnonymousCall,
+    asked: ConsentRequest,
+    client: Client,
+    visitor: Visitor,
+  ): Promise<Response> => {
     const { redirectUri, resource } = asked.request;
-    const reach = await reachOf(resource, visitor.userId);
+    const grantable = await grantableBy(resource, visitor.userId);
     const ticket = visitors.ticketFor(PURPOSE, visitor.session, asked);
     const view = { ticket, client, redirectUri, email: visitor.email, resource: resource.uri };
-    if (!reach) return noAccessPage(view);
-    const choice = await remembered(asked, visitor, reach);
+    if (!grantable) return noAccessPage(view);
+    const choice = await remembered(asked, visitor, grantable);
     if (choice) return allow(call, asked, visitor, choice);
     return consentPage({
       ...view,
-      server: reach.server,
-      places: reach.server ? [] : reach.places,
+      server: grantable.server,
+      workspaces: grantable.server ? [] : grantable.workspaces,
       isRenewable: client.isRenewable,
       refreshDays: deps.refreshDays,
     });
   };
 
   /** The workspace of the server, or the one that was chosen. */
-  const choiceOf = async ({ request }: Asked, { userId }: Visitor, named: string | undefined): Promise<Choice> => {
-    const reach = await reachOf(request.resource, userId);
-    const place = reach?.server ? reach.places[0] : reach?.places.find(({ id }) => id === named);
-    if (!reach || !place)
+  const choiceOf = async (
+    { request }: ConsentRequest,
+    { userId }: Visitor,
+    named: string | undefined,
+  ): Promise<Choice> => {
+    const grantable = await grantableBy(request.resource, userId);
+    const workspace = grantable?.server
+      ? grantable.workspaces[0]
+      : grantable?.workspaces.find(({ id }) => id === named);
+    if (!grantable || !workspace)
       return fail('authorization_refused', 'you may not call this server, or chose no workspace for it');
-    return { place, server: reach.server };
+    return { workspace, server: grantable.server };
   };
 
   return {
@@ -161,7 +178,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
       const { organisationId, workspaceId } = visitor.principal;
       call.identify({ organisationId, workspaceId, keyId: null, userId: visitor.userId });
       const form = await readForm(call.request);
-      const asked = visitors.openTicket<Asked>(PURPOSE, visitor.session, form.get('ticket'));
+      const asked = visitors.openTicket<ConsentRequest>(PURPOSE, visitor.session, form.get('ticket'));
       switch (form.get('decision')) {
         case 'allow':
           return allow(call, asked, visitor, await choiceOf(asked, visitor, form.get('workspace')));

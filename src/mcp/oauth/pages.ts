@@ -1,5 +1,5 @@
 import { type Html, html, page } from '../../http/page.ts';
-import type { Place } from './access.ts';
+import type { WorkspaceChoice } from './access.ts';
 import type { Client } from './client.ts';
 import { destinationOf, isClaimed, isLoopback, policySourceOf } from './redirect-uris.ts';
 
@@ -42,13 +42,13 @@ export interface ConsentView {
   readonly server: { readonly name: string; readonly workspace: string } | null;
   readonly resource: string;
   /** To choose from, where it is not one server. */
-  readonly places: readonly Place[];
+  readonly workspaces: readonly WorkspaceChoice[];
   readonly isRenewable: boolean;
   readonly refreshDays: number;
 }
 
 export function consentPage(view: ConsentView): Response {
-  const { ticket, client, redirectUri, email, server, resource, places } = view;
+  const { ticket, client, redirectUri, email, server, resource, workspaces } = view;
   return page({
     title: `Allow ${client.name}?`,
     formTargets: [policySourceOf(redirectUri)],
@@ -68,7 +68,7 @@ ${view.isRenewable && html`<li>go on doing so until it has been away for ${view.
 ${warningFor(client, redirectUri)}
 <form method="post" action="/oauth/consent">
 <input type="hidden" name="ticket" value="${ticket}">
-${places.length > 0 && placeChoice(places)}
+${workspaces.length > 0 && workspaceField(workspaces)}
 <div class="choices">
 <button name="decision" value="deny">Cancel</button>
 <button class="main" name="decision" value="allow">Allow</button>
@@ -126,7 +126,7 @@ const CHECK_THE_ADDRESS = html`<p class="warn">Allow it only if you have just be
 const OF_THIS_MACHINE = html`<p class="warn">It runs on your own computer, where any program could use its name. Allow it only if you have just begun this yourself.</p>`;
 const OF_AN_APPLICATION = html`<p class="warn">It is a program on your own device, and another one could take its place. Allow it only if you have just begun this yourself.</p>`;
 
-const placeChoice = (places: readonly Place[]): Html =>
+const workspaceField = (workspaces: readonly WorkspaceChoice[]): Html =>
   html`<label>Workspace<select name="workspace">
-${places.map(({ id, name }) => html`<option value="${id}">${name}</option>`)}
+${workspaces.map(({ id, name }) => html`<option value="${id}">${name}</option>`)}
 </select></label>`;

@@ -41,7 +41,7 @@ export function readParameters(text: string): Parameters {
 /** The request without its client and address, which have been looked at before: their faults are told to nobody. */
 export function readRequest(
   { values, repeated }: Parameters,
-  place: { readonly clientId: string; readonly redirectUri: string; readonly publicUrl: string },
+  client: { readonly clientId: string; readonly redirectUri: string; readonly publicUrl: string },
 ): AuthorizationRequest | Fault {
   const twice = [...repeated].find((name) => name !== 'resource');
   if (twice !== undefined) return invalid(`${twice.slice(0, 80)} is given twice`);
@@ -55,11 +55,11 @@ export function readRequest(
   if (challenge === undefined) return invalid('code_challenge is missing: PKCE is required');
   if (values.get('code_challenge_method') !== 'S256') return invalid('code_challenge_method must be S256');
   if (!isChallenge(challenge)) return invalid('code_challenge must be a SHA-256 in base64url, 43 characters');
-  const resource = readResource(values.get('resource'), repeated.has('resource'), place.publicUrl);
+  const resource = readResource(values.get('resource'), repeated.has('resource'), client.publicUrl);
   if ('error' in resource) return resource;
   if (!isScopeGranted(values.get('scope')))
     return { error: 'invalid_scope', description: `scope must name ${SCOPE}, or be left out` };
-  const { clientId, redirectUri } = place;
+  const { clientId, redirectUri } = client;
   return {
     clientId,
     redirectUri,

@@ -2,7 +2,7 @@ import { JsonCursor } from '../../guardrails/json-cursor.ts';
 import { type Capability, capabilityOf, LISTS } from '../message/capability.ts';
 import { Ambiguous, misspellingOf, refuseTwins } from '../message/strict-json.ts';
 
-export interface Listed {
+export interface FilteredMessage {
   /** The message without what may not be seen. */
   readonly text: string;
   /** Everything that was in it. */
@@ -23,7 +23,7 @@ const isObject = (value: unknown): value is Json =>
  * Takes from the lists in a message what `shows` refuses; every other byte stays. Lists are known by their form, not by
  * what was asked: a stream that is taken up again replays answers to questions of another request. Null: it has no list.
  */
-export function filterLists(source: string, shows: (capability: Capability) => boolean): Listed | null {
+export function filterLists(source: string, shows: (capability: Capability) => boolean): FilteredMessage | null {
   let value: unknown;
   try {
     value = JSON.parse(source);

@@ -8,7 +8,7 @@ import {
   initialize,
   nameIn,
   type ProbeDeps,
-  type Said,
+  type ServerReply,
   STATELESS_HEADERS,
   textIn,
   WITH_SESSIONS,
@@ -131,7 +131,7 @@ class Asking {
     await this.#greet('DELETE', null, this.#headers('')).catch(() => {});
   }
 
-  #ask(method: string, cursor: string | null): Promise<Said> {
+  #ask(method: string, cursor: string | null): Promise<ServerReply> {
     const { params } = discover(this.#gatewayVersion);
     const message = {
       jsonrpc: '2.0',

@@ -3,7 +3,7 @@ import type { MessageLook } from '../message/look.ts';
 import type { McpServer } from '../server/server.ts';
 
 /** Who calls which server, once it is known that they may. */
-export interface Admitted {
+export interface AdmittedCaller {
   readonly server: McpServer;
   readonly caller: Caller;
   /** Throws when they may no longer. */

@@ -33,7 +33,7 @@ const TIMEOUTS = { connectMs: TIMEOUT_MS, firstByteMs: TIMEOUT_MS, idleMs: TIMEO
 const MOST_BYTES = 256 << 10;
 export const WITH_SESSIONS = '2025-11-25';
 
-export interface Said {
+export interface ServerReply {
   readonly status: number;
   readonly sessionId: string | null;
   readonly result: Record<string, unknown> | null;
@@ -78,7 +78,7 @@ export async function greeter(server: McpServer, principal: Principal, deps: Pro
   const caller = await callerOfKey(principal, null, deps);
   const identity = await identityHeader(server, caller, deps.identityTokens);
   const authorization = await deps.upstreamAuth.authorizationFor(server, caller);
-  return async (method: 'POST' | 'DELETE', message: unknown, extra: Record<string, string>): Promise<Said> => {
+  return async (method: 'POST' | 'DELETE', message: unknown, extra: Record<string, string>): Promise<ServerReply> => {
     const { 'mcp-session-id': sessionId = null, ...protocol } = extra;
     const sent = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...protocol };
     const incoming = await deps.upstream.send({

@@ -17,7 +17,7 @@ import { endpointOf } from '../server/shown.ts';
 import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import { answerOf } from './answer.ts';
-import type { Admitted, McpCall } from './call.ts';
+import type { AdmittedCaller, McpCall } from './call.ts';
 import { noteCall } from './call-note.ts';
 import type { LimitedMcpCall, McpLimits } from './limits-port.ts';
 import type { OpenStreams } from './open-streams.ts';
@@ -51,7 +51,7 @@ export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDe
  */
 export async function relayTo(
   call: AnonymousCall,
-  { server, caller, again }: Admitted,
+  { server, caller, again }: AdmittedCaller,
   deps: McpRelayDeps,
 ): Promise<Response> {
   const { headers, log } = call;
@@ -95,7 +95,7 @@ export async function relayTo(
 }
 
 /** Throws when what lets a caller use a server has gone since. */
-async function checkOpen({ server, caller, again }: Admitted, { servers, policy }: McpRelayDeps): Promise<void> {
+async function checkOpen({ server, caller, again }: AdmittedCaller, { servers, policy }: McpRelayDeps): Promise<void> {
   await again();
   const current = await servers.find(server.slug);
   if (current?.id !== server.id) fail('mcp_server_not_found', server.slug);
@@ -103,7 +103,7 @@ async function checkOpen({ server, caller, again }: Admitted, { servers, policy 
 }
 
 /** Whoever does not get in learns where to get a token. */
-async function letIn(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Admitted> {
+async function letIn(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<AdmittedCaller> {
   const { headers } = call;
   const slug = call.params.server;
   const server = await deps.servers.find(slug);

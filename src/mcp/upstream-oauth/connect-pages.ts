@@ -7,7 +7,7 @@ import type { Origins } from '../caller/origin.ts';
 import type { McpServer } from '../server/server.ts';
 import type { Connecting, Visitor } from './connecting.ts';
 import { connectPage, departurePage, problemPage, signInPage } from './pages.ts';
-import type { Holder, Vault } from './vault.ts';
+import type { AccountHolder, Vault } from './vault.ts';
 import { createVisits, type VisitsDeps } from './visits.ts';
 
 /** What is known of servers. */
@@ -23,7 +23,7 @@ export interface ConnectPagesDeps extends VisitsDeps {
   readonly origins: Pick<Origins, 'check'>;
   readonly vault: Pick<Vault, 'find'>;
   readonly connecting: Connecting;
-  readonly disconnect: (holder: Holder, who?: Witnessed) => Promise<boolean>;
+  readonly disconnect: (holder: AccountHolder, who?: Witnessed) => Promise<boolean>;
   readonly connected: (connected: Connected) => void;
   readonly now: () => number;
 }

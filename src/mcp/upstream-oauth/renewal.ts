@@ -3,7 +3,7 @@ import { fail, GatewayError } from '../../core/errors.ts';
 import type { McpServer } from '../server/server.ts';
 import { type Grant, GrantRefused, renewGrant, type TokenEndpointDeps } from './grant.ts';
 import { configuredClient } from './oauth-client.ts';
-import type { Holder, Kept, Vault } from './vault.ts';
+import type { AccountHolder, StoredGrant, Vault } from './vault.ts';
 
 export interface RenewalDeps extends TokenEndpointDeps {
   readonly vault: Vault;
@@ -13,7 +13,7 @@ export interface RenewalDeps extends TokenEndpointDeps {
 }
 
 /** A grant that is as new as can be; null when the user must connect again. */
-export type Renew = (server: McpServer, holder: Holder, kept: Kept) => Promise<Kept | null>;
+export type Renew = (server: McpServer, holder: AccountHolder, kept: StoredGrant) => Promise<StoredGrant | null>;
 
 const LOOK_AGAIN_MS = 50;
 /** Longer than a lease that somebody left behind. */
@@ -25,7 +25,7 @@ const MOST_ATTEMPTS = 5;
  * a second use of one for theft and ends the grant.
  */
 export function createRenewal(deps: RenewalDeps): Renew {
-  const underWay = new Map<string, Promise<Kept | null>>();
+  const underWay = new Map<string, Promise<StoredGrant | null>>();
   return (server, holder, kept) => {
     const key = `${holder.serverId} ${holder.userId} ${kept.sealed}`;
     let renewing = underWay.get(key);
@@ -37,7 +37,12 @@ export function createRenewal(deps: RenewalDeps): Renew {
   };
 }
 
-async function renewOrWait(server: McpServer, holder: Holder, kept: Kept, deps: RenewalDeps): Promise<Kept | null> {
+async function renewOrWait(
+  server: McpServer,
+  holder: AccountHolder,
+  kept: StoredGrant,
+  deps: RenewalDeps,
+): Promise<StoredGrant | null> {
   const { vault, waitMs = WAIT_MS } = deps;
   const deadline = performance.now() + waitMs;
   const lease = randomUUID();
@@ -53,10 +58,10 @@ async function renewOrWait(server: McpServer, holder: Holder, kept: Kept, deps: 
 
 async function renew(
   server: McpServer,
-  holder: Holder,
-  kept: Kept,
+  holder: AccountHolder,
+  kept: StoredGrant,
   deps: RenewalDeps & { readonly lease: string },
-): Promise<Kept | null> {
+): Promise<StoredGrant | null> {
   const { vault, lease } = deps;
   let grant: Grant;
   try {

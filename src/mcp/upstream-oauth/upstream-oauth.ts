@@ -13,7 +13,7 @@ import { revokeGrant } from './grant.ts';
 import { createOauthClients, forgetClients } from './oauth-client.ts';
 import { createRenewal } from './renewal.ts';
 import { createUserTokens } from './user-tokens.ts';
-import { createVault, type Holder } from './vault.ts';
+import { type AccountHolder, createVault } from './vault.ts';
 
 export interface UpstreamOauthDeps {
   readonly store: Store;
@@ -39,7 +39,7 @@ export function createUpstreamOauth(deps: UpstreamOauthDeps) {
   const renew = createRenewal({ ...deps, vault, forgetClients: (serverId) => forgetClients(store.db, serverId) });
   const connecting = createConnecting({ ...deps, discover: createDiscovery(deps), clients, vault });
 
-  const disconnect = async (holder: Holder, who?: Witnessed): Promise<boolean> => {
+  const disconnect = async (holder: AccountHolder, who?: Witnessed): Promise<boolean> => {
     const grant = await store.transaction((db) => vault.remove(db, holder), who);
     if (grant) await revokeGrant(grant, deps.fetch);
     return grant !== null;

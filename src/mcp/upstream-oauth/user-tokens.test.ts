@@ -5,7 +5,7 @@ import type { Caller } from '../caller/caller.ts';
 import type { McpServer } from '../server/server.ts';
 import type { Grant } from './grant.ts';
 import { createUserTokens } from './user-tokens.ts';
-import type { Kept } from './vault.ts';
+import type { StoredGrant } from './vault.ts';
 
 const url = 'https://notes.example/mcp';
 const server = { id: 's', slug: 'notes', url } as McpServer;
@@ -27,7 +27,7 @@ const grantOf = (over: Partial<Grant> = {}): Grant => ({
   client: { id: 'c', secret: null, method: 'none' },
   ...over,
 });
-const keptOf = (grant: Grant): Kept => ({ grant, sealed: 'sealed', connectedAt: 0 });
+const keptOf = (grant: Grant): StoredGrant => ({ grant, sealed: 'sealed', connectedAt: 0 });
 
 /** What becomes of a call at that moment. */
 function tokensAt(now: number, grant: Grant | null, renewed: Grant | null | Error = grantOf({ accessToken: 'new' })) {

@@ -3,7 +3,7 @@ import type { Caller } from '../caller/caller.ts';
 import type { McpServer } from '../server/server.ts';
 import type { Grant } from './grant.ts';
 import type { Renew } from './renewal.ts';
-import type { Holder, Kept, Vault } from './vault.ts';
+import type { AccountHolder, StoredGrant, Vault } from './vault.ts';
 import { challengeIn } from './well-known.ts';
 
 export interface UserTokensDeps {
@@ -35,17 +35,21 @@ export function createUserTokens({ vault, renew, publicUrl, now }: UserTokensDep
   const mustConnect = ({ slug }: McpServer, why: string): never =>
     fail('mcp_connection_required', slug, connectUrl(publicUrl(), slug), why);
 
-  const holderOf = (server: McpServer, { userId }: Caller): Holder =>
+  const holderOf = (server: McpServer, { userId }: Caller): AccountHolder =>
     userId === null ? fail('mcp_user_required', server.slug) : { serverId: server.id, userId };
 
-  const find = async (server: McpServer, holder: Holder): Promise<Kept | null> => {
+  const find = async (server: McpServer, holder: AccountHolder): Promise<StoredGrant | null> => {
     const kept = await vault.find(holder);
     // A token for another address is none for this one.
     return kept?.grant.url === server.url ? kept : null;
   };
 
   /** Renewed ahead of time; while that does not work the old one serves to its end. */
-  const renewAhead = async (server: McpServer, holder: Holder, kept: Kept): Promise<Kept | null> => {
+  const renewAhead = async (
+    server: McpServer,
+    holder: AccountHolder,
+    kept: StoredGrant,
+  ): Promise<StoredGrant | null> => {
     try {
       return await renew(server, holder, kept);
     } catch (error) {

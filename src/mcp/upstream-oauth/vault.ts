@@ -5,13 +5,13 @@ import { databaseClock } from '../../work/time.ts';
 import type { Grant } from './grant.ts';
 
 /** Whose tokens, for which server. */
-export interface Holder {
+export interface AccountHolder {
   readonly serverId: string;
   readonly userId: string;
 }
 
 /** A grant as it was read; `sealed` tells one reading from the next. */
-export interface Kept {
+export interface StoredGrant {
   readonly grant: Grant;
   readonly sealed: string;
   readonly connectedAt: number;
@@ -43,14 +43,14 @@ const LEASE_MS = 20_000;
 /** Users' tokens, sealed for their user and server. Whoever renews one holds its lease meanwhile, over all nodes. */
 export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDeps) {
   const clock = databaseClock(store.engine);
-  const contextOf = ({ serverId, userId }: Holder) => `${serverId} ${userId}`;
-  const seal = (holder: Holder, grant: Grant) =>
+  const contextOf = ({ serverId, userId }: AccountHolder) => `${serverId} ${userId}`;
+  const seal = (holder: AccountHolder, grant: Grant) =>
     sealer.seal('mcp-user-token', contextOf(holder), JSON.stringify(grant));
-  const open = (holder: Holder, sealed: string): Grant =>
+  const open = (holder: AccountHolder, sealed: string): Grant =>
     JSON.parse(sealer.open('mcp-user-token', contextOf(holder), sealed));
 
   return {
-    async find(holder: Holder): Promise<Kept | null> {
+    async find(holder: AccountHolder): Promise<StoredGrant | null> {
       const row = await store.db
         .selectFrom('mcp_user_tokens')
         .select(['sealed', 'created_at'])
@@ -61,7 +61,7 @@ export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDep
     },
 
     /** A user has connected: what was there before is no longer of use, nor is a renewal of it. */
-    async put(db: Db, holder: Holder, grant: Grant): Promise<void> {
+    async put(db: Db, holder: AccountHolder, grant: Grant): Promise<void> {
       const at = now();
       const row = { sealed: seal(holder, grant), lease: null, lease_until: null, updated_at: at };
       await db
@@ -72,7 +72,7 @@ export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDep
     },
 
     /** Whether the caller alone may renew what it has read. A lease that its holder left behind ends by itself. */
-    async claim(holder: Holder, { sealed }: Kept, lease: string): Promise<boolean> {
+    async claim(holder: AccountHolder, { sealed }: StoredGrant, lease: string): Promise<boolean> {
       const { numUpdatedRows } = await store.db
         .updateTable('mcp_user_tokens')
         .set((set) => ({ lease, lease_until: set(clock(), '+', leaseMs) }))
@@ -85,7 +85,7 @@ export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDep
     },
 
     /** Null: the lease is lost, or the user has disconnected meanwhile. */
-    async replace(holder: Holder, lease: string, grant: Grant): Promise<string | null> {
+    async replace(holder: AccountHolder, lease: string, grant: Grant): Promise<string | null> {
       const sealed = seal(holder, grant);
       const { numUpdatedRows } = await ofLease(store.db.updateTable('mcp_user_tokens'), holder, lease)
         .set({ sealed, lease: null, lease_until: null, updated_at: now() })
@@ -93,14 +93,14 @@ export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDep
       return numUpdatedRows > 0n ? sealed : null;
     },
 
-    async release(holder: Holder, lease: string): Promise<void> {
+    async release(holder: AccountHolder, lease: string): Promise<void> {
       await ofLease(store.db.updateTable('mcp_user_tokens'), holder, lease)
         .set({ lease: null, lease_until: null })
         .execute();
     },
 
     /** Only what the lease is for: a user who has connected anew meanwhile stays connected. */
-    async drop(holder: Holder, lease: string): Promise<void> {
+    async drop(holder: AccountHolder, lease: string): Promise<void> {
       await ofLease(store.db.deleteFrom('mcp_user_tokens'), holder, lease).execute();
     },
 
@@ -137,7 +137,7 @@ export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDep
     },
 
     /** The user leaves. Answers what was there. */
-    async remove(db: Db, holder: Holder): Promise<Grant | null> {
+    async remove(db: Db, holder: AccountHolder): Promise<Grant | null> {
       const row = await db
         .deleteFrom('mcp_user_tokens')
         .where('server_id', '=', holder.serverId)
@@ -155,6 +155,6 @@ const ofLease = <
   Query extends { where(column: 'server_id' | 'user_id' | 'lease', operator: '=', value: string): Query },
 >(
   query: Query,
-  { serverId, userId }: Holder,
+  { serverId, userId }: AccountHolder,
   lease: string,
 ): Query => query.where('server_id', '=', serverId).where('user_id', '=', userId).where('lease', '=', lease);

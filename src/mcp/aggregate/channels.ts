@@ -2,19 +2,19 @@ import { UpstreamFailure } from '../../http/upstream.ts';
 import { META, STATELESS } from '../message/versions.ts';
 import type { McpServer } from '../server/server.ts';
 import {
-  type Asker,
+  type Channel,
+  type Client,
   type Json,
-  Refused,
   type Relay,
+  RpcRefusal,
   resultOf,
+  ServerTooSlow,
   sendVia,
-  TooSlow,
-  Unusable,
-  type Way,
+  UnusableReply,
   wantsUser,
 } from './conversation.ts';
 
-export interface WaysDeps {
+export interface ChannelsDeps {
   readonly relay: Relay;
   readonly version: string;
   readonly now: () => number;
@@ -30,8 +30,8 @@ const NEWER_MS = 10 * 60_000;
 const AWAY_MS = 15_000;
 const PERSONAL = new Set([401, 403, 407, 429]);
 
-interface Opened {
-  readonly way: Promise<Way>;
+interface OpenChannel {
+  readonly channel: Promise<Channel>;
   readonly server: McpServer;
   usedAt: number;
 }
@@ -40,15 +40,20 @@ interface Opened {
  * How each server is spoken to. Sessions with older servers are opened when they are first needed, for each session of a
  * client: whatever a server remembers, it remembers for that client alone. Another node opens its own.
  */
-export function createWays({ relay, version, now }: WaysDeps) {
-  const opened = new Map<string, Opened>();
+export function createChannels({ relay, version, now }: ChannelsDeps) {
+  const opened = new Map<string, OpenChannel>();
   const eras = new Map<string, { readonly isNewer: boolean | null; readonly until: number }>();
-  const keyOf = (server: McpServer, { caller, session }: Asker) => `${caller.id}\n${session}\n${server.version}`;
+  const keyOf = (server: McpServer, { caller, session }: Client) => `${caller.id}\n${session}\n${server.version}`;
   const clientInfo = { name: 'gateway', version };
 
   /** Asks a server for something that no client has asked for in these words. */
-  const ask = async (server: McpServer, asker: Asker, way: Way, { method, params = {} }: Question): Promise<Said> => {
-    const meta = way.kind === 'stateless' && {
+  const ask = async (
+    server: McpServer,
+    client: Client,
+    channel: Channel,
+    { method, params = {} }: Question,
+  ): Promise<ServerReply> => {
+    const meta = channel.kind === 'stateless' && {
       _meta: {
         [`${META}/protocolVersion`]: STATELESS,
         [`${META}/clientInfo`]: clientInfo,
@@ -61,38 +66,38 @@ export function createWays({ relay, version, now }: WaysDeps) {
     const body = Buffer.from(JSON.stringify(message));
     // Not bound to one client's patience: others may wait for the same answer.
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const sending = { server, asker, way, message: { method, name: null, body }, signal, isQuiet: true };
+    const sending = { server, client, channel, message: { method, name: null, body }, signal, isQuiet: true };
     try {
       const response = await sendVia(relay, sending);
       return { ...(await resultOf(response)), sessionId: response.headers.get('mcp-session-id') };
     } catch (error) {
-      throw signal.aborted ? new TooSlow() : error;
+      throw signal.aborted ? new ServerTooSlow() : error;
     }
   };
 
-  const greet = async (server: McpServer, asker: Asker): Promise<Way> => {
-    const before: Way = { kind: 'session', id: null, version: asker.version };
-    const params = { protocolVersion: asker.version, capabilities: {}, clientInfo };
+  const greet = async (server: McpServer, client: Client): Promise<Channel> => {
+    const before: Channel = { kind: 'session', id: null, version: client.version };
+    const params = { protocolVersion: client.version, capabilities: {}, clientInfo };
     try {
-      const { result, sessionId } = await ask(server, asker, before, { method: 'initialize', params });
+      const { result, sessionId } = await ask(server, client, before, { method: 'initialize', params });
       const { protocolVersion } = result;
-      const agreed = typeof protocolVersion === 'string' ? protocolVersion : asker.version;
-      const way: Way = { kind: 'session', id: sessionId, version: agreed };
-      await tell(server, asker, way, 'notifications/initialized');
-      return way;
+      const agreed = typeof protocolVersion === 'string' ? protocolVersion : client.version;
+      const channel: Channel = { kind: 'session', id: sessionId, version: agreed };
+      await tell(server, client, channel, 'notifications/initialized');
+      return channel;
     } catch (error) {
       // A server of the newer version alone knows no greeting.
-      const isAnswer = error instanceof Refused || error instanceof Unusable;
-      if (isAnswer && !wantsUser(error) && (await isNewer(server, asker))) return { kind: 'stateless' };
+      const isAnswer = error instanceof RpcRefusal || error instanceof UnusableReply;
+      if (isAnswer && !wantsUser(error) && (await isNewer(server, client))) return { kind: 'stateless' };
       throw error;
     }
   };
 
-  const tell = async (server: McpServer, asker: Asker, way: Way, method: string, params: Json = {}) => {
+  const tell = async (server: McpServer, client: Client, channel: Channel, method: string, params: Json = {}) => {
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params }));
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const message = { method, name: null, body };
-    const response = await sendVia(relay, { server, asker, way, message, signal, isQuiet: true });
+    const response = await sendVia(relay, { server, client, channel, message, signal, isQuiet: true });
     await response.body?.cancel();
   };
 
@@ -101,16 +106,16 @@ export function createWays({ relay, version, now }: WaysDeps) {
     eras.set(key, { isNewer: verdict, until: now() + forMs });
   };
 
-  const isNewer = async (server: McpServer, asker: Asker): Promise<boolean> => {
+  const isNewer = async (server: McpServer, client: Client): Promise<boolean> => {
     const known = eras.get(server.version);
-    if (known && known.until > now()) return known.isNewer ?? Promise.reject(new TooSlow());
-    const found = await ask(server, asker, { kind: 'stateless' }, { method: 'server/discover' }).catch((error) => {
-      const isAway = error instanceof Unusable && error.status >= 500;
+    if (known && known.until > now()) return known.isNewer ?? Promise.reject(new ServerTooSlow());
+    const found = await ask(server, client, { kind: 'stateless' }, { method: 'server/discover' }).catch((error) => {
+      const isAway = error instanceof UnusableReply && error.status >= 500;
       // It refuses this caller, and may tell others more.
-      if (error instanceof Unusable && PERSONAL.has(error.status)) throw error;
-      if (!isAway && !wantsUser(error) && (error instanceof Unusable || error instanceof Refused)) return null;
+      if (error instanceof UnusableReply && PERSONAL.has(error.status)) throw error;
+      if (!isAway && !wantsUser(error) && (error instanceof UnusableReply || error instanceof RpcRefusal)) return null;
       // A server that is away is not asked, and waited for, with every message for the others.
-      if (isAway || error instanceof TooSlow || error instanceof UpstreamFailure) remember(server, null, AWAY_MS);
+      if (isAway || error instanceof ServerTooSlow || error instanceof UpstreamFailure) remember(server, null, AWAY_MS);
       throw error;
     });
     const versions = found?.result.supportedVersions;
@@ -130,46 +135,48 @@ export function createWays({ relay, version, now }: WaysDeps) {
     ask,
 
     /** For a client with sessions. */
-    open(server: McpServer, asker: Asker): Promise<Way> {
-      const key = keyOf(server, asker);
+    open(server: McpServer, client: Client): Promise<Channel> {
+      const key = keyOf(server, client);
       const known = opened.get(key);
       opened.delete(key);
       sweep();
-      const entry = known ?? { way: greet(server, asker), server, usedAt: 0 };
+      const entry = known ?? { channel: greet(server, client), server, usedAt: 0 };
       entry.usedAt = now();
       opened.set(key, entry);
       if (!known)
-        entry.way.catch(() => {
+        entry.channel.catch(() => {
           if (opened.get(key) === entry) opened.delete(key);
         });
-      return entry.way;
+      return entry.channel;
     },
 
     /** After the server has said that it knows the session no longer. */
-    forget: (server: McpServer, asker: Asker) => void opened.delete(keyOf(server, asker)),
+    forget: (server: McpServer, client: Client) => void opened.delete(keyOf(server, client)),
 
     /** Whether the server speaks the version without sessions. Throws when it cannot be told. */
     isNewer,
 
     /** Tells every server that the client has spoken to in this session, as far as this node knows. */
-    async tellAll(asker: Asker, method: string, params: Json) {
+    async tellAll(client: Client, method: string, params: Json) {
       await Promise.allSettled(
-        sessionsOf(opened, asker).map(async ({ server, way }) => tell(server, asker, await way, method, params)),
+        sessionsOf(opened, client).map(async ({ server, channel }) =>
+          tell(server, client, await channel, method, params),
+        ),
       );
     },
 
     /** The client is leaving. */
-    async closeAll(asker: Asker, end: (server: McpServer, way: Way) => Promise<void>) {
-      const open = sessionsOf(opened, asker);
-      for (const { server } of open) opened.delete(keyOf(server, asker));
-      await Promise.allSettled(open.map(async ({ server, way }) => end(server, await way)));
+    async closeAll(client: Client, end: (server: McpServer, channel: Channel) => Promise<void>) {
+      const open = sessionsOf(opened, client);
+      for (const { server } of open) opened.delete(keyOf(server, client));
+      await Promise.allSettled(open.map(async ({ server, channel }) => end(server, await channel)));
     },
   };
 }
 
-export type Ways = ReturnType<typeof createWays>;
+export type Channels = ReturnType<typeof createChannels>;
 
-export interface Said {
+export interface ServerReply {
   readonly result: Json;
   /** Size of the answer. */
   readonly bytes: number;
@@ -181,7 +188,7 @@ export interface Question {
   readonly params?: Json;
 }
 
-const sessionsOf = (opened: ReadonlyMap<string, Opened>, { caller, session }: Asker): Opened[] => {
+const sessionsOf = (opened: ReadonlyMap<string, OpenChannel>, { caller, session }: Client): OpenChannel[] => {
   const start = `${caller.id}\n${session}\n`;
   return [...opened].flatMap(([key, entry]) => (key.startsWith(start) ? [entry] : []));
 };
