@@ -93,8 +93,8 @@ export async function startProcess({
       await errors.ended;
       throw new Error(`The gateway ended with ${code} instead of starting: ${errors.text}`);
     }),
-    Bun.sleep(20_000).then(() => {
-      throw new Error(`The gateway did not start within 20 s: ${output.text}${errors.text}`);
+    Bun.sleep(60_000).then(() => {
+      throw new Error(`The gateway did not start within 60 s: ${output.text}${errors.text}`);
     }),
   ]);
   const startMs = performance.now() - startedAt;

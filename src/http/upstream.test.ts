@@ -143,14 +143,14 @@ test('a slow upload does not use up the time for the first byte', async () => {
   const pieces = ['a', 'b', 'c', 'd'];
   const slow = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      await Bun.sleep(200);
+      await Bun.sleep(600);
       const piece = pieces.shift();
       if (piece) controller.enqueue(bytes(piece));
       else controller.close();
     },
   });
 
-  const limited = { ...unlimited, firstByteMs: 300 };
+  const limited = { ...unlimited, firstByteMs: 2_000 };
   const incoming = await upstream.send(outgoing(server.url, { body: slow, timeouts: limited }));
 
   expect(await readAll(incoming)).toBe('ok');
