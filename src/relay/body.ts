@@ -1,12 +1,10 @@
-import { bodyBallast, LARGE_BODY } from '../core/ballast.ts';
-import { includesBytes, textOf } from '../core/bytes.ts';
+import { includesBytes } from '../core/bytes.ts';
 import { fail, GatewayError } from '../core/errors.ts';
-import { findMembers, type Member, splice } from '../core/json-bytes.ts';
+import { findMembers } from '../core/json-bytes.ts';
 import { MemberWatch } from '../core/json-watch.ts';
-import { type ArrivingBody, arrivingBody, wholeBody } from '../http/arriving.ts';
+import { type ArrivingBody, arrivingBody } from '../http/arriving.ts';
 import type { SentHeaders } from '../http/headers.ts';
-import { splitModel } from '../routing/select.ts';
-import type { Body, BodyWatch, NamedModel, Opening } from './call.ts';
+import type { Body, BodyWatch, Opening } from './call.ts';
 import { boundaryOf } from './multipart-model.ts';
 
 export interface BodyOptions {
@@ -20,7 +18,7 @@ export interface BodyOptions {
 }
 
 /** Small bodies are read at once: one await instead of a stream, and they can be sent again on a stale connection. */
-const WHOLE_BELOW = 1 << 20;
+export const WHOLE_BELOW = 1 << 20;
 /** How far a large JSON body is read for its model: images may stand before it. */
 export const PEEK_BELOW = 32 << 20;
 /** How far a large form is read for its model: clients that put it before the file are understood, no file is held up. */
@@ -28,30 +26,16 @@ const FORM_PEEK = 64 << 10;
 /** A body that must be kept (it is signed, edited, or may be sent again) and does not fit here is refused. */
 export const KEPT_BELOW = 64 << 20;
 
-export const isJson = (headers: SentHeaders): boolean => {
-  const type = headers['content-type'];
-  return type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
-};
-
-/** Reads a small body whole, of a large JSON one as much as it takes to see its model, of a large form the beginning. */
-export async function openBody(request: Request, headers: SentHeaders, maxBytes: number): Promise<Opening | null> {
-  const length = headers['content-length'];
-  // Looking at `request.body` would build a stream, also where there is nothing to stream.
-  if (length === '0' || (length === undefined && !headers['transfer-encoding'])) return null;
-  // Bun does not hand them over, and a body that silently stays behind is worse than a refusal.
-  if (request.method === 'GET' || request.method === 'HEAD') {
-    fail('invalid_request', 'body', `a ${request.method} request cannot carry a body through the gateway`);
-  }
-  const declared = length === undefined ? Number.NaN : Number(length);
-  if (declared > maxBytes) fail('body_too_large', maxBytes);
-  if (declared <= WHOLE_BELOW) {
-    if (declared >= LARGE_BODY) bodyBallast.passed(declared);
-    return { head: await wholeBody(request, declared), rest: null };
-  }
+/** Of a large JSON body as much as it takes to see its model, of a large form the beginning, of others nothing. */
+export async function openLarge(
+  request: Request,
+  headers: SentHeaders,
+  { isJson, maxBytes }: { readonly isJson: boolean; readonly maxBytes: number },
+): Promise<Opening | null> {
   const body = arrivingBody(request);
   if (!body) return null;
   if (boundaryOf(headers['content-type']) !== null) return start(body, FORM_PEEK);
-  if (!isJson(headers)) return { head: new Uint8Array(), rest: body };
+  if (!isJson) return { head: new Uint8Array(), rest: body };
   const opening = await peek(body);
   if (opening.head.byteLength > maxBytes) fail('body_too_large', maxBytes);
   return opening;
@@ -102,48 +86,6 @@ async function peek(body: ArrivingBody): Promise<Opening> {
     if (enough >= PEEK_BELOW || (model && model.end < head.byteLength)) {
       return { head, rest: body };
     }
-  }
-}
-
-const QUOTED_MODEL = Buffer.from('"model"');
-/** How each letter of it begins when it is written as an escape. */
-const ESCAPED_LETTER = Buffer.from('\\u006');
-
-/** The model that a JSON body names, and where. Of two, the provider might take the one that no limit has looked at. */
-function findModel(head: Uint8Array): { readonly member: Member; readonly model: string | null } | null {
-  const [member] = findMembers(head, 'model', 1);
-  if (!member) return null;
-  // Hardly any body names it again, so hardly any is walked to its end.
-  const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
-  if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
-  return { member, model: stringAt(head, member) };
-}
-
-/** The model of a JSON body, told apart from the virtual key that it may name. */
-export function takeModel(head: Uint8Array): NamedModel {
-  const found = findModel(head);
-  const parts = found?.model ? splitModel(found.model) : null;
-  if (!found || !parts) return { name: found?.model ?? null, slug: null, head };
-  return { ...parts, head: splice(head, found.member, JSON.stringify(parts.name)) };
-}
-
-export const modelMember = (head: Uint8Array): string | null => findModel(head)?.model ?? null;
-
-const refuseTwoModels = (): never =>
-  fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
-
-/** A string at the top level of a JSON body, when it stands in what was read; the first of that name. */
-export function stringMember(head: Uint8Array, name: string): string | null {
-  const [member] = findMembers(head, name, 1);
-  return member ? stringAt(head, member) : null;
-}
-
-function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: number }): string | null {
-  try {
-    const value: unknown = JSON.parse(textOf(bytes, start, end));
-    return typeof value === 'string' ? value : null;
-  } catch {
-    return null;
   }
 }
 
@@ -237,4 +179,16 @@ function tapped(head: Uint8Array, rest: ArrivingBody, { limit, watch, tap }: Rea
     },
     { highWaterMark: 0 },
   );
+}
+
+const QUOTED_STREAM = Buffer.from('"stream"');
+/** How any letter of it begins when it is not written as itself. */
+const ESCAPE = Buffer.from('\\u00');
+
+/** Whether a JSON body asks for a stream. */
+export function isStream(body: Uint8Array): boolean {
+  // Most bodies name it nowhere, and searching is much faster than walking.
+  if (!includesBytes(body, QUOTED_STREAM) && !includesBytes(body, ESCAPE)) return false;
+  const [member] = findMembers(body, 'stream', 1);
+  return member !== undefined && body[member.start] === 't'.charCodeAt(0);
 }

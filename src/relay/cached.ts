@@ -1,10 +1,8 @@
 import { flagOf, headerOf, sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { type AnswerCache, type CachedAnswer, type CacheStatus, cacheKey, type Lead } from '../routing/cache.ts';
-import type { TargetSettings } from '../routing/plan.ts';
 import { endsInFailure } from '../telemetry/stream-failure.ts';
-import type { OpenCall, Prepared } from './call.ts';
-import type { Target } from './target.ts';
+import type { Exchange, OpenCall, Prepared } from './call.ts';
 
 /** Calls whose answer depends on nothing but what is asked. Others make or change something at the provider. */
 const CACHEABLE =
@@ -23,11 +21,7 @@ export interface Cached {
 const DISABLED: Cached = { status: 'DISABLED', hit: null, turn: null };
 
 /** Looks for an answer that is kept, or takes the turn of getting one. */
-export async function lookUp(
-  call: OpenCall,
-  { target, settings, prepared }: { target: Target; settings: TargetSettings; prepared: Prepared },
-  cache: AnswerCache,
-): Promise<Cached> {
+export async function lookUp({ call, target, settings, prepared }: Exchange, cache: AnswerCache): Promise<Cached> {
   const { body } = prepared;
   if (!settings.cache || call.request.method !== 'POST' || body?.rest || !CACHEABLE.test(call.path)) return DISABLED;
   const refresh = flagOf(call.headers, 'x-gateway-cache-force-refresh') ?? false;
@@ -83,8 +77,7 @@ export function replay({ status, headers, body }: CachedAnswer): Incoming {
 }
 
 /** Passes a good answer on and keeps it when it came to its end whole. Errors are never kept. */
-export function keeping(incoming: Incoming, turn: Lead | null, now: () => number): Incoming {
-  if (!turn) return incoming;
+export function keeping(incoming: Incoming, turn: Lead, now: () => number): Incoming {
   if (incoming.status !== 200) {
     turn.giveUp();
     return incoming;

@@ -8,7 +8,10 @@ import type { Proven } from '../guardrails/proof.ts';
 import type { ArrivingBody } from '../http/arriving.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
+import type { Admission } from '../limits/limiter.ts';
+import type { Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
+import type { Guarding } from './guarding/exchange-guard.ts';
 import type { KeptResponse } from './kept-response.ts';
 import type { Target } from './target.ts';
 
@@ -66,6 +69,8 @@ export interface OpenCall extends ModelCall {
   readonly isJson: boolean;
   /** How many bytes longer the body is than the client declared. */
   readonly grownBy: number;
+  /** The virtual key that stands before the model, in `model: "@slug/name"`. */
+  readonly slug: string | null;
   /** The config that was asked for, where one was. */
   readonly config: string | null;
   /** The model that the address names, whatever the body says. */
@@ -104,6 +109,38 @@ export interface Translation {
   readonly headers: Readonly<Record<string, string>>;
   readonly notes: Readonly<Record<string, string>>;
   answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
+}
+
+/** A call that one target can be asked, and who judges it. */
+export interface Ready {
+  /** In the client's words, as its config and its guardrails have left it. */
+  readonly call: OpenCall;
+  /** Null: no guardrail holds here. */
+  readonly guarding: Guarding | null;
+  /** In the target's words, as far as the call tells them; what it may take is estimated from this. */
+  readonly prepared: Prepared;
+  /** Fetches what the call does not hold itself, when it may run. Null: it lacks nothing. */
+  readonly supply: (() => Promise<Prepared>) | null;
+  /** Called with the answer that has passed the guardrails. */
+  readonly onPassed?: OnPassed;
+}
+
+/** Called with what has passed, before anybody sees it. */
+export type OnPassed = (bytes: Uint8Array, type: string) => Promise<void>;
+
+/** A call that may run: what goes out, what the limits hold for it, and what its answer will say. */
+export interface Exchange extends Attempt {
+  readonly call: OpenCall;
+  readonly guarding: Guarding | null;
+  readonly onPassed?: OnPassed;
+  /** All of it, when the target is asked. */
+  prepared: Prepared;
+  /** What is held for the request that is under way; what was held for one before it has been settled. */
+  admission: Admission;
+  /** Whoever asks now tells the cache how it went. */
+  turn: Lead | null;
+  /** What the gateway says about the answer, beside the provider's headers. */
+  readonly notes: Record<string, string>;
 }
 
 /** A target's answer as the client gets it, its body unread. */

@@ -3,8 +3,8 @@ import type { Principal } from '../core/principal.ts';
 import { isInline } from '../http/forbidden-headers.ts';
 import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Configs } from '../routing/configs.ts';
-import { readMetadata } from './metadata.ts';
-import { readTimeout } from './timeout.ts';
+import { readTimeout } from './ask.ts';
+import { readMetadata } from './receive.ts';
 
 const FLAGS = ['x-gateway-debug', 'x-gateway-cache-force-refresh', 'x-gateway-strict-open-ai-compliance'];
 

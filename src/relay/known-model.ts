@@ -1,14 +1,11 @@
 import { fail } from '../core/errors.ts';
 import { findMembers, isWholeObject } from '../core/json-bytes.ts';
-import { KEPT_BELOW, modelMember, PEEK_BELOW, readOn } from './body.ts';
+import { KEPT_BELOW, PEEK_BELOW, readOn } from './body.ts';
 import type { OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels, plainBoundary } from './form-watch.ts';
 import { asksForModel, type LimitDeps } from './limits.ts';
+import { modelMember } from './receive.ts';
 import type { Target } from './target.ts';
-
-/** Whether a call may go to another model than the one that was seen: its body was not looked through, or cannot be. */
-export const mayHideModel = ({ body, addressed, log, headers, isJson }: OpenCall): boolean =>
-  body !== null && addressed === null && (log.model === null || !isJson || headers['content-encoding'] !== undefined);
 
 /**
  * The call with its model known, where a limit or a budget that it falls under depends on the model. What cannot be known

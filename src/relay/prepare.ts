@@ -1,29 +1,137 @@
-import { includesBytes } from '../core/bytes.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
-import { findMembers } from '../core/json-bytes.ts';
-import type { Dialect } from '../dialects/dialect.ts';
-import { completions } from '../dialects/endpoints/completions.ts';
-import { CONVERSATIONS, dialects } from '../dialects/index.ts';
-import { flagOf } from '../http/headers.ts';
-import { chatEndpoint } from '../providers/chat.ts';
-import type { ChatEndpoint, Provider } from '../providers/provider.ts';
-import { applyParams, compileParams } from '../routing/params.ts';
+import { CONVERSATIONS } from '../dialects/index.ts';
+import type { Provider } from '../providers/provider.ts';
+import { applyParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
-import { stringMember } from './body.ts';
-import type { OpenCall, Opening, Prepared, Translation } from './call.ts';
-import { framings } from './framing.ts';
-import type { ThoughtKeeper } from './kept-thoughts.ts';
+import { keepWhole } from './body.ts';
+import type { Attempt, OpenCall, Prepared, Ready } from './call.ts';
+import type { Guarding } from './guarding/exchange-guard.ts';
+import { type Guard, openGuard } from './guarding/guard.ts';
+import { keptAfterVerdict } from './guarding/kept-guard.ts';
+import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
+import { withKnownModel } from './known-model.ts';
+import type { LimitDeps } from './limits.ts';
 import { prepareListing } from './model-list.ts';
-import { recode } from './recode.ts';
-import { refuseBrokenName } from './rewritten.ts';
-import type { Target } from './target.ts';
-import { translate } from './translate.ts';
+import { stringMember } from './receive.ts';
+import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
+import { type WordingDeps, worded } from './wording.ts';
 
-export interface PrepareDeps {
-  readonly now: () => number;
-  readonly thoughts?: ThoughtKeeper;
+export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
+  readonly guard: Guard;
+  readonly responses?: ResponseKeeper;
+  readonly maxBodyBytes: number;
 }
+
+/**
+ * A call in the words of its target, and who judges it, in this order: what the config edits; the model, where a limit
+ * depends on it and nobody has seen it; the guardrails; the words. Throws when the target cannot be told. At once, unless a
+ * large body must be read whole first or something has to be looked up.
+ */
+export function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
+  refuseUnsupported(to.target.provider, given.endpoint);
+  return given.body?.rest && isRead(given, to)
+    ? keptWhole(given, deps).then((whole) => edit(whole, to, deps))
+    : edit(given, to, deps);
+}
+
+function edit(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
+  const { target, settings } = to;
+  const call = settings.params ? withParams(given, settings.params) : given;
+  const { log } = call;
+  log.provider = target.provider.name;
+  log.virtualKey = target.virtualKey;
+  log.prices = target.prices;
+  log.usage = null;
+  return mayHideModel(call)
+    ? withKnownModel(call, target, deps).then((known) => findGuard(known, to, deps))
+    : findGuard(call, to, deps);
+}
+
+function findGuard(call: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
+  const opening = openGuard(call, to, deps.guard);
+  return opening instanceof Promise
+    ? opening.then((guarding) => holdForGuard(call, guarding, to, deps))
+    : holdForGuard(call, opening, to, deps);
+}
+
+function holdForGuard(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps) {
+  return call.body?.rest && guarding?.readsRequest
+    ? keptWhole(call, deps).then((whole) => prepareAgain(whole, guarding, to, deps))
+    : prepareAgain(call, guarding, to, deps);
+}
+
+/** The words for a call that its guardrails have been found for, or that they have changed. */
+export function prepareAgain(
+  call: OpenCall,
+  guarding: Guarding | null,
+  to: Attempt,
+  deps: PrepareDeps,
+): Ready | Promise<Ready> {
+  if (call.endpoint === 'createModelResponse' && isRead(call, to)) return readyToKeep(call, guarding, to, deps);
+  return ready(call, guarding, to, deps);
+}
+
+/** Whether the body is read for this target. */
+const isRead = ({ endpoint }: OpenCall, { target, settings }: Attempt): boolean =>
+  settings.params !== null || !passesAsIs(target.provider, endpoint);
+
+const keptWhole = async (call: OpenCall, { maxBodyBytes }: PrepareDeps): Promise<OpenCall> => ({
+  ...call,
+  body: await keepWhole(call.body!, maxBodyBytes, call.isJson),
+});
+
+/** Whether a call may go to another model than the one that was seen: its body was not looked through, or cannot be. */
+const mayHideModel = ({ body, addressed, log, headers, isJson }: OpenCall): boolean =>
+  body !== null && addressed === null && (log.model === null || !isJson || headers['content-encoding'] !== undefined);
+
+/** Providers without the Responses API keep no conversation; the gateway does it for them. */
+async function readyToKeep(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps): Promise<Ready> {
+  const { responses } = deps;
+  if (!call.isJson || !call.body || !responses) return ready(call, guarding, to, deps);
+  const kept = await openKeptResponse(call.principal, call.body.head, responses);
+  const later = guarding?.judgesAnswers ? keptAfterVerdict(kept) : null;
+  const made = ready({ ...call, kept: later?.kept ?? kept }, guarding, to, deps);
+  return { ...made, call, ...(later && { onPassed: later.passed }) };
+}
+
+function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps): Ready {
+  const { provider } = to.target;
+  if (passesAsIs(provider, call.endpoint)) {
+    const asIs = asGiven(call);
+    const prepared = call.endpoint === 'listModels' ? prepareListing(call, provider, asIs) : asIs;
+    return { call, guarding, prepared, supply: null };
+  }
+  try {
+    const prepared = worded(call, to, deps);
+    const { bareCalls } = prepared;
+    const { thoughts: kept } = deps;
+    if (!bareCalls || !kept) return { call, guarding, prepared, supply: null };
+    const supply = async () => {
+      const thoughts = await kept.find(call.principal, bareCalls);
+      return thoughts.size > 0 ? worded({ ...call, thoughts }, to, deps) : prepared;
+    };
+    return { call, guarding, prepared, supply };
+  } catch (error) {
+    if (!(error instanceof MediaWanted)) throw error;
+    const { wanted, bareCalls } = error;
+    const supply = async () => {
+      const files = await fetchMedia(wanted, { upstream: deps.upstream, signal: call.request.signal });
+      const thoughts = bareCalls.length > 0 ? await deps.thoughts?.find(call.principal, bareCalls) : undefined;
+      return worded({ ...call, files, thoughts: thoughts ?? new Map() }, to, deps);
+    };
+    return { call, guarding, prepared: asGiven(call), supply };
+  }
+}
+
+/** The call as it came. */
+const asGiven = ({ path, search, body, grownBy }: OpenCall): Prepared => ({
+  path,
+  search,
+  body,
+  grownBy,
+  translation: null,
+});
 
 const NAMES: Partial<Record<EndpointType, string>> = {
   complete: 'completions endpoint',
@@ -38,45 +146,6 @@ const NAMES: Partial<Record<EndpointType, string>> = {
   createTranslation: 'audio translations',
   countTokens: 'token counting',
 };
-
-/** Decides how a call reaches a target. Nothing is parsed where the target speaks the client's dialect. */
-export function prepare(call: OpenCall, target: Target, settings: TargetSettings, deps: PrepareDeps): Prepared {
-  const { provider } = target;
-  const { now } = deps;
-  const asIs = asGiven(call);
-  if (call.endpoint === 'listModels') return prepareListing(call, provider, asIs);
-  if (passesAsIs(provider, call.endpoint)) return asIs;
-  refuseUnsupported(provider, call.endpoint);
-  const body = wholeJson(call);
-  const codec = provider.endpoints?.[call.endpoint];
-  if (codec && codec !== 'chat') {
-    return rewritten(call, recode(body, { codec, endpoint: call.endpoint, provider: provider.name, now }));
-  }
-  const from = codec === 'chat' ? PROMPTS : dialects[CONVERSATIONS[call.endpoint]!];
-  const model = stringMember(body, 'model') ?? '';
-  refuseBrokenName(model);
-  const endpoint = chatEndpoint(provider, {
-    model,
-    stream: isStream(body),
-    options: target.options,
-  });
-  if (!endpoint) return fail('unsupported_by_provider', provider.name, 'chat');
-  return endpoint.dialect === from.name && from !== PROMPTS
-    ? moved(call, body, endpoint)
-    : translated(call, body, endpoint, { from, provider, settings, deps });
-}
-
-/** The call as it came. */
-export const asGiven = ({ path, search, body, grownBy }: OpenCall): Prepared => ({
-  path,
-  search,
-  body,
-  grownBy,
-  translation: null,
-});
-
-/** Text completions on models that only chat. */
-const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
 
 /** What a provider has in no format is refused before its body is read. */
 export function refuseUnsupported(provider: Provider, endpoint: EndpointType): void {
@@ -93,79 +162,6 @@ export function passesAsIs({ dialect, serves, endpoints, chat }: Provider, endpo
   return !(endpoint in CONVERSATIONS) && endpoint !== 'countTokens';
 }
 
-/** The same dialect at another address. */
-function moved(call: OpenCall, body: Uint8Array, endpoint: ChatEndpoint): Prepared {
-  const head = forAddress(body, endpoint);
-  const [path = '', query] = endpoint.path.split('?');
-  const opening = { head, rest: null };
-  return { path, search: joined(call.search, query), body: opening, grownBy: grown(call, opening), translation: null };
-}
-
-function translated(
-  call: OpenCall,
-  body: Uint8Array,
-  endpoint: ChatEndpoint,
-  {
-    from,
-    provider,
-    settings,
-    deps,
-  }: { from: Dialect; provider: Provider; settings: TargetSettings; deps: PrepareDeps },
-): Prepared {
-  const { now, thoughts } = deps;
-  const made = translate(body, {
-    from,
-    to: dialects[endpoint.dialect],
-    quirks: endpoint.quirks,
-    framing: framings[endpoint.framing ?? 'sse'],
-    requestId: call.stamp['x-gateway-request-id'] ?? '',
-    now,
-    isStrict: settings.strict ?? flagOf(call.headers, 'x-gateway-strict-open-ai-compliance') ?? true,
-    kept: call.kept,
-    files: call.files,
-    thoughts: call.thoughts,
-    ...(thoughts && { keepThoughts: (made) => thoughts.keep(call.principal, made) }),
-    provider: provider.name,
-  });
-  const prepared = rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
-  return made.bareCalls.length > 0 ? { ...prepared, bareCalls: made.bareCalls } : prepared;
-}
-
-/** A call whose body and answer are both the provider's. */
-function rewritten(
-  call: OpenCall,
-  { path: address, body, headers, notes, answer }: Translation & { readonly path: string; readonly body: Uint8Array },
-): Prepared {
-  const [path = '', query] = address.split('?');
-  const opening = { head: body, rest: null };
-  return {
-    path,
-    search: query ? `?${query}` : '',
-    body: opening,
-    grownBy: grown(call, opening),
-    // The answer is read here, so it has to come unpacked.
-    translation: { headers: { ...headers, 'accept-encoding': 'identity' }, notes, answer },
-  };
-}
-
-function forAddress(body: Uint8Array, { edits }: ChatEndpoint): Uint8Array {
-  if (!edits) return body;
-  const params = compileParams({
-    default_params: edits.defaults,
-    override_params: edits.overrides,
-    drop_params: edits.drops,
-  });
-  return params ? applyParams(body, params) : body;
-}
-
-const joined = (search: string, query: string | undefined): string => {
-  if (!query) return search;
-  return search ? `${search}&${query}` : `?${query}`;
-};
-
-const grown = ({ body, grownBy }: OpenCall, next: Opening | null): number =>
-  grownBy + (next && body ? next.head.byteLength - body.head.byteLength : 0);
-
 /** The call with the parameters of its config: before anybody judges it, since who calls may have written the config. */
 export function withParams(call: OpenCall, params: NonNullable<TargetSettings['params']>): OpenCall {
   const { body, isJson } = call;
@@ -173,22 +169,5 @@ export function withParams(call: OpenCall, params: NonNullable<TargetSettings['p
   if (!isJson) fail('invalid_config', 'config.override_params', 'parameters can be set in JSON bodies only');
   const edited = { head: applyParams(body.head, params), rest: body.rest };
   call.log.model = call.addressed ?? stringMember(edited.head, 'model');
-  return { ...call, body: edited, grownBy: grown(call, edited) };
-}
-
-function wholeJson({ isJson, headers, body }: OpenCall): Uint8Array {
-  if (!isJson || !body) return fail('unsupported_media_type', headers['content-type'] ?? '', 'application/json');
-  return body.head;
-}
-
-const QUOTED_STREAM = Buffer.from('"stream"');
-/** How any letter of it begins when it is not written as itself. */
-const ESCAPE = Buffer.from('\\u00');
-
-/** Whether a JSON body asks for a stream. */
-export function isStream(body: Uint8Array): boolean {
-  // Most bodies name it nowhere, and searching is much faster than walking.
-  if (!includesBytes(body, QUOTED_STREAM) && !includesBytes(body, ESCAPE)) return false;
-  const [member] = findMembers(body, 'stream', 1);
-  return member !== undefined && body[member.start] === 't'.charCodeAt(0);
+  return { ...call, body: edited, grownBy: call.grownBy + edited.head.byteLength - body.head.byteLength };
 }

@@ -1,174 +1,169 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { type ErrorCode, GatewayError } from '../core/errors.ts';
-import { refuseForbidden } from '../core/forbidden.ts';
-import { isInline } from '../http/forbidden-headers.ts';
-import { flagOf, type SentHeaders } from '../http/headers.ts';
-import { UpstreamFailure } from '../http/upstream.ts';
-import type { Breakers } from '../routing/breaker.ts';
-import type { Configs } from '../routing/configs.ts';
-import { NO_SETTINGS, type Plan, type TargetSettings, type TargetStep } from '../routing/plan.ts';
-import { selectProvider, selectRoute } from '../routing/select.ts';
-import { runPlan } from '../routing/strategy.ts';
-import { modelInPath } from './addressed-model.ts';
-import { type AttemptDeps, attempt } from './attempt.ts';
-import { isJson, keepWhole, modelMember, openBody, takeModel } from './body.ts';
-import type { Attempted, ModelCall, NamedModel, OpenCall, Opening } from './call.ts';
-import { refuseCostlyChecks } from './check-config.ts';
-import { FormWatch, furtherModels } from './form-watch.ts';
-import { readMetadata } from './metadata.ts';
-import { boundaryOf, readFormModel } from './multipart-model.ts';
+import { NANO_DOLLARS } from '../core/limits.ts';
+import type { Usage } from '../core/usage.ts';
+import { GuardrailDenied } from '../guardrails/verdict.ts';
+import { withHeaders } from '../http/headers.ts';
+import type { Incoming } from '../http/upstream.ts';
+import type { AnswerCache } from '../routing/cache.ts';
+import { NO_SETTINGS } from '../routing/plan.ts';
+import { selectRoute } from '../routing/select.ts';
+import { type AskDeps, ask } from './ask.ts';
+import { followPlan, type PlanDeps } from './by-plan.ts';
+import { keeping, lookUp, replay } from './cached.ts';
+import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready } from './call.ts';
+import { judgeAnswer } from './guarding/answer-guard.ts';
+import type { Guarding } from './guarding/exchange-guard.ts';
+import type { Passed } from './guarding/guarded.ts';
+import { type Admitted, admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
+import { type PrepareDeps, prepare, prepareAgain } from './prepare.ts';
+import { modelMember, receive } from './receive.ts';
 import { respond } from './respond.ts';
-import { findTarget, targetOfChoice } from './target.ts';
+import { askForUsage } from './stream-usage.ts';
+import { findTarget } from './target.ts';
 
-export interface RelayDeps extends AttemptDeps {
+export interface RelayDeps extends PlanDeps, PrepareDeps, AskDeps {
   readonly virtualKeys: VirtualKeys;
-  readonly configs: Configs;
-  readonly breakers: Breakers;
+  readonly cache: AnswerCache;
 }
 
-/** The life of one model call, in the order things happen. The log entry closes on the last byte. */
+/**
+ * The life of one model call. Each stage is one function with one result, and takes what the stage before it gives:
+ *
+ *     receive → resolve → prepare → judge → admit → ask → answer → settle → respond
+ *
+ * A stage that has its result at hand returns it, and not a promise of it: every await is another round through the queue
+ * of jobs. The log entry closes on the last byte.
+ */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
-  const { headers, log, principal } = call;
-  log.metadata = readMetadata(headers, principal.defaults.metadata);
-  log.keepBodies = flagOf(headers, 'x-gateway-debug') ?? true;
-  log.requestHeaders = headers;
-
-  const received = await openBody(call.request, headers, deps.maxBodyBytes);
-  const named = received && namedIn(received.head, call);
-  const body = received && opened(received, named, headers);
-  const addressed = call.endpoint === 'proxy' && call.request.method === 'POST' ? modelInPath(call.path) : null;
-  if (named) log.model = named.name;
-  log.model = addressed ?? log.model;
-  // Member by member: copying another object's members first takes several times as long, for every call.
-  const open: OpenCall = {
-    request: call.request,
-    headers,
-    stamp: call.stamp,
-    endpoint: call.endpoint,
-    path: call.path,
-    search: call.search,
-    principal,
-    providerKey: call.providerKey,
-    readsModel: call.readsModel,
-    isUnguarded: call.isUnguarded,
-    proven: call.proven,
-    log,
-    body,
-    isJson: received !== null && isJson(headers),
-    grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
-    config: null,
-    addressed,
-  };
-  const slug = named?.slug ?? null;
-  // What a check asks is the word of whoever wrote the check.
-  if (slug !== null && !call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
-  const route = selectRoute(call, principal.defaults, slug);
-  if (route.by === 'config') return relayByPlan(open, route.reference, slug, deps);
-  // What is at hand is not awaited: every await is another round through the queue of jobs.
-  const found = findTarget(route, principal, call, deps.virtualKeys);
-  const target = found instanceof Promise ? await found : found;
-  return respond(open, await attempt(open, { target, settings: NO_SETTINGS, path: 'config' }, deps));
+  const open = await receive(call, deps.maxBodyBytes);
+  const route = selectRoute(call, call.principal.defaults, open.slug);
+  if (route.by === 'config') return respond(call, await followPlan(open, route.reference, attempt, deps));
+  const resolving = findTarget(route, call.principal, call, deps.virtualKeys);
+  const target = resolving instanceof Promise ? await resolving : resolving;
+  return respond(call, await attempt(open, { target, settings: NO_SETTINGS, path: 'config' }, deps));
 }
 
-/** What a body says of its model, and perhaps of the virtual key before it; null where nobody can tell. */
-function namedIn(head: Uint8Array, { headers, readsModel }: ModelCall): NamedModel | null {
-  if (isJson(headers)) return readsModel ? takeModel(head) : { name: modelMember(head), slug: null, head };
-  const boundary = boundaryOf(headers['content-type']);
-  return boundary === null ? null : readFormModel(head, boundary, readsModel);
-}
-
-/** The body with the plain name of its model. A form that names one is watched: behind its file may stand another. */
-function opened(received: Opening, named: NamedModel | null, headers: SentHeaders): Opening {
-  const { rest } = received;
-  const boundary = rest && named !== null && named.name !== null ? boundaryOf(headers['content-type']) : null;
-  const head = named?.slug ? named.head : received.head;
-  if (boundary === null) return head === received.head ? received : { head, rest };
-  const watch = new FormWatch(boundary);
-  watch.push(head);
-  return { head, rest, watch: furtherModels(watch, { faults: false }) };
-}
-
-/** The same with a config: its plan says who is asked, in which order, and how. */
-async function relayByPlan(call: OpenCall, reference: string, slug: string | null, deps: RelayDeps): Promise<Response> {
-  const { principal } = call;
-  const resolving = deps.configs.resolve(principal, reference);
-  const plan = resolving instanceof Promise ? await resolving : resolving;
-  const kept =
-    call.body?.rest && plan.needsWholeBody ? await keepWhole(call.body, deps.maxBodyBytes, call.isJson) : call.body;
-  const config = isInline(reference) ? null : reference.trim();
-  const whole = { ...call, body: kept, config };
-  const attempted =
-    slug === null
-      ? await walk(whole, plan, deps)
-      : await attempt(whole, await byRequest(whole, slug, plan, deps), deps);
-  return respond(whole, attempted);
-}
-
-/** A model that names its virtual key has chosen before any target could. */
-async function byRequest(call: OpenCall, slug: string | null, plan: Plan, deps: RelayDeps) {
-  const selection = selectProvider(call, call.principal.defaults, slug);
-  const target = await findTarget(selection, call.principal, call, deps.virtualKeys);
-  refuseCostly(call, plan.settings);
-  return { target, settings: plan.settings, path: 'config' };
-}
-
-function walk(call: OpenCall, plan: Plan, deps: RelayDeps): Promise<Attempted> {
-  const { principal, request } = call;
-  // Most configs have one target and no circuit breaker: nothing is to be chosen, and nothing to be remembered.
-  if (plan.root.kind === 'target' && !plan.root.breaker) return attemptStep(call, plan.root, deps);
-  let params: Readonly<Record<string, unknown>> | null | undefined;
-  const parsed = () => {
-    params ??= call.isJson && call.body && !call.body.rest ? parsedObject(call.body.head) : null;
-    return params;
-  };
-  // Two workspaces may send the same config, and their virtual keys are not the same.
-  const own = { ...plan, id: `${principal.workspaceId} ${plan.id}` };
-  return runPlan(own, {
-    attempt: (step) => attemptStep(call, step, deps),
-    breakers: deps.breakers,
-    facts: { metadata: call.log.metadata, params: parsed, pathname: `/v1${call.path}` },
-    now: deps.now,
-    random: Math.random,
-    statusOf: (error) => (request.signal.aborted || isNoneOfTarget(error) ? null : statusOf(error)),
-  });
-}
-
-async function attemptStep(
-  call: OpenCall,
-  { choice, settings, path }: TargetStep,
-  deps: RelayDeps,
-): Promise<Attempted> {
-  const { principal } = call;
-  refuseCostly(call, settings);
-  const finding =
-    choice.by === 'request'
-      ? findTarget(selectProvider(call, principal.defaults, null), principal, call, deps.virtualKeys)
-      : targetOfChoice(choice, principal, call, deps.virtualKeys);
-  const target = finding instanceof Promise ? await finding : finding;
-  return attempt(call, { target, settings, path }, deps);
-}
-
-/** A config without a slug is the caller's own. */
-function refuseCostly({ config, body, headers }: OpenCall, { guardrails }: TargetSettings) {
-  if (config !== null || !guardrails || !body) return;
-  const bytes = body.rest ? Number(headers['content-length'] ?? body.head.byteLength) : body.head.byteLength;
-  refuseCostlyChecks(guardrails, bytes);
-}
-
-/** What a call may not bring along, and a body that did not come: no other target makes up for it. */
-const OF_CALLER = new Set<ErrorCode>(['forbidden_by_rule', 'body_too_slow', 'body_incomplete']);
-const isNoneOfTarget = (error: unknown) => error instanceof GatewayError && OF_CALLER.has(error.code);
-
-function statusOf(error: unknown): number | null {
-  if (error instanceof GatewayError) return error.status;
-  return error instanceof UpstreamFailure ? error.toGatewayError().status : null;
-}
-
-function parsedObject(bytes: Uint8Array): Readonly<Record<string, unknown>> | null {
+/** Asks one target. A plan may have several, one after the other. */
+async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<Attempted> {
+  const preparing = prepare(call, to, deps);
+  const ready = preparing instanceof Promise ? await preparing : preparing;
+  const passed = ready.guarding ? await judge(ready, ready.guarding, to, deps) : ready;
+  const admitting = admit(passed.call, to.target, passed.prepared, deps);
+  const admitted = admitting instanceof Promise ? await admitting : admitting;
+  const exchange = exchangeOf(passed, to, admitted);
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
+    // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
+    if (passed.supply) exchange.prepared = await passed.supply();
+    const asking = admitted.countsUsage ? askForUsage(exchange, deps.maxBodyBytes) : exchange.prepared;
+    exchange.prepared = asking instanceof Promise ? await asking : asking;
+    const cached = to.settings.cache ? await lookUp(exchange, deps.cache) : null;
+    exchange.turn = cached?.turn ?? null;
+    note(exchange, cached?.status ?? 'DISABLED');
+    if (!cached?.hit) return settle(exchange, await ask(exchange, answer, deps));
+    call.log.isCached = true;
+    return settle(exchange, await finish(exchange, replay(cached.hit), deps));
+  } catch (error) {
+    settleFailed(exchange, error, deps);
+    throw error instanceof GuardrailDenied ? error.with(exchange.notes) : error;
   }
+}
+
+/**
+ * Lets the guardrails look at the request, the operator's last. Not when a limit is used up already: what they ask of models
+ * and servers costs, too. Throws 446. What they have changed is put into the words of the target again.
+ */
+async function judge(ready: Ready, guarding: Guarding, to: Attempt, deps: RelayDeps): Promise<Ready> {
+  const { call } = ready;
+  const looking = refuseExhausted(call, to.target, deps);
+  if (looking instanceof Promise) await looking;
+  const { headers, body } = call;
+  const judging = guarding.input({
+    bytes: guarding.readsRequest ? (body?.head ?? null) : null,
+    type: headers['content-type'] ?? '',
+    encoding: headers['content-encoding'] ?? null,
+  });
+  const passed = asPassed(call, judging instanceof Promise ? await judging : judging);
+  return passed === call ? ready : prepareAgain(passed, guarding, to, deps);
+}
+
+function asPassed(call: OpenCall, passed: Passed): OpenCall {
+  const { body } = call;
+  const changed =
+    Object.keys(passed.headers).length > 0 ? { ...call, headers: withHeaders(call.headers, passed.headers) } : call;
+  if (!passed.body || !body) return changed;
+  if (call.isJson) call.log.model = call.addressed ?? modelMember(passed.body);
+  const grownBy = call.grownBy + passed.body.byteLength - body.head.byteLength;
+  return { ...changed, body: { head: passed.body, rest: null }, grownBy };
+}
+
+const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, { admission }: Admitted): Exchange => ({
+  call,
+  target: to.target,
+  settings: to.settings,
+  path: to.path,
+  prepared,
+  guarding,
+  onPassed,
+  admission,
+  turn: null,
+  notes: {},
+});
+
+/** What the answer says of how it came. */
+function note({ notes, admission, prepared, path }: Exchange, cacheStatus: string): void {
+  Object.assign(notes, admission.headers, prepared.translation?.notes);
+  notes['x-gateway-last-used-option-index'] = path;
+  notes['x-gateway-cache-status'] = cacheStatus;
+  notes['x-gateway-retry-attempt-count'] = '0';
+}
+
+/**
+ * The provider's answer in the client's words. `ask` calls it for every answer that it gets, because a retry policy may ask
+ * again when guardrails have denied one.
+ */
+function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): Incoming | Promise<Incoming> {
+  const { translation } = exchange.prepared;
+  if (!translation) return finish(exchange, incoming, deps);
+  const report = (usage: Usage) => {
+    exchange.call.log.usage = usage;
+  };
+  return translation.answer(incoming, report).then((translated) => finish(exchange, translated, deps));
+}
+
+/** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */
+function finish({ guarding, turn, onPassed }: Exchange, incoming: Incoming, { now }: RelayDeps) {
+  if (guarding?.touchesAnswers) return judgeAnswer(guarding, incoming, { turn, now, onPassed });
+  return turn ? keeping(incoming, turn, now) : incoming;
+}
+
+/** The limits are settled with what the log has counted when the last byte has passed, or when the answer is not used. */
+function settle({ call: { log }, admission, notes }: Exchange, incoming: Incoming): Attempted {
+  const { status } = incoming;
+  log.onCounted = ({ usage, cost, model }) =>
+    admission.settle(
+      status >= 400 ? NOTHING_TAKEN : { usage, cost: cost === null ? null : Math.round(cost * NANO_DOLLARS), model },
+    );
+  const discard = () => {
+    log.onCounted = null;
+    admission.settle(status >= 400 ? NOTHING_TAKEN : UNKNOWN_TAKEN);
+    incoming.cancel();
+  };
+  return { status, incoming, notes, discard };
+}
+
+/** The same where no answer came of it. The provider is paid for an answer that guardrails kept from the client. */
+function settleFailed(
+  { call: { log }, target, admission, turn }: Exchange,
+  error: unknown,
+  { prices }: RelayDeps,
+): void {
+  turn?.giveUp();
+  const { usage, model } = log;
+  const isPaid = error instanceof GuardrailDenied && error.hook === 'output' && usage !== null && !log.isCached;
+  const cost = isPaid ? prices.costOf(target.provider.name, model, usage, target.prices) : null;
+  admission.settle({
+    usage: isPaid ? usage : null,
+    cost: cost === null ? null : Math.round(cost * NANO_DOLLARS),
+    model: null,
+  });
 }

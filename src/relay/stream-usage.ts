@@ -4,7 +4,7 @@ import { sentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
 import { setMember } from '../routing/params.ts';
 import { keepWhole } from './body.ts';
-import type { OpenCall, Prepared } from './call.ts';
+import type { Exchange, OpenCall, Prepared } from './call.ts';
 
 const EMPTY_CHOICES = /"choices"\s*:\s*\[\s*\]/;
 /** The chunk with the usage is far shorter; what is longer is passed on as it comes. */
@@ -16,7 +16,7 @@ const CR = 0x0d;
  * An OpenAI stream tells its usage only when asked to. Where a limit counts it, the gateway asks, whatever the client said,
  * and takes the extra chunk out again for a client that did not want it. At once, unless the body must be read whole first.
  */
-export function askForUsage(call: OpenCall, prepared: Prepared, maxBodyBytes: number): Prepared | Promise<Prepared> {
+export function askForUsage({ call, prepared }: Exchange, maxBodyBytes: number): Prepared | Promise<Prepared> {
   const { body } = prepared;
   if (!body || !call.isJson || prepared.translation || !isCompletion(call)) return prepared;
   // Whether it streams may stand in what was not read.

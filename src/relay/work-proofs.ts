@@ -9,9 +9,8 @@ import type { Configs } from '../routing/configs.ts';
 import type { TargetStep } from '../routing/plan.ts';
 import { selectRoute } from '../routing/select.ts';
 import { mayPass, targetsOf } from '../routing/strategy.ts';
-import type { Guard } from './guarding/guard.ts';
+import { askedBy, type Guard } from './guarding/guard.ts';
 import type { GuardedCall } from './guarding/guarded.ts';
-import { askedBy } from './guarding/request-guard.ts';
 
 export interface WorkProofsDeps {
   readonly guard: Guard;

@@ -1,7 +1,7 @@
 import { ENDPOINTS } from '../../core/endpoints.ts';
 import { type Limit, NANO_DOLLARS } from '../../core/limits.ts';
 import { isRefusal, type WorkHold, type WorkHolds } from '../../limits/work-holds.ts';
-import { readMetadata } from '../../relay/metadata.ts';
+import { readMetadata } from '../../relay/receive.ts';
 import type { BatchRow } from '../../storage/schema.ts';
 import type { Lease } from '../../work/work.ts';
 import { hasEnded } from '../batch.ts';

@@ -4,7 +4,7 @@ import { headerOf } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
-import { readMetadata } from '../../relay/metadata.ts';
+import { readMetadata } from '../../relay/receive.ts';
 import type { Changes } from '../../storage/changes.ts';
 import { type Caller, type CallerDeps, checkAgain, findCommonCaller } from '../caller/caller.ts';
 import { withChallenge } from '../caller/challenge.ts';

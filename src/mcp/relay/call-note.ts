@@ -1,6 +1,6 @@
 import { sha256 } from '../../crypto/seal.ts';
 import type { AnonymousCall } from '../../http/route.ts';
-import { readMetadata } from '../../relay/metadata.ts';
+import { readMetadata } from '../../relay/receive.ts';
 import type { Caller } from '../caller/caller.ts';
 import { selected } from '../caller/identity.ts';
 import { shapesIn } from '../message/argument-shapes.ts';

@@ -6,14 +6,36 @@ import { type Reading, readBody } from '../../guardrails/reading.ts';
 import { Unreadable } from '../../guardrails/texts.ts';
 import { FAILED, GuardrailDenied } from '../../guardrails/verdict.ts';
 import { type Incoming, receivedHeaders } from '../../http/upstream.ts';
+import type { Lead } from '../../routing/cache.ts';
 import { readUsage } from '../../telemetry/usage.ts';
+import { keeping } from '../cached.ts';
+import type { OnPassed } from '../call.ts';
 import { rewrittenHeaders } from '../rewritten.ts';
 import type { Guarding } from './exchange-guard.ts';
+import { storedAfterVerdict } from './kept-guard.ts';
 import { windowed } from './stream-guard.ts';
 
 export interface GuardedAnswerOptions {
-  /** Called with what has passed, before anybody sees it. */
-  readonly onPassed?: (bytes: Uint8Array, type: string) => Promise<void>;
+  readonly onPassed?: OnPassed;
+}
+
+export interface JudgedAnswerOptions extends GuardedAnswerOptions {
+  /** Of the cache, which gets what the provider gave. */
+  readonly turn: Lead | null;
+  readonly now: () => number;
+}
+
+/** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */
+export async function judgeAnswer(
+  guarding: Guarding,
+  incoming: Incoming,
+  { turn, now, onPassed }: JudgedAnswerOptions,
+): Promise<Incoming> {
+  const lead = turn && storedAfterVerdict(turn);
+  guarding.forgetAnswer();
+  const judged = await guardAnswer(guarding, lead ? keeping(incoming, lead, now) : incoming, { onPassed });
+  lead?.release();
+  return judged;
 }
 
 /** Whoever holds more than this back runs out of memory before the model runs out of words. */
@@ -132,12 +154,13 @@ function readAnswer({ call }: Guarding, bytes: Uint8Array, incoming: Incoming, t
 
 /** An answer that has passed, with what was found where the caller is to hear of it. */
 function answered(guarding: Guarding, incoming: Incoming, bytes: Uint8Array, type: string): Incoming {
+  const status = statusOf(guarding, incoming);
+  const last = isSse(type) ? lastWord(guarding) : null;
+  const body = isStream(type) ? Buffer.concat(last ? [bytes, last] : [bytes]) : withResults(guarding, bytes, type);
   const headers = rewrittenHeaders(incoming, type);
   const encoding = receivedHeaders(incoming)['content-encoding'];
   // What cannot be read is given on as it came, where nobody denies it.
   if (encoding) headers.set('content-encoding', encoding);
-  const last = isSse(type) ? lastWord(guarding) : null;
-  const body = isStream(type) ? Buffer.concat(last ? [bytes, last] : [bytes]) : withResults(guarding, bytes, type);
   if (!isStream(type)) headers.set('content-length', String(body.byteLength));
   let rest: Uint8Array | null = body;
   const take = () => {
@@ -146,7 +169,7 @@ function answered(guarding: Guarding, incoming: Incoming, bytes: Uint8Array, typ
     return piece;
   };
   return {
-    status: statusOf(guarding, incoming),
+    status,
     statusText: '',
     headers,
     read: async () => take(),

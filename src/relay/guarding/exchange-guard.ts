@@ -47,11 +47,15 @@ export class Guarding {
   /** The same without what the operator's guardrails put into it, which is not for the caller's to see. */
   #callersRequest = EMPTY;
 
+  /** Whether answers have to be looked into, be it only to say there what was found. */
+  touchesAnswers: boolean;
+
   constructor(call: GuardedCall, stages: Readonly<Record<Hook, Stages>>, ports: Ports) {
     this.call = call;
     this.#stages = stages;
     this.#guardrails = { input: allOf(stages.input), output: allOf(stages.output) };
     this.#ports = ports;
+    this.touchesAnswers = this.judgesAnswers;
   }
 
   /** Whether the request has to be read whole. Its answer may be judged by what was asked. */
@@ -92,11 +96,6 @@ export class Guarding {
 
   get hasFailed(): boolean {
     return isFailed(this.#results.input) || isFailed(this.#results.output);
-  }
-
-  /** Whether answers have to be looked into, be it only to say there what was found. */
-  get touchesAnswers(): boolean {
-    return this.judgesAnswers || this.#isTold;
   }
 
   get #isTold(): boolean {
@@ -223,12 +222,14 @@ export class Guarding {
   /** Forgets what was found of an answer that is not used. */
   forgetAnswer() {
     this.#results.output = NOTHING;
+    this.touchesAnswers = this.judgesAnswers || this.#isTold;
   }
 
   #record(hook: Hook, results: readonly HookResult[]) {
     if (results.length === 0) return;
     const earlier = this.#results[hook];
     this.#results[hook] = earlier.length === 0 ? results : [...earlier, ...results];
+    this.touchesAnswers = this.judgesAnswers || this.#isTold;
     this.call.log.hookResults = packHookResults(this.results);
   }
 

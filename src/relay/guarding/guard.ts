@@ -6,8 +6,12 @@ import type { GuardrailDefaultsStore } from '../../guardrails/defaults.ts';
 import { DefinitionFault, type Guardrail } from '../../guardrails/guardrail.ts';
 import type { Guardrails, Reach } from '../../guardrails/guardrails.ts';
 import { prepareInline } from '../../guardrails/inline.ts';
+import { isInline } from '../../http/forbidden-headers.ts';
+import { flagOf, headerOf, type SentHeaders } from '../../http/headers.ts';
+import { isStream } from '../body.ts';
+import type { Attempt, OpenCall } from '../call.ts';
 import { Guarding } from './exchange-guard.ts';
-import type { GuardedCall, Stages } from './guarded.ts';
+import type { AskedBy, GuardedCall, Stages } from './guarded.ts';
 
 /** Who guards what: one for the whole process. */
 export interface GuardDeps {
@@ -74,6 +78,42 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
     const held = defaults.of(call.who);
     return held instanceof Promise ? held.then((use) => open(call, use)) : open(call, held);
   };
+}
+
+const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;
+
+/** The guardrails of a call to one target; null where none holds. */
+export function openGuard(
+  call: OpenCall,
+  { target, settings }: Attempt,
+  guard: Guard,
+): Guarding | null | Promise<Guarding | null> {
+  // A list of names is no text that a model reads or wrote.
+  if (call.isUnguarded || call.endpoint === 'listModels') return null;
+  const { principal, headers, log, body, path } = call;
+  return guard({
+    who: principal,
+    principal,
+    asked: settings.guardrails,
+    askedBy: askedBy(headers),
+    endpoint: call.endpoint,
+    headers,
+    search: call.search,
+    model: log.model,
+    addressed: call.addressed,
+    provider: target.provider.name,
+    isStream: () => (call.isJson && body !== null && isStream(body.head)) || STREAMS_BY_PATH.test(path),
+    isStrict: settings.strict ?? flagOf(headers, 'x-gateway-strict-open-ai-compliance') ?? true,
+    proving: call.proven,
+    log,
+  });
+}
+
+/** A config that no header names is the default of the key, and so the operator's. */
+export function askedBy(headers: SentHeaders): AskedBy {
+  const config = headerOf(headers, 'x-gateway-config');
+  if (config === null) return 'operator';
+  return isInline(config) ? 'caller-writing' : 'caller-naming';
 }
 
 /** Those of the organisation and the workspace, of the key and of the config. Mostly only one of them has any. */

@@ -1,21 +1,18 @@
 import { fail } from '../core/errors.ts';
 import type { PlainHeaders } from '../core/header-map.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
-import { forwardedHeaders, namedHeader } from '../http/headers.ts';
+import { forwardedHeaders, headerOf, namedHeader, type SentHeaders } from '../http/headers.ts';
 import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
-import type { Admission } from '../limits/limiter.ts';
 import { upstreamUrl } from '../providers/address.ts';
 import type { TokenSource } from '../providers/provider.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { waitBefore } from '../routing/retry.ts';
 import { closeBody } from './body.ts';
-import type { Body, OpenCall, Prepared } from './call.ts';
+import type { Body, Exchange, OpenCall } from './call.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
-import type { Target } from './target.ts';
-import { readTimeout } from './timeout.ts';
 
-export interface AskDeps {
+export interface AskDeps extends LimitDeps {
   readonly upstream: Upstream;
   /** Answers calls to the built-in provider inside this process. */
   readonly simulate: (request: Request) => Promise<Response>;
@@ -25,53 +22,35 @@ export interface AskDeps {
   readonly now: () => number;
 }
 
-export interface Asked {
-  readonly target: Target;
-  readonly settings: TargetSettings;
-  readonly prepared: Prepared;
-  /** What is held for the first request. */
-  readonly admission: Admission;
-  /** Told what is held for each request after it; what was held before has been settled by then. */
-  onAdmitted(admission: Admission): void;
-  /** The answer is looked into, so it has to come unpacked. */
-  readonly isJudged: boolean;
-  /** The provider's answer as the client gets it, when it is a good one and may pass. */
-  answered(incoming: Incoming): Incoming | Promise<Incoming>;
-}
+/** The stage after this one: the provider's answer as the client gets it, when it is a good one and may pass. */
+export type Answer<Deps> = (exchange: Exchange, incoming: Incoming, deps: Deps) => Incoming | Promise<Incoming>;
 
 /**
- * Asks until there is an answer that the retry policy lets stand, or the limits have no room for another request. -1
- * retries: none of them helped.
+ * Asks until there is an answer that the retry policy lets stand, or the limits have no room for another request. Says in the
+ * notes how often it was asked again; -1: none of that helped.
  */
-export async function askAgain(
-  call: OpenCall,
-  asked: Asked,
-  deps: AskDeps & LimitDeps,
-): Promise<{ incoming: Incoming; retries: number }> {
-  const { target, prepared } = asked;
-  const { retry } = asked.settings;
-  const capture = prepared.body && call.log.captureRequest();
-  // The client below has let go of a body that it was given whole when its exchange ends.
-  if (capture) capture.transferable = prepared.body?.rest === null;
-  const closed = closeBody(prepared.body, {
-    maxBytes: deps.maxBodyBytes,
-    whole: target.provider.signsBody === true,
-    namesModel: call.isJson,
-    tap: (piece) => capture?.add(piece),
-  });
-  const body = closed instanceof Promise ? await closed : closed;
-  let { admission } = asked;
+export async function ask<Deps extends AskDeps>(
+  exchange: Exchange,
+  answer: Answer<Deps>,
+  deps: Deps,
+): Promise<Incoming> {
+  const { call, target, prepared, notes } = exchange;
+  const { retry } = exchange.settings;
+  const isJudged = exchange.guarding?.touchesAnswers === true;
+  const sending = bodyToSend(exchange, deps.maxBodyBytes);
+  const body = sending instanceof Promise ? await sending : sending;
   let waitedMs = 0;
   for (let count = 1; ; count++) {
+    const { admission } = exchange;
     let status: number;
     let incoming: Incoming | null = null;
     let failure: unknown;
     try {
-      incoming = await ask(call, asked, body, deps);
+      incoming = await askOnce(exchange, isJudged, body, deps);
       refuseStatus(incoming, target.provider.name);
       admission.sent();
       if (isGood(incoming)) {
-        const answering = asked.answered(incoming);
+        const answering = answer(exchange, incoming, deps);
         incoming = answering instanceof Promise ? await answering : answering;
       }
       status = incoming.status;
@@ -89,15 +68,34 @@ export async function askAgain(
     if (wait === null || next === null) {
       if (!incoming) throw failure;
       const isInVain = retry.attempts > 0 && retry.statuses.has(status);
-      const answer = isGood(incoming) ? incoming : await asked.answered(incoming);
-      return { incoming: answer, retries: isInVain ? -1 : count - 1 };
+      const answered = isGood(incoming) ? incoming : await answer(exchange, incoming, deps);
+      notes['x-gateway-retry-attempt-count'] = isInVain ? '-1' : String(count - 1);
+      return answered;
     }
-    admission = next.admission;
-    asked.onAdmitted(admission);
+    exchange.admission = next.admission;
+    Object.assign(notes, next.admission.headers);
     incoming?.cancel();
     waitedMs += wait;
     await sleep(wait, call.request.signal);
   }
+}
+
+/** The body as it goes out, and into the log; at once, unless a large one must be read whole first. */
+function bodyToSend({ call, target, prepared: { body } }: Exchange, maxBytes: number): Body | Promise<Body> {
+  if (!body) return null;
+  const capture = call.log.captureRequest();
+  // The client below has let go of a body that it was given whole when its exchange ends.
+  capture.transferable = body.rest === null;
+  if (!body.rest) {
+    if (body.head.byteLength > 0) capture.add(body.head);
+    return body.head;
+  }
+  return closeBody(body, {
+    maxBytes,
+    whole: target.provider.signsBody === true,
+    namesModel: call.isJson,
+    tap: (piece) => capture.add(piece),
+  });
 }
 
 /** A refusal is only read when nobody is asked again. */
@@ -124,11 +122,11 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** One request to the provider. Throws, or fails later; asynchronous only where it has to be, for every call passes here. */
-function ask(call: OpenCall, asked: Asked, body: Body, deps: AskDeps): Promise<Incoming> {
-  const { target, settings, prepared } = asked;
+function askOnce(exchange: Exchange, isJudged: boolean, body: Body, deps: AskDeps): Promise<Incoming> {
+  const { call, target, settings, prepared } = exchange;
   const { method } = call.request;
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
-  const headers = outgoingHeaders(call, asked, body);
+  const headers = outgoingHeaders(exchange, isJudged, body);
   const authorizing = target.provider.authorize({
     provider: target.provider.name,
     credential: target.credential,
@@ -158,8 +156,8 @@ function refuseStatus(incoming: Incoming, provider: string) {
 
 /** The client's headers, the provider's and the virtual key's; those that say who pays come after them. */
 function outgoingHeaders(
-  { headers: sent }: OpenCall,
-  { target, settings, prepared, isJudged }: Asked,
+  { call: { headers: sent }, target, settings, prepared }: Exchange,
+  isJudged: boolean,
   body: Body,
 ): PlainHeaders {
   const { provider, headers: stored } = target;
@@ -178,6 +176,7 @@ function outgoingHeaders(
     for (const name in prepared.translation.headers) headers.set(name, prepared.translation.headers[name]!);
   }
   if (stored) for (const name in stored) headers.set(name, stored[name]!);
+  // The answer is looked into, so it has to come unpacked.
   if (isJudged) headers.set('accept-encoding', 'identity');
   // A stream is sent with the length the client declared, where it declared one.
   const length = sent['content-length'];
@@ -204,4 +203,14 @@ function withinDeadline({ request, headers }: OpenCall, { timeoutMs }: TargetSet
       throw error;
     })
     .finally(() => clearTimeout(timeout));
+}
+
+const TIMEOUT_HEADER = 'x-gateway-request-timeout';
+
+/** How many milliseconds a request gives the provider to begin its answer; null when it does not say. */
+export function readTimeout(headers: SentHeaders): number | null {
+  const text = headerOf(headers, TIMEOUT_HEADER);
+  if (text === null) return null;
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  return ms >= 1 ? ms : fail('invalid_header', TIMEOUT_HEADER, 'give a whole number of milliseconds above 0');
 }

@@ -1,0 +1,171 @@
+import { bodyBallast, LARGE_BODY } from '../core/ballast.ts';
+import { includesBytes, textOf } from '../core/bytes.ts';
+import { fail } from '../core/errors.ts';
+import { refuseForbidden } from '../core/forbidden.ts';
+import { findMembers, type Member, splice } from '../core/json-bytes.ts';
+import { wholeBody } from '../http/arriving.ts';
+import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
+import { splitModel } from '../routing/select.ts';
+import { modelInPath } from './addressed-model.ts';
+import { openLarge, WHOLE_BELOW } from './body.ts';
+import type { ModelCall, NamedModel, OpenCall, Opening } from './call.ts';
+import { FormWatch, furtherModels } from './form-watch.ts';
+import { boundaryOf, readFormModel } from './multipart-model.ts';
+
+/** What a call says of itself: its metadata, its body as far as it has to be read, and the model that it names. */
+export async function receive(call: ModelCall, maxBodyBytes: number): Promise<OpenCall> {
+  const { request, headers, log, principal } = call;
+  log.metadata = readMetadata(headers, principal.defaults.metadata);
+  log.keepBodies = flagOf(headers, 'x-gateway-debug') ?? true;
+  log.requestHeaders = headers;
+
+  const isJson = isJsonType(headers['content-type']);
+  const length = bodyLength(call, maxBodyBytes);
+  const received =
+    length === null
+      ? null
+      : length <= WHOLE_BELOW
+        ? { head: await wholeBody(request, length), rest: null }
+        : await openLarge(request, headers, { isJson, maxBytes: maxBodyBytes });
+  const named = received && namedIn(received.head, call, isJson);
+  const body = received && opened(received, named, headers);
+  const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
+  if (named) log.model = named.name;
+  log.model = addressed ?? log.model;
+  const slug = named?.slug ?? null;
+  // What a check asks is the word of whoever wrote the check.
+  if (slug !== null && !call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
+  // Member by member: copying another object's members first takes several times as long, for every call.
+  return {
+    request,
+    headers,
+    stamp: call.stamp,
+    endpoint: call.endpoint,
+    path: call.path,
+    search: call.search,
+    principal,
+    providerKey: call.providerKey,
+    readsModel: call.readsModel,
+    isUnguarded: call.isUnguarded,
+    proven: call.proven,
+    log,
+    body,
+    isJson: received !== null && isJson,
+    grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
+    slug,
+    config: null,
+    addressed,
+  };
+}
+
+/** How many bytes the body has; null: there is none. `NaN`: nobody says. */
+function bodyLength({ request, headers }: ModelCall, maxBytes: number): number | null {
+  const length = headers['content-length'];
+  // Looking at `request.body` would build a stream, also where there is nothing to stream.
+  if (length === '0' || (length === undefined && !headers['transfer-encoding'])) return null;
+  // Bun does not hand them over, and a body that silently stays behind is worse than a refusal.
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    fail('invalid_request', 'body', `a ${request.method} request cannot carry a body through the gateway`);
+  }
+  const declared = length === undefined ? Number.NaN : Number(length);
+  if (declared > maxBytes) fail('body_too_large', maxBytes);
+  if (declared <= WHOLE_BELOW && declared >= LARGE_BODY) bodyBallast.passed(declared);
+  return declared;
+}
+
+const isJsonType = (type: string | undefined): boolean =>
+  type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
+
+/** What a body says of its model, and perhaps of the virtual key before it; null where nobody can tell. */
+function namedIn(head: Uint8Array, { headers, readsModel }: ModelCall, isJson: boolean): NamedModel | null {
+  if (isJson) return readsModel ? takeModel(head) : { name: modelMember(head), slug: null, head };
+  const boundary = boundaryOf(headers['content-type']);
+  return boundary === null ? null : readFormModel(head, boundary, readsModel);
+}
+
+/** The body with the plain name of its model. A form that names one is watched: behind its file may stand another. */
+function opened(received: Opening, named: NamedModel | null, headers: SentHeaders): Opening {
+  const { rest } = received;
+  const boundary = rest && named !== null && named.name !== null ? boundaryOf(headers['content-type']) : null;
+  const head = named?.slug ? named.head : received.head;
+  if (boundary === null) return head === received.head ? received : { head, rest };
+  const watch = new FormWatch(boundary);
+  watch.push(head);
+  return { head, rest, watch: furtherModels(watch, { faults: false }) };
+}
+
+const QUOTED_MODEL = Buffer.from('"model"');
+/** How each letter of it begins when it is written as an escape. */
+const ESCAPED_LETTER = Buffer.from('\\u006');
+
+/** The model that a JSON body names, and where. Of two, the provider might take the one that no limit has looked at. */
+function findModel(head: Uint8Array): { readonly member: Member; readonly model: string | null } | null {
+  const [member] = findMembers(head, 'model', 1);
+  if (!member) return null;
+  // Hardly any body names it again, so hardly any is walked to its end.
+  const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
+  if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
+  return { member, model: stringAt(head, member) };
+}
+
+/** The model of a JSON body, told apart from the virtual key that it may name. */
+export function takeModel(head: Uint8Array): NamedModel {
+  const found = findModel(head);
+  const parts = found?.model ? splitModel(found.model) : null;
+  if (!found || !parts) return { name: found?.model ?? null, slug: null, head };
+  return { ...parts, head: splice(head, found.member, JSON.stringify(parts.name)) };
+}
+
+export const modelMember = (head: Uint8Array): string | null => findModel(head)?.model ?? null;
+
+const refuseTwoModels = (): never =>
+  fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
+
+/** A string at the top level of a JSON body, when it stands in what was read; the first of that name. */
+export function stringMember(head: Uint8Array, name: string): string | null {
+  const [member] = findMembers(head, name, 1);
+  return member ? stringAt(head, member) : null;
+}
+
+function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: number }): string | null {
+  try {
+    const value: unknown = JSON.parse(textOf(bytes, start, end));
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const METADATA = 'x-gateway-metadata';
+const LONGEST_METADATA = 128;
+
+/** `x-gateway-metadata`, a JSON object of short strings. What the key's owner fixed stands above what the request says. */
+export function readMetadata(
+  headers: SentHeaders,
+  fixed: Readonly<Record<string, string>> | undefined,
+): Record<string, string> | null {
+  const text = headerOf(headers, METADATA);
+  if (text === null) return fixed ? { ...fixed } : null;
+  const metadata = parse(text);
+  for (const [key, value] of Object.entries(metadata)) {
+    if ([...key].length > LONGEST_METADATA)
+      fail('invalid_header', METADATA, `a key is longer than ${LONGEST_METADATA} characters`);
+    if (typeof value !== 'string') fail('invalid_header', METADATA, `the value of "${key}" must be a string`);
+    if ([...value].length > LONGEST_METADATA)
+      fail('invalid_header', METADATA, `the value of "${key}" is longer than ${LONGEST_METADATA} characters`);
+  }
+  return { ...(metadata as Record<string, string>), ...fixed };
+}
+
+function parse(text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    fail('invalid_header', METADATA, 'is not JSON; send an object of strings such as {"_user":"ada"}');
+  }
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    fail('invalid_header', METADATA, 'must be a JSON object of strings such as {"_user":"ada"}');
+  }
+  return value;
+}

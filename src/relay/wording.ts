@@ -1,0 +1,121 @@
+import { fail } from '../core/errors.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import { completions } from '../dialects/endpoints/completions.ts';
+import { CONVERSATIONS, dialects } from '../dialects/index.ts';
+import { flagOf } from '../http/headers.ts';
+import { chatEndpoint } from '../providers/chat.ts';
+import type { ChatEndpoint } from '../providers/provider.ts';
+import { applyParams, compileParams } from '../routing/params.ts';
+import { isStream } from './body.ts';
+import type { Attempt, OpenCall, Opening, Prepared, Translation } from './call.ts';
+import { framings } from './framing.ts';
+import type { ThoughtKeeper } from './kept-thoughts.ts';
+import { stringMember } from './receive.ts';
+import { recode } from './recode.ts';
+import { refuseBrokenName } from './rewritten.ts';
+import { translate } from './translate.ts';
+
+export interface WordingDeps {
+  readonly now: () => number;
+  readonly thoughts?: ThoughtKeeper;
+}
+
+/** A call for a target that does not take it as it came: at another address, or in another format. */
+export function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared {
+  const { target } = to;
+  const { provider } = target;
+  const body = wholeJson(call);
+  const codec = provider.endpoints?.[call.endpoint];
+  if (codec && codec !== 'chat') {
+    const { now } = deps;
+    return rewritten(call, recode(body, { codec, endpoint: call.endpoint, provider: provider.name, now }));
+  }
+  const from = codec === 'chat' ? PROMPTS : dialects[CONVERSATIONS[call.endpoint]!];
+  const model = stringMember(body, 'model') ?? '';
+  refuseBrokenName(model);
+  const endpoint = chatEndpoint(provider, {
+    model,
+    stream: isStream(body),
+    options: target.options,
+  });
+  if (!endpoint) return fail('unsupported_by_provider', provider.name, 'chat');
+  return endpoint.dialect === from.name && from !== PROMPTS
+    ? moved(call, body, endpoint)
+    : translated(call, body, endpoint, { from, to, deps });
+}
+
+/** Text completions on models that only chat. */
+const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
+
+/** The same dialect at another address. */
+function moved(call: OpenCall, body: Uint8Array, endpoint: ChatEndpoint): Prepared {
+  const head = forAddress(body, endpoint);
+  const [path = '', query] = endpoint.path.split('?');
+  const opening = { head, rest: null };
+  return { path, search: joined(call.search, query), body: opening, grownBy: grown(call, opening), translation: null };
+}
+
+function translated(
+  call: OpenCall,
+  body: Uint8Array,
+  endpoint: ChatEndpoint,
+  { from, to, deps }: { from: Dialect; to: Attempt; deps: WordingDeps },
+): Prepared {
+  const { now, thoughts } = deps;
+  const made = translate(body, {
+    from,
+    to: dialects[endpoint.dialect],
+    quirks: endpoint.quirks,
+    framing: framings[endpoint.framing ?? 'sse'],
+    requestId: call.stamp['x-gateway-request-id'] ?? '',
+    now,
+    isStrict: to.settings.strict ?? flagOf(call.headers, 'x-gateway-strict-open-ai-compliance') ?? true,
+    kept: call.kept,
+    files: call.files,
+    thoughts: call.thoughts,
+    ...(thoughts && { keepThoughts: (made) => thoughts.keep(call.principal, made) }),
+    provider: to.target.provider.name,
+  });
+  const prepared = rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
+  return made.bareCalls.length > 0 ? { ...prepared, bareCalls: made.bareCalls } : prepared;
+}
+
+/** A call whose body and answer are both the provider's. */
+function rewritten(
+  call: OpenCall,
+  { path: address, body, headers, notes, answer }: Translation & { readonly path: string; readonly body: Uint8Array },
+): Prepared {
+  const [path = '', query] = address.split('?');
+  const opening = { head: body, rest: null };
+  return {
+    path,
+    search: query ? `?${query}` : '',
+    body: opening,
+    grownBy: grown(call, opening),
+    // The answer is read here, so it has to come unpacked.
+    translation: { headers: { ...headers, 'accept-encoding': 'identity' }, notes, answer },
+  };
+}
+
+function forAddress(body: Uint8Array, { edits }: ChatEndpoint): Uint8Array {
+  if (!edits) return body;
+  const params = compileParams({
+    default_params: edits.defaults,
+    override_params: edits.overrides,
+    drop_params: edits.drops,
+  });
+  return params ? applyParams(body, params) : body;
+}
+
+const joined = (search: string, query: string | undefined): string => {
+  if (!query) return search;
+  return search ? `${search}&${query}` : `?${query}`;
+};
+
+const grown = ({ body, grownBy }: OpenCall, next: Opening | null): number =>
+  grownBy + (next && body ? next.head.byteLength - body.head.byteLength : 0);
+
+function wholeJson({ isJson, headers, body }: OpenCall): Uint8Array {
+  if (!isJson || !body) return fail('unsupported_media_type', headers['content-type'] ?? '', 'application/json');
+  return body.head;
+}
