@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import type { InterpreterSettings } from './assistants/interpreter/open-sandbox.ts';
 import type { EmbeddingSettings } from './assistants/vector-stores/search/embeddings.ts';
 import type { WitnessSettings } from './audit-witnesses.ts';
 import type { OidcProvider } from './auth/oidc.ts';
@@ -76,19 +77,7 @@ export interface Settings {
   /** How long a run of an assistant may take, waiting for tool outputs included. */
   readonly runSeconds: number;
   /** Where and how code of models is run. */
-  readonly interpreter: {
-    readonly isOn: boolean;
-    /** Null: those that were installed with the gateway. */
-    readonly deno: string | null;
-    readonly pyodide: string | null;
-    /** A folder of packages for Python. Null: the standard library alone. */
-    readonly wheels: string | null;
-    readonly cellSeconds: number;
-    readonly memoryMb: number;
-    readonly processes: number;
-    /** Whether code is run only where every fence of the kernel is there. */
-    readonly areFencesRequired: boolean;
-  };
+  readonly interpreter: InterpreterSettings;
   /** By what vector stores find meaning. Null: they are searched by words alone. */
   readonly embeddings: EmbeddingSettings | null;
   readonly timeouts: Timeouts;

@@ -6,7 +6,9 @@ import { Glob } from 'bun';
 const shelves: readonly (readonly string[])[] = [
   ['core'],
   ['dialects', 'storage', 'http', 'crypto'],
-  ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files', 'work'],
+  ['work'],
+  ['area'],
+  ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
   ['relay', 'webhooks', 'endings'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
   ['', 'cli'],
@@ -33,6 +35,8 @@ const shelfOf = (folder: string) => shelves.findIndex((shelf) => shelf.includes(
 const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '');
 const roomOf = (file: string) => file.split('/').slice(1, -1).join('/');
 const floorOf = (file: string) => floors[folderOf(file)]?.findIndex((floor) => floor.includes(roomOf(file))) ?? 0;
+/** Where a folder describes the area or areas it is. */
+const AREA = /^(?!area\/).+\/area\.ts$/;
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)|(?:^|\n)\s*import\s+'(\.[^']+)'/g;
 
@@ -63,8 +67,8 @@ export function faultsOf(file: string, text: string): string[] {
     else if (shelfOf(to) > shelfOf(from)) faults.push(`${file} imports ${target} from a shelf above`);
     else if (shelfOf(to) === shelfOf(from) && shelfOf(to) !== shelves.length - 1)
       faults.push(`${file} imports ${target} from a neighbour`);
-    const isRoutes = /(^|\/)routes\.ts$/.test(target) && target !== 'routes.ts';
-    if (isRoutes && file !== 'routes.ts') faults.push(`${file} imports ${target}; only src/routes.ts may`);
+    if (/\/routes\.ts$/.test(target)) faults.push(`${file} imports ${target}; only the area itself may`);
+    if (AREA.test(target) && file !== 'areas.ts') faults.push(`${file} imports ${target}; only src/areas.ts may`);
   }
   return faults;
 }
@@ -90,6 +94,7 @@ test('an import that goes up, sideways or out is seen', () => {
   expect(faultsOf('relay/relay.ts', "const x = await import('../main.ts');")).toHaveLength(1);
   expect(faultsOf('relay/relay.ts', "import { x } from '../../simulator/simulator.ts';")).toHaveLength(1);
   expect(faultsOf('app.ts', "import { x } from './telemetry/routes.ts';")).toHaveLength(1);
+  expect(faultsOf('app.ts', "import { x } from './telemetry/area.ts';")).toHaveLength(1);
   expect(faultsOf('relay/relay.ts', "import { x } from '../auth/api-keys.ts';")).toEqual([]);
   expect(faultsOf('mcp/caller/caller.ts', "import type { x } from '../oauth/grants.ts';")).toEqual([
     'mcp/caller/caller.ts imports mcp/oauth/grants.ts from a floor above',

@@ -4,21 +4,18 @@ import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { SCOPES } from '../core/scopes.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import { deleted, name, note, slug } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import {
   callMetadata,
-  deleted,
   expiry,
   forbidden,
   guardrailDefaults,
   limits,
-  name,
-  note,
   resetUsage,
   scopes,
   shownForbidden,
   shownLimits,
-  slug,
 } from './schemas.ts';
 
 const MINUTE = 60_000;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import { deleted, name, slug } from '../http/resource.ts';
 import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import type { Configs } from '../routing/configs.ts';
-import { deleted, name, slug } from './schemas.ts';
 
 const configObject = lazily(() =>
   z

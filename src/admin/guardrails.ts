@@ -3,8 +3,8 @@ import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { actionsSchema, checksSchema } from '../guardrails/guardrail.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
+import { deleted, name, slug } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { deleted, name, slug } from './schemas.ts';
 
 const create = lazily(() =>
   z.strictObject({

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { Invites } from '../auth/users-invites.ts';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import { deleted } from '../http/resource.ts';
 import { del, get, post, type Route } from '../http/route.ts';
-import { deleted } from './schemas.ts';
 import { email, memberships, password, personName, role, user } from './users.ts';
 
 const create = lazily(() => z.strictObject({ email: email(), role: role(), workspaces: memberships().optional() }));

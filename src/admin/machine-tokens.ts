@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { MachineTokens } from '../auth/machine-tokens.ts';
 import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
+import { deleted } from '../http/resource.ts';
 import { del, get, put, type Route } from '../http/route.ts';
-import { deleted } from './schemas.ts';
 
 const jwk = lazily(() =>
   z

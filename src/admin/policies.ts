@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import { deleted } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import type { Policies } from '../limits/policies/policies.ts';
 import {
@@ -12,7 +13,6 @@ import {
   usagePolicyChange,
   usagePolicyInput,
 } from '../limits/policies/schema.ts';
-import { deleted } from './schemas.ts';
 
 const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().min(1).optional() }));
 const usageQuery = lazily(() =>

@@ -1,19 +1,13 @@
 import * as z from 'zod';
 import { charactersIn } from '../core/characters.ts';
 import { FORBIDDABLE } from '../core/forbidden.ts';
-import { isSlug } from '../core/ids.ts';
 import { lazily } from '../core/lazily.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';
 import { SCOPES } from '../core/scopes.ts';
+import { slug } from '../http/resource.ts';
 import { optionNames } from '../providers/registry.ts';
 
 /** Pieces that the bodies of several admin resources share. */
-
-export const name = lazily(() =>
-  z.string().trim().min(1, 'give at least one character').max(255, 'give at most 255 characters'),
-);
-export const slug = lazily(() => z.string().refine(isSlug, 'give 1 to 255 letters, digits, dashes or underscores'));
-export const note = lazily(() => z.string().max(2_000).nullable());
 
 /** Lengths count characters as people do, not UTF-16 units. */
 const short = lazily(() => z.string().refine((text) => charactersIn(text) <= 128, 'give at most 128 characters'));
@@ -95,6 +89,3 @@ export const shownLimits = lazily(() => ({
     )
     .describe('What is spent of each budget in its current period.'),
 }));
-
-export const deleted = (object: string) =>
-  z.object({ id: z.string(), object: z.literal(object), deleted: z.literal(true) });

@@ -5,8 +5,8 @@ import type { Users } from '../auth/users.ts';
 import { lazily } from '../core/lazily.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { json } from '../http/reply.ts';
+import { deleted } from '../http/resource.ts';
 import { type AnonymousCall, del, get, post, type Route } from '../http/route.ts';
-import { deleted } from './schemas.ts';
 import { password, user } from './users.ts';
 
 const signIn = lazily(() =>

@@ -4,8 +4,8 @@ import type { Users } from '../auth/users.ts';
 import type { Members } from '../auth/users-members.ts';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import { deleted } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { deleted } from './schemas.ts';
 
 export const email = lazily(() => z.email({ error: 'give an email address' }).max(320));
 export const password = lazily(() =>

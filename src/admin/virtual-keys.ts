@@ -3,8 +3,9 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { priceMembers } from '../core/prices.ts';
+import { deleted, name, note, slug } from '../http/resource.ts';
 import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
-import { deleted, expiry, limits, name, note, resetUsage, shownLimits, slug } from './schemas.ts';
+import { expiry, limits, resetUsage, shownLimits } from './schemas.ts';
 
 export const create = lazily(() =>
   z.strictObject({

@@ -3,19 +3,16 @@ import type { Workspaces } from '../auth/workspaces.ts';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import { deleted, name, note, slug } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import {
   callMetadata,
-  deleted,
   forbidden,
   guardrailDefaults,
   limits,
-  name,
-  note,
   resetUsage,
   shownForbidden,
   shownLimits,
-  slug,
 } from './schemas.ts';
 
 const defaults = lazily(() => z.strictObject({ metadata: callMetadata().optional(), ...guardrailDefaults() }));

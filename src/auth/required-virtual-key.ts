@@ -1,8 +1,9 @@
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
+import type { StoredCredential } from '../core/stored-credential.ts';
 import { askedProvider } from '../http/asked-provider.ts';
 import type { SentHeaders } from '../http/headers.ts';
-import type { StoredCredential, VirtualKeys } from './virtual-keys.ts';
+import type { VirtualKeys } from './virtual-keys.ts';
 
 /**
  * The virtual key of a call that must have one: the one it names, or the default of its key. A provider's name is not a

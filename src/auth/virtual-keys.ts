@@ -1,12 +1,12 @@
 import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { isSlug, newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
-import type { Limit } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
 import { StaleCache } from '../core/stale-cache.ts';
+import type { StoredCredential } from '../core/stored-credential.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
 import { rowsOnPage } from '../storage/paged.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
@@ -25,19 +25,6 @@ import {
   type VirtualKeyInput,
 } from './virtual-key.ts';
 import { DEFAULT_WORKSPACE } from './workspaces.ts';
-
-/** The same key as the relay needs it: opened. */
-export interface StoredCredential {
-  readonly slug: string;
-  readonly provider: string;
-  readonly credential: Secret | null;
-  readonly customHost: string | null;
-  readonly configurations: Readonly<Record<string, unknown>>;
-  readonly expiresAt: number | null;
-  readonly limits: readonly Limit[];
-  /** What this key pays where that is not the list price. */
-  readonly prices: PriceList | null;
-}
 
 /** Throws when a provider, its configuration or its host cannot be used. Given by the composition. */
 export type CheckVirtualKey = (key: {

@@ -1,10 +1,10 @@
-import type { StoredCredential } from '../auth/virtual-keys.ts';
 import { rememberCaller } from '../auth/work-callers.ts';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { StoredCredential } from '../core/stored-credential.ts';
 import type { Proofs } from '../guardrails/proof.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { BatchRow, FileRow } from '../storage/schema.ts';

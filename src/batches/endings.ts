@@ -1,6 +1,6 @@
+import type { WorkAbroad } from '../area/abroad.ts';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import type { WorkAbroad } from '../endings/abroad.ts';
 import { type EndingStep, type Endings, type Owned, ofPerson, ofWorkspace, removeRows } from '../storage/ending.ts';
 import type { Store } from '../storage/store.ts';
 import type { Workers } from '../work/workers.ts';

@@ -1,7 +1,7 @@
+import type { CancelledAbroad } from '../area/abroad.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Ending, Endings, Person } from '../storage/ending.ts';
 import type { EndingRow, VirtualKeyRow } from '../storage/schema.ts';
-import type { CancelledAbroad } from './abroad.ts';
 
 /** Rows that went, by area. */
 export type Removed = Readonly<Record<string, number>>;

@@ -1,3 +1,4 @@
+import type { CancelledAbroad, Payer, RunningAbroad, WorkAbroad } from '../area/abroad.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import type { ApiKeyId, OrganisationId, WorkspaceId } from '../core/ids.ts';
@@ -7,7 +8,6 @@ import type { Ending, EndingStep, Owned, Person } from '../storage/ending.ts';
 import type { EndingRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Kind, Lease } from '../work/work.ts';
-import type { CancelledAbroad, Payer, RunningAbroad, WorkAbroad } from './abroad.ts';
 import type { AllEndings, Needed, Removed } from './ending.ts';
 
 /** The name of the work that removing what belonged to a workspace or a person is. */

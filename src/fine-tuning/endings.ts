@@ -1,4 +1,4 @@
-import type { WorkAbroad } from '../endings/abroad.ts';
+import type { WorkAbroad } from '../area/abroad.ts';
 import { askProvider, type ProviderCallDeps } from '../relay/provider-call.ts';
 import { type EndingStep, type Endings, type Owned, ofPerson, ofWorkspace, removeRows } from '../storage/ending.ts';
 import type { Store } from '../storage/store.ts';

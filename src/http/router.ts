@@ -15,6 +15,14 @@ const EVERY_METHOD = 'ANY';
 const smartRouter = () => new SmartRouter<Route>({ routers: [new RegExpRouter(), new TrieRouter()] });
 
 /**
+ * Routes in the order in which they are looked for: those that say most about a path come first, so that it does not
+ * matter which area adds them. Paths of ours, then what is left for providers, then paths that begin with any name.
+ */
+export const inOrder = (routes: readonly Route[]): Route[] => routes.toSorted((a, b) => rankOf(a) - rankOf(b));
+
+const rankOf = ({ path }: Route): number => (path.startsWith('/:') ? 2 : path.endsWith('*') ? 1 : 0);
+
+/**
  * Finds the route of a request. A path is passed on to a provider only if no own route claims its area: a misspelt
  * admin path would otherwise carry its secrets to the provider. A path of our own answers 405 to a method it lacks.
  */

@@ -2,11 +2,19 @@ import { sql } from 'kysely';
 import type { Endings } from '../storage/ending.ts';
 import type { Store } from '../storage/store.ts';
 
-const LEDGER = ['usage_ledger', 'limit_counters', 'limit_holds'];
 const USER_GROUP = 'metadata._user:';
 
-/** Policies end; what was spent stays in the books. */
-export const limitEndings = ({ engine }: Pick<Store, 'engine'>): Endings => ({
+const inTheBooks = {
+  area: 'ledger',
+  tables: ['usage_ledger', 'limit_counters', 'limit_holds'],
+  kept: 'What was spent belongs to the books: amounts, models and ids, no text of anybody.',
+};
+
+/** What was spent stays in the books. */
+export const ledgerEndings: Endings = { endsWithWorkspace: [inTheBooks], endsWithUser: [inTheBooks] };
+
+/** Policies end with their workspace; those for a person with the person. */
+export const policyEndings = ({ engine }: Pick<Store, 'engine'>): Endings => ({
   endsWithWorkspace: [
     {
       area: 'policies',
@@ -16,11 +24,6 @@ export const limitEndings = ({ engine }: Pick<Store, 'engine'>): Endings => ({
         await db.deleteFrom('policy_entities').where('policy_id', 'in', own).execute();
         return (await db.deleteFrom('policies').where('workspace_id', '=', id).returning('id').execute()).length;
       },
-    },
-    {
-      area: 'ledger',
-      tables: LEDGER,
-      kept: 'What was spent belongs to the books: amounts, models and ids, no text of anybody.',
     },
   ],
   endsWithUser: [
@@ -37,11 +40,6 @@ export const limitEndings = ({ engine }: Pick<Store, 'engine'>): Endings => ({
         }
         return rows;
       },
-    },
-    {
-      area: 'ledger',
-      tables: LEDGER,
-      kept: 'What was spent belongs to the books: amounts, models and ids, no text of anybody.',
     },
   ],
 });

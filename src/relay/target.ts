@@ -1,4 +1,4 @@
-import type { StoredCredential, VirtualKeys } from '../auth/virtual-keys.ts';
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import { refuseForbidden } from '../core/forbidden.ts';
 import type { Limit } from '../core/limits.ts';
@@ -6,6 +6,7 @@ import type { PriceList } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
 import { secretOptionNames } from '../core/secret-names.ts';
+import type { StoredCredential } from '../core/stored-credential.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Selection } from '../http/asked-provider.ts';
 import type { SentHeaders } from '../http/headers.ts';

@@ -1,5 +1,5 @@
-import type { StoredCredential } from '../../auth/virtual-keys.ts';
 import { fail } from '../../core/errors.ts';
+import type { StoredCredential } from '../../core/stored-credential.ts';
 import type { BatchStorage } from '../../providers/batch-storage.ts';
 import type { ProviderOptions } from '../../providers/provider.ts';
 import type { NewBatch } from '../batch.ts';

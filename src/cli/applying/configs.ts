@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
+import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { configSchema } from '../../routing/config.ts';
 import type { ConfigWish } from '../desired/desired.ts';

@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { create as apiKeyInput } from '../../admin/api-keys.ts';
-import { forbidden, name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
+import { forbidden } from '../../admin/schemas.ts';
 import { create as virtualKeyInput } from '../../admin/virtual-keys.ts';
 import { create as workspaceInput } from '../../admin/workspaces.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import type { Checked } from '../../core/lazily.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
 import { DATA_SCOPES } from '../../core/scopes.ts';
+import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
 import type { ApiKeyWish, Desired, OrganisationWish, VirtualKeyWish, WorkspaceWish } from '../desired/desired.ts';
 import { checked, type Findings } from '../reading/findings.ts';
 import type { Environment } from '../reading/secrets.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
+import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
 import { type PolicyKind, ratePolicyInput, usagePolicyInput } from '../../limits/policies/schema.ts';
 import type { PolicyWish } from '../desired/desired.ts';
 import { checked, type Findings } from '../reading/findings.ts';

@@ -6,7 +6,6 @@ import { uncounted } from '../../core/budgets.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { createHealth } from '../../core/health.ts';
 import { createPolicies } from '../../limits/policies/policies.ts';
-import { endingsForCommand } from '../../owners.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { createConfigs } from '../../routing/configs.ts';
 import { createChanges, lockTopic } from '../../storage/changes.ts';
@@ -14,6 +13,7 @@ import type { Db, Store } from '../../storage/store.ts';
 import type { Installation } from '../installation.ts';
 import { createFindings, type Findings } from '../reading/findings.ts';
 import type { Desired } from './desired.ts';
+import { endWorkspaceByCommand } from './end-workspace.ts';
 import type { Context } from './kinds.ts';
 import { dropMark, writeMark } from './marks.ts';
 import { type Plan, type PlanOptions, planChanges } from './plan.ts';
@@ -30,7 +30,7 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
     who,
     now,
     organisation: createOrganisation(deps),
-    workspaces: createWorkspaces({ ...deps, end: endingsForCommand(deps.store, sealer).endWorkspace }),
+    workspaces: createWorkspaces({ ...deps, end: endWorkspaceByCommand(deps.store, sealer) }),
     // The code that read the file has checked its keys and configs, and has said where each fault stands.
     virtualKeys: createVirtualKeys({ ...deps, sealer, check: async () => {}, environment: new Map() }),
     configs: createConfigs({

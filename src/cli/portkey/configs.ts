@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { slugFrom } from '../../core/ids.ts';
+import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
 import { checkedConfig } from '../applying/configs.ts';
 import type { ConfigWish } from '../desired/desired.ts';
 import { checked, type Findings, pathText } from '../reading/findings.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { name as nameOf, slug as slugOf } from '../../admin/schemas.ts';
 import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { slugFrom } from '../../core/ids.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
+import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
 import type { VirtualKeyWish } from '../desired/desired.ts';
 import { checked, type Findings, pathText } from '../reading/findings.ts';
 import { type Environment, type Reference, resolveSecret } from '../reading/secrets.ts';

@@ -42,16 +42,23 @@ const feedbackQuery = lazily(() => {
 
 export interface AnalyticsDeps {
   readonly log: Pick<RequestLog, 'analyse'>;
-  readonly feedbackGraphs: FeedbackGraphs;
+  readonly store: Store;
+}
+
+export interface FeedbackGraphDeps {
+  readonly graphs: FeedbackGraphs;
   readonly store: Store;
 }
 
 export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
   ...LOG_GRAPHS.map((name) => logGraphRoute(name, deps)),
-  ...FEEDBACK_GRAPHS.map((name) => feedbackGraphRoute(name, deps)),
   ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
   metadataRoute(deps),
 ];
+
+/** The graphs that are drawn from feedback; they stand among those of the log. */
+export const feedbackGraphRoutes = (deps: FeedbackGraphDeps): Route[] =>
+  FEEDBACK_GRAPHS.map((name) => feedbackGraphRoute(name, deps));
 
 const scopes = ['analytics.view'] as const;
 type GroupKey = Parameters<typeof group>[0];
@@ -67,7 +74,7 @@ const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: Analyt
     },
   );
 
-const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { feedbackGraphs, store }: AnalyticsDeps): Route =>
+const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { graphs, store }: FeedbackGraphDeps): Route =>
   get(
     `/v1/analytics/graphs/${name}`,
     { scopes, summary: GRAPHS[name].summary, query: feedbackQuery, response: GRAPHS[name].response },
@@ -75,7 +82,7 @@ const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { feedbackGr
       const range = rangeOf(query);
       const asked = { apiKeyId: query.api_key_id, traceId: query.trace_id, metadata: metadataIn(query) };
       const filter = { ...asked, ...(await reachOf(store, principal, query)) };
-      return feedbackGraphs.draw({ name, filter, range });
+      return graphs.draw({ name, filter, range });
     },
   );
 

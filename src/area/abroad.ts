@@ -1,13 +1,15 @@
-import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { StoredCredential } from '../core/stored-credential.ts';
 import type { Owned } from '../storage/ending.ts';
 import type { Db } from '../storage/store.ts';
 
 /** In whose name a provider is asked, also when the workspace and its virtual keys are gone. */
 export interface Payer {
   readonly who: Principal;
-  readonly virtualKeys: Pick<VirtualKeys, 'resolve'>;
+  readonly virtualKeys: {
+    resolve(who: Principal, slug: string): StoredCredential | Promise<StoredCredential>;
+  };
 }
 
 /** Something that a provider does for a workspace or a person, and that would go on there without the gateway. */

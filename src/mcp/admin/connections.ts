@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
-import { type Page, type PageQuery, pageOf, pageQuery } from '../core/paging.ts';
-import type { Principal } from '../core/principal.ts';
-import { del, get, type Route } from '../http/route.ts';
-import { deleted } from './schemas.ts';
+import { type Checked, lazily } from '../../core/lazily.ts';
+import { type Page, type PageQuery, pageOf, pageQuery } from '../../core/paging.ts';
+import type { Principal } from '../../core/principal.ts';
+import { deleted } from '../../http/resource.ts';
+import { del, get, type Route } from '../../http/route.ts';
 
 const connection = lazily(() =>
   z.object({

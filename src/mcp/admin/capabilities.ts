@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
-import { pageOf, pageQuery } from '../core/paging.ts';
-import type { Principal } from '../core/principal.ts';
-import { get, post, put, type Route } from '../http/route.ts';
+import { type Checked, lazily } from '../../core/lazily.ts';
+import { pageOf, pageQuery } from '../../core/paging.ts';
+import type { Principal } from '../../core/principal.ts';
+import { get, post, put, type Route } from '../../http/route.ts';
 
 const TYPES = ['tool', 'prompt', 'resource', 'resource_template'] as const;
 const type = lazily(() => z.enum(TYPES, { error: `give ${TYPES.map((each) => `"${each}"`).join(', ')}` }));

@@ -1,23 +1,19 @@
 import type { JwtVerifier } from '../../auth/jwt-verify.ts';
 import { recheck } from '../../auth/token-facts.ts';
 import type { Principal } from '../../core/principal.ts';
-import type { Sealer } from '../../crypto/seal.ts';
 import { objectIn, objectsIn, parsed } from '../../dialects/json.ts';
 import type { AskModel, Ports } from '../../guardrails/check.ts';
 import type { CheckThreads } from '../../guardrails/check-threads.ts';
-import { createGuardrailDefaults, type GuardrailDefaultsStore } from '../../guardrails/defaults.ts';
-import { createGuardrails, type Guardrails } from '../../guardrails/guardrails.ts';
+import type { GuardrailDefaultsStore } from '../../guardrails/defaults.ts';
+import type { Guardrails } from '../../guardrails/guardrails.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import { fetchSmall, type Upstream } from '../../http/upstream.ts';
-import type { Changes } from '../../storage/changes.ts';
-import type { Store } from '../../storage/store.ts';
 import type { CallModel } from '../internal.ts';
 import { createGuard, type Guard } from './guard.ts';
 
-export interface GuardsDeps {
-  readonly store: Store;
-  readonly sealer: Sealer;
-  readonly changes: Changes;
+export interface GuardDeps {
+  readonly guardrails: Guardrails;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly verifier: JwtVerifier;
@@ -27,26 +23,9 @@ export interface GuardsDeps {
   readonly now: () => number;
 }
 
-export interface Guards {
-  readonly guardrails: Guardrails;
-  readonly guardrailDefaults: GuardrailDefaultsStore;
-  readonly guard: Guard;
-}
-
-/** Guardrails, and what their checks ask of the rest of the gateway. */
-export function createGuards({
-  store,
-  sealer,
-  changes,
-  egress,
-  upstream,
-  verifier,
-  checkThreads,
-  callModel,
-  now,
-}: GuardsDeps): Guards {
-  const guardrails = createGuardrails({ store, sealer, changes, egress, now });
-  const guardrailDefaults = createGuardrailDefaults({ store, changes, resolve: guardrails.resolve, now });
+/** The guard of calls, with what the checks of guardrails ask of the rest of the gateway. */
+export function openGuard(deps: GuardDeps): Guard {
+  const { guardrails, guardrailDefaults, egress, upstream, verifier, checkThreads, callModel, now } = deps;
   const ports: Omit<Ports, 'askModel'> = {
     fetch: (url, init) => fetchSmall(upstream, url, init),
     resolves: (hostname, timeoutMs) => inTime(resolves(egress, hostname), timeoutMs),
@@ -56,11 +35,7 @@ export function createGuards({
     threads: checkThreads,
   };
   const askModel = (who: Principal) => askedBy(who, callModel);
-  return {
-    guardrails,
-    guardrailDefaults,
-    guard: createGuard({ guardrails, defaults: guardrailDefaults, ports, askModel }),
-  };
+  return createGuard({ guardrails, defaults: guardrailDefaults, ports, askModel });
 }
 
 async function resolves(egress: EgressPolicy, hostname: string): Promise<boolean> {

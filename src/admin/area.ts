@@ -1,0 +1,76 @@
+import { area } from '../area/area.ts';
+import type { Tools } from '../area/tools.ts';
+import type { AuditReading } from '../audit/reading.ts';
+import { createApiKeys } from '../auth/api-keys.ts';
+import { createOrganisation } from '../auth/organisation.ts';
+import type { People } from '../auth/people.ts';
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { createWorkspaces } from '../auth/workspaces.ts';
+import type { Budgets } from '../core/budgets.ts';
+import type { EndingsOf } from '../endings/endings.ts';
+import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
+import type { Policies } from '../limits/policies/policies.ts';
+import type { Configs } from '../routing/configs.ts';
+import type { Store } from '../storage/store.ts';
+import { apiKeyRoutes } from './api-keys.ts';
+import { auditLogRoutes } from './audit-logs.ts';
+import { configRoutes } from './configs.ts';
+import { erasureRoutes } from './erasures.ts';
+import { guardrailRoutes } from './guardrails.ts';
+import { inviteRoutes } from './invites.ts';
+import { machineTokenRoutes } from './machine-tokens.ts';
+import { organisationRoutes } from './organisation.ts';
+import { policyRoutes } from './policies.ts';
+import { providerRoutes } from './providers.ts';
+import { serviceRoutes } from './service.ts';
+import { sessionRoutes } from './sessions.ts';
+import { memberRoutes, userRoutes } from './users.ts';
+import { virtualKeyRoutes } from './virtual-keys.ts';
+import { workspaceRoutes } from './workspaces.ts';
+
+export interface AdminParts extends Tools, People {
+  readonly limiter: Budgets;
+  readonly virtualKeys: VirtualKeys;
+  readonly changingKeys: Store['transaction'];
+  readonly policies: Policies;
+  readonly configs: Configs;
+  readonly guardrails: Guardrails;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
+  readonly auditLog: AuditReading;
+  readonly endings: EndingsOf;
+  /** The description of all routes. */
+  readonly openapi: () => unknown;
+}
+
+/** What people set up: the organisation, its workspaces, people and keys, and what holds for their calls. */
+export const adminArea = area({
+  name: 'admin',
+  open: (parts: AdminParts) => {
+    const { store, endings, guardrailDefaults, changingKeys: transaction, limiter: budgets } = parts;
+    const organisation = createOrganisation({ store, transaction });
+    const workspaces = createWorkspaces({ store, transaction, budgets, end: endings.endWorkspace });
+    const apiKeys = createApiKeys({ store, transaction, budgets });
+    return {
+      gives: {},
+      routes: [
+        ...serviceRoutes(parts),
+        ...organisationRoutes({ organisation, guardrailDefaults }),
+        ...workspaceRoutes({ workspaces, guardrailDefaults }),
+        ...erasureRoutes(endings),
+        ...apiKeyRoutes({ apiKeys, guardrailDefaults }),
+        ...virtualKeyRoutes(parts.virtualKeys),
+        ...policyRoutes(parts.policies),
+        ...configRoutes(parts.configs),
+        ...guardrailRoutes(parts.guardrails),
+        ...inviteRoutes(parts.invites),
+        ...userRoutes(parts.users),
+        ...memberRoutes(parts.members),
+        ...sessionRoutes(parts),
+        ...machineTokenRoutes(parts),
+        ...auditLogRoutes(parts.auditLog, store),
+        ...providerRoutes(),
+      ],
+    };
+  },
+});

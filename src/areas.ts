@@ -1,0 +1,78 @@
+import { adminArea } from './admin/area.ts';
+import { noAreas } from './area/areas.ts';
+import type { Tools } from './area/tools.ts';
+import { assistantsArea } from './assistants/area.ts';
+import { auditArea } from './audit/area.ts';
+import type { HeadWitness } from './audit/witnessing.ts';
+import { authArea } from './auth/area.ts';
+import { batchesArea } from './batches/area.ts';
+import { endingsArea } from './endings/area.ts';
+import { filesArea } from './files/area.ts';
+import { fineTuningArea } from './fine-tuning/area.ts';
+import { guardrailsArea } from './guardrails/area.ts';
+import { inferenceArea, responsesArea } from './inference/area.ts';
+import { limitsArea, policiesArea } from './limits/area.ts';
+import { mcpArea } from './mcp/area.ts';
+import { passthroughArea } from './passthrough/area.ts';
+import { checksArea, relayArea } from './relay/area.ts';
+import { routingArea } from './routing/area.ts';
+import type { Settings } from './settings.ts';
+import { telemetryArea } from './telemetry/area.ts';
+import { feedbackArea } from './telemetry/feedback/area.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import { webhooksArea } from './webhooks/area.ts';
+
+/** What is there before the first area opens. */
+export interface Base extends Tools {
+  readonly settings: Settings;
+  readonly metrics: Metrics;
+  /** Where the ends of the audit log are kept outside of this installation. */
+  readonly witnesses: readonly HeadWitness[];
+  /** The description of all routes. */
+  readonly openapi: () => unknown;
+}
+
+/**
+ * Every area with the paths it answers, in the order in which they open; they close in reverse, and rows end in reverse:
+ * what writes goes before what is written. The folder of an area has its `area.ts`, and that leads to its routes.
+ */
+export const everyArea = noAreas<Base>()
+  .with(auditArea)
+  .with(limitsArea)
+  .with(checksArea)
+  .with(authArea)
+  .with(policiesArea)
+  .with(routingArea)
+  .with(guardrailsArea)
+  .with(telemetryArea) //           GET /metrics  /v1/logs  /v1/logs/:id  /v1/analytics/graphs/…  /v1/analytics/groups/…
+  .withOptional(feedbackArea) //    POST /v1/feedback, PUT …/:id, GET /v1/analytics/graphs/feedbacks…
+  .withOptional(webhooksArea) //    POST GET /v1/webhooks, GET PUT DELETE …/:id, POST …/:id/rotate
+  .with(filesArea) //               POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
+  .with(responsesArea)
+  .with(relayArea)
+  .with(inferenceArea) //           POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
+  //                                GET DELETE /v1/responses/:response_id, GET …/input_items
+  //                                GET /v1/models  /v1/models/*
+  .withOptional(fineTuningArea) //  POST GET /v1/fine_tuning/jobs, GET …/:id, POST …/cancel, GET …/events …
+  .withOptional(batchesArea) //     POST GET /v1/batches, GET …/:batch_id, POST …/cancel, GET …/output
+  .withOptional(assistantsArea) //  /v1/{assistants,threads,vector_stores} …, /v1/threads/:thread_id/{messages,runs} …
+  .withOptional(mcpArea) //         POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
+  //                                …/mcp-servers/:slug/{capabilities,sync,metadata,user-access,connections}
+  //                                GET /oauth/authorize, POST /oauth/{token,register,revoke} …, metadata
+  //                                POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …
+  .with(endingsArea)
+  .with(adminArea) //               GET /  /health  /ready  /openapi.json  /docs  /v1/providers
+  //                                GET /v1/admin/organisation, GET PUT …/defaults, GET PUT DELETE …/machine-tokens
+  //                                POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace, GET …/deletion
+  //                                POST GET /v1/admin/workspaces/:workspace/users, GET PUT DELETE …/:user
+  //                                POST GET /v1/admin/users, GET PUT DELETE …/:id
+  //                                POST GET /v1/admin/users/invites, GET DELETE …/:id, POST …/:id/resend
+  //                                POST GET /v1/admin/erasures, GET …/:erasure
+  //                                POST /v1/sessions, GET DELETE …/current, GET …/oidc …
+  //                                POST GET /v1/api-keys, GET PUT DELETE …/:id, POST …/:id/rotate
+  //                                POST GET /v1/virtual-keys, GET PUT DELETE …/:slug
+  //                                POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
+  //                                POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
+  //                                POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
+  //                                GET /v1/audit-logs  /v1/audit-logs/export
+  .with(passthroughArea); //        any method, /v1/proxy/* and /v1/*

@@ -1,0 +1,105 @@
+import { area } from '../area/area.ts';
+import type { Tools } from '../area/tools.ts';
+import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import type { WorkspaceId } from '../core/ids.ts';
+import type { Principal } from '../core/principal.ts';
+import { ownFile } from '../core/program.ts';
+import type { Files } from '../files/files.ts';
+import type { ModelCall } from '../relay/call.ts';
+import type { WorkProofs } from '../relay/work-proofs.ts';
+import type { Configs } from '../routing/configs.ts';
+import type { Endings } from '../storage/ending.ts';
+import type { Db } from '../storage/store.ts';
+import { type AssistantsApiDeps, createAssistantsApi } from './api.ts';
+import { createDocumentReader } from './documents/reader.ts';
+import { assistantEndings } from './endings.ts';
+import { createInterpreter } from './interpreter/interpreter.ts';
+import { type InterpreterSettings, openSandbox } from './interpreter/open-sandbox.ts';
+import { assistantRoutes } from './routes.ts';
+import { createTokens } from './tokens.ts';
+import { vectorStoreEndings } from './vector-stores/endings.ts';
+import type { EmbeddingSettings } from './vector-stores/search/embeddings.ts';
+import { createFileSearchParts } from './vector-stores/search/file-search.ts';
+import { openChunks } from './vector-stores/search/open-chunks.ts';
+import { startChunkSweeper } from './vector-stores/search/sweeper.ts';
+import { createFileSearch } from './vector-stores/search/tool.ts';
+import { createVectorStores } from './vector-stores/vector-stores.ts';
+
+export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callModel' | 'principalOf' | 'metrics'> {
+  readonly files: Files;
+  /** Takes what is to be done when a file goes. */
+  readonly detachFiles: (by: (db: Db, fileId: string) => Promise<void>) => void;
+  readonly proofs: WorkProofs;
+  readonly virtualKeys: VirtualKeys;
+  readonly configs: Configs;
+  readonly relay: (call: ModelCall) => Promise<Response>;
+  readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
+  readonly settings: {
+    readonly runSeconds: number;
+    readonly interpreter: InterpreterSettings;
+    /** By what vector stores find meaning. Null: they are searched by words alone. */
+    readonly embeddings: EmbeddingSettings | null;
+  };
+}
+
+/** Assistants with their threads, runs, vector stores and tools. */
+export const assistantsArea = area({
+  name: 'assistants',
+  open: async (parts: AssistantsParts) => {
+    // Runs write often and little, and many of them at once.
+    const { groupedStore: store, databaseUrl, dataDir, files, workers, changes, health, metrics, now } = parts;
+    const { callModel, proofs, principalOf, workspaceAsCaller, virtualKeys, configs, relay, settings } = parts;
+    const sandbox = await openSandbox(settings.interpreter, dataDir);
+    const chunks = openChunks({
+      store: parts.store,
+      databaseUrl,
+      dataDir,
+      workerUrl: ownFile('assistants/vector-stores/search/search-worker'),
+    });
+    const tokens = createTokens({ workerUrl: ownFile('assistants/token-worker') });
+    const reader = createDocumentReader();
+    const fileSearch = createFileSearchParts({
+      ...{ store, chunks, callModel, health, workspaceAsCaller, now },
+      embeddings: settings.embeddings,
+      resolveKey: async (who, slug) => virtualKeys.resolve(who, slug),
+    });
+    const vectorStores = createVectorStores({ store, files, ...fileSearch, reader, workers, proofs, now });
+    parts.detachFiles((db, fileId) => vectorStores.files.detach(db, fileId));
+    const { kinds, ...api } = createAssistantsApi({
+      ...{ store, changes, files, callModel, proofs, principalOf, workers, metrics, tokens, now },
+      runSeconds: settings.runSeconds,
+      builtIns: {
+        file_search: createFileSearch({ store, search: fileSearch.search, used: vectorStores.stores.touch, now }),
+        ...(sandbox && {
+          code_interpreter: createInterpreter({
+            ...{ store, files, sandbox, now },
+            cellSeconds: settings.interpreter.cellSeconds,
+            memoryMb: settings.interpreter.memoryMb,
+            report: (problem) => parts.report('of a code interpreter', new Error(problem)),
+          }),
+        }),
+      },
+    });
+    return {
+      gives: {},
+      routes: assistantRoutes({
+        ...{ ...api, vectorStores, virtualKeys, configs, proofs, principalOf, relay },
+        store: parts.store,
+      }),
+      work: [...vectorStores.kinds, ...kinds],
+      sweepers: [() => startChunkSweeper({ store: parts.store, chunks })],
+      ends: both(assistantEndings({ store, workers }), vectorStoreEndings({ chunks })),
+      close: async () => {
+        await sandbox?.stop();
+        chunks.close();
+        tokens.close();
+        reader.close();
+      },
+    };
+  },
+});
+
+const both = (first: Endings, second: Endings): Endings => ({
+  endsWithWorkspace: [...first.endsWithWorkspace, ...second.endsWithWorkspace],
+  endsWithUser: [...first.endsWithUser, ...second.endsWithUser],
+});

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { fencesFor, missingFences } from './fences.ts';
+import { findSandbox } from './find.ts';
+import { SandboxPool } from './sandbox.ts';
+
+/** Where and how code of models is run. */
+export interface InterpreterSettings {
+  readonly isOn: boolean;
+  /** Null: those that were installed with the gateway. */
+  readonly deno: string | null;
+  readonly pyodide: string | null;
+  /** A folder of packages for Python. Null: the standard library alone. */
+  readonly wheels: string | null;
+  readonly cellSeconds: number;
+  readonly memoryMb: number;
+  readonly processes: number;
+  /** Whether code is run only where every fence of the kernel is there. */
+  readonly areFencesRequired: boolean;
+}
+
+/** Null when it is switched off, or when there is nothing to run code with. */
+export async function openSandbox(interpreter: InterpreterSettings, dataDir: string): Promise<SandboxPool | null> {
+  const found = interpreter.isOn ? findSandbox(interpreter) : null;
+  // An operator who names a place for it wants to have it.
+  if (found && 'problem' in found && (interpreter.deno ?? interpreter.pyodide ?? interpreter.wheels) !== null)
+    process.stderr.write(`Warning: code of models cannot be run: ${found.problem}.\n`);
+  if (!found || !('place' in found)) return null;
+  const missing = interpreter.areFencesRequired ? missingFences(await fencesFor(found.place.deno)) : [];
+  for (const fence of missing)
+    process.stderr.write(
+      `Warning: code of models is not run: GATEWAY_INTERPRETER_FENCES is required, and the fence around ${fence.name} is missing (${fence.missing}).\n`,
+    );
+  if (missing.length > 0) return null;
+  return new SandboxPool({ ...interpreter, ...found.place, folder: join(dataDir, 'interpreter') });
+}

@@ -1,0 +1,16 @@
+import type { Limit } from './limits.ts';
+import type { PriceList } from './prices.ts';
+import type { Secret } from './secret.ts';
+
+/** A virtual key as the relay needs it: opened. */
+export interface StoredCredential {
+  readonly slug: string;
+  readonly provider: string;
+  readonly credential: Secret | null;
+  readonly customHost: string | null;
+  readonly configurations: Readonly<Record<string, unknown>>;
+  readonly expiresAt: number | null;
+  readonly limits: readonly Limit[];
+  /** What this key pays where that is not the list price. */
+  readonly prices: PriceList | null;
+}

@@ -1,0 +1,69 @@
+import { area } from '../area/area.ts';
+import type { Tools } from '../area/tools.ts';
+import type { NoteEvent } from '../core/audit-event.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
+import type { Timeouts } from '../http/upstream.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Policies } from '../limits/policies/policies.ts';
+import { mcpCapabilityRoutes } from './admin/capabilities.ts';
+import { mcpConnectionRoutes } from './admin/connections.ts';
+import { mcpServerRoutes } from './admin/servers.ts';
+import { recordConnected, recordFlagged } from './audit-notes.ts';
+import { mcpEndings } from './endings.ts';
+import { createMcp, type McpDeps } from './mcp.ts';
+import { oauthRoutes } from './oauth/routes.ts';
+import { createMcpLimits } from './policy/limits.ts';
+import { mcpRoutes } from './routes.ts';
+
+export interface McpParts
+  extends Tools,
+    Pick<McpDeps, 'authenticator' | 'verifier' | 'tokens' | 'guard'>,
+    Pick<McpDeps['people'], 'sessions' | 'oidc'> {
+  readonly limiter: Limiter;
+  readonly policies: Policies;
+  readonly guardrails: Guardrails;
+  readonly note: NoteEvent;
+  readonly settings: {
+    readonly oidc: McpDeps['people']['oidcProvider'];
+    readonly oauth: McpDeps['oauth'];
+    readonly timeouts: Timeouts;
+    readonly maxBodyBytes: number;
+    readonly allowedOrigins: readonly string[];
+    readonly jwtPrivateKey: { reveal(): string } | null;
+    readonly jwtPublicKeysExtra: readonly string[];
+  };
+}
+
+/** MCP servers behind the gateway, and the authorization server for their clients. */
+export const mcpArea = area({
+  name: 'mcp',
+  endsAtOnce: () => mcpEndings,
+  open: (parts: McpParts) => {
+    const { store, sealer, changes, egress, upstream, authenticator, verifier, tokens, guard } = parts;
+    const { sessions, oidc, limiter, policies, guardrails, note, publicUrl, version, now, settings } = parts;
+    const mcp = createMcp({
+      ...{ store, sealer, changes, egress, upstream, authenticator, verifier, tokens, guard, publicUrl, version, now },
+      people: { sessions, oidc, hasIdentityProvider: settings.oidc !== null, oidcProvider: settings.oidc },
+      oauth: settings.oauth,
+      timeouts: settings.timeouts,
+      maxBodyBytes: settings.maxBodyBytes,
+      allowedOrigins: settings.allowedOrigins,
+      signingKey: settings.jwtPrivateKey?.reveal() ?? null,
+      extraPublicKeys: settings.jwtPublicKeysExtra,
+      limits: createMcpLimits({ limiter, policies }),
+      resolveGuardrail: guardrails.resolve,
+      flagged: recordFlagged(note),
+      connected: recordConnected(note),
+    });
+    return {
+      gives: {},
+      routes: [
+        ...mcpCapabilityRoutes(mcp.capabilities),
+        ...mcpServerRoutes(mcp.servers),
+        ...mcpConnectionRoutes(mcp.servers),
+        ...oauthRoutes(mcp),
+        ...mcpRoutes(mcp),
+      ],
+    };
+  },
+});

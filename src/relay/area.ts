@@ -1,0 +1,114 @@
+import { area } from '../area/area.ts';
+import type { Tools } from '../area/tools.ts';
+import type { JwtVerifier } from '../auth/jwt-verify.ts';
+import type { EnvironmentCredential } from '../auth/virtual-key.ts';
+import { turnTime } from '../core/clock.ts';
+import { Secret } from '../core/secret.ts';
+import { startSweeper } from '../core/sweeper.ts';
+import type { CheckThreads } from '../guardrails/check-threads.ts';
+import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import type { Guardrails } from '../guardrails/guardrails.ts';
+import { fetchSmall } from '../http/upstream.ts';
+import { optionNames, providers } from '../providers/registry.ts';
+import { createTokenSource } from '../providers/tokens.ts';
+import type { RequestLog } from '../telemetry/request-log.ts';
+import type { ModelCall } from './call.ts';
+import { checkConfigParts } from './check-config.ts';
+import { checkVirtualKey } from './check-virtual-key.ts';
+import { thoughtEndings } from './endings.ts';
+import { openGuard } from './guarding/open-guard.ts';
+import { type CallModel, createCallModel } from './internal.ts';
+import { createKeptThoughts } from './kept-thoughts.ts';
+import { type RelayDeps, relay } from './relay.ts';
+import { createWorkProofs } from './work-proofs.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What may be stored that calls are made with. It opens before those who store it. */
+export const checksArea = area({
+  name: 'checks',
+  open: ({ egress, settings }: Tools & { readonly settings: { readonly environment: Environment } }) => ({
+    gives: {
+      checkVirtualKey: checkVirtualKey(egress),
+      checkConfig: checkConfigParts,
+      optionNames: [...optionNames],
+      environmentCredentials: environmentCredentials(settings.environment),
+    },
+  }),
+});
+
+/** A virtual key for every provider whose variable is set. */
+function environmentCredentials(environment: Environment): Map<string, EnvironmentCredential> {
+  const found = new Map<string, EnvironmentCredential>();
+  for (const { name, environment: variable } of providers) {
+    const value = variable && environment[variable]?.trim();
+    if (value) found.set(name, { provider: name, variable, credential: new Secret(value) });
+  }
+  return found;
+}
+
+type Given = 'responses' | 'limiter' | 'policies' | 'configs' | 'breakers' | 'cache' | 'virtualKeys';
+
+export interface RelayParts extends Tools, Pick<RelayDeps, Given> {
+  readonly log: RequestLog;
+  readonly verifier: JwtVerifier;
+  readonly guardrails: Guardrails;
+  readonly guardrailDefaults: GuardrailDefaultsStore;
+  readonly checkThreads: CheckThreads;
+  readonly settings: Pick<RelayDeps, 'timeouts' | 'maxBodyBytes'>;
+}
+
+const THOUGHTS_SWEPT_MS = 3_600_000;
+
+/** One model call, for clients and for the gateway's own work. */
+export const relayArea = area({
+  name: 'relay',
+  open: (parts: RelayParts) => {
+    const { store, sealer, egress, upstream, simulate, log, verifier, prices, now, turnNow, report } = parts;
+    const { guardrails, guardrailDefaults, checkThreads, responses, limiter, policies, configs } = parts;
+    const { breakers, cache, virtualKeys } = parts;
+    const { timeouts, maxBodyBytes } = parts.settings;
+    const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
+    const guard = openGuard({
+      ...{ guardrails, guardrailDefaults, egress, upstream, verifier, checkThreads, now },
+      callModel: () => callModel,
+    });
+    const thoughts = createKeptThoughts({ store, sealer, now });
+    const deps: RelayDeps = {
+      guard,
+      responses,
+      thoughts,
+      limiter,
+      policies,
+      prices,
+      configs,
+      breakers,
+      cache,
+      upstream,
+      simulate,
+      virtualKeys,
+      tokens,
+      timeouts,
+      maxBodyBytes,
+      now: turnNow,
+    };
+    const callModel: CallModel = createCallModel({ relay: (call) => relay(call, deps), log, now, report });
+    let lastInteractiveAt = Number.NEGATIVE_INFINITY;
+    return {
+      gives: {
+        /** A call of a client. */
+        relay: (call: ModelCall): Promise<Response> => {
+          lastInteractiveAt = turnTime();
+          return relay(call, deps);
+        },
+        lastInteractiveAt: () => lastInteractiveAt,
+        callModel,
+        guard,
+        tokens,
+        proofs: createWorkProofs({ guard, configs, sealer }),
+      },
+      sweepers: [() => startSweeper({ what: 'kept thoughts', everyMs: THOUGHTS_SWEPT_MS, sweep: thoughts.sweep })],
+      ends: thoughtEndings(store),
+    };
+  },
+});

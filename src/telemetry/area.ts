@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { area } from '../area/area.ts';
+import type { Tools } from '../area/tools.ts';
+import type { Health } from '../core/health.ts';
+import { ownFile } from '../core/program.ts';
+import { analyticsRoutes } from './analytics/routes.ts';
+import { logEndings } from './endings.ts';
+import { migrateSqliteLog } from './log-migrate.ts';
+import { openLogPort } from './log-port.ts';
+import type { LogTarget } from './log-store.ts';
+import type { LogOutcome } from './log-writer.ts';
+import type { Metrics } from './metrics.ts';
+import { createRequestLog } from './request-log.ts';
+import { telemetryRoutes } from './routes.ts';
+
+export interface TelemetryParts extends Tools {
+  readonly metrics: Metrics;
+  readonly settings: {
+    readonly logRetentionDays: number;
+    readonly logBodies: boolean;
+    readonly logBodyBytes: number;
+  };
+}
+
+/** The request log, what is drawn from it, and the metrics. */
+export const telemetryArea = area({
+  name: 'telemetry',
+  open: async ({ store, databaseUrl, dataDir, health, metrics, prices, settings }: TelemetryParts) => {
+    const target: LogTarget = databaseUrl
+      ? { engine: 'postgres', url: databaseUrl }
+      : { engine: 'sqlite', file: join(dataDir, 'logs.db') };
+    // Its thread would do it, too, and load for that what it never needs again.
+    if (target.engine === 'sqlite') await migrateSqliteLog(target.file).catch(() => {});
+    const log = createRequestLog({
+      worker: openLogPort({
+        workerUrl: ownFile('telemetry/log-worker'),
+        target,
+        dataDir,
+        retentionDays: settings.logRetentionDays,
+        onOutcome: (outcome) => reportLog(outcome, metrics, health),
+      }),
+      metrics,
+      prices,
+      now: () => performance.now(),
+      bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
+    });
+    return {
+      gives: { log },
+      routes: [...telemetryRoutes({ log, metrics, store }), ...analyticsRoutes({ log, store })],
+      ends: logEndings(log),
+      close: async () => {
+        await log.flush();
+        await log.close();
+      },
+    };
+  },
+});
+
+function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Health) {
+  const { written = 0, spooled = 0, dropped = 0, bodiesDropped = 0 } = outcome;
+  metrics.logged('written', written);
+  metrics.logged('spooled', spooled);
+  metrics.logged('dropped', dropped);
+  metrics.bodiesDropped(bodiesDropped);
+  if (dropped > 0)
+    health.degraded('log', 'Entries of the request log are being lost: neither store nor disk takes them.');
+  else if (spooled > 0) health.degraded('log', 'Entries of the request log wait on disk until the store takes them.');
+  else if (written > 0) health.well('log');
+}
