@@ -161,6 +161,7 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     'DELETE /v1/guardrails/:guardrail': async () => ({
       path: `/v1/guardrails/${(await made('/v1/guardrails', guardrail())).id}`,
     }),
+    'PUT /v1/admin/organisation': async () => ({ path: '/v1/admin/organisation', body: { forbidden: [] } }),
     'PUT /v1/admin/organisation/defaults': async () => ({
       path: '/v1/admin/organisation/defaults',
       body: { input_guardrails: [] },
