@@ -1,4 +1,4 @@
-import { adminArea } from './admin/area.ts';
+import { adminArea, serviceArea } from './admin/area.ts';
 import { noAreas } from './area/areas.ts';
 import type { Tools } from './area/tools.ts';
 import { assistantsArea } from './assistants/area.ts';
@@ -37,6 +37,7 @@ export interface Base extends Tools {
  * what writes goes before what is written. The folder of an area has its `area.ts`, and that leads to its routes.
  */
 export const everyArea = noAreas<Base>()
+  .with(serviceArea) //             GET /  /health  /ready  /openapi.json  /docs
   .with(auditArea)
   .with(limitsArea)
   .with(checksArea)
@@ -61,8 +62,7 @@ export const everyArea = noAreas<Base>()
   //                                GET /oauth/authorize, POST /oauth/{token,register,revoke} …, metadata
   //                                POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …
   .with(endingsArea)
-  .with(adminArea) //               GET /  /health  /ready  /openapi.json  /docs  /v1/providers
-  //                                GET /v1/admin/organisation, GET PUT …/defaults, GET PUT DELETE …/machine-tokens
+  .with(adminArea) //               GET /v1/admin/organisation, GET PUT …/defaults, GET PUT DELETE …/machine-tokens
   //                                POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace, GET …/deletion
   //                                POST GET /v1/admin/workspaces/:workspace/users, GET PUT DELETE …/:user
   //                                POST GET /v1/admin/users, GET PUT DELETE …/:id
@@ -74,5 +74,5 @@ export const everyArea = noAreas<Base>()
   //                                POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
   //                                POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   //                                POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
-  //                                GET /v1/audit-logs  /v1/audit-logs/export
+  //                                GET /v1/audit-logs  /v1/audit-logs/export  /v1/providers
   .with(passthroughArea); //        any method, /v1/proxy/* and /v1/*

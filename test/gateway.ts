@@ -108,10 +108,17 @@ export interface StartOptions {
   readonly engine?: 'sqlite' | 'postgres';
   readonly environment?: Record<string, string>;
   readonly databaseUrl?: string;
+  /** Optional areas that are left out. */
+  readonly without?: readonly string[];
 }
 
 /** The real gateway on a free port, with an empty store of its own and a simulated provider behind a virtual key `sim`. */
-export async function startGateway({ engine = 'sqlite', environment = {}, databaseUrl }: StartOptions = {}) {
+export async function startGateway({
+  engine = 'sqlite',
+  environment = {},
+  databaseUrl,
+  without = [],
+}: StartOptions = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
   const provider = startProvider();
   const database = engine === 'postgres' ? (databaseUrl ?? (await createDatabase())) : null;
@@ -125,7 +132,7 @@ export async function startGateway({ engine = 'sqlite', environment = {}, databa
     ...(database && { DATABASE_URL: database }),
     ...environment,
   });
-  const gateway = await start(settings);
+  const gateway = await start(settings, { without });
   const { url } = gateway.server;
   const api = client(url);
 

@@ -23,7 +23,7 @@ import { machineTokenRoutes } from './machine-tokens.ts';
 import { organisationRoutes } from './organisation.ts';
 import { policyRoutes } from './policies.ts';
 import { providerRoutes } from './providers.ts';
-import { serviceRoutes } from './service.ts';
+import { type ServiceParts, serviceRoutes } from './service.ts';
 import { sessionRoutes } from './sessions.ts';
 import { memberRoutes, userRoutes } from './users.ts';
 import { virtualKeyRoutes } from './virtual-keys.ts';
@@ -39,9 +39,13 @@ export interface AdminParts extends Tools, People {
   readonly guardrailDefaults: GuardrailDefaultsStore;
   readonly auditLog: AuditReading;
   readonly endings: EndingsOf;
-  /** The description of all routes. */
-  readonly openapi: () => unknown;
 }
+
+/** What a stranger and an orchestrator ask first. */
+export const serviceArea = area({
+  name: 'service',
+  open: (parts: ServiceParts) => ({ gives: {}, routes: serviceRoutes(parts) }),
+});
 
 /** What people set up: the organisation, its workspaces, people and keys, and what holds for their calls. */
 export const adminArea = area({
@@ -54,7 +58,6 @@ export const adminArea = area({
     return {
       gives: {},
       routes: [
-        ...serviceRoutes(parts),
         ...organisationRoutes({ organisation, guardrailDefaults }),
         ...workspaceRoutes({ workspaces, guardrailDefaults }),
         ...erasureRoutes(endings),
