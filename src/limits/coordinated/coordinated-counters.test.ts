@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { sql } from 'kysely';
 import { limitsModeOf, startLimitNode, until } from '../../../test/limit-nodes.ts';
+import { countersContract } from '../../../test/limits/counters-suite.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { startRedis, type TestRedis } from '../../../test/redis.ts';
 import { openPostgres } from '../../storage/store.ts';
-import { countersContract } from '../counters/suite.ts';
 
 let server: TestRedis;
 beforeAll(async () => {

@@ -7,12 +7,12 @@ import {
   startLimitNode,
   until,
 } from '../../../test/limit-nodes.ts';
+import { chargeOf, reservationOf, settlementOf } from '../../../test/limits/counters-suite.ts';
 import { createDatabase, startPostgres } from '../../../test/postgres.ts';
 import { startRedis, type TestRedis } from '../../../test/redis.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { openPostgres, type Store } from '../../storage/store.ts';
 import type { Counters, Reservation } from '../counters/counters.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters/suite.ts';
 
 const HOLD = 60_000;
 const MAX = 50;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { chargeOf, reservationOf, settlementOf } from '../../../test/limits/counters-suite.ts';
 import { startRedis, type TestRedis } from '../../../test/redis.ts';
 import { connectRedis, type Redis } from '../../storage/redis.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters/suite.ts';
 import { createRedisCounters, EpochLost, type RedisCounters } from './redis-counters.ts';
 import { holdOf } from './redis-hold.ts';
 

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type CountersBench, countersContract } from '../../../test/limits/counters-suite.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import { createPostgresCounters } from '../coordinated/postgres-counters.ts';
 import { openJournalCounters } from '../journal/journal-counters.ts';
 import { createLedger } from '../journal/ledger.ts';
-import { type CountersBench, countersContract } from './suite.ts';
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'gateway-counters-'));
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { entryOf, newId } from '../counters/cases.ts';
+import { entryOf, newId } from '../../../test/limits/reservations.ts';
 import { type Hold, HoldJournal } from './hold-journal.ts';
 import { recordOf } from './journal.ts';
 

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { chargeOf, reservationOf, settlementOf } from '../../../test/limits/counters-suite.ts';
 import { openSqlite, type Store } from '../../storage/store.ts';
 import type { Reservation } from '../counters/counters.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters/suite.ts';
 import { openJournalCounters } from './journal-counters.ts';
 
 let store: Store;
@@ -235,7 +235,7 @@ test('a process that is killed at any moment loses no admitted call', async () =
   chmodSync(place, 0o700);
   const admitted = new Set<string>();
   for (const lifeMs of [150, 250, 350]) {
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, 'journal-counters-child.ts'), place], {
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../../test/limits/journal-child.ts'), place], {
       stdout: 'pipe',
       stderr: 'inherit',
     });

@@ -3,12 +3,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
+import { chargeOf, reservationOf, settlementOf } from '../../../test/limits/counters-suite.ts';
 import { startPostgres, type TestPostgres } from '../../../test/postgres.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import { createPostgresCounters } from '../coordinated/postgres-counters.ts';
 import type { Settlement } from '../counters/counters.ts';
 import { postingOf, recordOfAll } from '../counters/posting.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters/suite.ts';
 import { recordOf } from './journal.ts';
 import { createLedger } from './ledger.ts';
 

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { type CountersBench, chargeOf, entryOf, HOLD, newId, reservationOf, restart, settlementOf } from './cases.ts';
-import type { Counters } from './counters.ts';
-import { compareWithModel } from './model.ts';
+import type { Counters } from '../../src/limits/counters/counters.ts';
+import { compareWithModel } from './counters-model.ts';
+import {
+  type CountersBench,
+  chargeOf,
+  entryOf,
+  HOLD,
+  newId,
+  reservationOf,
+  restart,
+  settlementOf,
+} from './reservations.ts';
 
 export {
   type CountersBench,
@@ -10,7 +19,7 @@ export {
   randomFrom,
   reservationOf,
   settlementOf,
-} from './cases.ts';
+} from './reservations.ts';
 
 /** One suite for everything that counts. `open` answers counters that nobody has used. */
 export function countersContract(name: string, open: () => Promise<CountersBench>): void {

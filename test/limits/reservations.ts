@@ -1,6 +1,6 @@
-import type { UsageLedgerRow } from '../../storage/schema.ts';
-import type { Store } from '../../storage/store.ts';
-import type { Charge, Counters, LedgerEntry, Reservation, Settlement } from './counters.ts';
+import type { Charge, Counters, LedgerEntry, Reservation, Settlement } from '../../src/limits/counters/counters.ts';
+import type { UsageLedgerRow } from '../../src/storage/schema.ts';
+import type { Store } from '../../src/storage/store.ts';
 
 /** Counters with what a test needs besides. */
 export interface CountersBench {

@@ -1,6 +1,14 @@
 import { expect } from 'bun:test';
-import { type CountersBench, chargeOf, HOLD, randomFrom, reservationOf, restart, settlementOf } from './cases.ts';
-import type { Reservation, Settlement } from './counters.ts';
+import type { Reservation, Settlement } from '../../src/limits/counters/counters.ts';
+import {
+  type CountersBench,
+  chargeOf,
+  HOLD,
+  randomFrom,
+  reservationOf,
+  restart,
+  settlementOf,
+} from './reservations.ts';
 
 interface ModelHold {
   readonly reservation: Reservation;

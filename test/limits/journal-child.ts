@@ -1,8 +1,8 @@
 import { writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSqlite } from '../../storage/store.ts';
-import { chargeOf, reservationOf, settlementOf } from '../counters/cases.ts';
-import { openJournalCounters } from './journal-counters.ts';
+import { openJournalCounters } from '../../src/limits/journal/journal-counters.ts';
+import { openSqlite } from '../../src/storage/store.ts';
+import { chargeOf, reservationOf, settlementOf } from './reservations.ts';
 
 /** For the test of kills: calls without end, each told on stdout as soon as it is admitted. */
 const place = process.argv[2]!;
