@@ -4,6 +4,7 @@ import type { AnonymousCall } from '../../http/route.ts';
 import type { Db } from '../../storage/store.ts';
 import type { McpServers } from '../server/registry.ts';
 import { type WorkspaceChoice, workspacesOpenTo } from './access.ts';
+import type { Browsers, SignedInUser } from './browsers.ts';
 import type { Client } from './client.ts';
 import type { Clients } from './clients.ts';
 import type { Grants } from './grants.ts';
@@ -13,7 +14,6 @@ import { isClaimed, isRegistered, policySourceOf, redirectFault, withParameters 
 import { type AuthorizationRequest, type Fault, type Parameters, readParameters, readRequest } from './request.ts';
 import type { SignIn } from './sign-in.ts';
 import { readForm } from './token-endpoint.ts';
-import type { Visitor, Visitors } from './visitors.ts';
 
 export interface AuthorizeDeps {
   readonly db: Db;
@@ -21,7 +21,7 @@ export interface AuthorizeDeps {
   readonly grants: Pick<Grants, 'begin' | 'remembered'>;
   readonly servers: Pick<McpServers, 'find'>;
   readonly sessions: Pick<Sessions, 'end' | 'endCookie'>;
-  readonly visitors: Visitors;
+  readonly browsers: Browsers;
   readonly signIn: Pick<SignIn, 'show'>;
   readonly publicUrl: () => string;
   readonly refreshDays: number;
@@ -55,7 +55,7 @@ const DENIED: Fault = { error: 'access_denied', description: 'The user did not a
 
 /** How a client gets a code: the request is checked, the user signs in, and consents. */
 export function createAuthorize(deps: AuthorizeDeps) {
-  const { clients, grants, visitors, signIn, publicUrl } = deps;
+  const { clients, grants, browsers, signIn, publicUrl } = deps;
 
   const answer = (call: AnonymousCall, to: ClientReturn, said: Readonly<Record<string, string>>): Response =>
     redirect(call, withParameters(to.redirectUri, { ...said, state: to.state, iss: publicUrl() }));
@@ -76,7 +76,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
   /** The workspace for which the user has allowed the same before, and still may. */
   const remembered = async (
     asked: ConsentRequest,
-    { userId }: Visitor,
+    { userId }: SignedInUser,
     { server, workspaces }: Grantable,
   ): Promise<Choice | null> => {
     const { request, client } = asked;
@@ -90,7 +90,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
   const allow = async (
     call: AnonymousCall,
     { request, client }: ConsentRequest,
-    { userId }: Visitor,
+    { userId }: SignedInUser,
     { workspace, server }: Choice,
   ): Promise<Response> => {
     const { redirectUri, scope, challenge, resource } = request;
@@ -115,15 +115,15 @@ export function createAuthorize(deps: AuthorizeDeps) {
     call: AnonymousCall,
     asked: ConsentRequest,
     client: Client,
-    visitor: Visitor,
+    user: SignedInUser,
   ): Promise<Response> => {
     const { redirectUri, resource } = asked.request;
-    const grantable = await grantableBy(resource, visitor.userId);
-    const ticket = visitors.ticketFor(PURPOSE, visitor.session, asked);
-    const view = { ticket, client, redirectUri, email: visitor.email, resource: resource.uri };
+    const grantable = await grantableBy(resource, user.userId);
+    const ticket = browsers.ticketFor(PURPOSE, user.session, asked);
+    const view = { ticket, client, redirectUri, email: user.email, resource: resource.uri };
     if (!grantable) return noAccessPage(view);
-    const choice = await remembered(asked, visitor, grantable);
-    if (choice) return allow(call, asked, visitor, choice);
+    const choice = await remembered(asked, user, grantable);
+    if (choice) return allow(call, asked, user, choice);
     return consentPage({
       ...view,
       server: grantable.server,
@@ -136,7 +136,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
   /** The workspace of the server, or the one that was chosen. */
   const choiceOf = async (
     { request }: ConsentRequest,
-    { userId }: Visitor,
+    { userId }: SignedInUser,
     named: string | undefined,
   ): Promise<Choice> => {
     const grantable = await grantableBy(request.resource, userId);
@@ -154,38 +154,38 @@ export function createAuthorize(deps: AuthorizeDeps) {
       if (search.length > LONGEST_QUERY) fail('authorization_refused', `it is longer than ${LONGEST_QUERY} characters`);
       const parameters = readParameters(search);
       const { clientId, redirectUri } = placeIn(parameters);
-      const visitor = await visitors.visitorOf(call.headers);
-      const client = await clients.find(clientId, { mayFetch: visitor !== null });
-      const journey = { returnTo: `/oauth/authorize${search}`, formTargets: [policySourceOf(redirectUri)] };
-      if (!client) return signIn.show(call, journey);
+      const user = await browsers.userOf(call.headers);
+      const client = await clients.find(clientId, { mayFetch: user !== null });
+      const destination = { returnTo: `/oauth/authorize${search}`, formTargets: [policySourceOf(redirectUri)] };
+      if (!client) return signIn.show(call, destination);
       if (!isRegistered(redirectUri, client.redirectUris))
         fail(
           'authorization_refused',
           `its redirect_uri ${redirectUri.slice(0, 200)} is none of those it has registered`,
         );
       // RFC 9700 section 4.11.2: whoever is sent on, be it with an error, has signed in. We are nobody's signpost.
-      if (!visitor) return signIn.show(call, journey);
+      if (!user) return signIn.show(call, destination);
       const request = readRequest(parameters, { clientId, redirectUri, publicUrl: publicUrl() });
       if ('error' in request)
         return answerFault(call, { redirectUri, state: parameters.values.get('state') ?? null }, request);
       const { id, name, isRenewable } = client;
-      return ask(call, { request, client: { id, name, isRenewable }, search }, client, visitor);
+      return ask(call, { request, client: { id, name, isRenewable }, search }, client, user);
     },
 
     async decide(call: AnonymousCall): Promise<Response> {
-      visitors.checkOrigin(call.headers);
-      const visitor = (await visitors.visitorOf(call.headers)) ?? fail('page_expired');
-      const { organisationId, workspaceId } = visitor.principal;
-      call.identify({ organisationId, workspaceId, keyId: null, userId: visitor.userId });
+      browsers.checkOrigin(call.headers);
+      const user = (await browsers.userOf(call.headers)) ?? fail('page_expired');
+      const { organisationId, workspaceId } = user.principal;
+      call.identify({ organisationId, workspaceId, keyId: null, userId: user.userId });
       const form = await readForm(call.request);
-      const asked = visitors.openTicket<ConsentRequest>(PURPOSE, visitor.session, form.get('ticket'));
+      const asked = browsers.openTicket<ConsentRequest>(PURPOSE, user.session, form.get('ticket'));
       switch (form.get('decision')) {
         case 'allow':
-          return allow(call, asked, visitor, await choiceOf(asked, visitor, form.get('workspace')));
+          return allow(call, asked, user, await choiceOf(asked, user, form.get('workspace')));
         case 'deny':
           return answerFault(call, asked.request, DENIED);
         case 'switch':
-          await deps.sessions.end({ ...visitor.principal, witness: call.witness });
+          await deps.sessions.end({ ...user.principal, witness: call.witness });
           return redirect(call, `/oauth/authorize${asked.search}`, { 'set-cookie': deps.sessions.endCookie() });
         default:
           return fail('authorization_refused', 'decision must be allow or deny');

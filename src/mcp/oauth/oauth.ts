@@ -10,6 +10,7 @@ import type { AccessTokens } from '../caller/access-tokens.ts';
 import type { McpServers } from '../server/registry.ts';
 import { type AddressLimits, createAddressLimits } from './address-limits.ts';
 import { createAuthorize } from './authorize.ts';
+import { createBrowsers } from './browsers.ts';
 import { createClientDocuments } from './client-documents.ts';
 import { createClients } from './clients.ts';
 import { createGrants } from './grants.ts';
@@ -17,7 +18,6 @@ import { openidMetadata, serverMetadata } from './metadata.ts';
 import { problemPage } from './pages.ts';
 import { createSignIn } from './sign-in.ts';
 import { createTokenEndpoint } from './token-endpoint.ts';
-import { createVisitors } from './visitors.ts';
 
 export interface OauthSettings {
   readonly registration: boolean;
@@ -48,9 +48,9 @@ export function createOauth(deps: OauthDeps) {
   const { store, changes, sealer, upstream, servers, sessions, oidcProvider, settings, publicUrl, now } = deps;
   const mayRegister = settings.registration;
   const grants = createGrants({ ...settings, store, changes, sealer, forget: deps.accessTokens.forget, now });
-  const visitors = createVisitors({ sessions, sealer, publicUrl, now });
+  const browsers = createBrowsers({ sessions, sealer, publicUrl, now });
   const provider = oidcProvider && { oidc: deps.oidc, host: new URL(oidcProvider.issuer).host };
-  const signIn = createSignIn({ sessions, provider, visitors });
+  const signIn = createSignIn({ sessions, provider, browsers });
   const clients = createClients({
     store,
     documents: createClientDocuments({ upstream, now }),
@@ -63,7 +63,7 @@ export function createOauth(deps: OauthDeps) {
     grants,
     servers,
     sessions,
-    visitors,
+    browsers,
     signIn,
     publicUrl,
     refreshDays: settings.refreshDays,

@@ -2,21 +2,21 @@ import type { Oidc } from '../../auth/oidc.ts';
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
+import type { Browsers } from './browsers.ts';
 import { signInPage } from './pages.ts';
 import { redirect } from './redirect.ts';
 import { readParameters } from './request.ts';
 import { readForm } from './token-endpoint.ts';
-import type { Visitors } from './visitors.ts';
 
 export interface SignInDeps {
   readonly sessions: Pick<Sessions, 'signIn' | 'cookie'>;
   /** Null: people have passwords only. */
   readonly provider: { readonly oidc: Pick<Oidc, 'begin'>; readonly host: string } | null;
-  readonly visitors: Visitors;
+  readonly browsers: Browsers;
 }
 
 /** Where somebody goes once they have signed in. */
-interface Journey {
+interface SignInDestination {
   readonly returnTo: string;
   /** Where that may lead in turn. */
   readonly formTargets: readonly string[];
@@ -32,21 +32,21 @@ const PURPOSE = 'sign-in';
 const REFUSED = new Set(['sign_in_failed', 'too_many_sign_ins', 'sign_in_busy']);
 
 /** Signing in on a page of the gateway's own, with a password or through the identity provider. */
-export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
+export function createSignIn({ sessions, provider, browsers }: SignInDeps) {
   const show = (
     call: AnonymousCall,
-    journey: Journey,
+    destination: SignInDestination,
     more: { email?: string; problem?: GatewayError } = {},
   ): Response => {
-    const { visit, cookie } = visitors.visitOf(call.headers);
-    const ticket = visitors.ticketFor(PURPOSE, visit, journey);
-    const isShort = journey.returnTo.length <= LONGEST_THROUGH_PROVIDER;
-    const link = `/oauth/sign-in/provider?return_to=${encodeURIComponent(journey.returnTo)}`;
+    const { visit, cookie } = browsers.visitOf(call.headers);
+    const ticket = browsers.ticketFor(PURPOSE, visit, destination);
+    const isShort = destination.returnTo.length <= LONGEST_THROUGH_PROVIDER;
+    const link = `/oauth/sign-in/provider?return_to=${encodeURIComponent(destination.returnTo)}`;
     return signInPage({
       ...more,
       ticket,
       cookie,
-      formTargets: journey.formTargets,
+      formTargets: destination.formTargets,
       provider: provider && isShort ? { host: provider.host, link } : null,
     });
   };
@@ -59,10 +59,10 @@ export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
     show,
 
     async submit(call: AnonymousCall): Promise<Response> {
-      visitors.checkOrigin(call.headers);
+      browsers.checkOrigin(call.headers);
       const form = await readForm(call.request);
-      const { visit } = visitors.visitOf(call.headers);
-      const journey = visitors.openTicket<Journey>(PURPOSE, visit, form.get('ticket'));
+      const { visit } = browsers.visitOf(call.headers);
+      const destination = browsers.openTicket<SignInDestination>(PURPOSE, visit, form.get('ticket'));
       const email = form.get('email') ?? '';
       const password = form.get('password') ?? '';
       try {
@@ -71,10 +71,10 @@ export function createSignIn({ sessions, provider, visitors }: SignInDeps) {
         const made = await sessions.signIn({ email, password }, from, (found) =>
           call.identify({ organisationId: found.organisation_id, workspaceId: '', keyId: null, userId: found.id }),
         );
-        return redirect(call, journey.returnTo, { 'set-cookie': sessions.cookie(made.token) });
+        return redirect(call, destination.returnTo, { 'set-cookie': sessions.cookie(made.token) });
       } catch (error) {
         if (error instanceof GatewayError && REFUSED.has(error.code))
-          return show(call, journey, { email, problem: error });
+          return show(call, destination, { email, problem: error });
         throw error;
       }
     },

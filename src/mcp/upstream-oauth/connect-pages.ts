@@ -5,10 +5,10 @@ import { asGatewayError } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Origins } from '../caller/origin.ts';
 import type { McpServer } from '../server/server.ts';
-import type { Connecting, Visitor } from './connecting.ts';
+import { type BrowsersDeps, createBrowsers } from './browsers.ts';
+import type { Connecting, SignedInBrowser } from './connecting.ts';
 import { connectPage, departurePage, problemPage, signInPage } from './pages.ts';
 import type { AccountHolder, Vault } from './vault.ts';
-import { createVisits, type VisitsDeps } from './visits.ts';
 
 /** What is known of servers. */
 export interface ConnectableServers {
@@ -16,7 +16,7 @@ export interface ConnectableServers {
   byId(id: string): Promise<McpServer | null>;
 }
 
-export interface ConnectPagesDeps extends VisitsDeps {
+export interface ConnectPagesDeps extends BrowsersDeps {
   readonly sessions: Sessions;
   readonly hasIdentityProvider: boolean;
   readonly servers: ConnectableServers;
@@ -42,7 +42,7 @@ const pathOf = (slug: string) => `/connect/${encodeURIComponent(slug)}`;
 /** The pages on which users connect their accounts, and leave again. */
 export function createConnectPages(deps: ConnectPagesDeps) {
   const { sessions, servers, origins, vault, connecting } = deps;
-  const visits = createVisits(deps);
+  const browsers = createBrowsers(deps);
   const signInView = (slug: string) => ({
     action: `${pathOf(slug)}/sign-in`,
     provider: deps.hasIdentityProvider ? `/v1/sessions/oidc?return_to=${encodeURIComponent(pathOf(slug))}` : null,
@@ -66,19 +66,19 @@ export function createConnectPages(deps: ConnectPagesDeps) {
   /** Who visits which server; null: nobody has signed in, and whether there is such a server is not for them. */
   const visit = async (call: AnonymousCall, slug: string) => {
     const server = await servers.find(slug);
-    const who = await visits.principal(call.headers, server);
+    const who = await browsers.principal(call.headers, server);
     if (!who) return null;
     // Whoever has signed in has no key.
     call.identify({ ...who, keyId: null });
-    return { who, server: connectable(server, slug, who), visitor: visitorOf(who) };
+    return { who, server: connectable(server, slug, who), browser: browserOf(who) };
   };
 
   const begin = shown(async (call, slug) => {
-    const field = await visits.form(call);
+    const field = await browsers.form(call);
     const found = await visit(call, slug);
     if (!found) return signInPage(signInView(slug));
-    visits.checkCsrf(found.who, slug, field('csrf'));
-    return departurePage(await connecting.begin(found.server, found.visitor));
+    browsers.checkCsrf(found.who, slug, field('csrf'));
+    return departurePage(await connecting.begin(found.server, found.browser));
   });
 
   const show = shown(async (call, slug) => {
@@ -89,7 +89,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
     const isOfServer = kept?.grant.url === server.url;
     return connectPage({
       path: pathOf(slug),
-      csrf: visits.csrfOf(who, slug),
+      csrf: browsers.csrfOf(who, slug),
       email: who.keyName,
       server,
       connection: kept && isOfServer ? { ...kept.grant, at: kept.connectedAt } : null,
@@ -97,7 +97,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
   });
 
   const signIn = shown(async (call, slug) => {
-    const field = await visits.form(call);
+    const field = await browsers.form(call);
     const [email, password] = [field('email'), field('password')];
     try {
       if (email.length > LONGEST_EMAIL || password.length > LONGEST_PASSWORD) fail('sign_in_failed');
@@ -113,24 +113,24 @@ export function createConnectPages(deps: ConnectPagesDeps) {
   });
 
   const leave = shown(async (call, slug) => {
-    const field = await visits.form(call);
+    const field = await browsers.form(call);
     const found = await visit(call, slug);
     if (!found) return signInPage(signInView(slug));
-    visits.checkCsrf(found.who, slug, field('csrf'));
-    await deps.disconnect({ serverId: found.server.id, userId: found.visitor.userId }, { witness: call.witness });
+    browsers.checkCsrf(found.who, slug, field('csrf'));
+    await deps.disconnect({ serverId: found.server.id, userId: found.browser.userId }, { witness: call.witness });
     return redirect(pathOf(slug));
   });
 
   const comeBack = shown(async (call) => {
-    const who = await visits.principal(call.headers, null);
+    const who = await browsers.principal(call.headers, null);
     if (!who) return fail('mcp_connect_refused', 'nobody has signed in to the gateway in this browser');
-    const visitor = visitorOf(who);
-    const { serverId, returned } = await connecting.take(call.search, visitor);
+    const browser = browserOf(who);
+    const { serverId, returned } = await connecting.take(call.search, browser);
     const server = (await servers.byId(serverId)) ?? fail('mcp_server_not_found', serverId);
     // Only now is it known in which workspace they must be a member.
-    const there = (await visits.principal(call.headers, server)) ?? fail('mcp_server_not_found', server.slug);
-    await connecting.finish(connectable(server, server.slug, there), visitor, returned);
-    deps.connected({ server, userId: visitor.userId, at: deps.now() });
+    const there = (await browsers.principal(call.headers, server)) ?? fail('mcp_server_not_found', server.slug);
+    await connecting.finish(connectable(server, server.slug, there), browser, returned);
+    deps.connected({ server, userId: browser.userId, at: deps.now() });
     return redirect(pathOf(server.slug));
   });
 
@@ -139,7 +139,10 @@ export function createConnectPages(deps: ConnectPagesDeps) {
 
 export type ConnectPages = ReturnType<typeof createConnectPages>;
 
-const visitorOf = ({ userId, session }: Principal): Visitor => ({ userId: userId!, sessionHash: session!.hash });
+const browserOf = ({ userId, session }: Principal): SignedInBrowser => ({
+  userId: userId!,
+  sessionHash: session!.hash,
+});
 
 function connectable(server: McpServer | null, slug: string, { scopes }: Principal): McpServer {
   if (!server) return fail('mcp_server_not_found', slug.slice(0, 80));

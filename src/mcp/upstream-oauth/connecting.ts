@@ -10,7 +10,7 @@ import { CALLBACK, type OauthClient, type OauthClients } from './oauth-client.ts
 import type { Vault } from './vault.ts';
 
 /** The browser in which somebody has signed in. */
-export interface Visitor {
+export interface SignedInBrowser {
   readonly userId: string;
   readonly sessionHash: string;
 }
@@ -46,7 +46,7 @@ export function createConnecting(deps: ConnectingDeps) {
 
   return {
     /** Where the browser is to go. */
-    async begin(server: McpServer, visitor: Visitor): Promise<string> {
+    async begin(server: McpServer, browser: SignedInBrowser): Promise<string> {
       const found = await discover(server);
       const client = await clients.clientFor(server, found);
       const state = random();
@@ -63,7 +63,7 @@ export function createConnecting(deps: ConnectingDeps) {
         // Of several tabs the last one counts; whoever presses a button a thousand times leaves one row.
         await db
           .deleteFrom('mcp_connect_flows')
-          .where('session_hash', '=', visitor.sessionHash)
+          .where('session_hash', '=', browser.sessionHash)
           .where('server_id', '=', server.id)
           .execute();
         await db
@@ -71,8 +71,8 @@ export function createConnecting(deps: ConnectingDeps) {
           .values({
             state_hash: hash,
             server_id: server.id,
-            user_id: visitor.userId,
-            session_hash: visitor.sessionHash,
+            user_id: browser.userId,
+            session_hash: browser.sessionHash,
             sealed: sealer.seal('mcp-user-token', contextOf(hash), JSON.stringify(flow)),
             expires_at: now() + AWAY_MS,
           })
@@ -86,7 +86,7 @@ export function createConnecting(deps: ConnectingDeps) {
     },
 
     /** The server that a browser on its way back had left for; the flow is over with that, however it goes on. */
-    async take(search: string, { sessionHash }: Visitor): Promise<{ serverId: string; returned: Returned }> {
+    async take(search: string, { sessionHash }: SignedInBrowser): Promise<{ serverId: string; returned: Returned }> {
       const said = answerIn(search);
       const hash = sha256(said.state ?? fail('mcp_connect_refused', 'the answer carries no state'));
       const row = await store.db
@@ -106,7 +106,7 @@ export function createConnecting(deps: ConnectingDeps) {
     },
 
     /** The user's tokens, for the code that came back. */
-    async finish(server: McpServer, { userId }: Visitor, { flow, said }: Returned): Promise<void> {
+    async finish(server: McpServer, { userId }: SignedInBrowser, { flow, said }: Returned): Promise<void> {
       const { found, client } = flow;
       checkIssuer(said.iss, found);
       if (said.error !== undefined)

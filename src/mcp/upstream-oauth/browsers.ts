@@ -8,7 +8,7 @@ import { readBytes } from '../../http/input.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { McpServer } from '../server/server.ts';
 
-export interface VisitsDeps {
+export interface BrowsersDeps {
   readonly sessions: Pick<Sessions, 'identify'>;
   readonly sealer: Sealer;
 }
@@ -16,7 +16,7 @@ export interface VisitsDeps {
 const MOST_FORM_BYTES = 16 << 10;
 
 /** Browsers that come to connect: who they are, and whether a form is really from our own page. */
-export function createVisits({ sessions, sealer }: VisitsDeps) {
+export function createBrowsers({ sessions, sealer }: BrowsersDeps) {
   const csrfOf = ({ session }: Principal, slug: string) => sealer.sign('session', `connect ${session!.hash} ${slug}`);
   return {
     /** Who has signed in, in the workspace of the server; null: nobody. A server of another workspace is none. */
@@ -60,4 +60,4 @@ export function createVisits({ sessions, sealer }: VisitsDeps) {
   };
 }
 
-export type Visits = ReturnType<typeof createVisits>;
+export type Browsers = ReturnType<typeof createBrowsers>;

@@ -7,7 +7,7 @@ import type { Sealer } from '../../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 
 /** Somebody at a browser who has signed in. */
-export interface Visitor {
+export interface SignedInUser {
   readonly userId: UserId;
   readonly email: string;
   /** Tells one session from another. */
@@ -15,7 +15,7 @@ export interface Visitor {
   readonly principal: Principal;
 }
 
-export interface VisitorsDeps {
+export interface BrowsersDeps {
   readonly sessions: Pick<Sessions, 'identify'>;
   readonly sealer: Sealer;
   readonly publicUrl: () => string;
@@ -27,9 +27,9 @@ const TICKET_MS = 15 * 60_000;
 const VISIT = new RegExp(`(?:^|;\\s*)${COOKIE}=([\\w-]{43})(?:;|$)`);
 
 /** Who stands before a page, and proof that a form comes from the page they were shown. */
-export function createVisitors({ sessions, sealer, publicUrl, now }: VisitorsDeps) {
+export function createBrowsers({ sessions, sealer, publicUrl, now }: BrowsersDeps) {
   return {
-    async visitorOf(headers: SentHeaders): Promise<Visitor | null> {
+    async userOf(headers: SentHeaders): Promise<SignedInUser | null> {
       const token = sessionToken(headers);
       if (token === null) return null;
       try {
@@ -70,7 +70,7 @@ export function createVisitors({ sessions, sealer, publicUrl, now }: VisitorsDep
 
 const hostOf = (origin: string): string | undefined => URL.parse(origin)?.host;
 
-export type Visitors = ReturnType<typeof createVisitors>;
+export type Browsers = ReturnType<typeof createBrowsers>;
 
 function opened<Content>(sealer: Sealer, context: string, ticket = ''): { content: Content; until: number } {
   try {
