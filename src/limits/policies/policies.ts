@@ -1,143 +1,23 @@
 import { type Budgets, isSpent, type RestartBudgets, usageOf } from '../../core/budgets.ts';
 import { fail } from '../../core/errors.ts';
 import { newId } from '../../core/ids.ts';
-import { budgetFaults, type Limit } from '../../core/limits.ts';
+import type { Limit } from '../../core/limits.ts';
 import { type Page, type PageQuery, page } from '../../core/paging.ts';
-import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import type { Principal } from '../../core/principal.ts';
 import { StaleCache } from '../../core/stale-cache.ts';
 import type { PolicyEntityRow, PolicyRow } from '../../storage/schema.ts';
 import { workspaceFor } from '../../storage/scoped.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { createPolicyEntities } from './entities.ts';
 import { compilePolicies, type Facts, limitIn, limitOfGroup, type PolicySet } from './match.ts';
-import {
-  type Condition,
-  type Definitions,
-  type PolicyChange,
-  type PolicyEntity,
-  type PolicyInput,
-  type PolicyKind,
-  type Target,
-  targetFaults,
-  type UsageDefinition,
-} from './schema.ts';
+import { definitionAfter, type Policy, shown } from './policy.ts';
+import { checkNames, find, visible, workspaceIn } from './rows.ts';
+import type { PolicyChange, PolicyEntity, PolicyInput, PolicyKind, Target } from './schema.ts';
 
 export type { Facts };
 
-export type Policy<Kind extends PolicyKind> = Definitions[Kind] & {
-  readonly id: string;
-  readonly object: Kind extends 'rate' ? 'policy_rate_limits' : 'policy_usage_limits';
-  readonly name: string | null;
-  readonly description: string | null;
-  readonly organisation_id: string;
-  readonly workspace_id: string | null;
-  readonly status: 'active';
-  readonly created_at: string;
-  readonly last_updated_at: string;
-  readonly value_key_usage_map?: Readonly<Record<string, { current_usage: number; status: PolicyEntity['status'] }>>;
-};
-
 /** How many entities `include_usage` shows; the list of entities has pages. */
 const MOST_IN_MAP = 1_000;
-
-const shown = <Kind extends PolicyKind>(row: PolicyRow): Policy<Kind> =>
-  ({
-    id: row.id,
-    object: row.kind === 'rate' ? 'policy_rate_limits' : 'policy_usage_limits',
-    name: row.name,
-    description: row.description,
-    organisation_id: row.organisation_id,
-    workspace_id: row.workspace_id,
-    ...JSON.parse(row.definition),
-    status: 'active',
-    created_at: new Date(row.created_at).toISOString(),
-    last_updated_at: new Date(row.updated_at).toISOString(),
-  }) as Policy<Kind>;
-
-const EMPTY = {
-  rate: { target: 'llm' },
-  usage: { alert_threshold: null, periodic_reset: null, periodic_reset_days: null, next_usage_reset_at: null },
-} as const;
-const MEMBERS: Record<PolicyKind, readonly string[]> = {
-  rate: ['conditions', 'group_by', 'type', 'unit', 'value', 'target'],
-  usage: [
-    'conditions',
-    'group_by',
-    'type',
-    'credit_limit',
-    'alert_threshold',
-    'periodic_reset',
-    'periodic_reset_days',
-    'next_usage_reset_at',
-    'unpriced',
-  ],
-};
-
-/** What a policy says after a change: what the change does not name stays. */
-function definitionAfter<Kind extends PolicyKind>(kind: Kind, input: object, old: object = EMPTY[kind]) {
-  const given = Object.entries(input).filter(([name, value]) => value !== undefined && MEMBERS[kind].includes(name));
-  const definition = { ...old, ...Object.fromEntries(given) } as Definitions[Kind];
-  const isOther = 'target' in old && 'target' in definition && old.target !== definition.target;
-  if (isOther && old !== EMPTY[kind]) fail('invalid_request', 'target', 'cannot be changed; make another policy');
-  const budgets = kind === 'usage' ? budgetFaults(definition as UsageDefinition) : [];
-  const faults: [string, string][] = [...budgets, ...targetFaults(definition)];
-  const [fault] = faults;
-  if (fault) fail('invalid_request', ...fault);
-  return definition;
-}
-
-/** Policies the caller may see and change: all of its organisation, or those of its workspace. */
-const visible = (db: Db, who: Principal, kind: PolicyKind) => {
-  const query = db.selectFrom('policies').where('organisation_id', '=', who.organisationId).where('kind', '=', kind);
-  return reachesOrganisation(who) ? query : query.where('workspace_id', '=', who.workspaceId);
-};
-
-async function find(db: Db, who: Principal, kind: PolicyKind, id: string): Promise<PolicyRow> {
-  const row = await visible(db, who, kind).selectAll().where('id', '=', id).executeTakeFirst();
-  return row ?? fail('policy_not_found', id);
-}
-
-/** Null is the whole organisation. */
-async function workspaceIn(db: Db, who: Principal, input: { workspace_id?: string; organisation_id?: string }) {
-  if (input.organisation_id === undefined) return workspaceFor(db, who, input.workspace_id);
-  if (input.workspace_id !== undefined)
-    fail('invalid_request', 'organisation_id', 'cannot stand beside workspace_id; give one of the two');
-  if (input.organisation_id !== who.organisationId)
-    fail('invalid_request', 'organisation_id', `is not the organisation of this key, ${who.organisationId}`);
-  if (!reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
-  return null;
-}
-
-/** A condition on something that does not exist would never hold, and nobody would notice. */
-async function checkNames(db: Db, who: Principal, conditions: readonly Condition[]) {
-  for (const [index, { key, value }] of conditions.entries()) {
-    if (key !== 'workspace_id' && key !== 'api_key') continue;
-    const names = (typeof value === 'string' ? [value] : value).filter((name) => name !== '*');
-    const known = names.length === 0 ? null : await knownAmong(db, who, key, names);
-    const missing = names.find((name) => !known?.has(name));
-    const what = key === 'api_key' ? 'API key with the id' : 'workspace';
-    if (missing) fail('invalid_request', `conditions[${index}].value`, `there is no ${what} ${missing}`);
-  }
-}
-
-async function knownAmong(db: Db, who: Principal, key: 'workspace_id' | 'api_key', names: readonly string[]) {
-  if (key === 'api_key') {
-    const rows = await db
-      .selectFrom('api_keys')
-      .select('id')
-      .where('organisation_id', '=', who.organisationId)
-      .where('id', 'in', names)
-      .execute();
-    return new Set(rows.map(({ id }) => id));
-  }
-  const rows = await db
-    .selectFrom('workspaces')
-    .select(['id', 'slug'])
-    .where('organisation_id', '=', who.organisationId)
-    .where((where) => where.or([where('id', 'in', names), where('slug', 'in', names)]))
-    .execute();
-  return new Set(rows.flatMap(({ id, slug }) => [id, slug]));
-}
 
 export function createPolicies({
   store,
