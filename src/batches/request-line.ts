@@ -1,8 +1,12 @@
 import { findMembers } from '../core/json-bytes.ts';
+import { DEEPEST, READ_LIMITS, type ShapeLimits, shapeFault } from '../core/json-shape.ts';
 import { type BatchFault, type Endpoint, withVersion } from './batch.ts';
 
 /** The largest request of a batch: some dozens are in memory at once. */
 export const LONGEST_LINE = 16 << 20;
+
+/** A body may be as deep as one that is sent by itself. */
+const LINE_LIMITS: ShapeLimits = { ...READ_LIMITS, depth: DEEPEST + 1 };
 
 type Fault = Omit<BatchFault, 'line'>;
 export type ReadLine = { readonly customId: string; readonly body: Members } | { readonly fault: Fault };
@@ -23,6 +27,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 /** What is wrong with a request of a batch, or the id by which its client knows it. */
 export function readLine(bytes: Uint8Array | null, endpoint: string): ReadLine {
   if (bytes === null) return fault('invalid_request', `This line is longer than ${LONGEST_LINE} bytes.`);
+  const shape = shapeFault(bytes, LINE_LIMITS);
+  if (shape) return fault('invalid_json_line', `This line ${shape.why}.`, shape.member);
   const line = parsed(bytes);
   if (line === undefined) return fault('invalid_json_line', 'This line is not parseable as valid JSON.');
   if (!isObject(line)) return fault('invalid_json_line', 'This line is not a JSON object.');

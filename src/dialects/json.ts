@@ -1,3 +1,4 @@
+import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import type { JsonObject } from './ir.ts';
 
 /** Reading JSON of providers: what is not there, or is something else, is undefined. */
@@ -18,7 +19,12 @@ export const someTextIn = (value: unknown): string | undefined => textIn(value) 
 export const countIn = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 
+/** A text as short as this cannot be costly, however it is nested. */
+const HARMLESS = 2_048;
+
+/** JSON inside a text, such as the arguments of a call. What is no JSON, or costs too much to read, is undefined. */
 export function parsed(text: string): unknown {
+  if (text.length > HARMLESS && shapeFault(Buffer.from(text), READ_LIMITS)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

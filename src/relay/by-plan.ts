@@ -1,5 +1,6 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { type ErrorCode, GatewayError } from '../core/errors.ts';
+import { type ErrorCode, fail, GatewayError } from '../core/errors.ts';
+import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import { isInline } from '../http/forbidden-headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { Breakers } from '../routing/breaker.ts';
@@ -111,7 +112,10 @@ function statusOf(error: unknown): number | null {
   return error instanceof UpstreamFailure ? error.toGatewayError().status : null;
 }
 
+/** For conditions on what a call asks for. */
 function parsedObject(bytes: Uint8Array): Readonly<Record<string, unknown>> | null {
+  const fault = shapeFault(bytes, READ_LIMITS);
+  if (fault) fail('invalid_request', fault.member ?? 'body', fault.why);
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : null;

@@ -69,6 +69,18 @@ export function* modelCallAttacks({ share }: { readonly share: number }): Genera
               body: () => put(make(size)),
             };
           }
+  // A condition on what a call asks for makes the gateway read a body that it would only pass on.
+  const config = JSON.stringify({
+    strategy: { mode: 'conditional', conditions: [{ query: { 'params.model': 'm' }, then: 'one' }], default: 'one' },
+    targets: [{ name: 'one', virtual_key: 'openai' }],
+  });
+  for (const [family, make] of families)
+    yield {
+      name: `a condition on params: ${family}, ${SIZES[0]} bytes`,
+      path: '/v1/chat/completions',
+      headers: { 'x-gateway-config': config },
+      body: () => `{"model":"m","messages":[{"role":"user","content":"Hi"}],"more":${make(SIZES[0])}}`,
+    };
 }
 
 const CHECKS: Readonly<Record<string, object>> = {
