@@ -47,7 +47,7 @@ export interface AnswerDeps {
 const CLIENT_CLOSED = 499;
 /** Attempts to come in with a forged or stale token are recorded wherever they were made. */
 const TOKEN_REFUSED = new Set<ErrorCode>(['invalid_machine_token', 'invalid_user_token']);
-/** The most that is read of somebody who needs no key. */
+/** The most that is read of a request to a route that needs no key. */
 const PUBLIC_BODY_BYTES = 8 * 1024;
 const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 const NO_PROOF: SessionProof = { csrf: 'none' };

@@ -39,17 +39,17 @@ export interface Opened<Gives extends object = object> {
   readonly work?: readonly Kind[];
   /** What it does now and then on every node; begun when the gateway is ready. */
   readonly sweepers?: readonly (() => Sweeper)[];
-  /** What it does when somebody changes a topic, here or on another node: usually it forgets. */
+  /** What it does when a topic changes, here or on another node: usually it forgets. */
   readonly changes?: Readonly<Partial<Record<Topic, () => void>>>;
   /** What becomes of its other rows when their owner ends: they go step by step, or stay. */
   readonly ends?: Endings;
   /** What it has running at providers. */
   readonly abroad?: WorkAbroad;
-  /** Called when nobody calls it any more, after the areas that came after it have closed. */
+  /** Called when no other code calls it any more, after the areas that came after it have closed. */
   readonly close?: () => void | Promise<void>;
 }
 
-/** An area that is open, as those see it who collect what all areas add. */
+/** An area that is open, as seen by the code that collects what all areas add. */
 export type OpenArea = Opened & Pick<Area<never, object>, 'name' | 'endsAtOnce'>;
 
 /** Lets the compiler find out what an area gives. */

@@ -5,7 +5,7 @@ export interface Areas<Base extends object, Parts extends object> {
   readonly list: readonly ListedArea[];
   /** Adds an area that the gateway cannot do without. */
   with<Gives extends object>(area: Area<Parts, Gives>): Areas<Base, Parts & Gives>;
-  /** Adds one that it can do without: what it gives may be missing, and whoever needs it says so. */
+  /** Adds one that it can do without: what it gives may be missing, and areas that need it say so. */
   withOptional<Gives extends object>(area: Area<Parts, Gives>): Areas<Base, Parts & Partial<Gives>>;
   /** The same list without some of the optional ones. */
   without(...names: readonly string[]): Areas<Base, Parts>;

@@ -34,7 +34,7 @@ export interface Tools {
   readonly publicUrl: () => string;
   readonly version: string;
   readonly now: () => number;
-  /** What every call asks for the time, read once per turn of the loop; whoever measures takes `now`. */
+  /** The time as calls read it, once per turn of the loop; code that measures takes `now`. */
   readonly turnNow: () => number;
   /** Unforeseen failures, for the operator. */
   readonly report: (requestId: string, error: unknown) => void;

@@ -10,13 +10,13 @@ interface Kind {
 }
 
 export interface StrangerSample {
-  /** Whether a refused call of somebody unknown gets a record of its own. */
+  /** Whether a refused call of an unknown caller gets a record of its own. */
   takes(call: AuditedCall, status: number): boolean;
   /** Tells what was left out so far. */
   flush(): void;
 }
 
-/** Whoever knocks at random says the same again and again. */
+/** A stranger who tries at random is refused for the same reason again and again. */
 const KNOCKS = { perAddress: 10, inAll: 100 };
 /**
  * Passwords and tokens that were refused. As many passwords as one address may try before it is refused unheard

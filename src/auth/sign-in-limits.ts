@@ -40,7 +40,7 @@ export function createSignInLimits({ store, now }: { store: Store; now: () => nu
     async begin(email: string, address: string): Promise<void> {
       const at = now();
       const sources = sourcesOf(email, address);
-      // Whoever is refused anyway leaves no rows for the names they make up.
+      // A client that is refused anyway leaves no rows for the names it makes up.
       const known = await store.db
         .selectFrom('sign_in_failures')
         .selectAll()

@@ -28,7 +28,7 @@ export interface BatchesParts
   readonly guardrailDefaults: GuardrailDefaultsStore;
   /** When a client last called a model: batches give way. */
   readonly lastInteractiveAt: () => number;
-  /** Absent: nobody is told of batches that have ended. */
+  /** Absent: no webhook is told of batches that have ended. */
   readonly notify?: Notify;
   readonly settings: { readonly batchRequests: number };
 }

@@ -1,4 +1,4 @@
-/** Whose address it is: whoever has one of IPv6 has a whole network of 64 bits. */
+/** Whose address it is: the owner of one IPv6 address has a whole network of 64 bits. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.startsWith('::ffff:')) return address;
   const [head = '', tail] = address.split('::');

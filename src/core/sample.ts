@@ -36,7 +36,9 @@ interface Kept<Kind> {
 const PERIOD_MS = 60_000;
 const MOST_ADDRESSES = 2_000;
 const SHOWN_ADDRESSES = 5;
-/** Whoever was left out in the last period has been seen: while it goes on, one tells as much as ten. */
+/**
+ * An address that was left out in the last period has been recorded before: while it goes on, one tells as much as ten.
+ */
 const GOING_ON = 10;
 
 /**

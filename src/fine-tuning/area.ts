@@ -11,7 +11,7 @@ import { fineTuningRoutes } from './routes.ts';
 export interface FineTuningParts extends Tools, Pick<JobsDeps, 'tokens' | 'workspaceAsCaller'> {
   readonly files: Files;
   readonly virtualKeys: VirtualKeys;
-  /** Absent: nobody is told of jobs that have ended. */
+  /** Absent: no webhook is told of jobs that have ended. */
   readonly notify?: Notify;
 }
 

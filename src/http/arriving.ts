@@ -15,8 +15,8 @@ const LEAST_PACE = 1024;
 const WHOLE_PACE = 8 * 1024;
 
 /**
- * Hangs on the request, and not on who reads it: whoever reads a body from here is held to the rule of its route. Only
- * requests with another rule than the usual one are in it.
+ * Hangs on the request, and not on its reader: all code that reads a body from here is held to the rule of its route.
+ * Only requests with another rule than the usual one are in it.
  */
 const rules = new WeakMap<Request, BodyRule>();
 
@@ -24,7 +24,7 @@ export const ruleBody = (request: Request, rule: BodyRule): void => {
   rules.set(request, rule);
 };
 
-/** Requests of which somebody has read a part. */
+/** Requests whose body was read in part. */
 const unfinished = new WeakSet<Request>();
 
 /** Whether all of the body that a request has was read. */
@@ -45,7 +45,9 @@ export class ArrivingBody {
     unfinished.add(request);
   }
 
-  /** The next piece, null at the end. Time counts only while somebody asks: a slow provider is not the client's fault. */
+  /**
+   * The next piece, null at the end. Time counts only while a reader waits: a slow provider is not the client's fault.
+   */
   async read(): Promise<Uint8Array | null> {
     const { mostBytes, pauseMs } = this.#rule;
     const asked = performance.now();
@@ -74,7 +76,7 @@ export class ArrivingBody {
     }
   }
 
-  /** Nobody wants the rest of it. */
+  /** The rest of it is not needed. */
   cancel(): void {
     this.#reader.cancel().catch(() => {});
   }
@@ -124,7 +126,7 @@ function inTime<Value>(coming: Promise<Value>, allowedMs: number, pauseMs: numbe
   return new Promise((resolve, reject) => {
     const wait = {
       endsAt: performance.now() + allowedMs,
-      // There is nobody to hear more of it on this connection.
+      // The client is too slow to be heard further on this connection.
       end: () => reject(new GatewayError('body_too_slow', [pauseMs], { connection: 'close' })),
     };
     const over = () => waits.delete(wait);

@@ -6,7 +6,7 @@ const IDLE_SECONDS = 240;
 /** How long a client that was answered before the end of its body may go on sending. Long enough to read the answer. */
 const LINGER_SECONDS = 8;
 
-/** The connection of a request, as far as whoever answers has a say in it. */
+/** The connection of a request, as far as the code that answers has a say in it. */
 export interface Connection {
   /** The request is over: its last byte is on the way, or it has been cut. */
   ended(request: Request, body: 'whole' | 'unread'): void;
@@ -89,7 +89,7 @@ export function listen(options: ListenOptions): Server {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch(request, bun) {
         if (isStopping) return refuse();
-        // A model may think for longer than a connection may idle. Counts until somebody says that it has ended.
+        // A model may think for longer than a connection may idle. Counts until `ended` is called.
         bun.timeout(request, 0);
         const address = bun.requestIP(request)?.address ?? '';
         // A large body is looked at and sent on while it is in the processor's caches: it would push the others out.

@@ -49,7 +49,7 @@ const MEDIA_MEMBERS = new Set([
 const DATA_URL = Buffer.from('data:');
 /** Where the comma of a data URL is looked for. */
 const LONGEST_TYPE = 256;
-/** Nobody means more; without a bound one absurd number would not fit into a counter. */
+/** No request means more; without a bound one absurd number would not fit into a counter. */
 const MOST_TOKENS = 1e12;
 
 /** What a call without its own limit on output may produce; the first name that the model's begins with. */

@@ -41,7 +41,7 @@ export interface Limiter extends Budgets {
   refuseExhausted(limits: readonly Limit[]): void | Promise<void>;
   /** For work that outlives a process. */
   readonly work: WorkHolds;
-  /** Stops renewing. The counters are closed by whoever opened them. */
+  /** Stops renewing. It does not close the counters: the code that opened them does. */
   close(): void;
 }
 
@@ -140,7 +140,7 @@ interface Desk {
   readonly now: () => number;
 }
 
-/** A call with its limits, its estimate, and the row that is written if nobody settles it. */
+/** A call with its limits, its estimate, and the row that is written if it is never settled. */
 interface LimitedCall extends Reservation {
   readonly charges: readonly LimitCharge[];
   readonly tokens: Estimate | null;

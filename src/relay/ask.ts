@@ -98,7 +98,7 @@ function bodyToSend({ call, target, prepared: { body } }: Exchange, maxBytes: nu
   });
 }
 
-/** A refusal is only read when nobody is asked again. */
+/** The body of a refusal is read only when the provider is not asked again. */
 const isGood = ({ status }: Incoming) => status < 400;
 
 /** The status a retry policy knows a failure by; 0 for what is none of the provider's. */
@@ -108,7 +108,7 @@ function failureStatus(error: unknown): number {
   return 0;
 }
 
-/** Ends early when the client leaves: nobody waits for what comes after. */
+/** Ends early when the client leaves: nothing waits for the next attempt then. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = () => {

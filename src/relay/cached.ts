@@ -13,7 +13,7 @@ const LARGEST = 4 << 20;
 
 export interface Cached {
   readonly status: CacheStatus;
-  /** Null: nobody has asked before, and whoever asks now says how it went. */
+  /** Null: no answer is kept, and this call says how asking for one went. */
   readonly hit: CachedAnswer | null;
   readonly turn: Lead | null;
 }

@@ -125,7 +125,7 @@ export interface Ready {
   readonly onPassed?: OnPassed;
 }
 
-/** Called with what has passed, before anybody sees it. */
+/** Called with what has passed, before the client sees it. */
 export type OnPassed = (bytes: Uint8Array, type: string) => Promise<void>;
 
 /** A call that may run: what goes out, what the limits hold for it, and what its answer will say. */
@@ -137,7 +137,7 @@ export interface Exchange extends Attempt {
   prepared: Prepared;
   /** What is held for the request that is under way; what was held for one before it has been settled. */
   admission: Admission;
-  /** Whoever asks now tells the cache how it went. */
+  /** Set when this call gets the answer for others that wait: it tells the cache how it went. */
   turn: Lead | null;
   /** What the gateway says about the answer, beside the provider's headers. */
   readonly notes: Record<string, string>;

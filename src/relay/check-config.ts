@@ -86,7 +86,7 @@ function checkWritten(reference: Readonly<Record<string, unknown>>, path: string
   }
 }
 
-/** Refuses a config that names a provider nobody knows or a host that cannot be one, when it is saved and not when it is called. */
+/** Refuses a config with an unknown provider or an impossible host when it is saved, and not when it is called. */
 function checkConfigProviders(config: ConfigObject, path = 'config'): void {
   const { provider, custom_host, targets = [] } = config;
   if (provider && !provider.startsWith('@') && !findProvider(provider)) {

@@ -32,7 +32,7 @@ const PLAIN_TYPE = new RegExp(
 export class FormWatch {
   /** Those that stand whole in what has passed. */
   readonly models: string[] = [];
-  /** Why nobody can say what the form holds. Nothing behind it is looked at. */
+  /** Why the gateway cannot know what the form holds. Nothing behind it is looked at. */
   fault: string | null = null;
   readonly #mark: Buffer;
   /** At first the line end that belongs to a boundary: the first has none. */

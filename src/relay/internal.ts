@@ -9,7 +9,7 @@ import { UpstreamFailure } from '../http/upstream.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
 import type { ModelCall } from './call.ts';
 
-/** A model call that the gateway makes for somebody: a line of a batch, a step of a run, a check that asks a model. */
+/** A model call that the gateway makes for a caller: a line of a batch, a step of a run, a check that asks a model. */
 export interface InternalCall {
   readonly who: Principal;
   /** After `/v1`: `/chat/completions`. */

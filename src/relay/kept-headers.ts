@@ -10,7 +10,8 @@ const FLAGS = ['x-gateway-debug', 'x-gateway-cache-force-refresh', 'x-gateway-st
 
 /**
  * Headers of model calls that are made later than the request that asks for them, by a run or a batch. What such a call
- * would refuse is refused at once: later nobody is there to be told. Nothing secret is kept: a config is named.
+ * would refuse is refused at once, because later no client is there to be told. Nothing secret is kept: a config is
+ * named.
  */
 export async function keptHeaders(
   { headers, principal }: { readonly headers: SentHeaders; readonly principal: Principal },

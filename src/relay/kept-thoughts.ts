@@ -9,7 +9,7 @@ const LARGEST = 1 << 20;
 /** Of one workspace. The oldest go first. */
 const MOST_BYTES = 256 << 20;
 const SWEPT_AT_ONCE = 100;
-/** Nobody waits longer for a store: a call without its thoughts is better than none. */
+/** A call does not wait longer for the store: a call without its thoughts is better than none. */
 const PATIENCE_MS = 2_000;
 
 /** What providers signed, kept for clients that do not send it back. */
@@ -27,7 +27,10 @@ export interface KeptThoughtsDeps {
   readonly mostBytes?: number;
 }
 
-/** Sealed: nobody has asked for thoughts to be stored, and whoever logs no bodies wants no text of calls to lie around. */
+/**
+ * Sealed: the client did not ask for thoughts to be stored, and an operator who logs no bodies wants no texts to be
+ * kept.
+ */
 export function createKeptThoughts({ store, sealer, now, mostBytes = MOST_BYTES }: KeptThoughtsDeps) {
   const { db } = store;
 
@@ -96,7 +99,7 @@ export function createKeptThoughts({ store, sealer, now, mostBytes = MOST_BYTES 
 
 export type KeptThoughts = ReturnType<typeof createKeptThoughts>;
 
-/** Nobody finds another workspace's, and no id that a client chose reaches the table. */
+/** A hash: no workspace finds the thoughts of another one, and no id that a client chose reaches the table. */
 const placeOf = ({ workspaceId }: Principal, { id, name }: CallName): string =>
   sha256(JSON.stringify([workspaceId, id, name]));
 

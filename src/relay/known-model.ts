@@ -8,8 +8,8 @@ import { modelMember } from './receive.ts';
 import type { Target } from './target.ts';
 
 /**
- * The call with its model known, where a limit or a budget that it falls under depends on the model. What cannot be known
- * is refused: a model that nobody saw would be held by nothing.
+ * The call with its model known, where a limit or a budget that it falls under depends on the model. What cannot be
+ * known is refused: no rule would hold for a model that the gateway did not see.
  */
 export async function withKnownModel(call: OpenCall, target: Target, deps: LimitDeps): Promise<OpenCall> {
   if (!(await asksForModel(call, target, deps))) return call;

@@ -71,9 +71,9 @@ export class ProviderRefused extends Error {
   }
 }
 
-/** Answers to questions are quick; whoever is slower is asked again. */
+/** Answers to questions are quick; a provider that is slower is asked again later. */
 const QUESTION: Timeouts = { connectMs: 10_000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 120_000 };
-/** Files take their time, but whoever sends a byte a minute does not hold the work for ever. */
+/** Files take their time, but a provider that sends a byte a minute must not hold the work for ever. */
 const TRANSFER: Timeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 60_000, totalMs: 3_600_000 };
 const LARGEST_ANSWER = 16 << 20;
 const SHOWN_CHARACTERS = 500;

@@ -30,7 +30,7 @@ export interface WorkRequest {
   readonly log: GuardedCall['log'];
 }
 
-/** A token has at most 16 KB; a few of them are more than anybody asks for. */
+/** A token has at most 16 KB; no work needs more than a few of them. */
 const MOST_CHARACTERS = 65_536;
 
 /**

@@ -120,7 +120,7 @@ export class LogEntry implements CallLog {
   hookResults: unknown = null;
   onCounted: ((counted: Counted) => void) | null = null;
   closesLater = false;
-  /** Nobody knows who is calling, yet: such an entry may be counted instead of stored. */
+  /** The caller is not known yet: such an entry may be counted instead of stored. */
   isOfStranger = false;
   /** Called when it closes. */
   onClosed: (() => void) | null = null;

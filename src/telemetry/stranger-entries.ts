@@ -2,7 +2,7 @@ import { newId } from '../core/ids.ts';
 import { type LeftOut, Sample } from '../core/sample.ts';
 import type { LogRow } from './log-columns.ts';
 
-/** How much is kept of a path that anybody may make as long as they like. */
+/** How much is kept of a path, which a stranger may make as long as they like. */
 export const LONGEST_PATH = 256;
 const MOST = { perAddress: 10, inAll: 100 };
 

@@ -51,7 +51,7 @@ export interface BuiltInCall extends ThreadPlace {
   readonly arguments: string;
   readonly runId: string;
   readonly run: RunBody;
-  /** What was proven to guardrails by whoever let the run go on, for models that the tool asks. */
+  /** What the caller that let the run go on has proven to guardrails, for models that the tool asks. */
   readonly proven: Proven;
   /** Aborted when the run is cancelled, expires, or goes on elsewhere. */
   readonly signal: AbortSignal;

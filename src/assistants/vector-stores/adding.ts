@@ -18,7 +18,7 @@ export interface Ingestion {
   readonly fileId: string;
   /** The file's when it was added. It has another one when it was added again meanwhile. */
   readonly position: string;
-  /** Sealed: what whoever added it has proven to guardrails. */
+  /** Sealed: what the caller that added it has proven to guardrails. */
   readonly proofs?: string;
 }
 

@@ -20,7 +20,7 @@ export type FencedTransaction = <Result>(step: (db: Db) => Promise<Result>) => P
 export interface PutOptions {
   readonly signal: AbortSignal;
   readonly transaction: FencedTransaction;
-  /** What whoever added the file has proven to guardrails, which judge calls of the embedding model. */
+  /** What the caller that added the file has proven to guardrails, which judge calls of the embedding model. */
   readonly proven?: Proven;
 }
 

@@ -264,7 +264,10 @@ class CoordinatedCounters implements Counters {
     }
   }
 
-  /** Ends holds in Redis that nobody settled or renewed; first in the ledger, so that none is forgotten in between. */
+  /**
+   * Ends holds in Redis that were neither settled nor renewed; first in the ledger, so that none is forgotten in
+   * between.
+   */
   #sweep(): Promise<void> {
     this.#sweeping ??= this.#endDueHolds().finally(() => {
       this.#sweeping = null;

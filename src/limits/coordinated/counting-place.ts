@@ -43,7 +43,7 @@ export class PlaceKeeper {
   /** Calls that wait for a place. Each leaves when its time is over, so that a long outage does not pile them up. */
   readonly #waiting = new Set<() => void>();
   #answered: number | null = null;
-  /** Where we counted in Redis before it was suspected, as long as nobody says that the nodes have left it. */
+  /** Where we counted in Redis before it was suspected, until the mode says that the nodes have left it. */
   #suspected: RedisPlace | null = null;
   /** An epoch that Redis refuses to count in, although it answers. */
   #spoilt: number | null = null;
@@ -220,7 +220,7 @@ export class PlaceKeeper {
     this.wake();
   }
 
-  /** Without PostgreSQL nobody can move: where Redis still counts, it goes on. */
+  /** Without PostgreSQL no node can move: where Redis still counts, it goes on. */
   async #withoutStore(error: unknown) {
     if ((error as { code?: unknown } | null)?.code !== 'store_unavailable')
       this.#deps.report(`limits: the place of the counters could not be found out: ${(error as Error).message}`);

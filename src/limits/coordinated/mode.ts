@@ -9,8 +9,8 @@ import type { Hold } from './redis-hold.ts';
  *
  *     redis ──raise──▶ gathering ──open──▶ postgres ──move──▶ redis
  *
- * The epoch grows with `raise` and with `move`. While gathering nobody admits; every live node writes down what only it
- * knows and answers. `move` needs no answers: while PostgreSQL counts, PostgreSQL knows everything.
+ * The epoch grows with `raise` and with `move`. While gathering, no node admits calls; every live node writes down what
+ * only it knows and answers. `move` needs no answers: while PostgreSQL counts, PostgreSQL knows everything.
  */
 export interface ModeRow {
   readonly mode: 'redis' | 'gathering' | 'postgres';
@@ -37,11 +37,11 @@ export interface ModeTable {
   beat(report: RedisReport): Promise<ModeRow>;
   /** Ends counting in Redis. */
   raise(epoch: number): Promise<void>;
-  /** How many of the holds nobody had known of, and the mode at that moment. */
+  /** How many of the holds were not recorded before, and the mode at that moment. */
   answer(epoch: number, holds: CounterSnapshot['holds']): Promise<Answered>;
   /** Begins counting in PostgreSQL when every live node has answered. */
   open(epoch: number): Promise<boolean>;
-  /** Begins counting in Redis, unless `load` throws. Nobody admits meanwhile. */
+  /** Begins counting in Redis, unless `load` throws. No node admits calls meanwhile. */
   move(epoch: number, target: MoveTarget): Promise<boolean>;
   leave(): Promise<void>;
 }

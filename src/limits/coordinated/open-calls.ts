@@ -10,7 +10,7 @@ interface OpenCall {
   isWritten: boolean;
 }
 
-/** A call that ended long ago without a settlement; whoever counted it has counted its end. */
+/** A call that ended long ago without a settlement; the place that counted it has counted its end. */
 const FORGET_AFTER_MS = 60_000;
 const FORGET_EVERY_MS = 10_000;
 const UNTOLD_MS = 30_000;

@@ -39,7 +39,7 @@ class PostgresCounters implements Counters {
 
   constructor(deps: PostgresCountersDeps) {
     this.#deps = deps;
-    // Reserving reaps, too; this is for a node that nobody calls.
+    // Reserving reaps, too; this is for a node that gets no calls.
     this.#reaping = setInterval(() => void this.#apply('[]', [], 0).catch(() => {}), REAP_EVERY_MS).unref();
   }
 
@@ -123,7 +123,7 @@ class PostgresCounters implements Counters {
     const tooLate = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new GatewayError('store_unavailable', [])), answerWithinMs);
     });
-    // What comes after that is for nobody; its failure is no accident either.
+    // The caller does not wait for what comes after that, so its failure must not count as unhandled.
     work.catch(() => {});
     return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
   }

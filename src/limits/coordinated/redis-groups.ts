@@ -33,7 +33,7 @@ interface Group {
   readonly epoch: string;
   readonly settlements: Settlement[];
   readonly waiting: Waiting[];
-  /** For settlements; without any, nobody would hear of a failure. */
+  /** For settlements; without any, no code would hear of a failure. */
   answered: PromiseWithResolvers<void> | null;
 }
 

@@ -20,7 +20,7 @@ const NOW = `local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end`;
 
-/** A counter that is gone belongs to a window that nobody asks for any more; it must not come back without an end. */
+/** A counter that is gone belongs to a window that has ended; it must not come back without an end. */
 const ADD = `local function add(counter, field, amount)
   local key = ARGV[2] .. counter
   if redis.call('EXISTS', key) == 0 then return end

@@ -11,18 +11,18 @@ export interface Charge {
   readonly counter: string;
   readonly max: number;
   /**
-   * What is held until the call is settled. The charge fits while `used + held + amount ≤ max`; an amount of 0 (nobody
-   * knows yet what the call takes) needs room for 1, so that a spent budget admits nothing.
+   * What is held until the call is settled. The charge fits while `used + held + amount ≤ max`; an amount of 0 (what
+   * the call takes is not known yet) needs room for 1, so that a spent budget admits nothing.
    */
   readonly amount: number;
-  /** When nobody will ask for the counter again, milliseconds; Infinity for a budget without reset. */
+  /** From when on no call asks for the counter again, milliseconds; Infinity for a budget without reset. */
   readonly endsAt: number;
 }
 
 export interface Reservation {
   readonly id: string;
   readonly charges: readonly Charge[];
-  /** What the ledger says about the call if nobody ever settles it. */
+  /** What the ledger says about the call if it is never settled. */
   readonly estimate: LedgerEntry;
 }
 

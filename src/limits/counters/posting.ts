@@ -1,13 +1,13 @@
 import { type Columns, cellAt, columnOf, columnsOf, rowsOf } from '../../core/columns.ts';
 import type { LedgerEntry, Settlement } from './counters.ts';
 
-/** What was added to a counter, and when nobody asks for it any more; null: never. */
+/** What was added to a counter, and when the counter is not asked for any more; null: never. */
 export type Posted = readonly [counter: string, amount: number, endsAt: number | null];
 
 /** One row for the ledger with what it adds to counters, as it stands in files and travels to the store. */
 export interface Posting {
   readonly entry: LedgerEntry;
-  /** Its hold ended and nobody had settled the call: a settlement that still comes replaces this. */
+  /** Its hold ended before the call was settled: a settlement that still comes replaces this. */
   readonly expired: boolean;
   readonly charges: readonly Posted[];
 }

@@ -30,7 +30,7 @@ export function settlementsOf(postings: readonly Posting[]): string {
   return JSON.stringify([...byId.values()]);
 }
 
-/** Of nearly every group nothing is there yet, and nobody looks for it: the insert itself tells. */
+/** For nearly every group nothing is there yet, so it is not looked for: the insert itself tells. */
 const foldIntoSqlite =
   (store: Store, now: () => number): Fold =>
   async (postings) => {
@@ -86,7 +86,7 @@ function addTo(sums: Sums, changes: readonly Posted[]) {
   }
 }
 
-/** A window that has ended matters to nobody; writing it down only to delete it again would be most of the work. */
+/** A window that has ended is not asked for any more; writing it only to delete it again would be most of the work. */
 async function addOpen(db: Db, sums: Sums, now: number) {
   const open = [...sums].filter(([, { endsAt }]) => endsAt === null || endsAt > now);
   if (open.length > 0) await addToCounters(db, open);
@@ -119,7 +119,7 @@ interface Cell {
 
 const CELLS: readonly Cell[] = [
   ...ENTRY_COLUMNS.map((column): Cell => ({ column, of: ({ entry }) => entry[column] })),
-  // Only the end of a hold is ever corrected: nobody asks what a settled call was charged to.
+  // Only the end of a hold is ever corrected, so what a settled call was charged to is not needed.
   { column: 'charges', of: ({ expired, charges }) => (expired ? JSON.stringify(charges) : '[]') },
   { column: 'settled', of: ({ expired }) => (expired ? 0 : 1) },
 ];

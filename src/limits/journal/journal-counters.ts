@@ -15,7 +15,7 @@ interface Counter {
 
 export interface JournalCountersDeps {
   readonly store: Store;
-  /** A folder of its own in the data dir. Nobody else may use it meanwhile. */
+  /** A folder of its own in the data dir. No other process may use it meanwhile. */
   readonly folder: string;
   readonly now: () => number;
   readonly report?: (problem: string) => void;
@@ -124,7 +124,7 @@ class JournalCounters implements Counters {
   }
 
   async renew(ids: readonly string[], holdMs: number): Promise<void> {
-    // Not in the journal: after a crash nobody is left to renew, and a hold that ended counts as much as one that did not.
+    // Not in the journal: after a crash no process renews, and a hold that ended counts as much as one that did not.
     const endsAt = this.#deps.now() + holdMs;
     for (const id of ids) {
       const hold = this.#holds.get(id);
@@ -215,7 +215,7 @@ class JournalCounters implements Counters {
     this.#journal.startWith([...this.#holds.values()]);
   }
 
-  /** Calls that may have run, and nobody is left to say what they took. */
+  /** Ends the holds of calls that may have run, and whose process is gone: what they took is unknown. */
   #endHolds(now: number) {
     this.#nextEnd = Number.POSITIVE_INFINITY;
     for (const hold of this.#holds.values()) {

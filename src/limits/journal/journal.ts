@@ -14,9 +14,9 @@ export interface JournalOptions {
 }
 
 /**
- * Records on disk, one line each, in numbered segments, without fsync: what was appended survives the end of the process,
- * however sudden, and may be lost with the power. A torn end, left by a kill, is ignored, and so is what the power took;
- * a damaged record with good ones after it is not, because nobody knows what else is wrong with the file.
+ * Records on disk, one line each, in numbered segments, without fsync: what was appended survives the end of the
+ * process, however sudden, and may be lost with the power. A torn end, left by a kill, is ignored, and so is what the
+ * power took; a damaged record with good ones after it is not, because then more of the file may be wrong.
  */
 export class Journal {
   readonly #options: JournalOptions;

@@ -177,7 +177,7 @@ test('nothing waits for another for ever when nodes reserve, settle and give up 
       for (let round = 0; round < 40; round++) {
         const order = (round + index) % 2 ? names : names.toReversed();
         const one = reservationOf(...order.map((name) => chargeOf(name, 1, 1e6)));
-        // Some end at once, and whoever comes next counts them.
+        // Some end at once, and the next reservation counts them.
         if ((await counters.reserve(one, round % 4 === 0 ? 0 : 60_000)).admitted) admitted++;
         counters.settle(settlementOf(one, 2, 2, 2, 2));
       }

@@ -26,7 +26,7 @@ export interface Ledger {
 }
 
 export interface AddOptions {
-  /** The hold of the call ended before anybody settled it; a settlement that still comes corrects this one. */
+  /** The hold of the call ended before its settlement; a settlement that still comes corrects this one. */
   readonly expired?: boolean;
   /** Called with what the row added to counters, when that is known; never on PostgreSQL, which tells nothing. */
   readonly folded?: (changes: Folded) => void;
@@ -74,7 +74,7 @@ class StoredLedger implements Ledger {
   /** On disk, and not in the store. Empty while we are behind: the files know. */
   #waiting: Posting[] = [];
   #isBehind = false;
-  /** Queries that wait to take settlements along: nobody waits for more than the group under way. */
+  /** Queries that wait to take settlements along: each waits for the group under way at most. */
   #callers = 0;
   #isClosed = false;
   #writing: Promise<void> | null = null;
@@ -145,7 +145,7 @@ class StoredLedger implements Ledger {
     return running;
   }
 
-  /** Whoever asks for room waits for what makes room, and for few rows that no limit counts. */
+  /** A call that asks for room waits for settlements that make room, and for few rows that no limit counts. */
   #takeAlong(): Posting[] {
     if (this.#waiting.length <= UNCOUNTED_ALONG) return this.#waiting.splice(0);
     const along: Posting[] = [];

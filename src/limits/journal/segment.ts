@@ -101,7 +101,7 @@ export class MappedSegment implements Segment {
     this.#size = 0;
   }
 
-  /** Memory behind the end of its file must not be touched; nobody does after this. */
+  /** Memory behind the end of its file must not be touched, so no method may be called after this. */
   close(): void {
     ftruncateSync(this.#descriptor, this.#size);
     closeSync(this.#descriptor);

@@ -38,7 +38,7 @@ export async function judgeAnswer(
   return judged;
 }
 
-/** Whoever holds more than this back runs out of memory before the model runs out of words. */
+/** If more were held back, the gateway would run out of memory before the model runs out of words. */
 const MOST_BYTES = 64 << 20;
 
 const isStream = (type: string) => /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)\b/i.test(type);
@@ -159,7 +159,7 @@ function answered(guarding: Guarding, incoming: Incoming, bytes: Uint8Array, typ
   const body = isStream(type) ? Buffer.concat(last ? [bytes, last] : [bytes]) : withResults(guarding, bytes, type);
   const headers = rewrittenHeaders(incoming, type);
   const encoding = receivedHeaders(incoming)['content-encoding'];
-  // What cannot be read is given on as it came, where nobody denies it.
+  // What cannot be read is given on as it came, where no guardrail denies it.
   if (encoding) headers.set('content-encoding', encoding);
   if (!isStream(type)) headers.set('content-length', String(body.byteLength));
   let rest: Uint8Array | null = body;
@@ -205,7 +205,7 @@ export class Collected {
 
   add(piece: Uint8Array) {
     this.#size += piece.byteLength;
-    // Whoever gets the piece may give it away.
+    // A copy, because the receiver of the piece may transfer its buffer.
     if (this.#size <= MOST_BYTES) this.#pieces.push(piece.slice());
   }
 

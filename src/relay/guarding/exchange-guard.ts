@@ -67,7 +67,7 @@ export class Guarding {
     return this.#guardrails.output.length > 0;
   }
 
-  /** Nobody waits for any of their verdicts on the answer. */
+  /** The answer waits for none of their verdicts. */
   get isAside(): boolean {
     return this.#guardrails.output.every(isAside);
   }

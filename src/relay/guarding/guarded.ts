@@ -20,7 +20,7 @@ export interface GuardedCall {
   readonly endpoint: EndpointType;
   /** Of the request, by lower-case name. */
   readonly headers: SentHeaders;
-  /** The query with its question mark, where it says something to whoever gets it. */
+  /** The query with its question mark, where it says something to the provider or server. */
   readonly search?: string;
   readonly model: string | null;
   /** The model that the address names, whatever the body says. */

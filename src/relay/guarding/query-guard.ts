@@ -24,7 +24,7 @@ const CODES = new Set([
   'beta',
 ]);
 
-/** What a query says is text, too, for whoever gets it. It cannot be replaced. */
+/** What a query says is text for the provider, too. It cannot be replaced. */
 export function withQuery(reading: Reading, search: string): Reading {
   const said: TextPart[] = [];
   for (const [name, value] of new URLSearchParams(search)) {

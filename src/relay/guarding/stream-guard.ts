@@ -14,8 +14,8 @@ import type { Guarding } from './exchange-guard.ts';
 const MOST_HELD = 16 << 20;
 
 /**
- * A stream that flows while it is judged. What is denied before anything was given on is 446; after that, reading throws,
- * and whoever answers ends the stream with an error.
+ * A stream that flows while it is judged. What is denied before anything was given on is 446; after that, reading
+ * throws, and the code that answers the client ends the stream with an error.
  */
 export async function windowed(guarding: Guarding, incoming: Incoming): Promise<Incoming> {
   const type = receivedHeaders(incoming)['content-type'] ?? '';

@@ -31,7 +31,7 @@ export interface EmbeddingRequest {
   readonly workspaceId: WorkspaceId;
   readonly model: EmbeddingModel;
   readonly texts: readonly string[];
-  /** What was proven to guardrails by whoever wants them. */
+  /** What the caller has proven to guardrails. */
   readonly proven?: Proven;
   readonly signal: AbortSignal;
 }

@@ -26,7 +26,7 @@ export interface SearchRequest {
   readonly most: number;
   readonly scoreThreshold: number;
   readonly filter: Filter | null;
-  /** What whoever searches has proven to guardrails, which judge the call of the embedding model. */
+  /** What the searching caller has proven to guardrails, which judge the call of the embedding model. */
   readonly proven?: Proven;
   readonly signal: AbortSignal;
 }
