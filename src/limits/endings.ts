@@ -7,7 +7,7 @@ const USER_GROUP = 'metadata._user:';
 const inTheBooks = {
   area: 'ledger',
   tables: ['usage_ledger', 'limit_counters', 'limit_holds'],
-  kept: 'What was spent belongs to the books: amounts, models and ids, no text of anybody.',
+  kept: 'What was spent belongs to the books: amounts, models and ids, no texts.',
 };
 
 /** What was spent stays in the books. */

@@ -62,7 +62,7 @@ export interface McpDeps {
   readonly resolveGuardrail: ResolveGuardrail;
   /** Is told of users who have connected an account of theirs. */
   readonly connected: UpstreamOauthDeps['connected'];
-  /** Is told of definitions that somebody should look at. */
+  /** Is told of definitions that a manager should look at. */
   readonly flagged: PolicyStoreDeps['report'];
   /** Absent: nothing is limited. */
   readonly limits?: McpLimits;

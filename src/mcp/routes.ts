@@ -9,7 +9,7 @@ const COMMON = '/mcp';
 const KEY_SET = '/.well-known/jwks.json';
 const METADATA = '/.well-known/oauth-protected-resource';
 
-/** Anybody may read these from anywhere: they hold nothing that is not public. */
+/** Pages of any origin may read these: they hold nothing that is not public. */
 const fromAnywhere = () => ({ 'access-control-allow-origin': '*' });
 
 /** What MCP clients and servers ask; the registry of servers is an admin resource. */

@@ -27,7 +27,7 @@ export async function workspaceIn(db: Db, who: Principal, input: { workspace_id?
   return null;
 }
 
-/** A condition on something that does not exist would never hold, and nobody would notice. */
+/** A condition on something that does not exist would never hold, and its author would not notice. */
 export async function checkNames(db: Db, who: Principal, conditions: readonly Condition[]) {
   for (const [index, { key, value }] of conditions.entries()) {
     if (key !== 'workspace_id' && key !== 'api_key') continue;

@@ -29,7 +29,7 @@ export interface AggregateDeps extends CallerDeps, Omit<CallingDeps, 'channels' 
   readonly version: string;
 }
 
-/** A message, and all that is known of whoever sent it. */
+/** A message, and all that is known of the client that sent it. */
 interface ClientRequest {
   readonly client: Client;
   readonly message: ReadMessage & { readonly method: string };
@@ -162,7 +162,7 @@ export function createAggregate(deps: AggregateDeps) {
         ...(message.method !== null && { 'mcp.method': message.method.slice(0, 256) }),
         'mcp.auth': caller.by,
       };
-      // An answer to a question that nobody here has asked.
+      // An answer to a question that the gateway has not asked.
       if (message.method === null) return new Response(null, { status: 202 });
       const spoken = headerOf(call.headers, 'mcp-protocol-version');
       const isNewer = spoken === STATELESS;

@@ -51,7 +51,7 @@ export function createCalling(deps: CallingDeps) {
       const opened = JSON.parse(sealer.open('mcp-session', stateContext(server, client), requestState));
       if (opened.until > now()) return opened.state;
     } catch {
-      // Of another server or caller, or of nobody.
+      // Made for another server or caller, or not made by this gateway.
     }
     throw refused('requestState is not what this address gave out for it', RPC.invalidParams, message.id);
   };

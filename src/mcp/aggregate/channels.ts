@@ -24,7 +24,7 @@ export interface ChannelsDeps {
 export const PATIENCE_MS = 2_000;
 const IDLE_MS = 10 * 60_000;
 const MOST_OPEN = 10_000;
-/** A server that has learnt the newer version says so by itself to nobody. */
+/** A server that has learnt the newer version does not say so by itself, so it is asked again after this time. */
 const OLDER_MS = 60_000;
 const NEWER_MS = 10 * 60_000;
 const AWAY_MS = 15_000;

@@ -52,7 +52,7 @@ const KEPT_MS = 10_000;
 const MOST_KEPT_BYTES = 32 << 20;
 const MOST_PAGES = 20;
 const MOST_ITEMS = 1_000;
-/** Of one server. A list of this size is of use to nobody, and many of them would fill the memory. */
+/** Of one server. No client can use a list of this size, and many of them would fill the memory. */
 const MOST_LIST_BYTES = 4 << 20;
 const METHOD_NOT_FOUND = -32_601;
 

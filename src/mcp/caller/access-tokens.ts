@@ -20,10 +20,10 @@ export interface AccessToken {
 
 const FORM = /^gwt_[\w-]{43}$/;
 
-/** Told by its form, so that it is never taken for a key or for somebody else's token. */
+/** Told by its form, so that it is never taken for a key or for a token of another issuer. */
 export const isAccessToken = (text: string): boolean => FORM.test(text);
 
-/** Whoever brings one: the user, in the workspace that the token is for. */
+/** Who a token stands for: the user, in the workspace that the token is for. */
 export interface TokenHolder {
   readonly token: AccessToken;
   readonly principal: Principal;

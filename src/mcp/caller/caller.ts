@@ -80,7 +80,10 @@ export async function findCaller({ slug, server, headers }: UnidentifiedRequest,
   return callerOfKey(keyHolder!, await ownToken(headers, server, deps), deps);
 }
 
-/** Who calls all servers at once. Tokens of identity providers are checked by single servers, and let nobody in here. */
+/**
+ * The caller of all servers at once. Tokens of identity providers are checked by single servers, and let no caller in
+ * here.
+ */
 export async function findCommonCaller(headers: SentHeaders, deps: CallerDeps): Promise<Caller> {
   const { key, own } = await readCredentials(null, headers, deps);
   const keyHolder = key === null ? null : await deps.authenticator.authenticate(key);
@@ -91,7 +94,7 @@ export async function findCommonCaller(headers: SentHeaders, deps: CallerDeps): 
   return keyHolder ? callerOfKey(keyHolder, null, deps) : fail('invalid_api_key');
 }
 
-/** Somebody who was let in before, with what they sent then. */
+/** A caller that was let in before, with what it sent then. */
 export interface AdmittedRequest {
   /** Null: they call all servers. */
   readonly server: McpServer | null;
@@ -101,8 +104,8 @@ export interface AdmittedRequest {
 }
 
 /**
- * Throws when somebody who was let in would not be now: the key, the user or the token was taken from them. A token that
- * has come to its own end is another matter; what was begun with it goes on.
+ * Throws when a caller that was let in would not be now: its key, user or token was taken away. A token that has come
+ * to its own end is another matter; what was begun with it goes on.
  */
 export async function checkAgain(
   { server, headers, resource, caller }: AdmittedRequest,

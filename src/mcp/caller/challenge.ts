@@ -24,7 +24,7 @@ const quotable = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').re
 
 /** RFC 9728. Without a server, or for one that is not there, it says what holds for all of them. */
 export function resourceMetadata(publicUrl: string, slug: string | null, server: McpServer | null) {
-  // Whoever wants to see a token of another issuer does not let in users by ours alone.
+  // A server that demands a token of another issuer does not let users in with ours alone.
   const own = server?.jwtValidation?.required ? [] : [publicUrl];
   const issuers = [...(server ? issuersOf(server) : []), ...own];
   return {

@@ -59,7 +59,7 @@ async function isKnownKey(key: string, authenticator: CredentialDeps['authentica
     return true;
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'invalid_api_key') return false;
-    // An expired key of ours is ours all the same, and nobody else's to see.
+    // An expired key of ours is still ours, and no server may see it.
     if (error instanceof GatewayError && error.code === 'expired_api_key') return true;
     throw error;
   }
@@ -86,6 +86,6 @@ export async function ownToken(
   });
   if (providerKey === null || !B64TOKEN.test(providerKey)) return null;
   if (looksLikeJwt(providerKey)) return providerKey;
-  // Whatever else a client mixed up: what lets somebody in here is not for others to see.
+  // Whatever else a client mixed up: a credential of this gateway must not reach a server.
   return OURS.test(providerKey) || (await isKnownKey(providerKey, authenticator)) ? null : providerKey;
 }

@@ -41,8 +41,8 @@ export function createIdentityTokens({ key, now, capacity = CAPACITY }: Identity
   const entries = new Map<string, Entry>();
   const signing = new Map<string, Promise<string>>();
   /**
-   * One after the other, and whoever came meanwhile before the next one: a burst of new users must not take every core
-   * from the calls of the others, nor the only one.
+   * One after the other, and calls that came meanwhile before the next one: a burst of new users must not take every
+   * core from the calls of the others, nor the only one.
    */
   let turn: Promise<unknown> = Promise.resolve();
 

@@ -49,7 +49,7 @@ const DEEPEST = 100;
 const HIDDEN =
   /[\u{e0000}-\u{e0fff}\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]|\u034f|[\ufe00-\ufe0f]{2}|(?<!\p{Extended_Pictographic}|\ufe0f|[\u{1f3fb}-\u{1f3ff}])\u200d/u;
 
-/** Null for an element that has no name: nobody can ask for it. Throws `Ambiguous` for one that is nested too deep. */
+/** Null for an element without a name: no client can ask for it. Throws `Ambiguous` for one that is nested too deep. */
 export function capabilityOf(list: keyof typeof LISTS, element: unknown): Capability | null {
   const { type, name: named } = LISTS[list]!;
   if (element === null || typeof element !== 'object' || Array.isArray(element)) return null;
@@ -70,7 +70,7 @@ const misspellsName: Readonly<Record<string, (name: string) => boolean>> = {
   uriTemplate: misspellingOf(['uriTemplate']),
 };
 
-/** The same text for the same value, in whatever order its members stand. Throws where nobody could look at it. */
+/** The same text for the same value, in whatever order its members stand. Throws where it is nested too deep. */
 export function canonical(value: unknown, depth: number): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   if (depth > DEEPEST) throw new Ambiguous(`it is nested deeper than ${DEEPEST} levels`);
@@ -82,7 +82,7 @@ export function canonical(value: unknown, depth: number): string {
   return `{${written.join(',')}}`;
 }
 
-/** A definition that was seen, and the one that somebody has approved. */
+/** A definition that was seen, and the one that a manager has approved. */
 export interface Pinned {
   readonly hash: string;
   readonly approvedHash: string | null;

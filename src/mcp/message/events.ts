@@ -67,7 +67,7 @@ export class EventCutter {
       this.#pieces = [];
       return;
     }
-    // Whoever gave the piece may use it again.
+    // A copy, because the giver of the piece may use its buffer again.
     this.#pieces.push(piece.slice());
   }
 

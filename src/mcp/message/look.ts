@@ -32,7 +32,7 @@ export function lookAt(body: Uint8Array | null, headers: SentHeaders): MessageLo
   return { method, name: inside ? (textAt(inside, 'name') ?? textAt(inside, 'uri')) : null };
 }
 
-/** Anybody may send headers of any length; the log holds names. */
+/** A client may send headers of any length; the log holds names. */
 const headerAt = (headers: SentHeaders, name: string): string | null =>
   headerOf(headers, name)?.slice(0, LONGEST_NAME) ?? null;
 

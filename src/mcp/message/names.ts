@@ -38,7 +38,7 @@ const decoded = (text: string): string =>
     }
   });
 
-/** `*` stands for anything. In time proportional to the text: whoever calls chooses it. */
+/** `*` stands for anything. In time proportional to the text, because the caller chooses the text. */
 export function matcherOf(pattern: string): (text: string) => boolean {
   const parts = pattern.split('*');
   if (parts.length === 1) return (text) => text === pattern;

@@ -1,4 +1,4 @@
-/** A message that two programs may read in two ways, or that nobody should read. */
+/** A message that two programs may read in two ways, or that is nested too deeply to be read safely. */
 export class Ambiguous extends Error {}
 
 const DEEPEST = 64;

@@ -163,7 +163,8 @@ export function createAuthorize(deps: AuthorizeDeps) {
           'authorization_refused',
           `its redirect_uri ${redirectUri.slice(0, 200)} is none of those it has registered`,
         );
-      // RFC 9700 section 4.11.2: whoever is sent on, be it with an error, has signed in. We are nobody's signpost.
+      // RFC 9700 section 4.11.2: only a user who has signed in is sent on, even with an error, so we are no open
+      // redirector.
       if (!user) return signIn.show(call, destination);
       const request = readRequest(parameters, { clientId, redirectUri, publicUrl: publicUrl() });
       if ('error' in request)
@@ -194,7 +195,7 @@ export function createAuthorize(deps: AuthorizeDeps) {
   };
 }
 
-/** Client and address: whatever is wrong with them is told to the user, and nobody is sent anywhere. */
+/** Client and address: if either is wrong, the user is told, and the browser is not sent anywhere. */
 function placeIn({ values, repeated }: Parameters): { clientId: string; redirectUri: string } {
   for (const name of ['client_id', 'redirect_uri']) {
     if (!values.has(name)) fail('authorization_refused', `${name} is missing`);

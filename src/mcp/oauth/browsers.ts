@@ -6,7 +6,7 @@ import type { Principal } from '../../core/principal.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 
-/** Somebody at a browser who has signed in. */
+/** A user who has signed in, at a browser. */
 export interface SignedInUser {
   readonly userId: UserId;
   readonly email: string;
@@ -41,14 +41,14 @@ export function createBrowsers({ sessions, sealer, publicUrl, now }: BrowsersDep
       }
     },
 
-    /** A name for a browser in which nobody has signed in, and the cookie that keeps it. */
+    /** A name for a browser in which no user has signed in, and the cookie that keeps it. */
     visitOf(headers: SentHeaders): { visit: string; cookie: string } {
       const visit = VISIT.exec(headerOf(headers, 'cookie') ?? '')?.[1] ?? randomBytes(32).toString('base64url');
       const secure = publicUrl().startsWith('https:') ? '; Secure' : '';
       return { visit, cookie: `${COOKIE}=${visit}; Path=/oauth; HttpOnly; SameSite=Lax; Max-Age=3600${secure}` };
     },
 
-    /** What a form brings back, sealed for this purpose and for whoever it was shown to. */
+    /** What a form brings back, sealed for this purpose and for the user or browser that it was shown to. */
     ticketFor: (purpose: string, holder: string, content: unknown): string =>
       sealer.seal('mcp-oauth', `${purpose} ${holder}`, JSON.stringify({ content, until: now() + TICKET_MS })),
 

@@ -9,7 +9,7 @@ export interface Client {
   readonly redirectUris: readonly string[];
   /** Whether it can renew its tokens. */
   readonly isRenewable: boolean;
-  /** Where its metadata are from: its own address, or a registration that anybody could make. */
+  /** Where its metadata are from: its own address, or a registration that any program could make. */
   readonly origin: 'document' | 'registration';
 }
 
@@ -51,10 +51,10 @@ export function readClientMetadata(value: unknown): ClientMetadata | MetadataFau
   return given;
 }
 
-/** What a client calls itself, without characters that nobody sees or that turn the writing around. */
+/** What a client calls itself, without invisible characters and characters that turn the writing around. */
 export const shownName = ({ client_name = '' }: ClientMetadata, otherwise: string): string =>
   client_name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim() || otherwise;
 
-/** Without `grant_types` a client may renew: whoever cannot leaves the token unused. */
+/** Without `grant_types` a client may renew: one that cannot leaves the token unused. */
 export const isRenewable = ({ grant_types }: ClientMetadata): boolean =>
   grant_types === undefined || grant_types.includes('refresh_token');

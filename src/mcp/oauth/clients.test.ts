@@ -32,7 +32,7 @@ async function register(): Promise<string> {
   return ((await answer.json()) as { client_id: string }).client_id;
 }
 
-/** As many as there is room for, from somebody who uses none of them. */
+/** As many as there is room for, from an attacker who uses none of them. */
 async function flood(createdAt: number) {
   const metadata = JSON.stringify({ redirect_uris });
   for (let from = 0; from < 10_000; from += 500) {

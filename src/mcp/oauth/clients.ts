@@ -21,7 +21,9 @@ const DAY_MS = 86_400_000;
 /** A registration is kept for as long as it is in use, and for a while in which it may come into use. */
 const UNUSED_MS = 7 * DAY_MS;
 const FORGOTTEN_MS = 400 * DAY_MS;
-/** Whoever registers clients in masses must neither fill the store nor keep others out: the oldest make room. */
+/**
+ * An attacker who registers clients in masses must neither fill the store nor keep others out: the oldest make room.
+ */
 const MOST_UNUSED = 10_000;
 /** In which a client that has just registered comes back with its user. */
 const COMING_BACK_MS = 3_600_000;

@@ -20,7 +20,7 @@ export interface Permission {
   readonly isRemembered: boolean;
 }
 
-/** Always the grant first: whoever ends one takes it before its tokens. */
+/** Always the grant first: a transaction that ends a grant locks it before its tokens. */
 export async function lockGrant(db: Db, engine: Store['engine'], id: string): Promise<McpGrantRow | undefined> {
   const query = db.selectFrom('mcp_grants').selectAll().where('id', '=', id);
   return (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
@@ -50,8 +50,8 @@ export async function remember(db: Db, permission: Permission, at: number) {
 }
 
 /**
- * What has expired goes when something new is stored, a little each time. On PostgreSQL, rows that somebody holds wait for
- * the next time: two who sweep must not wait for each other.
+ * What has expired goes when something new is stored, a little each time. On PostgreSQL, rows that another transaction
+ * has locked wait for the next time: two sweeps must not wait for each other.
  */
 export async function sweep(db: Db, engine: Store['engine'], at: number) {
   const grants = db.selectFrom('mcp_grants').select('id').where('expires_at', '<=', at).limit(MOST_SWEPT);

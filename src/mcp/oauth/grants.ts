@@ -41,7 +41,7 @@ const CODE_MS = 60_000;
 /** A client whose answer got lost may ask for the same once more; after that two parties hold the token. */
 export const REPEAT_MS = 30_000;
 
-/** Refusals are values: what a transaction found out must be committed before anybody is told. */
+/** Refusals are values: what a transaction found out must be committed before the client is told. */
 type Outcome = { readonly tokens: Tokens } | { readonly refused: string; readonly isEnded?: boolean };
 
 export function createGrants(deps: GrantsDeps) {
@@ -229,7 +229,7 @@ interface RedeemedCode {
   readonly expires_at: number;
 }
 
-/** One that does not fit is left for whoever it was made for. */
+/** A code that does not fit is left for the client it was made for. */
 function codeFault(asked: Redemption, code: RedeemedCode, at: number): string | null {
   if (Number(code.expires_at) <= at) return 'the code has expired';
   if (asked.redirectUri !== code.redirect_uri) return 'redirect_uri is not the one the code was sent to';

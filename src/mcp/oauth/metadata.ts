@@ -19,7 +19,7 @@ export const serverMetadata = (issuer: string, { mayRegister }: { readonly mayRe
   client_id_metadata_document_supported: true,
 });
 
-/** The same where clients of OpenID Connect look. They want these members, though nobody gets an ID token here. */
+/** The same where clients of OpenID Connect look. They want these members, although the gateway gives no ID tokens. */
 export const openidMetadata = (issuer: string, options: { readonly mayRegister: boolean }) => ({
   ...serverMetadata(issuer, options),
   jwks_uri: `${issuer}/.well-known/jwks.json`,

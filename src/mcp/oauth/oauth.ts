@@ -97,7 +97,7 @@ const limited =
     return handle(call);
   };
 
-/** Whoever looks at a page gets a failure as a page, too. */
+/** A person who looks at a page gets a failure as a page, too. */
 const shown =
   (limits: AddressLimits, handle: Handle) =>
   async (call: AnonymousCall): Promise<Response> => {

@@ -78,7 +78,7 @@ ${switchUser()}
   });
 }
 
-/** For somebody who signed in and may not call what the application asks for. */
+/** For a user who signed in and may not call what the application asks for. */
 export function noAccessPage({ ticket, client, redirectUri, email, resource }: NoAccessView): Response {
   return page({
     title: 'No access',
@@ -110,13 +110,13 @@ export const problemPage = (
   });
 
 const switchUser = (): Html =>
-  html`<p class="soft last">Not you? <button class="plain" name="decision" value="switch">Sign in as somebody else</button></p>`;
+  html`<p class="soft last">Not you? <button class="plain" name="decision" value="switch">Sign in as another user</button></p>`;
 
-/** Anybody can call themselves anything; where they are from they cannot choose. */
+/** An application can choose any name, but not the host that its metadata come from. */
 const clientLine = ({ id, name, origin }: ConsentView['client']): Html =>
   origin === 'document'
     ? html`${name}<br><span class="soft">of ${new URL(id).host}</span>`
-    : html`${name}<br><span class="soft">registered itself; nobody has checked its name</span>`;
+    : html`${name}<br><span class="soft">registered itself; its name was not checked</span>`;
 
 function warningFor({ origin }: ConsentView['client'], redirectUri: string): Html | null {
   if (isClaimed(redirectUri)) return origin === 'document' ? null : CHECK_THE_ADDRESS;

@@ -45,7 +45,7 @@ export const isLoopback = (text: string): boolean => {
   return url?.protocol === 'http:' && LOOPBACK.has(url.hostname);
 };
 
-/** Whether only one party can receive what is sent there: anybody on a machine can listen, or take a scheme. */
+/** Whether only one party can receive what is sent there: on one machine any program can listen, or take a scheme. */
 export const isClaimed = (text: string): boolean => URL.parse(text)?.protocol === 'https:';
 
 /** Letter by letter; on this machine's own address the port is free (RFC 8252 section 7.3). */

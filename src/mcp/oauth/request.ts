@@ -38,7 +38,7 @@ export function readParameters(text: string): Parameters {
   return { values, repeated };
 }
 
-/** The request without its client and address, which have been looked at before: their faults are told to nobody. */
+/** The request without its client and address, which were checked before: their faults are not sent to the client. */
 export function readRequest(
   { values, repeated }: Parameters,
   client: { readonly clientId: string; readonly redirectUri: string; readonly publicUrl: string },

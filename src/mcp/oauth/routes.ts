@@ -4,7 +4,7 @@ import type { Oauth } from './oauth.ts';
 const SERVER = '/.well-known/oauth-authorization-server';
 const OPENID = '/.well-known/openid-configuration';
 
-/** Clients may be pages of any origin. No cookie counts here, so nothing of anybody's is shown to them. */
+/** Clients may be pages of any origin. No cookie counts here, so they see nothing of a user. */
 const fromAnywhere = () => ({ 'access-control-allow-origin': '*' });
 const ofClients = (summary: string) => ({ scopes: 'public', stamp: fromAnywhere, summary }) as const;
 const ofPeople = (summary: string) => ({ scopes: 'public', summary }) as const;

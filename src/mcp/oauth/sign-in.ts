@@ -15,7 +15,7 @@ export interface SignInDeps {
   readonly browsers: Browsers;
 }
 
-/** Where somebody goes once they have signed in. */
+/** Where a user goes after signing in. */
 interface SignInDestination {
   readonly returnTo: string;
   /** Where that may lead in turn. */

@@ -32,7 +32,7 @@ export interface Gate {
   shows(capability: Capability): boolean;
 }
 
-/** Whoever stands behind the key is let in or kept out, too, and not only whose token comes with it. */
+/** The user of the key is let in or kept out, too, and not only the user of the token that comes with it. */
 export function isOpenTo(
   { opensToAll, users }: Pick<PolicyFacts, 'opensToAll' | 'users'>,
   { userId, principal }: { readonly userId: string | null; readonly principal?: { readonly userId: string | null } },
@@ -133,6 +133,6 @@ export function pinnedAs(
   return { hash, approvedHash: isTrustedAtOnce(flags, pinning) && !isFull ? hash : null };
 }
 
-/** Nobody has approved what nobody could see. */
+/** A definition with hidden characters is not trusted at once: a person would approve what they cannot see. */
 export const isTrustedAtOnce = (flags: Capability['flags'], pinning: ServerPolicy['pinning']): boolean =>
   (pinning?.trustsFirst ?? true) && !flags.includes('hidden_unicode');

@@ -3,7 +3,7 @@ import { Unreadable } from '../../guardrails/texts.ts';
 import { GuardrailDenied, type HookResult, isDenied, joined } from '../../guardrails/verdict.ts';
 import type { Guarding } from '../../relay/guarding/exchange-guard.ts';
 
-/** Those whose verdict nobody waits for look at so many messages of one stream. */
+/** Guardrails whose verdict the call does not wait for look at so many messages of one stream. */
 const MOST_ASIDE = 100;
 
 const SIDE = { on: 'output', endpoint: 'mcp' } as const;

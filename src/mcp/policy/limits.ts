@@ -44,7 +44,7 @@ const limitsOf = ({ principal, server, tool }: LimitedMcpCall): readonly Limit[]
 
 const isOfRequests = ({ counts }: Limit): boolean => counts === 'requests';
 
-/** A server that reads names carelessly must not give somebody a second count. */
+/** A server that reads names carelessly must not give a caller a second count. */
 const isSameTool = (limited: string, called: string | null): boolean =>
   called !== null && (limited === called || folded(limited) === folded(called));
 

@@ -42,7 +42,7 @@ export function filterLists(source: string, shows: (capability: Capability) => b
 }
 
 const DEEPEST = 128;
-/** Each one is hashed and judged, and meanwhile nobody else is served. */
+/** Each one is hashed and judged, and meanwhile no other request is served. */
 const MOST_ELEMENTS = 5_000;
 const misspellsResult = misspellingOf(['result']);
 const misspellsList = misspellingOf(Object.keys(LISTS));
@@ -108,7 +108,7 @@ class Filtering {
       const from = cursor.at;
       cursor.skip();
       const capability = capabilityOf(key, elements[index]);
-      // Nobody can ask for what has no name, and whoever reads of it reads what nobody looked at.
+      // A client cannot ask for an element without a name, and a model would read text that was not judged.
       if (!capability) return;
       this.seen.push(capability);
       if (this.#shows(capability)) kept.push(this.#source.slice(from, cursor.at));

@@ -14,14 +14,14 @@ export interface AnswerRules {
   readonly server: string;
   /** Null: lists are not looked at. */
   readonly shows: ((capability: Capability) => boolean) | null;
-  /** Is told what a server has shown, before anybody sees it. */
+  /** Is told what a server has shown, before the client sees it. */
   readonly seen: (capabilities: readonly Capability[]) => Promise<void>;
   readonly judge: MessageJudge | null;
   /** The request that is being answered; null on a stream of its own. */
   readonly requestId: RpcId;
 }
 
-/** As much as an event may have: while it is looked at nobody else is served. */
+/** As much as an event may have: while it is looked at, no other request is served. */
 const MOST_BYTES = 16 << 20;
 const NO_BODY = new Set([202, 204, 205]);
 
@@ -104,7 +104,7 @@ async function readAll(incoming: Incoming, rules: AnswerRules): Promise<Uint8Arr
   return Buffer.concat(pieces);
 }
 
-/** What MCP clients read of a denial: it has the status as its code, which JSON-RPC reserves for nobody. */
+/** What MCP clients read of a denial: its code is the status, a number that JSON-RPC does not reserve. */
 export const denial = (error: GatewayError, id: RpcId): RpcError => new RpcError(error, { id, code: error.status });
 
 function streamed(incoming: Incoming, rules: AnswerRules): Incoming {

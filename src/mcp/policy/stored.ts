@@ -7,7 +7,7 @@ import { type Capability, type CapabilityType, capabilityKey, type Pinned } from
 import type { McpServer } from '../server/server.ts';
 import { isTrustedAtOnce, type PolicyFacts } from './gate.ts';
 
-/** A definition that somebody should look at. */
+/** A definition that a manager should look at. */
 export interface FlaggedDefinition {
   readonly server: McpServer;
   readonly capability: Capability;
@@ -135,7 +135,7 @@ function factsOf(rows: readonly Row[], access: Pick<PolicyFacts, 'opensToAll' | 
   return { ...access, off, known, tools, isFull: rows.length >= MOST_CAPABILITIES };
 }
 
-/** Those that somebody should look at: what has changed since it was approved, and what hides something. */
+/** Those that a manager should look at: what has changed since it was approved, and what hides something. */
 export function flaggedAmong(
   server: McpServer,
   fresh: readonly Capability[],

@@ -3,7 +3,7 @@ import type { Changes } from '../../storage/changes.ts';
 
 /** An answer that goes on. */
 export interface OpenStream {
-  /** Throws when whoever listens would not be let in any more. */
+  /** Throws when the listening client would not be let in any more. */
   readonly again: () => Promise<void>;
   readonly cut: () => void;
 }
@@ -49,7 +49,7 @@ export function createOpenStreams({ changes }: { readonly changes: Pick<Changes,
   };
 }
 
-/** While the store is away nobody has lost anything. */
+/** While the store is away, it is not known that a listener has lost its right, so no stream is cut. */
 async function hasLost({ again }: OpenStream): Promise<boolean> {
   try {
     await again();

@@ -102,7 +102,7 @@ async function checkOpen({ server, caller, again }: AdmittedCaller, { servers, p
   if (!(await policy.isOpen(server, caller))) fail('mcp_access_denied', server.slug);
 }
 
-/** Whoever does not get in learns where to get a token. */
+/** A caller that does not get in learns where to get a token. */
 async function letIn(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<AdmittedCaller> {
   const { headers } = call;
   const slug = call.params.server;

@@ -9,7 +9,7 @@ const LONGEST_SEALED = 4_096;
 
 /**
  * The session ids of older clients. A client holds the server's id sealed together with the server and itself, so that
- * any node can serve it, nothing is stored, and nobody else can use it.
+ * any node can serve it, nothing is stored, and no other client can use it.
  */
 export interface Sessions {
   /** Throws 502 for an id that no client could send back. */

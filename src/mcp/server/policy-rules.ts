@@ -72,14 +72,14 @@ type PolicyMembers = z.infer<z.ZodObject<ReturnType<typeof policyMembers>>>;
 export type Allows = (name: string, caller: { readonly claims: Claims }) => boolean;
 
 export interface Pinning {
-  /** What has changed is flagged, or blocked until somebody approves it. */
+  /** What has changed is flagged, or blocked until a manager approves it. */
   readonly mode: 'flag' | 'block';
   /** Whether a definition that was never seen before is taken for good. */
   readonly trustsFirst: boolean;
 }
 
 export interface ServerPolicy {
-  /** Null: anybody may use anything. */
+  /** Null: every caller may use everything. */
   readonly allows: Readonly<Record<'tool' | 'prompt' | 'resource', Allows | null>>;
   readonly pinning: Pinning | null;
   readonly guardrails: GuardrailUse | null;

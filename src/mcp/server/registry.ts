@@ -78,7 +78,7 @@ export function createMcpServers(deps: RegistryDeps) {
   };
 
   return {
-    /** The server of a path, whoever's it is; at once when it is in the cache. */
+    /** The server of a path, in any workspace; at once when it is in the cache. */
     find(slug: string): McpServer | null | Promise<McpServer | null> {
       const known = cache.peek(slug);
       if (known) return known;

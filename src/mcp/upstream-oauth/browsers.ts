@@ -19,7 +19,10 @@ const MOST_FORM_BYTES = 16 << 10;
 export function createBrowsers({ sessions, sealer }: BrowsersDeps) {
   const csrfOf = ({ session }: Principal, slug: string) => sealer.sign('session', `connect ${session!.hash} ${slug}`);
   return {
-    /** Who has signed in, in the workspace of the server; null: nobody. A server of another workspace is none. */
+    /**
+     * The signed-in user, in the workspace of the server; null: no user has signed in. A server of another workspace is
+     * none.
+     */
     async principal(headers: SentHeaders, server: McpServer | null): Promise<Principal | null> {
       const token = sessionToken(headers);
       if (token === null) return null;
@@ -44,7 +47,7 @@ export function createBrowsers({ sessions, sealer }: BrowsersDeps) {
       if (!isSame) fail('mcp_connect_refused', 'the page was out of date; load it again');
     },
 
-    /** The fields of a form that one of our own pages sent: elsewhere nobody signs anybody in, or out, or on. */
+    /** The fields of a form that one of our own pages sent: pages elsewhere cannot sign a user in, or out, or on. */
     async form({ request, headers }: AnonymousCall): Promise<(name: string) => string> {
       const origin = headerOf(headers, 'origin');
       const site = headerOf(headers, 'sec-fetch-site') ?? 'same-origin';

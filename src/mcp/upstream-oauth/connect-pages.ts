@@ -63,12 +63,12 @@ export function createConnectPages(deps: ConnectPagesDeps) {
       }
     };
 
-  /** Who visits which server; null: nobody has signed in, and whether there is such a server is not for them. */
+  /** Which user visits which server; null: no user has signed in, and then whether the server exists is not told. */
   const visit = async (call: AnonymousCall, slug: string) => {
     const server = await servers.find(slug);
     const who = await browsers.principal(call.headers, server);
     if (!who) return null;
-    // Whoever has signed in has no key.
+    // A user who has signed in has no key.
     call.identify({ ...who, keyId: null });
     return { who, server: connectable(server, slug, who), browser: browserOf(who) };
   };
@@ -123,7 +123,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
 
   const comeBack = shown(async (call) => {
     const who = await browsers.principal(call.headers, null);
-    if (!who) return fail('mcp_connect_refused', 'nobody has signed in to the gateway in this browser');
+    if (!who) return fail('mcp_connect_refused', 'no user has signed in to the gateway in this browser');
     const browser = browserOf(who);
     const { serverId, returned } = await connecting.take(call.search, browser);
     const server = (await servers.byId(serverId)) ?? fail('mcp_server_not_found', serverId);

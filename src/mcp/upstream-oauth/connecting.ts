@@ -9,7 +9,7 @@ import { askForTokens, type Grant, GrantRefused } from './grant.ts';
 import { CALLBACK, type OauthClient, type OauthClients } from './oauth-client.ts';
 import type { Vault } from './vault.ts';
 
-/** The browser in which somebody has signed in. */
+/** The browser in which a user has signed in. */
 export interface SignedInBrowser {
   readonly userId: string;
   readonly sessionHash: string;
@@ -60,7 +60,7 @@ export function createConnecting(deps: ConnectingDeps) {
       const hash = sha256(state);
       await store.transaction(async (db) => {
         await db.deleteFrom('mcp_connect_flows').where('expires_at', '<=', now()).execute();
-        // Of several tabs the last one counts; whoever presses a button a thousand times leaves one row.
+        // Of several tabs the last one counts; a user who presses a button a thousand times leaves one row.
         await db
           .deleteFrom('mcp_connect_flows')
           .where('session_hash', '=', browser.sessionHash)
@@ -160,7 +160,7 @@ function answerIn(search: string): Returned['said'] {
   return said;
 }
 
-/** RFC 9207: a code of one issuer must not be carried to another, whoever sent the browser here. */
+/** RFC 9207: a code of one issuer must not be carried to another, wherever the browser was sent from. */
 function checkIssuer(said: string | undefined, { issuer, authorizationEndpoint, namesItself }: Discovered) {
   if (said === undefined) {
     if (namesItself) fail('mcp_connect_refused', 'the answer does not say which authorization server it is from');
@@ -172,7 +172,7 @@ function checkIssuer(said: string | undefined, { issuer, authorizationEndpoint, 
     fail('mcp_connect_refused', 'the answer is from another authorization server than the one that was asked');
 }
 
-/** As much of an answer as may be shown: what came in a link is anybody's text. */
+/** As much of an answer as may be shown: an attacker may have written the link, so its text is not trusted. */
 const wordIn = (text: string): string => (/^[\w.-]{1,64}$/.test(text) ? text : 'an error');
 
 function authorizationUrl(

@@ -9,7 +9,7 @@ import { type Challenge, challengeIn, coversServer, issuerMetadataUrls, resource
 
 /** Who issues tokens for a server, and how they are asked for. */
 export interface Discovered {
-  /** Null: the endpoints are configured, and nobody said whose they are. */
+  /** Null: the endpoints are configured, and the configuration does not say whose they are. */
   readonly issuer: string | null;
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
@@ -80,7 +80,7 @@ async function discover(server: McpServer, deps: DiscoveryDeps): Promise<Discove
     resource: given.omit_resource ? null : (given.resource ?? textIn(about ?? {}, 'resource') ?? resourceOf(server)),
     scope: given.scope ?? withOffline(challenge.scope ?? textsIn(about ?? {}, 'scopes_supported')?.join(' '), said),
   };
-  // Without it a stolen code could be used by whoever stole it, and nothing says that the issuer would notice.
+  // Without it a thief could use a stolen code, and nothing says that the issuer would notice.
   if (!isConfigured && !textsIn(said, 'code_challenge_methods_supported')?.includes('S256'))
     refuse(`${issuer} does not say that it supports PKCE with S256`);
   await checkPage(found.authorizationEndpoint, deps.egress, refuse);
@@ -92,7 +92,7 @@ const resourceOf = ({ url }: McpServer): string => url.split('?')[0]!;
 
 const NO_CHALLENGE: Challenge = { resourceMetadata: null, scope: null, error: null };
 
-/** What the server says to somebody without a token; nothing when it lets everybody greet it. */
+/** What the server says to a client without a token; nothing when it lets every client greet it. */
 async function challengeOf(server: McpServer, { upstream }: DiscoveryDeps): Promise<Challenge> {
   const sent = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
   const nothing = { authorization: null, identity: null, sessionId: null };
@@ -173,7 +173,7 @@ async function documentAt(url: string, slug: string, { fetch }: DiscoveryDeps): 
   return fail('mcp_upstream_oauth_failed', slug, `${maskedAddress(url)} holds no JSON object`);
 }
 
-/** A browser is sent there: neither a script nor, where somebody could read along, a code. */
+/** A browser is sent there: no script may run there, and no code may go where an attacker could read along. */
 async function checkPage(url: string, egress: EgressPolicy, refuse: (why: string) => never) {
   const protocol = URL.parse(url)?.protocol;
   if (protocol === 'https:') return;

@@ -66,7 +66,7 @@ ${
 
 /**
  * Sends the browser on. Not by a redirect: that would count as the end of the form, and forms of our pages lead nowhere
- * but to us, while the way through an authorization server may lead over hosts that nobody here knows.
+ * but to us, while the way through an authorization server may lead over hosts that the gateway does not know.
  */
 export const departurePage = (location: string): Response =>
   page({

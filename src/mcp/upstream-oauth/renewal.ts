@@ -16,7 +16,7 @@ export interface RenewalDeps extends TokenEndpointDeps {
 export type Renew = (server: McpServer, holder: AccountHolder, kept: StoredGrant) => Promise<StoredGrant | null>;
 
 const LOOK_AGAIN_MS = 50;
-/** Longer than a lease that somebody left behind. */
+/** Longer than a lease that a dead node left behind. */
 const WAIT_MS = 25_000;
 const MOST_ATTEMPTS = 5;
 

@@ -7,7 +7,7 @@ export interface ConnectParts {
   readonly clientDocument: () => unknown;
 }
 
-/** Where users connect their own accounts at MCP servers. Whoever comes is asked on the page who they are. */
+/** Where users connect their own accounts at MCP servers. The page asks its visitor to sign in. */
 export const connectRoutes = ({ connect, clientDocument }: ConnectParts): Route[] => [
   get('/connect/:server', { scopes: 'public', summary: "Page: connect one's account at an MCP server" }, connect.show),
   post(

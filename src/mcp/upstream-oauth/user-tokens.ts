@@ -81,7 +81,7 @@ export function createUserTokens({ vault, renew, publicUrl, now }: UserTokensDep
       const holder = holderOf(server, caller);
       const kept = await find(server, holder);
       if (!kept) return null;
-      // Somebody else has renewed it since.
+      // Another call or node has renewed it since.
       if (bearer(kept.grant) !== refused) return bearer(kept.grant);
       const renewed = kept.grant.refreshToken === null ? null : await renew(server, holder, kept);
       return renewed && bearer(renewed.grant);

@@ -37,10 +37,10 @@ export interface VaultDeps {
   readonly leaseMs?: number;
 }
 
-/** Longer than asking for tokens may take, so that nobody asks with the same refresh token at the same time. */
+/** Longer than asking for tokens may take, so that no two nodes ask with the same refresh token at the same time. */
 const LEASE_MS = 20_000;
 
-/** Users' tokens, sealed for their user and server. Whoever renews one holds its lease meanwhile, over all nodes. */
+/** Users' tokens, sealed for their user and server. The node that renews one holds its lease meanwhile. */
 export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDeps) {
   const clock = databaseClock(store.engine);
   const contextOf = ({ serverId, userId }: AccountHolder) => `${serverId} ${userId}`;
