@@ -1,4 +1,3 @@
-import { includesBytes } from '../core/bytes.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { findMembers } from '../core/json-bytes.ts';
 import { MemberWatch } from '../core/json-watch.ts';
@@ -179,16 +178,4 @@ function tapped(head: Uint8Array, rest: ArrivingBody, { limit, watch, tap }: Rea
     },
     { highWaterMark: 0 },
   );
-}
-
-const QUOTED_STREAM = Buffer.from('"stream"');
-/** How any letter of it begins when it is not written as itself. */
-const ESCAPE = Buffer.from('\\u00');
-
-/** Whether a JSON body asks for a stream. */
-export function isStream(body: Uint8Array): boolean {
-  // Most bodies name it nowhere, and searching is much faster than walking.
-  if (!includesBytes(body, QUOTED_STREAM) && !includesBytes(body, ESCAPE)) return false;
-  const [member] = findMembers(body, 'stream', 1);
-  return member !== undefined && body[member.start] === 't'.charCodeAt(0);
 }

@@ -57,12 +57,12 @@ function findGuard(call: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Prom
 
 function holdForGuard(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps) {
   return call.body?.rest && guarding?.readsRequest
-    ? keptWhole(call, deps).then((whole) => prepareAgain(whole, guarding, to, deps))
-    : prepareAgain(call, guarding, to, deps);
+    ? keptWhole(call, deps).then((whole) => putInWords(whole, guarding, to, deps))
+    : putInWords(call, guarding, to, deps);
 }
 
-/** The words for a call that its guardrails have been found for, or that they have changed. */
-export function prepareAgain(
+/** In the words of its target: a call whose guardrails have been found, and once more one that they have changed. */
+export function putInWords(
   call: OpenCall,
   guarding: Guarding | null,
   to: Attempt,

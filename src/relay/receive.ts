@@ -136,6 +136,18 @@ function stringAt(bytes: Uint8Array, { start, end }: { start: number; end: numbe
   }
 }
 
+const QUOTED_STREAM = Buffer.from('"stream"');
+/** How any letter of it begins when it is not written as itself. */
+const ESCAPE = Buffer.from('\\u00');
+
+/** Whether a JSON body asks for a stream. */
+export function isStream(body: Uint8Array): boolean {
+  // Most bodies name it nowhere, and searching is much faster than walking.
+  if (!includesBytes(body, QUOTED_STREAM) && !includesBytes(body, ESCAPE)) return false;
+  const [member] = findMembers(body, 'stream', 1);
+  return member !== undefined && body[member.start] === 't'.charCodeAt(0);
+}
+
 const METADATA = 'x-gateway-metadata';
 const LONGEST_METADATA = 128;
 

@@ -15,7 +15,7 @@ import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
 import { type Admitted, admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
-import { type PrepareDeps, prepare, prepareAgain } from './prepare.ts';
+import { type PrepareDeps, prepare, putInWords } from './prepare.ts';
 import { modelMember, receive } from './receive.ts';
 import { respond } from './respond.ts';
 import { askForUsage } from './stream-usage.ts';
@@ -83,7 +83,7 @@ async function judge(ready: Ready, guarding: Guarding, to: Attempt, deps: RelayD
     encoding: headers['content-encoding'] ?? null,
   });
   const passed = asPassed(call, judging instanceof Promise ? await judging : judging);
-  return passed === call ? ready : prepareAgain(passed, guarding, to, deps);
+  return passed === call ? ready : putInWords(passed, guarding, to, deps);
 }
 
 function asPassed(call: OpenCall, passed: Passed): OpenCall {

@@ -8,8 +8,8 @@ import type { Guardrails, Reach } from '../../guardrails/guardrails.ts';
 import { prepareInline } from '../../guardrails/inline.ts';
 import { isInline } from '../../http/forbidden-headers.ts';
 import { flagOf, headerOf, type SentHeaders } from '../../http/headers.ts';
-import { isStream } from '../body.ts';
 import type { Attempt, OpenCall } from '../call.ts';
+import { isStream } from '../receive.ts';
 import { Guarding } from './exchange-guard.ts';
 import type { AskedBy, GuardedCall, Stages } from './guarded.ts';
 
