@@ -7,7 +7,7 @@ import type { TargetSettings } from '../routing/plan.ts';
 import { keepWhole } from './body.ts';
 import type { Attempt, OpenCall, Prepared, Ready } from './call.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
-import { type Guard, openGuard } from './guarding/guard.ts';
+import { type Guard, guardingOf } from './guarding/guard.ts';
 import { keptAfterVerdict } from './guarding/kept-guard.ts';
 import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { withKnownModel } from './known-model.ts';
@@ -49,7 +49,7 @@ function edit(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<
 }
 
 function findGuard(call: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
-  const opening = openGuard(call, to, deps.guard);
+  const opening = guardingOf(call, to, deps.guard);
   return opening instanceof Promise
     ? opening.then((guarding) => holdForGuard(call, guarding, to, deps))
     : holdForGuard(call, opening, to, deps);

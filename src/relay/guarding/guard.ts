@@ -83,7 +83,7 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
 const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;
 
 /** The guardrails of a call to one target; null where none holds. */
-export function openGuard(
+export function guardingOf(
   call: OpenCall,
   { target, settings }: Attempt,
   guard: Guard,
