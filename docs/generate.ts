@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { EndpointType } from '../src/core/endpoints.ts';
 import { GatewayError } from '../src/core/errors.ts';
 import { Secret } from '../src/core/secret.ts';
-import type { AllEndings } from '../src/endings/ending.ts';
 import type { Route } from '../src/http/route.ts';
 import type { Provider, TokenSource } from '../src/providers/provider.ts';
 import { providers } from '../src/providers/registry.ts';
@@ -82,7 +81,7 @@ async function routesTable(): Promise<string> {
 }
 
 /** What each area says about the end of a workspace or a user. */
-async function endingsTable(which: keyof AllEndings): Promise<string> {
+async function endingsTable(which: 'withWorkspace' | 'withUser'): Promise<string> {
   const endings = (await describedGateway()).owners[which];
   return table(
     ['What', 'Tables', 'Ends'],

@@ -5,6 +5,7 @@ const MANAGED = 'managed';
 
 /** Keys, memberships, and the workspaces and users themselves: nothing of them is of use a moment longer. */
 export const authEndings: Endings = {
+  ofInstallation: ['organisations', 'sign_in_failures'],
   endsWithWorkspace: [
     {
       area: 'machines',

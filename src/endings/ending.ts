@@ -36,28 +36,15 @@ export type Needed =
 /** Who began the work of the gateway itself, in a workspace that is gone. */
 export type FormerWorkspace = Pick<Principal, 'organisationId' | 'workspaceId' | 'workspaceSlug'>;
 
+/** What the areas stand on. */
+const BELOW_AREAS = ['facts', 'versions', 'work', 'endings', 'gateway_migrations', 'gateway_log_migrations'];
+
 export const allEndings = (areas: readonly Endings[]) => ({
   withWorkspace: areas.flatMap(({ endsWithWorkspace }) => endsWithWorkspace),
   withUser: areas.flatMap(({ endsWithUser }) => endsWithUser),
+  ofInstallation: [...BELOW_AREAS, ...areas.flatMap(({ ofInstallation = [] }) => ofInstallation)],
 });
 export type AllEndings = ReturnType<typeof allEndings>;
-
-/** What belongs to the installation or the organisation: it ends with neither a workspace nor a user. */
-export const OF_INSTALLATION: readonly string[] = [
-  'organisations',
-  'sign_in_failures',
-  'mcp_clients',
-  'blobs',
-  'blob_chunks',
-  'facts',
-  'versions',
-  'work',
-  'endings',
-  'limits_mode',
-  'limits_nodes',
-  'gateway_migrations',
-  'gateway_log_migrations',
-];
 
 export function shownEnding(row: EndingRow, all: AllEndings): EndingReport {
   const endings: readonly Pick<Ending<Person>, 'area' | 'kept'>[] =

@@ -2,7 +2,7 @@ import { fail } from '../core/errors.ts';
 import { newId, type WorkspaceId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
-import type { Changes, Topic } from '../storage/changes.ts';
+import { type Changes, TOPICS } from '../storage/changes.ts';
 import type { Endings, Person } from '../storage/ending.ts';
 import { ofWorkspace } from '../storage/ending.ts';
 import { rowsOnPage } from '../storage/paged.ts';
@@ -30,8 +30,8 @@ export interface ErasureInput {
   readonly is_deleted?: boolean;
 }
 
-/** What nodes hold in memory of workspaces and their people. */
-const TOLD: readonly Topic[] = ['users', 'configs', 'guardrails', 'mcp-servers', 'mcp-tokens', 'policies'];
+/** What nodes hold in memory of workspaces and their people. The transaction of the change tells of keys itself. */
+const TOLD = TOPICS.filter((topic) => topic !== 'keys');
 
 /**
  * The ends of workspaces and persons. What must stop working does so in the transaction of the request; the rest is

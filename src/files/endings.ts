@@ -20,6 +20,7 @@ export function fileEndings(deps: FileEndingDeps): Endings {
   return {
     endsWithWorkspace: [{ area: 'files', tables: TABLES, remove: (id, step) => remove(ofWorkspace(id), step) }],
     endsWithUser: [{ area: 'files', tables: TABLES, remove: (person, step) => remove(ofPerson(person), step) }],
+    ofInstallation: ['blobs', 'blob_chunks'],
   };
 }
 

@@ -11,7 +11,11 @@ const inTheBooks = {
 };
 
 /** What was spent stays in the books. */
-export const ledgerEndings: Endings = { endsWithWorkspace: [inTheBooks], endsWithUser: [inTheBooks] };
+export const ledgerEndings: Endings = {
+  endsWithWorkspace: [inTheBooks],
+  endsWithUser: [inTheBooks],
+  ofInstallation: ['limits_mode', 'limits_nodes'],
+};
 
 /** Policies end with their workspace; those for a person with the person. */
 export const policyEndings = ({ engine }: Pick<Store, 'engine'>): Endings => ({

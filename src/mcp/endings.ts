@@ -6,6 +6,7 @@ const OF_USERS = ['mcp_user_access', 'mcp_user_tokens', 'mcp_connect_flows'];
 
 /** MCP servers with their policy, and what was granted for them; of a person, what they allowed and connected. */
 export const mcpEndings: Endings = {
+  ofInstallation: ['mcp_clients'],
   endsWithWorkspace: [
     {
       area: 'MCP servers',

@@ -7,7 +7,8 @@ import { lockName } from './name-lock.ts';
 import type { Db, Store } from './store.ts';
 
 /** What nodes keep in memory and must forget when another node changes it. */
-export type Topic = 'keys' | 'configs' | 'guardrails' | 'policies' | 'mcp-servers' | 'mcp-tokens' | 'users';
+export const TOPICS = ['users', 'configs', 'guardrails', 'mcp-servers', 'mcp-tokens', 'policies', 'keys'] as const;
+export type Topic = (typeof TOPICS)[number];
 
 /**
  * How nodes that share a store learn of each other's changes: the version of a topic grows in the transaction of the

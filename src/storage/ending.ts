@@ -48,6 +48,8 @@ export interface Person {
 export interface Endings {
   readonly endsWithWorkspace: readonly Ending<WorkspaceId>[];
   readonly endsWithUser: readonly Ending<Person>[];
+  /** Tables of the installation or the organisation: their rows end with neither. */
+  readonly ofInstallation?: readonly string[];
 }
 
 /** Whose rows are meant. */

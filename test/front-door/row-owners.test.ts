@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { OF_INSTALLATION } from '../../src/endings/ending.ts';
 import { blobsOf, rowsIn, tablesOf, totalsOf, useEverything } from '../belongings.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { givenUser } from '../people.ts';
@@ -43,7 +42,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const named = new Set([
         ...owned(),
         ...gateway.owners.withUser.flatMap(({ tables }) => tables),
-        ...OF_INSTALLATION,
+        ...gateway.owners.ofInstallation,
       ]);
       expect([...(await tablesOf(gateway)).keys()].filter((name) => !named.has(name))).toEqual([]);
     });

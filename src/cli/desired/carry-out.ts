@@ -5,6 +5,7 @@ import { createWorkspaces } from '../../auth/workspaces.ts';
 import { uncounted } from '../../core/budgets.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { createHealth } from '../../core/health.ts';
+import type { EndingsOf } from '../../endings/endings.ts';
 import { createPolicies } from '../../limits/policies/policies.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { createConfigs } from '../../routing/configs.ts';
@@ -13,7 +14,6 @@ import type { Db, Store } from '../../storage/store.ts';
 import type { Installation } from '../installation.ts';
 import { createFindings, type Findings } from '../reading/findings.ts';
 import type { Desired } from './desired.ts';
-import { endWorkspaceByCommand } from './end-workspace.ts';
 import type { Context } from './kinds.ts';
 import { dropMark, writeMark } from './marks.ts';
 import { type Plan, type PlanOptions, planChanges } from './plan.ts';
@@ -21,6 +21,14 @@ import { recordSteps } from './record.ts';
 
 /** The repositories open transactions of their own; inside one they use it instead. */
 const inside = (store: Store, db: Db): Store => ({ ...store, db, transaction: (work) => work(db) });
+
+/** Loaded when a workspace is to be ended: it knows every area. */
+const endWorkspace =
+  (store: Store, sealer: Installation['sealer']) =>
+  async (...workspace: Parameters<EndingsOf['endWorkspace']>): Promise<void> => {
+    const { endWorkspaceByCommand } = await import('./end-workspace.ts');
+    await endWorkspaceByCommand(store, sealer)(...workspace);
+  };
 
 function contextOf({ store, sealer, who }: Installation, db: Db, now: number): Context {
   const deps = { store: inside(store, db), budgets: uncounted, now: () => now };
@@ -30,7 +38,7 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
     who,
     now,
     organisation: createOrganisation(deps),
-    workspaces: createWorkspaces({ ...deps, end: endWorkspaceByCommand(deps.store, sealer) }),
+    workspaces: createWorkspaces({ ...deps, end: endWorkspace(deps.store, sealer) }),
     // The code that read the file has checked its keys and configs, and has said where each fault stands.
     virtualKeys: createVirtualKeys({ ...deps, sealer, check: async () => {}, environment: new Map() }),
     configs: createConfigs({
