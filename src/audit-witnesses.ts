@@ -3,11 +3,11 @@ import type { HeadWitness } from './audit/witnessing.ts';
 import type { Clock } from './core/clock.ts';
 import { newId } from './core/ids.ts';
 import type { Secret } from './core/secret.ts';
+import { signatureHeaders } from './crypto/webhook-signature.ts';
 import { createS3, type S3Place } from './files/s3.ts';
 import type { Upstream } from './http/upstream.ts';
 import type { Redis } from './storage/redis.ts';
 import type { AuditHeadRow } from './storage/schema.ts';
-import { signatureHeaders } from './webhooks/signature.ts';
 
 /** Where an operator wants the ends of the audit log to be kept, outside of the installation. */
 export interface WitnessSettings {

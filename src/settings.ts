@@ -2,8 +2,6 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { InterpreterSettings } from './assistants/interpreter/open-sandbox.ts';
-import type { EmbeddingSettings } from './assistants/vector-stores/search/embeddings.ts';
 import type { WitnessSettings } from './audit-witnesses.ts';
 import type { OidcProvider } from './auth/oidc.ts';
 import { isSlug } from './core/ids.ts';
@@ -77,9 +75,25 @@ export interface Settings {
   /** How long a run of an assistant may take, waiting for tool outputs included. */
   readonly runSeconds: number;
   /** Where and how code of models is run. */
-  readonly interpreter: InterpreterSettings;
+  readonly interpreter: {
+    readonly isOn: boolean;
+    /** Null: those that were installed with the gateway. */
+    readonly deno: string | null;
+    readonly pyodide: string | null;
+    /** A folder of packages for Python. Null: the standard library alone. */
+    readonly wheels: string | null;
+    readonly cellSeconds: number;
+    readonly memoryMb: number;
+    readonly processes: number;
+    /** Whether code is run only where every fence of the kernel is there. */
+    readonly areFencesRequired: boolean;
+  };
   /** By what vector stores find meaning. Null: they are searched by words alone. */
-  readonly embeddings: EmbeddingSettings | null;
+  readonly embeddings: {
+    /** The slug of a virtual key; a workspace that has none of that name has no vectors. */
+    readonly virtualKey: string;
+    readonly model: { readonly name: string; readonly dimensions: number | null };
+  } | null;
   readonly timeouts: Timeouts;
   /** The operator's own prices. Null: the built-in list alone. */
   readonly pricesFile: string | null;
@@ -321,7 +335,7 @@ function oidcOf(get: Get): OidcProvider | null {
   return { issuer, clientId, clientSecret: secret === undefined ? null : new Secret(secret), newUsers };
 }
 
-function embeddingsOf(get: Get, dimensions: () => number): EmbeddingSettings | null {
+function embeddingsOf(get: Get, dimensions: () => number): Settings['embeddings'] {
   const virtualKey = get('GATEWAY_EMBEDDINGS_VIRTUAL_KEY');
   const model = get('GATEWAY_EMBEDDINGS_MODEL');
   if (virtualKey === undefined) {

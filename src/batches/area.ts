@@ -1,4 +1,5 @@
 import { area } from '../area/area.ts';
+import type { Notify } from '../area/notify.ts';
 import type { Tools } from '../area/tools.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { guardrailsOf } from '../core/guardrails.ts';
@@ -8,7 +9,6 @@ import type { Policies } from '../limits/policies/policies.ts';
 import type { TokenSource } from '../providers/provider.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
-import type { Notify } from '../webhooks/webhooks.ts';
 import { type BatchesDeps, createBatches } from './batches.ts';
 import { batchEndings, batchesAbroad } from './endings.ts';
 import { Gates } from './gates.ts';

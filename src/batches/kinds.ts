@@ -1,3 +1,4 @@
+import type { Notify } from '../area/notify.ts';
 import { fail } from '../core/errors.ts';
 import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Files } from '../files/files.ts';
@@ -6,7 +7,6 @@ import type { Target } from '../relay/target.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import type { Notify } from '../webhooks/webhooks.ts';
 import type { Workers } from '../work/workers.ts';
 import { type BatchFault, type BatchStatus, entered } from './batch.ts';
 import type { Gates } from './gates.ts';

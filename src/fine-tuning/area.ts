@@ -1,8 +1,8 @@
 import { area } from '../area/area.ts';
+import type { Notify } from '../area/notify.ts';
 import type { Tools } from '../area/tools.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { Files } from '../files/files.ts';
-import type { Notify } from '../webhooks/webhooks.ts';
 import { fineTuningEndings, jobsAbroad } from './endings.ts';
 import { createFineTuning } from './fine-tuning.ts';
 import type { JobsDeps } from './jobs.ts';

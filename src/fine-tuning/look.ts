@@ -1,3 +1,4 @@
+import type { Notify } from '../area/notify.ts';
 import type { Segment } from '../files/content.ts';
 import type { Files } from '../files/files.ts';
 import {
@@ -10,7 +11,6 @@ import {
   understood,
 } from '../relay/provider-call.ts';
 import type { Db, Store } from '../storage/store.ts';
-import type { Notify } from '../webhooks/webhooks.ts';
 import type { RemoteCheckpoint, RemoteEvent, RemotePage } from './backends/backend.ts';
 import { enteredEvents, inOurWords, retold } from './events.ts';
 import { advance, isFinished, type Job, type Observed } from './job.ts';

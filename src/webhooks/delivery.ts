@@ -1,11 +1,11 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import { createAddressSealer } from '../crypto/sealed-address.ts';
+import { signatureHeaders } from '../crypto/webhook-signature.ts';
 import { type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Kind } from '../work/work.ts';
-import { signatureHeaders } from './signature.ts';
 import type { Delivery, WebhookEvent } from './webhook.ts';
 import { DELIVER, type DeliveryPayload, openSecrets } from './webhooks.ts';
 

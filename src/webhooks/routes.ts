@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import { EVENTS } from '../area/notify.ts';
 import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted, name } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
-import { EVENTS, webhookObject } from './webhook.ts';
+import { webhookObject } from './webhook.ts';
 import type { Webhooks } from './webhooks.ts';
 
 const url = lazily(() =>

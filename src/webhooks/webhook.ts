@@ -1,19 +1,8 @@
 import * as z from 'zod';
+import { EVENTS, type EventType } from '../area/notify.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { maskedAddress } from '../core/masked-address.ts';
 import type { WebhookRow } from '../storage/schema.ts';
-
-/** What a workspace may be told of, by the names that OpenAI's SDKs know. */
-export const EVENTS = [
-  'batch.completed',
-  'batch.failed',
-  'batch.expired',
-  'batch.cancelled',
-  'fine_tuning.job.succeeded',
-  'fine_tuning.job.failed',
-  'fine_tuning.job.cancelled',
-] as const;
-export type EventType = (typeof EVENTS)[number];
 
 /** What is sent: which object it is about, and nothing of what is in it. */
 export interface WebhookEvent {

@@ -1,3 +1,4 @@
+import type { EventType, Notify } from '../area/notify.ts';
 import { fail } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import { changedAddress, refuseMaskedAddress } from '../core/masked-address.ts';
@@ -6,6 +7,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import { createAddressSealer } from '../crypto/sealed-address.ts';
+import { newSecrets, replaced, type Secrets } from '../crypto/webhook-signature.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checkStoredAddress } from '../http/stored-address.ts';
 import { lockName } from '../storage/name-lock.ts';
@@ -14,8 +16,7 @@ import type { WebhookRow } from '../storage/schema.ts';
 import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Workers } from '../work/workers.ts';
-import { newSecrets, replaced, type Secrets } from './signature.ts';
-import { type EventType, shownWebhook, type Webhook, type WebhookEvent } from './webhook.ts';
+import { shownWebhook, type Webhook, type WebhookEvent } from './webhook.ts';
 
 /** The work of telling one receiver of one event. */
 export const DELIVER = 'webhook.deliver';
@@ -25,17 +26,6 @@ export interface DeliveryPayload {
   /** How often it was tried. */
   readonly tries: number;
 }
-
-/** Something that has ended. */
-export interface Ended {
-  readonly workspaceId: string;
-  readonly type: EventType;
-  /** Of the object. */
-  readonly id: string;
-}
-
-/** Tells the subscribed webhooks, once the transaction in which it happened is committed. */
-export type Notify = (db: Db, ended: Ended) => Promise<void>;
 
 export interface WebhookInput {
   readonly name: string;

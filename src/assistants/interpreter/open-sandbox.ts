@@ -3,18 +3,15 @@ import { fencesFor, missingFences } from './fences.ts';
 import { findSandbox } from './find.ts';
 import { SandboxPool } from './sandbox.ts';
 
-/** Where and how code of models is run. */
+/** Where and how code of models is run; `src/settings.ts` says what each member means. */
 export interface InterpreterSettings {
   readonly isOn: boolean;
-  /** Null: those that were installed with the gateway. */
   readonly deno: string | null;
   readonly pyodide: string | null;
-  /** A folder of packages for Python. Null: the standard library alone. */
   readonly wheels: string | null;
   readonly cellSeconds: number;
   readonly memoryMb: number;
   readonly processes: number;
-  /** Whether code is run only where every fence of the kernel is there. */
   readonly areFencesRequired: boolean;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { newSecrets, replaced, signatureHeaders } from './signature.ts';
+import { newSecrets, replaced, signatureHeaders } from './webhook-signature.ts';
 
 test('a signature is the one that the standard computes', () => {
   const current = `whsec_${Buffer.from('0123456789abcdefghijklmn').toString('base64')}`;
