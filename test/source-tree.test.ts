@@ -73,3 +73,23 @@ test('a README that names a file which is not there is seen', () => {
     'nowhere.ts',
   ]);
 });
+
+/** A reader has to guess who is meant. CONTRIBUTING.md shows what to write instead. */
+const VAGUE = /\b(?:whoever|nobody|somebody|anybody)\b/i;
+const COMMENT = /^\s*(?:\/\/|\/?\*)|\s\/\/ /;
+
+/** The lines of comments that use such a word. */
+export const vagueLines = (text: string): number[] =>
+  text.split('\n').flatMap((line, index) => (COMMENT.test(line) && VAGUE.test(line) ? [index + 1] : []));
+
+test('comments name who acts: client, caller, user, operator, provider, node', () => {
+  const found = sources.flatMap((file) => vagueLines(read(file)).map((line) => `${file}:${line}`));
+
+  expect(found).toEqual([]);
+});
+
+test('a comment that does not name who acts is seen, and a name in code is not', () => {
+  expect(
+    vagueLines("const nobody = 1;\n/** Nobody waits. */\n  // for whoever asks\n * somebody else's\nf('anybody');"),
+  ).toEqual([2, 3, 4]);
+});

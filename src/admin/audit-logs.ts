@@ -7,8 +7,8 @@ import { integerInQuery } from '../core/list.ts';
 import { isMoment, MOMENT_FORM, momentOf } from '../core/moments.ts';
 import type { Principal } from '../core/principal.ts';
 import { get, type Route } from '../http/route.ts';
-import { workspaceAsked } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
+import { workspaceAsked } from '../storage/workspace-lookup.ts';
 
 const moment = lazily(() =>
   z.string({ error: MOMENT_FORM }).refine(isMoment, MOMENT_FORM).describe('ISO 8601; UTC when it names no zone.'),

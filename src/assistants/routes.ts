@@ -3,7 +3,7 @@ import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../http/route.ts';
 import { assistantObject, createAssistant, updateAssistant } from './assistants.ts';
-import { bringsFiles, provenByGiver } from './giving.ts';
+import { bringsFiles, provenByGiver } from './file-proofs.ts';
 import { createMessage, messageObject, updateMessage } from './messages.ts';
 import { type NativeDeps, orNative } from './native.ts';
 import { runRoutes } from './run-routes.ts';

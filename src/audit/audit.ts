@@ -5,7 +5,7 @@ import { openReader } from '../storage/reader.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Store } from '../storage/store.ts';
 import { ChainGuard } from './guard.ts';
-import { headsFile, keptHeads } from './held.ts';
+import { headsFile, keptHeads } from './heads-file.ts';
 import { type AuditReading, createAuditReading } from './reading.ts';
 import { startSealing } from './sealing.ts';
 import { type AuditTrail, createAuditTrail } from './trail.ts';

@@ -4,7 +4,7 @@ import type { Sealer } from '../crypto/seal.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { isGenuine } from './chain.ts';
-import { type Doubt, doubtAbout, headsIn, isHeadless } from './following.ts';
+import { type Doubt, doubtAbout, headsIn, isHeadless } from './chain-doubt.ts';
 
 const ALARM =
   'The audit log lacks what this node has seen of it: administrators cannot change anything until an operator has looked (gateway audit verify) and decided (gateway audit restart).';

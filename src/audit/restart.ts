@@ -4,10 +4,10 @@ import type { Sealer } from '../crypto/seal.ts';
 import type { AuditBatchRow, AuditHeadRow, AuditRecordRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
 import { type Position, sealOf, signedHead } from './chain.ts';
-import { idsOf } from './checks.ts';
 import { addToDays } from './days.ts';
 import { maskedBody } from './mask.ts';
 import { insertRecords, macOf, type NewRecord } from './record.ts';
+import { idsOf } from './record-check.ts';
 
 /** No call has such a path, so no caller can make a record that looks like one of these. */
 export const RESTART_URI = 'cli:audit/restart';

@@ -1,9 +1,9 @@
 import type { AuditBatchRow, AuditHeadRow, AuditRecordRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
 import { FIRST_SEAL, isGenuine, type Position, sealOf } from './chain.ts';
-import { type Break, Broken, checkRecord, idsOf, type VerifyOptions } from './checks.ts';
+import { endOf, findStranger } from './chain-end.ts';
+import { type Break, Broken, checkRecord, idsOf, type VerifyOptions } from './record-check.ts';
 import { givesUp, mayFollow, type Restart, restartIn } from './restart.ts';
-import { endOf, findStranger } from './strangers.ts';
 
 export interface Verdict {
   readonly organisationId: string;

@@ -7,10 +7,10 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
 import { DATA_SCOPES, type Scope } from '../core/scopes.ts';
 import { mask, sha256 } from '../crypto/seal.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { ApiKeyRow } from '../storage/schema.ts';
-import { workspaceFor } from '../storage/scoped.ts';
 import type { Store } from '../storage/store.ts';
+import { workspaceFor } from '../storage/workspace-lookup.ts';
 import {
   checkGrant,
   checkKeyChange,
@@ -30,7 +30,7 @@ import {
   type ShownLimits,
   storedLimits,
   withUsage,
-} from './limited.ts';
+} from './owner-limits.ts';
 
 export interface ApiKey extends ShownLimits {
   readonly id: ApiKeyId;

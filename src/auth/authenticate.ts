@@ -7,7 +7,7 @@ import { sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { apiKeyOwner } from './api-keys.ts';
-import { limitsOf } from './limited.ts';
+import { limitsOf } from './owner-limits.ts';
 import { keyScopes, keysWithStanding } from './user-scopes.ts';
 import { workspaceOwner } from './workspaces.ts';
 

@@ -11,7 +11,7 @@ import type { Changes } from '../storage/changes.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { JwtRules } from './jwt-rules.ts';
 import { type JwtVerifier, looksLikeJwt } from './jwt-verify.ts';
-import { limitsOf } from './limited.ts';
+import { limitsOf } from './owner-limits.ts';
 import { forbidsInWorkspace } from './sessions.ts';
 import type { Claims } from './token-claims.ts';
 import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';

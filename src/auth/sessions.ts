@@ -10,7 +10,7 @@ import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { limitsOf } from './limited.ts';
+import { limitsOf } from './owner-limits.ts';
 import { scopesOf } from './roles.ts';
 import type { SignInLimits } from './sign-in-limits.ts';
 import { plainEmail } from './users.ts';

@@ -5,7 +5,7 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation, type Witnessed } from '../core/principal.ts';
 import type { Passwords } from '../crypto/password.ts';
 import { sha256 } from '../crypto/seal.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { InviteRow, UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Role } from './roles.ts';

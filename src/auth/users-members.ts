@@ -3,8 +3,8 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { UserRow, WorkspaceMemberRow, WorkspaceRow } from '../storage/schema.ts';
-import { findWorkspace } from '../storage/scoped.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
+import { findWorkspace } from '../storage/workspace-lookup.ts';
 import { isWorkspaceRaise, type Role, type WorkspaceRole } from './roles.ts';
 
 /** A user as a member of a workspace. */

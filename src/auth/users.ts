@@ -5,7 +5,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Passwords } from '../crypto/password.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Person } from '../storage/ending.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { UserRow, WorkspaceMemberRow } from '../storage/schema.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
 import { isRaise, type Role, type WorkspaceRole } from './roles.ts';

@@ -6,7 +6,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Secret } from '../core/secret.ts';
 import { mask } from '../crypto/seal.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
-import type { LimitInput, ShownLimits } from './limited.ts';
+import type { LimitInput, ShownLimits } from './owner-limits.ts';
 
 /** A provider credential under a name, as callers see it: without the secret. */
 export interface VirtualKey extends ShownLimits {

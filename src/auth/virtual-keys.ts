@@ -8,11 +8,11 @@ import { Secret } from '../core/secret.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
-import { withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { budgetsOf, type LimitChange, limitsOf, restartingIfAsked, storedLimits, withUsage } from './limited.ts';
+import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
+import { budgetsOf, type LimitChange, limitsOf, restartingIfAsked, storedLimits, withUsage } from './owner-limits.ts';
 import {
   changed,
   type EnvironmentCredential,

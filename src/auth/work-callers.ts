@@ -5,8 +5,8 @@ import type { Scope } from '../core/scopes.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Authenticator } from './authenticate.ts';
-import { limitsOf } from './limited.ts';
 import type { MachineTokens } from './machine-tokens.ts';
+import { limitsOf } from './owner-limits.ts';
 import { forbidsInWorkspace, userPrincipal } from './sessions.ts';
 import { workspaceOwner } from './workspaces.ts';
 

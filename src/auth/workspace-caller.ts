@@ -3,7 +3,7 @@ import type { ApiKeyId, OrganisationId, WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import type { Store } from '../storage/store.ts';
-import { limitsOf } from './limited.ts';
+import { limitsOf } from './owner-limits.ts';
 import { workspaceOwner } from './workspaces.ts';
 
 /** A workspace as a caller, for what the gateway does on its behalf and no key asked for: its limits hold, and it pays. */

@@ -5,10 +5,10 @@ import { newId, type WorkspaceId } from '../core/ids.ts';
 import type { LimitOwner } from '../core/limits.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { WorkspaceRow } from '../storage/schema.ts';
-import { findWorkspace, visibleWorkspaces, withFreeSlug } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { findWorkspace, visibleWorkspaces, withFreeSlug } from '../storage/workspace-lookup.ts';
 import {
   budgetsOf,
   type LimitChange,
@@ -17,7 +17,7 @@ import {
   type ShownLimits,
   storedLimits,
   withUsage,
-} from './limited.ts';
+} from './owner-limits.ts';
 
 export const DEFAULT_WORKSPACE = 'default';
 

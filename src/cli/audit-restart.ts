@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { isGenuine } from '../audit/chain.ts';
-import { doubtAbout, headsIn, positionOf } from '../audit/following.ts';
+import { doubtAbout, headsIn, positionOf } from '../audit/chain-doubt.ts';
 import { type GivenUp, type Restart, writeRestart } from '../audit/restart.ts';
 import { verifyChain } from '../audit/verify.ts';
 import type { Sealer } from '../crypto/seal.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { headsIn as chainHeads, doubtAbout } from '../audit/following.ts';
-import { keptHeads } from '../audit/held.ts';
-import { endOf } from '../audit/strangers.ts';
+import { headsIn as chainHeads, doubtAbout } from '../audit/chain-doubt.ts';
+import { endOf } from '../audit/chain-end.ts';
+import { keptHeads } from '../audit/heads-file.ts';
 import { type Verdict, verifyChain } from '../audit/verify.ts';
 import { openWitnesses } from '../audit-witnesses.ts';
 import { createSealer } from '../crypto/seal.ts';

@@ -10,10 +10,10 @@ import type { Db } from '../storage/store.ts';
 import { readArguments } from './arguments.ts';
 import { type Export, FILES, readExport } from './assistants/export.ts';
 import { type Written, writeExport } from './assistants/write.ts';
+import { recordChanges } from './change-records.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { showBar } from './progress.ts';
 import { createFindings, type Findings } from './reading/findings.ts';
-import { recordChanges } from './recorded.ts';
 import { refuseFaults, showLeftOut } from './report.ts';
 
 export const ASSISTANTS_USAGE = `gateway import assistants <folder> [--workspace slug] [--leave-out-missing-files] [--dry-run]

@@ -4,7 +4,7 @@ import type { Settings } from '../settings.ts';
 import { refuseTwice } from './applying/file.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { type Desired, nothing } from './desired/desired.ts';
-import { importAll } from './importing.ts';
+import { importAll } from './import-end.ts';
 import { type KeyOptions, readKeys } from './litellm/keys.ts';
 import { type Model, readModels } from './litellm/models.ts';
 import { sayWhatElse, variablesIn } from './litellm/rest.ts';

@@ -4,7 +4,7 @@ import type { Settings } from '../settings.ts';
 import { refuseTwice } from './applying/file.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { type Desired, nothing } from './desired/desired.ts';
-import { importAll } from './importing.ts';
+import { importAll } from './import-end.ts';
 import { readConfig } from './portkey/configs.ts';
 import { readVirtualKey } from './portkey/virtual-keys.ts';
 import { createFindings } from './reading/findings.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { doubtAbout, headsIn } from '../audit/following.ts';
-import { keptHeads } from '../audit/held.ts';
+import { doubtAbout, headsIn } from '../audit/chain-doubt.ts';
+import { keptHeads } from '../audit/heads-file.ts';
 import { bootstrap } from '../auth/bootstrap.ts';
 import { DEFAULT_WORKSPACE } from '../auth/workspaces.ts';
 import type { ApiKeyId } from '../core/ids.ts';

@@ -5,7 +5,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { type Changes, TOPICS } from '../storage/changes.ts';
 import type { Endings, Person } from '../storage/ending.ts';
 import { ofWorkspace } from '../storage/ending.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { EndingRow, VirtualKeyRow, WorkspaceRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Workers } from '../work/workers.ts';

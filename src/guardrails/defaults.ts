@@ -5,8 +5,8 @@ import type { Principal } from '../core/principal.ts';
 import { StaleCache } from '../core/stale-cache.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
-import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { workspaceFor } from '../storage/workspace-lookup.ts';
 import type { Guardrail } from './guardrail.ts';
 import type { Reach } from './guardrails.ts';
 

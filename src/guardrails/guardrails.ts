@@ -6,14 +6,14 @@ import { StaleCache } from '../core/stale-cache.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import type { Changes } from '../storage/changes.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
-import { findWorkspace, withFreeSlug, workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { findWorkspace, withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
 import { whoNames } from './defaults.ts';
 import { type Actions, type CheckInput, type Definition, type Guardrail, prepareGuardrail } from './guardrail.ts';
-import { masked } from './shown.ts';
-import { checked, checkReach, find, type GuardrailSummary, shown, visible } from './stored.ts';
+import { checked, checkReach, find, type GuardrailSummary, shown, visible } from './guardrail-rows.ts';
+import { masked } from './secret-mask.ts';
 
 export interface WholeGuardrail extends GuardrailSummary, Definition {}
 

@@ -1,7 +1,7 @@
 import { fail } from '../core/errors.ts';
 import { type Forbids, refuseForbidden } from '../core/forbidden.ts';
 import { sha256 } from '../crypto/seal.ts';
-import { broughtBy } from './brought.ts';
+import { broughtBy } from './brought-members.ts';
 import type { ConfigObject } from './config.ts';
 import type { Plan } from './plan.ts';
 

@@ -11,10 +11,10 @@ import { newSecrets, replaced, type Secrets } from '../crypto/webhook-signature.
 import type { EgressPolicy } from '../http/egress.ts';
 import { checkStoredAddress } from '../http/stored-address.ts';
 import { lockName } from '../storage/name-lock.ts';
-import { rowsOnPage } from '../storage/paged.ts';
+import { rowsOnPage } from '../storage/page-rows.ts';
 import type { WebhookRow } from '../storage/schema.ts';
-import { workspaceFor } from '../storage/scoped.ts';
 import type { Db, Store } from '../storage/store.ts';
+import { workspaceFor } from '../storage/workspace-lookup.ts';
 import type { Workers } from '../work/workers.ts';
 import { shownWebhook, type Webhook, type WebhookEvent } from './webhook.ts';
 

@@ -4,7 +4,7 @@ import { json } from '../../http/reply.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../../http/route.ts';
 import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { Store } from '../../storage/store.ts';
-import { provenByGiver } from '../giving.ts';
+import { provenByGiver } from '../file-proofs.ts';
 import { deleted, page, reads, workspaceOf, writes } from '../shared-route.ts';
 import {
   addBatch,

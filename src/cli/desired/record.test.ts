@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../../../test/postgres.ts';
-import { checkRecord } from '../../audit/checks.ts';
+import { checkRecord } from '../../audit/record-check.ts';
 import { createSealer } from '../../crypto/seal.ts';
 import { openPostgres, openSqlite } from '../../storage/store.ts';
 import { type Installation, installationOn } from '../installation.ts';

@@ -1,6 +1,6 @@
 import type { Db } from '../../storage/store.ts';
+import { type CommandedChange, recordChanges } from '../change-records.ts';
 import type { Installation } from '../installation.ts';
-import { type CommandedChange, recordChanges } from '../recorded.ts';
 import type { Kind } from './desired.ts';
 import type { PlanOptions, Step } from './plan.ts';
 

@@ -1,8 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
 import type { PolicyRow } from '../../storage/schema.ts';
-import { workspaceFor } from '../../storage/scoped.ts';
 import type { Db } from '../../storage/store.ts';
+import { workspaceFor } from '../../storage/workspace-lookup.ts';
 import type { Condition, PolicyKind } from './schema.ts';
 
 /** Policies the caller may see and change: all of its organisation, or those of its workspace. */

@@ -1,4 +1,4 @@
-import { limitsOf } from '../../auth/limited.ts';
+import { limitsOf } from '../../auth/owner-limits.ts';
 import { workspaceOwner } from '../../auth/workspaces.ts';
 import type { OrganisationId, WorkspaceId } from '../../core/ids.ts';
 import type { Principal } from '../../core/principal.ts';

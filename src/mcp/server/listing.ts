@@ -6,8 +6,8 @@ import { type Checked, lazily } from '../../core/lazily.ts';
 import { integerInQuery } from '../../core/list.ts';
 import { isMoment, MOMENT_FORM, momentOf } from '../../core/moments.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
-import { workspaceFor } from '../../storage/scoped.ts';
 import type { Store } from '../../storage/store.ts';
+import { workspaceFor } from '../../storage/workspace-lookup.ts';
 import { endpointOf } from './shown.ts';
 
 /** The servers a caller may use, in the format of the public MCP registry. */

@@ -4,8 +4,8 @@ import { pageOf, pageQuery } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
 import { jsonText } from '../../http/reply.ts';
 import { type Call, get, type Route } from '../../http/route.ts';
-import { findWorkspace } from '../../storage/scoped.ts';
 import type { Store } from '../../storage/store.ts';
+import { findWorkspace } from '../../storage/workspace-lookup.ts';
 import { FEEDBACK_GRAPHS, type FeedbackGraphs } from '../feedback/graphs.ts';
 import {
   filterFields,

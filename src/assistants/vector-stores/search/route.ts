@@ -6,7 +6,7 @@ import { json } from '../../../http/reply.ts';
 import { type Call, post, type Route } from '../../../http/route.ts';
 import type { WorkProofs } from '../../../relay/work-proofs.ts';
 import type { Store } from '../../../storage/store.ts';
-import { provenToWorkspace } from '../../giving.ts';
+import { provenToWorkspace } from '../../file-proofs.ts';
 import { workspaceOf, writes } from '../../shared-route.ts';
 import { usableStore } from '../rows.ts';
 import { readFilter } from './filter.ts';

@@ -4,7 +4,7 @@ import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
 import { type Definition, DefinitionFault, type Guardrail, prepareGuardrail, refuseIdleDenial } from './guardrail.ts';
-import { maskedFaults } from './shown.ts';
+import { maskedFaults } from './secret-mask.ts';
 
 export interface GuardrailSummary {
   readonly id: string;

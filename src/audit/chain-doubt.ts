@@ -2,7 +2,7 @@ import type { Sealer } from '../crypto/seal.ts';
 import type { AuditBatchRow, AuditHeadRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
 import { FIRST_SEAL, isGenuine, type Position, sealOf } from './chain.ts';
-import { idsOf } from './checks.ts';
+import { idsOf } from './record-check.ts';
 import { givesUp, mayFollow, restartIn, restartsOf } from './restart.ts';
 
 const BATCHES_AT_ONCE = 100;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
-import { Broken, checkRecord, idsOf, type VerifyOptions } from './checks.ts';
+import { Broken, checkRecord, idsOf, type VerifyOptions } from './record-check.ts';
 
 /** What there is of a chain, all of it seen in the same moment. */
 export interface End {
