@@ -25,8 +25,8 @@ export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
 
 /**
  * A call in the words of its target, and who judges it, in this order: what the config edits; the model, where a limit
- * depends on it and nobody has seen it; the guardrails; the words. Throws when the target cannot be told. At once, unless a
- * large body must be read whole first or something has to be looked up.
+ * depends on it and the gateway has not seen it; the guardrails; the words. Throws when the target cannot be told. At
+ * once, unless a large body must be read whole first or something has to be looked up.
  */
 export function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
   refuseUnsupported(to.target.provider, given.endpoint);
@@ -162,7 +162,9 @@ export function passesAsIs({ dialect, serves, endpoints, chat }: Provider, endpo
   return !(endpoint in CONVERSATIONS) && endpoint !== 'countTokens';
 }
 
-/** The call with the parameters of its config: before anybody judges it, since who calls may have written the config. */
+/**
+ * The call with the parameters of its config: before guardrails judge it, since the caller may have written the config.
+ */
 export function withParams(call: OpenCall, params: NonNullable<TargetSettings['params']>): OpenCall {
   const { body, isJson } = call;
   if (!body) return call;

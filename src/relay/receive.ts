@@ -33,7 +33,7 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
   if (named) log.model = named.name;
   log.model = addressed ?? log.model;
   const slug = named?.slug ?? null;
-  // What a check asks is the word of whoever wrote the check.
+  // A model that a check asks was chosen by the author of the check, not by the caller.
   if (slug !== null && !call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
   // Member by member: copying another object's members first takes several times as long, for every call.
   return {
@@ -58,7 +58,7 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
   };
 }
 
-/** How many bytes the body has; null: there is none. `NaN`: nobody says. */
+/** How many bytes the body has; null: there is none. `NaN`: the request does not say. */
 function bodyLength({ request, headers }: ModelCall, maxBytes: number): number | null {
   const length = headers['content-length'];
   // Looking at `request.body` would build a stream, also where there is nothing to stream.
@@ -76,7 +76,7 @@ function bodyLength({ request, headers }: ModelCall, maxBytes: number): number |
 const isJsonType = (type: string | undefined): boolean =>
   type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
 
-/** What a body says of its model, and perhaps of the virtual key before it; null where nobody can tell. */
+/** What a body says of its model, and perhaps of the virtual key before it; null where it cannot be told. */
 function namedIn(head: Uint8Array, { headers, readsModel }: ModelCall, isJson: boolean): NamedModel | null {
   if (isJson) return readsModel ? takeModel(head) : { name: modelMember(head), slug: null, head };
   const boundary = boundaryOf(headers['content-type']);

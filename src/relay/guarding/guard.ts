@@ -156,7 +156,7 @@ const provingOf = ({ operators, callers, written }: Stages): Stages => {
     all.flatMap((guardrail) => {
       const input = guardrail.checks.input.filter(({ check }) => check.proves);
       if (input.length === 0) return [];
-      // Nobody may take over the work before it is known what was proven.
+      // No node may take over the work before it is known what was proven.
       const one = { ...guardrail, checks: { input, output: [] }, actions: { ...guardrail.actions, async: false } };
       if (written.has(guardrail)) mayExplain.add(one);
       return [one];
