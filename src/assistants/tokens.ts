@@ -33,7 +33,7 @@ export function estimateTokens(text: string): number {
 /** No tokenizer makes more tokens of a text than it has bytes, and no estimate says so: a bound that costs nothing. */
 export const mostTokens = (text: string): number => Buffer.byteLength(text);
 
-/** So much memory is not kept for who counts once an hour. */
+/** So much memory is not kept for a node that counts once an hour. */
 const IDLE_MS = 60_000;
 
 /** Counts in a thread that begins with the first question and ends when there are no more. */

@@ -88,7 +88,7 @@ export interface RestartOptions extends Restart {
 
 /**
  * Goes on with a chain of which something is lost. Its next batch holds one record, which names what was lost, and has a
- * number that no lost batch had. To be called in a transaction, after everybody who holds the chain's end was locked out.
+ * number that no lost batch had. To be called in a transaction that has locked the chain's end.
  */
 export async function writeRestart(options: RestartOptions): Promise<AuditHeadRow> {
   const { db, sealer, organisationId, found, given_up, now } = options;

@@ -89,7 +89,7 @@ export function createAuditTrail({ store, sealer, health, guard, now, onLeftOut 
 
 /** What an admin route answers to a change that worked. */
 const CHANGED = 200;
-/** Who signs in changes nothing that administrators manage, and may want to see what is wrong. */
+/** Signing in changes nothing that administrators manage, and they may have to sign in to see what is wrong. */
 const ALWAYS_ALLOWED = 'sessions';
 const OF_STRANGERS = 512;
 

@@ -77,7 +77,7 @@ export async function checkKeyUser(db: Db, who: Principal, workspaceId: string, 
     fail('invalid_request', 'user_id', `${userId} is no member of this workspace`);
 }
 
-/** A key of another user may be cut down by who manages keys; giving it more is like making it. */
+/** A caller that manages keys may cut down a key of another user; giving it more is like making it. */
 export function checkKeyChange(who: Principal, old: ApiKeyRow, next: ApiKeyRow) {
   if (speaksFor(who, old.user_id)) return;
   const had = new Set(JSON.parse(old.scopes) as Scope[]);

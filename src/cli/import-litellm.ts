@@ -74,7 +74,7 @@ function chooser(models: readonly Model[], asked: string | undefined): KeyOption
   };
 }
 
-/** How models are reached by imported keys, and by everybody else. */
+/** How models are reached by imported keys, and by other callers. */
 function showCalls(models: readonly Model[], config: string | null) {
   if (models.length === 0) return;
   const lines = [...new Set(models.map(({ name, slug, model }) => `  ${name}  →  @${slug}/${model}`))];

@@ -29,7 +29,7 @@ export function compilePattern(rule: string, flags = 0): RE2JS {
 
 const tooLarge = 'is too large a pattern; repeat less with {…}, or give several';
 
-/** Whether a pattern may look at a text of this length without holding everybody else up. */
+/** Whether a pattern may look at a text of this length without holding up other requests. */
 export const isWithinReach = (pattern: RE2JS, text: string): boolean =>
   text.length * pattern.programSize() <= MOST_STEPS;
 

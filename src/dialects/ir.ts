@@ -99,7 +99,7 @@ export interface ToolResultPart extends Node {
   readonly cache?: CacheMark;
 }
 
-/** What the model thought. `signature` and `redacted` mean something only to who made them. */
+/** What the model thought. `signature` and `redacted` mean something only to the provider that made them. */
 export interface ReasoningPart extends Node {
   readonly type: 'reasoning';
   readonly text?: string;

@@ -46,7 +46,7 @@ export function endingKind(deps: EndingKindDeps): Kind {
   return {
     name: ENDING,
     concurrency: 1,
-    // No one else would remove what is left.
+    // This kind alone removes what is left, so it never gives up.
     maxAttempts: Number.POSITIVE_INFINITY,
     backoff: { firstMs: 1_000, mostMs: 60_000 },
     run: async (lease) => {

@@ -85,7 +85,7 @@ async function place(job: Job, asked: string, param: Param, file: FileToSend, be
   return upload(sent, behind, deps, lease.signal);
 }
 
-/** Not everybody lists files; then it is sent once more. */
+/** Not every provider lists files; without a list the file is sent once more. */
 function unlessRefused(error: unknown): null {
   if (error instanceof ProviderRefused) return null;
   throw error;

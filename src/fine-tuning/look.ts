@@ -89,7 +89,7 @@ async function newest<Item extends { readonly remoteId: string }>(
   return found;
 }
 
-/** Not everybody who has jobs has a list of their events. */
+/** Not every provider with jobs has a list of their events. */
 function unlessNone(error: unknown): { data: [] } {
   if (error instanceof ProviderRefused) return { data: [] };
   throw error;

@@ -37,7 +37,7 @@ export const shown = (row: GuardrailRow): GuardrailSummary => ({
   last_updated_at: new Date(row.updated_at).toISOString(),
 });
 
-/** Those of the caller's workspace and of its organisation; for who reaches the organisation, those of every workspace. */
+/** Those of the caller's workspace and organisation; for a caller of the organisation, those of every workspace. */
 export const visible = (db: Db, who: Principal) => {
   const query = db.selectFrom('guardrails').where('organisation_id', '=', who.organisationId);
   if (reachesOrganisation(who)) return query;

@@ -278,7 +278,7 @@ export function contextOfMember(key: string, value: unknown, object: Json, inner
   return inner;
 }
 
-/** Who calls an MCP server takes a name that the server has given. */
+/** A caller of an MCP server uses a name that the server has given. */
 const isMcpAddress = ({ endpoint, on }: Side) => endpoint === 'mcp' && on === 'input';
 
 /** Null where the member holds a text like any other. */

@@ -2,7 +2,7 @@ import { type Forbids, refuseForbidden } from '../core/forbidden.ts';
 import type { SentHeaders } from './headers.ts';
 
 const PREFIX = 'x-gateway-';
-/** Who calls, and no member of anything. */
+/** It says who calls, and is no member of a config. */
 const OWN_KEY = 'x-gateway-api-key';
 
 /**

@@ -42,7 +42,7 @@ export async function readJson<Schema extends z.ZodType>(
   return byItsSchema(schema, value, 'body', wording);
 }
 
-/** JSON that a schema is to check, refused before it is parsed where checking it would hold everybody else up. */
+/** JSON that a schema is to check, refused before it is parsed where checking it would hold up other requests. */
 export function parseJson(bytes: Uint8Array, wording: Wording = 'own', limits = CHECKED_LIMITS): unknown {
   const fault = shapeFault(bytes, limits);
   if (fault) refuse(wording, fault.member ?? 'body', fault.why);
@@ -101,7 +101,7 @@ const LONG_LIST = 200;
 
 /**
  * The faults of the first element of a long list that has some; null where none has. A schema collects those of all, and
- * ten thousand of them take longer than everybody else should wait.
+ * ten thousand of them take longer than other requests should wait.
  */
 function faultsInLists(schema: z.ZodType, value: unknown): Issue[] | null {
   const shape = shapeOf(schema);

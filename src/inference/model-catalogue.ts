@@ -24,7 +24,7 @@ export interface CatalogueDeps extends FetchModelsDeps {
 
 /** How long a list is believed. */
 const FRESH_MS = 60_000;
-/** How long all lists together may take; who has not answered by then is missing. */
+/** How long all lists together may take; a provider that has not answered by then is missing. */
 const DEADLINE_MS = 10_000;
 const AT_ONCE = 16;
 const MOST_KEPT = 1_000;

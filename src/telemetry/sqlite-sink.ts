@@ -230,7 +230,7 @@ function workspacesIn(raw: Database): (string | null)[] {
   const next = raw.query<{ workspace: string | null }, [string]>(
     'select min(workspace_id) as workspace from request_logs where workspace_id > ?',
   );
-  // Who signs in is known before the workspace is: such entries have an empty one.
+  // While a user signs in, the user is known before the workspace is: such entries have an empty one.
   const found: (string | null)[] = [null, ''];
   for (let last = ''; ; ) {
     const { workspace } = next.get(last)!;

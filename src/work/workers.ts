@@ -7,7 +7,7 @@ import { workTable } from './table.ts';
 import { databaseClock } from './time.ts';
 import { checkTiming, defaultTiming, type Kind, type NewWork, type Target, type Timing, type Work } from './work.ts';
 
-/** How nodes wake each other; `Changes` has it. Lost messages only cost time: everybody also looks for itself. */
+/** How nodes wake each other; `Changes` has it. Lost messages only cost time: every node also looks for itself. */
 export interface Wake {
   notify(db: Db, channel: string, payload: string): Promise<void>;
   onNotify(channel: string, handler: (payload: string | null) => void): () => void;

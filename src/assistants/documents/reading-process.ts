@@ -104,7 +104,7 @@ export class ReadingProcess {
       }
       await stdin.flush();
     } catch (error) {
-      // A process that is gone is noticed by who waits for its answer; content that cannot be had, only here.
+      // The code that waits for an answer notices a process that is gone; content that cannot be had, only this does.
       if (this.isAlive) throw error;
     }
   }

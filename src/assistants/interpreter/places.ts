@@ -41,7 +41,7 @@ export class Places {
     const waiting = { workspaceId, enter: resolve };
     const giveUp = (reason: unknown) => {
       const index = this.#waiting.indexOf(waiting);
-      // Whose turn has come has its place already.
+      // A call whose turn has come has its place already.
       if (index < 0) return;
       this.#waiting.splice(index, 1);
       reject(reason);

@@ -22,7 +22,7 @@ export interface Saying {
 /** Of images that stand in messages as data, a thread may have more than a process can hold. */
 const MOST_BYTES = 64 << 20;
 
-/** Read at once, so that a long thread does not hold up everybody else. */
+/** Read at once, so that a long thread does not hold up other requests. */
 const PAGE = 200;
 
 /**

@@ -29,7 +29,7 @@ export class Journal {
     this.#runId = options.lease.work.ref;
   }
 
-  /** A piece of an answer: to those who watch here at once, to everybody else in a moment. */
+  /** A piece of an answer: to clients that watch on this node at once, to all others in a moment. */
   piece(call: number, name: string, data: object) {
     const event: PlacedEvent = { name, data: JSON.stringify(data), epoch: this.#epoch, seq: ++this.#seq };
     this.#options.deltas.add(this.#runId, call, event);

@@ -138,7 +138,7 @@ export class Watch {
     return { id: idOf(event), name: event.name, data };
   }
 
-  /** Who has a part of an attempt that was given up gets no parts of the next one, only the whole. */
+  /** A client that has a part of an attempt that was given up gets no parts of the next attempt, only the whole. */
   #isFit(event: PlacedEvent): boolean {
     if (!isDelta(event)) {
       if (CLEARS_PIECES.test(event.name)) this.#pieces = null;

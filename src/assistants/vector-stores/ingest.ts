@@ -63,7 +63,7 @@ export function ingestKind(deps: IngestDeps): Kind {
 
   const settle = async (db: Db, work: Work, outcome: Outcome): Promise<void> => {
     const ingestion = work.payload as Ingestion;
-    // The batch before the file, like everybody; so the row is looked up, and locked only then.
+    // The batch before the file, as in every transaction; so the row is looked up, and locked only then.
     const known = await filesOf(db, ingestion.storeId).where('file_id', '=', ingestion.fileId).executeTakeFirst();
     const batch = known?.batch_id ? await lockBatch(store, db, known.batch_id) : undefined;
     const row = await current(db, ingestion);

@@ -38,7 +38,7 @@ export async function poll(batch: BatchRow, step: PollStep, lease: Lease, contex
   );
 }
 
-/** Not everybody answers it with JSON. */
+/** Not every provider answers it with JSON. */
 export function cancellation(api: NativeApi, id: string) {
   const { method, path, body } = api.cancel(id);
   const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));

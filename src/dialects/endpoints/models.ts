@@ -43,7 +43,7 @@ export function readModels({ member, read }: ModelListing, json: unknown): Liste
 const model = (id: string | undefined, owned_by: string, more: JsonObject = {}): Model | undefined =>
   id ? { ...more, id, object: 'model', created: countIn(more.created) ?? 0, owned_by } : undefined;
 
-/** OpenAI's own list, and that of everyone who copies it. */
+/** OpenAI's own list, and those of all providers that copy it. */
 export const openaiModels: ModelListing = {
   path: '/models',
   member: 'data',

@@ -6,7 +6,7 @@ import { ChatStreamEncoder } from './encode-stream.ts';
 import { decodeError, encodeError } from './errors.ts';
 import { decodeReply, encodeReply } from './reply.ts';
 
-/** OpenAI's chat completions, and everyone who copies them. */
+/** OpenAI's chat completions, and those of all providers that copy them. */
 export const openaiChat = {
   name: 'openai-chat',
   inbound: {

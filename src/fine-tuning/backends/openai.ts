@@ -151,7 +151,7 @@ export function failure(status: number, answer: unknown): JobError {
 
 const HYPERPARAMETERS = ['n_epochs', 'batch_size', 'learning_rate_multiplier'];
 
-/** OpenAI, and everybody who has its fine-tuning API. */
+/** OpenAI, and every provider that has its fine-tuning API. */
 export const openai: Backend = {
   vocabulary: {
     methods: {

@@ -14,7 +14,7 @@ export interface OpenStreams {
   readonly size: number;
 }
 
-/** Changes often come in groups, and each has everybody looked at. */
+/** Changes often come in groups, and after each change every stream is checked. */
 const PAUSE_MS = 100;
 
 /** The streams of this node, which may be open for days: a user, a key or a server that goes takes theirs along. */

@@ -109,7 +109,7 @@ export function createEmbeddings({ settings, callModel, workspaceAsCaller, resol
 const WAITS_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
 const isPassing = ({ status }: EmbeddingsFailed): boolean => status === 408 || status === 429 || status >= 500;
 
-/** The same, but a provider that is busy for a moment is asked again: for who has time, and has paid for the rest. */
+/** The same, but a provider that is busy for a moment is asked again: for work that has time and has paid already. */
 export const patient = (embeddings: Embeddings, waits: readonly number[] = WAITS_MS): Embeddings => ({
   ...embeddings,
   embed: async (request) => {

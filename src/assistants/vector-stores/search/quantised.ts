@@ -71,7 +71,7 @@ export class NearestRows {
   readonly #query: QuantisedQuery;
   readonly #most: number;
   #kept: Near[] = [];
-  /** Who is no nearer than this is not among the nearest. */
+  /** A vector that is no nearer than this is not among the nearest. */
   #floor = Number.NEGATIVE_INFINITY;
 
   constructor(query: QuantisedQuery, most: number) {

@@ -6,7 +6,7 @@ declare const self: Worker;
 
 let opened: Promise<SearchThread> | null = null;
 
-/** Does what would hold up everybody if the event loop did it: finding words, and looking at vectors. */
+/** Does what would hold up all requests if the event loop did it: finding words, and looking at vectors. */
 self.onmessage = async ({ data: { id, place, operation, given } }: MessageEvent<ThreadRequest>) => {
   try {
     opened ??= open(place);
