@@ -10,7 +10,7 @@ import type { Attempted, ModelCall } from './call.ts';
 const SMALL_ANSWER = 256 << 10;
 
 /** How long the error that ends a broken stream has to reach the client. */
-const LAST_WORD_MS = 50;
+const LAST_WORD_MS = 250;
 
 /** The provider's answer as the client gets it: the same status, the same end-to-end headers, the same bytes. */
 export function respond(call: ModelCall, attempted: Attempted): Response | Promise<Response> {

@@ -231,7 +231,6 @@ describe('an upload', () => {
     ['without a name', { filename: undefined }, 'missing_required_parameter', 'filename'],
     ['of nothing', { bytes: 0 }, 'integer_below_min_value', 'bytes'],
     ['of more than 8 GiB', { bytes: 2 ** 33 + 1, purpose: 'vision' }, 'integer_above_max_value', 'bytes'],
-    ['of a batch in another format', { filename: 'a.csv' }, null, null],
     ['for fun', { purpose: 'fun' }, 'invalid_value', 'purpose'],
     ['with a field nobody knows', { color: 'red' }, 'unknown_parameter', 'color'],
     ['with a name that has a line break', { filename: 'a\n.jsonl' }, 'invalid_value', 'filename'],

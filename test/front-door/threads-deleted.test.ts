@@ -19,7 +19,7 @@ test('a long thread that was deleted is cleared to its last word, though the pro
   const home = newDataDir();
   const first = await startProcess({ dataDir: home });
   await first.given.virtualKey('http://127.0.0.1:9/v1');
-  const messages = Array.from({ length: 20_000 }, (_, number) => ({ role: 'user', content: `${SECRET} ${number}` }));
+  const messages = Array.from({ length: 6_000 }, (_, number) => ({ role: 'user', content: `${SECRET} ${number}` }));
   const { id } = (await first.api.post('/v1/threads', { messages, metadata: { note: SECRET } }, { headers })).json;
 
   const reply = await first.api.delete(`/v1/threads/${id}`, { headers });
