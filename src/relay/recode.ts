@@ -4,6 +4,7 @@ import type { Usage } from '../core/usage.ts';
 import { type EncodedCall, type EndpointCodec, FormFields } from '../dialects/endpoints/endpoint.ts';
 import { decodeError } from '../dialects/endpoints/errors.ts';
 import { encodeForm } from '../dialects/endpoints/form.ts';
+import { liftVectors, writeEmbeddings } from '../dialects/endpoints/lifted-vectors.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import { dialects } from '../dialects/index.ts';
 import type { JsonObject } from '../dialects/ir.ts';
@@ -64,16 +65,22 @@ async function answer(
   { codec, endpoint, provider, now }: RecodeOptions,
 ): Promise<Incoming> {
   const { status } = incoming;
-  const bytes = await wholeAnswer(incoming, provider);
-  refuseShape(bytes, provider);
-  const text = new TextDecoder().decode(bytes);
-  const json = parsed(text);
-  if (status >= 400) return refusal(incoming, (codec.decodeError ?? decodeError)(status, json ?? text), endpoint);
+  const whole = await wholeAnswer(incoming, provider);
+  const headers = receivedHeaders(incoming);
   try {
-    const body = codec.decode({ json, bytes, headers: receivedHeaders(incoming) }, { request, provider, now: now() });
+    const isEmbedding = endpoint === 'embed' && status < 400;
+    const { skeleton: bytes, vectors } = isEmbedding ? await liftVectors(whole) : { skeleton: whole, vectors: [] };
+    refuseShape(bytes, provider);
+    const text = new TextDecoder().decode(bytes);
+    const json = parsed(text);
+    if (status >= 400) return refusal(incoming, (codec.decodeError ?? decodeError)(status, json ?? text), endpoint);
+    const { encoding_format: format, ...asked } = request;
+    const given = isEmbedding ? asked : request;
+    const body = codec.decode({ json, bytes, headers }, { request: given, provider, now: now() });
     const usage = usageIn(body);
     if (usage) report(usage);
-    return replaced(incoming, { status, type: 'application/json', bytes: jsonBytes(body) });
+    const written = isEmbedding ? await writeEmbeddings(body, vectors, format) : jsonBytes(body);
+    return replaced(incoming, { status, type: 'application/json', bytes: written });
   } catch (error) {
     if (error instanceof FramingError) fail('upstream_failed', provider, error.message);
     throw error;

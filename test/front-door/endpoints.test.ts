@@ -37,6 +37,25 @@ const via = (slug: string, more: Record<string, string> = {}) => ({
 });
 
 describe('embeddings', () => {
+  test('of a thousand texts at once come whole, as numbers and as the bytes that the vendor asks for', async () => {
+    const vectors = Array.from({ length: 1_000 }, (_, text) =>
+      Array.from({ length: 1_024 }, (_, at) => (text - at) / 2 ** 12),
+    );
+    const data = vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
+    provider.answers(() =>
+      Response.json({ object: 'list', data, model: 'voyage-3.5', usage: { total_tokens: 7_000 } }),
+    );
+    const request = { model: 'voyage-3.5', input: vectors.map((_, index) => `text ${index}`) };
+    const numbers = await gateway.api.post('/v1/embeddings', request, via('voyage'));
+    expect(numbers.status).toBe(200);
+    expect(numbers.json.data).toEqual(data);
+    expect(numbers.json.usage).toEqual({ prompt_tokens: 7_000, total_tokens: 7_000 });
+
+    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'voyage' } });
+    const reply = await openaiClient(gateway.url, key).embeddings.create(request);
+    expect(reply.data.map(({ embedding }) => [...embedding])).toEqual(vectors);
+  });
+
   const answer = () => Response.json({ embeddings: [{ values: [0.5, -0.25] }, { values: [1, 0] }] });
 
   test("OpenAI's client gets one vector per input from Gemini, whose credential stays in its header", async () => {

@@ -4,6 +4,7 @@ import { FramingError } from '../framing-error.ts';
 import type { JsonObject } from '../ir.ts';
 import { present } from '../json.ts';
 import { type Asked, hint, need } from './endpoint.ts';
+import { asBase64 } from './lifted-vectors.ts';
 
 /** A call of /embeddings, read. */
 export interface EmbeddingRequest {
@@ -73,10 +74,3 @@ export function embeddingReply({ vectors, model, tokens }: Embedded, { request }
 
 const isVector = (value: unknown): value is readonly number[] =>
   Array.isArray(value) && value.length > 0 && typeof value[0] === 'number';
-
-/** Little-endian 32-bit floats, as OpenAI sends them. */
-function asBase64(vector: readonly number[]): string {
-  const view = new DataView(new ArrayBuffer(vector.length * 4));
-  for (const [index, value] of vector.entries()) view.setFloat32(index * 4, value, true);
-  return Buffer.from(view.buffer).toString('base64');
-}
