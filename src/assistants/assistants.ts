@@ -5,6 +5,7 @@ import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import { unixSeconds } from '../core/unix-seconds.ts';
 import type { Proofs } from '../guardrails/proof.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { AssistantRow } from '../storage/schema.ts';
@@ -74,15 +75,12 @@ type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;
 /** As the client asked for it: settings that it did not choose are null, so that models get their own. */
 export type StoredAssistant = Body & Pick<Assistant, 'id'>;
 
-export const seconds = (ms: number): number => Math.floor(ms / 1_000);
-export const secondsOrNull = (ms: number | null): number | null => (ms === null ? null : seconds(ms));
-
 function shown(row: AssistantRow): Assistant {
   const body = JSON.parse(row.body) as Body;
   return {
     id: row.id,
     object: 'assistant',
-    created_at: seconds(row.created_at),
+    created_at: unixSeconds(row.created_at),
     ...body,
     temperature: body.temperature ?? 1,
     top_p: body.top_p ?? 1,

@@ -5,10 +5,10 @@ import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import { unixSeconds, unixSecondsOrNull } from '../core/unix-seconds.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { MessageRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { seconds, secondsOrNull } from './assistants.ts';
 import { forgetEvents } from './runs/events.ts';
 import { findThread, goBehindMessages, lockThread } from './thread.ts';
 import { attachmentTool } from './tools.ts';
@@ -91,12 +91,12 @@ export type Message = Checked<typeof messageObject>;
 export const shownMessage = (row: MessageRow): Message => ({
   id: row.id,
   object: 'thread.message',
-  created_at: seconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   thread_id: row.thread_id,
   status: row.status as Message['status'],
   incomplete_details: row.incomplete_reason === null ? null : { reason: row.incomplete_reason },
-  completed_at: secondsOrNull(row.completed_at),
-  incomplete_at: secondsOrNull(row.incomplete_at),
+  completed_at: unixSecondsOrNull(row.completed_at),
+  incomplete_at: unixSecondsOrNull(row.incomplete_at),
   role: row.role as Message['role'],
   content: JSON.parse(row.content),
   assistant_id: row.assistant_id,

@@ -3,9 +3,9 @@ import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { sortBehind } from '../core/object-ids.ts';
+import { unixSeconds } from '../core/unix-seconds.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import { seconds } from './assistants.ts';
 import { toolResources } from './tools.ts';
 
 export const threadObject = lazily(() =>
@@ -24,7 +24,7 @@ export type Thread = Checked<typeof threadObject>;
 export const shownThread = (row: ThreadRow): Thread => ({
   id: row.id,
   object: 'thread',
-  created_at: seconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   tool_resources: JSON.parse(row.tool_resources),
   metadata: JSON.parse(row.metadata),
 });

@@ -3,6 +3,7 @@ import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import { unixSecondsOrNull } from '../core/unix-seconds.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import { shownUsage } from './usage.ts';
 
@@ -156,8 +157,6 @@ export interface Counts {
   readonly failed: number;
 }
 
-const inSeconds = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1_000));
-
 /** A batch as clients see it. */
 export const shownBatch = (row: BatchRow, { completed, failed }: Counts): BatchObject => ({
   id: row.id,
@@ -170,14 +169,14 @@ export const shownBatch = (row: BatchRow, { completed, failed }: Counts): BatchO
   output_file_id: row.output_file_id,
   error_file_id: row.error_file_id,
   created_at: Math.floor(row.created_at / 1_000),
-  in_progress_at: inSeconds(row.in_progress_at),
-  expires_at: inSeconds(row.expires_at),
-  finalizing_at: inSeconds(row.finalizing_at),
-  completed_at: inSeconds(row.completed_at),
-  failed_at: inSeconds(row.failed_at),
-  expired_at: inSeconds(row.expired_at),
-  cancelling_at: inSeconds(row.cancelling_at),
-  cancelled_at: inSeconds(row.cancelled_at),
+  in_progress_at: unixSecondsOrNull(row.in_progress_at),
+  expires_at: unixSecondsOrNull(row.expires_at),
+  finalizing_at: unixSecondsOrNull(row.finalizing_at),
+  completed_at: unixSecondsOrNull(row.completed_at),
+  failed_at: unixSecondsOrNull(row.failed_at),
+  expired_at: unixSecondsOrNull(row.expired_at),
+  cancelling_at: unixSecondsOrNull(row.cancelling_at),
+  cancelled_at: unixSecondsOrNull(row.cancelled_at),
   request_counts: { total: row.total ?? 0, completed, failed },
   model: row.model,
   usage: shownUsage(row),

@@ -3,6 +3,7 @@ import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import { unixSeconds } from '../core/unix-seconds.ts';
 import type { FileRow } from '../storage/schema.ts';
 
 export type FileId = ObjectId<'file'>;
@@ -83,15 +84,13 @@ export function checkSize(bytes: number, use: Purpose, param: string) {
 export const livesSeconds = (use: Purpose, given: number | null | undefined): number | null =>
   given ?? (use === 'batch' ? BATCH_LIVES_SECONDS : null);
 
-export const toSeconds = (ms: number): number => Math.floor(ms / 1_000);
-
 export const shownFile = (row: FileRow): FileObject => ({
   id: row.id as FileId,
   object: 'file',
   bytes: row.bytes,
-  created_at: toSeconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   filename: row.filename,
   purpose: row.purpose as Purpose,
   status: 'processed',
-  ...(row.expires_at !== null && { expires_at: toSeconds(row.expires_at) }),
+  ...(row.expires_at !== null && { expires_at: unixSeconds(row.expires_at) }),
 });

@@ -2,16 +2,9 @@ import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import { unixSeconds } from '../core/unix-seconds.ts';
 import type { UploadPartRow, UploadRow } from '../storage/schema.ts';
-import {
-  expiresAfterInJson,
-  type FileObject,
-  filename,
-  fileObject,
-  type InputPurpose,
-  purpose,
-  toSeconds,
-} from './file.ts';
+import { expiresAfterInJson, type FileObject, filename, fileObject, type InputPurpose, purpose } from './file.ts';
 
 export type UploadId = ObjectId<'upload'>;
 export type PartId = ObjectId<'part'>;
@@ -148,17 +141,17 @@ export const shownUpload = (row: UploadRow, status: UploadStatus, file?: FileObj
   id: row.id as UploadId,
   object: 'upload',
   bytes: row.bytes,
-  created_at: toSeconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   filename: row.filename,
   purpose: row.purpose as InputPurpose,
   status,
-  expires_at: toSeconds(row.expires_at),
+  expires_at: unixSeconds(row.expires_at),
   ...(file && { file }),
 });
 
 export const shownPart = (row: UploadPartRow): UploadPart => ({
   id: row.id as PartId,
   object: 'upload.part',
-  created_at: toSeconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   upload_id: row.upload_id as UploadId,
 });

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { OrganisationId, WorkspaceId } from '../core/ids.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import { unixSeconds } from '../core/unix-seconds.ts';
 import type { Hyperparameters, JobRequest } from './input.ts';
 
 export type JobId = ObjectId<'fineTuningJob'>;
@@ -195,8 +196,6 @@ export const jobObject = lazily(() =>
 );
 export type JobObject = Checked<typeof jobObject>;
 
-export const seconds = (ms: number): number => Math.floor(ms / 1_000);
-
 /** A job as clients see it. */
 export function shownJob(job: Job): JobObject {
   const { id, createdAt, request, state, organisationId } = job;
@@ -206,10 +205,10 @@ export function shownJob(job: Job): JobObject {
   return {
     id,
     object: 'fine_tuning.job',
-    created_at: seconds(createdAt),
+    created_at: unixSeconds(createdAt),
     error: state.status === 'failed' ? state.error : null,
     fine_tuned_model: state.status === 'succeeded' ? state.fineTunedModel : null,
-    finished_at: isFinished(state) ? seconds(state.finishedAt) : null,
+    finished_at: isFinished(state) ? unixSeconds(state.finishedAt) : null,
     hyperparameters,
     model: request.model,
     organization_id: organisationId,

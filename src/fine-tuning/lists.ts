@@ -2,10 +2,11 @@ import * as z from 'zod';
 import type { WorkspaceId } from '../core/ids.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { type Bounds, listPage, listQuery } from '../core/list.ts';
+import { unixSeconds } from '../core/unix-seconds.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { FineTuningCheckpointRow, FineTuningEventRow, FineTuningJobRow } from '../storage/schema.ts';
 import type { Store } from '../storage/store.ts';
-import { type JobObject, jobObject, seconds, shownJob } from './job.ts';
+import { type JobObject, jobObject, shownJob } from './job.ts';
 import { jobIn } from './table.ts';
 
 /** The vendor states no bound; this one keeps a page in memory. */
@@ -75,7 +76,7 @@ export const checkpointList = lazily(() =>
 const shownEvent = (row: FineTuningEventRow): Checked<typeof eventObject> => ({
   id: row.id,
   object: 'fine_tuning.job.event',
-  created_at: seconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   level: row.level,
   message: row.message,
   type: row.type,
@@ -85,7 +86,7 @@ const shownEvent = (row: FineTuningEventRow): Checked<typeof eventObject> => ({
 const shownCheckpoint = (row: FineTuningCheckpointRow): Checked<typeof checkpointObject> => ({
   id: row.id,
   object: 'fine_tuning.job.checkpoint',
-  created_at: seconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   fine_tuned_model_checkpoint: row.model,
   fine_tuning_job_id: row.job_id,
   step_number: row.step_number,

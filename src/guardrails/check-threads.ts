@@ -1,29 +1,7 @@
 import { FairTurns } from '../core/fair-turns.ts';
 import { type Thread, threadOnDemand } from '../core/thread.ts';
-import { type CheckResult, errored, type Hook, type TextPart } from './check.ts';
+import { type CheckResult, type CheckThreads, errored, type Looked, type TextPart } from './check.ts';
 import type { LookQuestion, LookReply } from './check-worker.ts';
-import type { PreparedCheck } from './guardrail.ts';
-
-/** What one check is to look at. */
-export interface Look {
-  /** Whose check it is: owners take turns. */
-  readonly owner: string;
-  readonly prepared: PreparedCheck;
-  readonly on: Hook;
-  readonly texts: readonly TextPart[];
-}
-
-export interface Looked {
-  readonly result: CheckResult;
-  /** How long the thread took for it. */
-  readonly ms: number;
-}
-
-/** Threads in which checks look at what would hold the event loop up. */
-export interface CheckThreads {
-  look(look: Look): Promise<Looked>;
-  close(): void;
-}
 
 /** Two, so that an owner with much to check leaves one thread to the others. */
 const THREADS = 2;

@@ -3,7 +3,6 @@ import type { Clock } from '../core/clock.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import type { RecheckJwt, VerifyJwt } from '../core/jwt.ts';
 import { lazily } from '../core/lazily.ts';
-import type { CheckThreads } from './check-threads.ts';
 import type { Proving } from './proof.ts';
 
 /** Before the request is sent, or before its answer is given on. */
@@ -66,6 +65,28 @@ export interface Ports {
   readonly threads?: CheckThreads;
   /** Asks a model through a virtual key of the caller's workspace; its own call passes no guardrail. */
   readonly askModel?: AskModel;
+}
+
+/** Threads in which checks look at what would hold the event loop up. */
+export interface CheckThreads {
+  look(look: Look): Promise<Looked>;
+  close(): void;
+}
+
+/** What one check is to look at. */
+export interface Look {
+  /** Whose check it is: owners take turns. */
+  readonly owner: string;
+  /** The check by its id, with its parameters as they were given, as JSON. */
+  readonly prepared: { readonly id: string; readonly given: string };
+  readonly on: Hook;
+  readonly texts: readonly TextPart[];
+}
+
+export interface Looked {
+  readonly result: CheckResult;
+  /** How long the thread took for it. */
+  readonly ms: number;
 }
 
 /** Answers with the text of the model's reply; throws when there is none in time. */

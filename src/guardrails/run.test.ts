@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import * as z from 'zod';
 import { portsOf } from '../../test/guardrails/facts.ts';
+import type { CheckThreads, Look } from './check.ts';
 import { type Check, type CheckResult, check, type Facts, type Ports, perCharacter } from './check.ts';
-import type { CheckThreads, Look } from './check-threads.ts';
 import type { Guardrail } from './guardrail.ts';
 import { actionsSchema } from './guardrail.ts';
 import { readBody } from './reading.ts';

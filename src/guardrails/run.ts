@@ -1,6 +1,4 @@
-import type { Check, CheckResult, Facts, Hook, Ports } from './check.ts';
-import { errored } from './check.ts';
-import type { Looked } from './check-threads.ts';
+import { type Check, type CheckResult, errored, type Facts, type Hook, type Looked, type Ports } from './check.ts';
 import type { Guardrail, PreparedCheck } from './guardrail.ts';
 import type { Reading } from './reading.ts';
 import { Unreadable } from './texts.ts';

@@ -5,7 +5,7 @@ import type { EnvironmentCredential } from '../auth/virtual-key.ts';
 import { turnTime } from '../core/clock.ts';
 import { Secret } from '../core/secret.ts';
 import { startSweeper } from '../core/sweeper.ts';
-import type { CheckThreads } from '../guardrails/check-threads.ts';
+import type { CheckThreads } from '../guardrails/check.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import { fetchSmall } from '../http/upstream.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
+import { unixSeconds, unixSecondsOrNull } from '../../core/unix-seconds.ts';
 import type { RunRow } from '../../storage/schema.ts';
-import { seconds, secondsOrNull } from '../assistants.ts';
 import { reasoningEffort, responseFormat, tool, toolChoice, toolResources, truncationStrategy } from '../tools.ts';
 
 /** While a run is in one of these, its thread is locked. */
@@ -107,17 +107,17 @@ export function shownRun(row: RunRow): Run {
   return {
     id: row.id,
     object: 'thread.run',
-    created_at: seconds(row.created_at),
+    created_at: unixSeconds(row.created_at),
     thread_id: row.thread_id,
     assistant_id: row.assistant_id,
     status: row.status as RunStatus,
     required_action: parsedOrNull<RequiredAction>(row.required_action),
     last_error: parsedOrNull<RunError>(row.last_error),
-    expires_at: isOver ? null : seconds(row.expires_at),
-    started_at: secondsOrNull(row.started_at),
-    cancelled_at: secondsOrNull(row.cancelled_at),
-    failed_at: secondsOrNull(row.failed_at),
-    completed_at: secondsOrNull(row.completed_at),
+    expires_at: isOver ? null : unixSeconds(row.expires_at),
+    started_at: unixSecondsOrNull(row.started_at),
+    cancelled_at: unixSecondsOrNull(row.cancelled_at),
+    failed_at: unixSecondsOrNull(row.failed_at),
+    completed_at: unixSecondsOrNull(row.completed_at),
     incomplete_details:
       row.incomplete_reason === null
         ? null

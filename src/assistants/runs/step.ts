@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
+import { unixSeconds, unixSecondsOrNull } from '../../core/unix-seconds.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
-import { seconds, secondsOrNull } from '../assistants.ts';
 import type { Citable } from './citations.ts';
 import { runError, usageObject } from './run.ts';
 
@@ -117,7 +117,7 @@ export function shownStep(
   return {
     id: row.id,
     object: 'thread.run.step',
-    created_at: seconds(row.created_at),
+    created_at: unixSeconds(row.created_at),
     assistant_id: run.assistant_id,
     thread_id: run.thread_id,
     run_id: row.run_id,
@@ -125,10 +125,10 @@ export function shownStep(
     status: row.status as StepStatus,
     step_details: withContent ? stepDetails : withoutContent(stepDetails),
     last_error: row.last_error === null ? null : JSON.parse(row.last_error),
-    expired_at: secondsOrNull(row.expired_at),
-    cancelled_at: secondsOrNull(row.cancelled_at),
-    failed_at: secondsOrNull(row.failed_at),
-    completed_at: secondsOrNull(row.completed_at),
+    expired_at: unixSecondsOrNull(row.expired_at),
+    cancelled_at: unixSecondsOrNull(row.cancelled_at),
+    failed_at: unixSecondsOrNull(row.failed_at),
+    completed_at: unixSecondsOrNull(row.completed_at),
     metadata: {},
     usage: row.usage === null ? null : JSON.parse(row.usage),
   };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
+import { unixSeconds } from '../../core/unix-seconds.ts';
 import type { VectorStoreBatchRow, VectorStoreFileRow } from '../../storage/schema.ts';
-import { seconds } from '../assistants.ts';
 import { attributesRule } from './attributes.ts';
 import { chunkingStrategy, shownChunking, strategyOf } from './chunking.ts';
 import { type FileCounts, fileCounts } from './store.ts';
@@ -56,7 +56,7 @@ export const shownFile = (row: VectorStoreFileRow): StoreFile => ({
   id: row.file_id,
   object: 'vector_store.file',
   usage_bytes: row.usage_bytes,
-  created_at: seconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   vector_store_id: row.store_id,
   status: row.status,
   last_error: row.last_error === null ? null : JSON.parse(row.last_error),
@@ -90,7 +90,7 @@ export type FileBatch = Checked<typeof batchObject>;
 export const shownBatch = (row: VectorStoreBatchRow, counts: FileCounts): FileBatch => ({
   id: row.id,
   object: 'vector_store.files_batch',
-  created_at: seconds(row.created_at),
+  created_at: unixSeconds(row.created_at),
   vector_store_id: row.store_id,
   status: row.status,
   file_counts: counts,

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Metadata, metadataRule, newMetadata } from '../../core/metadata-rule.ts';
+import { unixSeconds } from '../../core/unix-seconds.ts';
 import type { VectorStoreRow } from '../../storage/schema.ts';
-import { seconds } from '../assistants.ts';
 import { chunkingStrategy } from './chunking.ts';
 
 const DAY_MS = 86_400_000;
@@ -93,15 +93,15 @@ export function shownStore(row: VectorStoreRow, { counts, usageBytes }: Contents
   return {
     id: row.id,
     object: 'vector_store',
-    created_at: seconds(row.created_at),
+    created_at: unixSeconds(row.created_at),
     name: given,
     ...(description !== null && { description }),
     usage_bytes: usageBytes,
     file_counts: counts,
     status: isExpired(row, now) ? 'expired' : status,
     ...(row.expires_days !== null && { expires_after: { anchor: 'last_active_at' as const, days: row.expires_days } }),
-    expires_at: row.expires_at === null ? null : seconds(row.expires_at),
-    last_active_at: seconds(row.last_active_at),
+    expires_at: row.expires_at === null ? null : unixSeconds(row.expires_at),
+    last_active_at: unixSeconds(row.last_active_at),
     metadata: { ...metadata },
   };
 }

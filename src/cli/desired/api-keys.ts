@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rulesIn } from '../../core/forbidden.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { type ApiKeyWish, isoOf, sameMoment } from './desired.ts';
-import type { Context, KindOf } from './kinds.ts';
+import type { Context, KindOf } from './kind.ts';
 import { limitsIn, withLimits } from './limits.ts';
 
 /** A UUID that follows from the name alone, so that the same file always makes the same key. */

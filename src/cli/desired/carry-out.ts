@@ -14,7 +14,7 @@ import type { Db, Store } from '../../storage/store.ts';
 import type { Installation } from '../installation.ts';
 import { createFindings, type Findings } from '../reading/findings.ts';
 import type { Desired } from './desired.ts';
-import type { Context } from './kinds.ts';
+import type { Context } from './kind.ts';
 import { dropMark, writeMark } from './marks.ts';
 import { type Plan, type PlanOptions, planChanges } from './plan.ts';
 import { recordSteps } from './record.ts';

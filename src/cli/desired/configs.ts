@@ -1,5 +1,5 @@
 import type { ConfigWish } from './desired.ts';
-import type { Context, KindOf } from './kinds.ts';
+import type { Context, KindOf } from './kind.ts';
 
 const rows = ({ db, who }: Context) =>
   db

@@ -1,5 +1,5 @@
 import type { OrganisationWish } from './desired.ts';
-import type { KindOf } from './kinds.ts';
+import type { KindOf } from './kind.ts';
 
 const TITLE = 'organisation';
 

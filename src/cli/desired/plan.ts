@@ -1,6 +1,7 @@
 import type { Findings, Place } from '../reading/findings.ts';
 import { canonical, type Desired, type Kind, type Shape, type Stored } from './desired.ts';
-import { type Context, type KindOf, kinds } from './kinds.ts';
+import type { Context, KindOf } from './kind.ts';
+import { kinds } from './kinds.ts';
 import { digestOf, type Mark, readMarks } from './marks.ts';
 
 /** One field that will be another. Values of secrets are left out. */

@@ -1,5 +1,5 @@
 import type { PolicyWish } from './desired.ts';
-import type { Context, KindOf } from './kinds.ts';
+import type { Context, KindOf } from './kind.ts';
 
 const rowOf = ({ db, who }: Context, id: string) =>
   db

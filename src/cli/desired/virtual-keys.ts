@@ -1,6 +1,6 @@
 import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { isoOf, type Shape, sameMoment, type VirtualKeyWish } from './desired.ts';
-import type { Context, KindOf } from './kinds.ts';
+import type { Context, KindOf } from './kind.ts';
 import { limitsIn, withLimits } from './limits.ts';
 
 type Fields = VirtualKeyWish['fields'];

@@ -1,7 +1,7 @@
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import { rulesIn } from '../../core/forbidden.ts';
 import type { WorkspaceWish } from './desired.ts';
-import type { KindOf } from './kinds.ts';
+import type { KindOf } from './kind.ts';
 import { limitsIn, withLimits } from './limits.ts';
 
 export const workspaceKind: KindOf<WorkspaceWish> = {
