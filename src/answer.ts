@@ -16,6 +16,7 @@ import { asGatewayError, json, replyWithError } from './http/reply.ts';
 import type { LoggedCaller, Route } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
 import type { Connection } from './http/server.ts';
+import { isAsListed, typedAddress } from './http/typed-address.ts';
 import { UpstreamFailure } from './http/upstream.ts';
 import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
 
@@ -67,8 +68,11 @@ export function createAnswer(deps: AnswerDeps) {
   const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
   return async (request: Request, peerAddress: string, connection: Connection): Promise<Response> => {
     const requestId = newId<string>();
-    const { path, search } = splitUrl(request.url);
-    const headers = readHeaders(request.headers);
+    const asAsked = splitUrl(request.url);
+    const asSent = readHeaders(request.headers);
+    const typed = isAsListed(asAsked.path) ? null : attempt(() => typedAddress(asAsked.path, asAsked.search, asSent));
+    const { path, search } = typed?.value ?? asAsked;
+    const headers = typed?.value?.headers ?? asSent;
     const clientAddress = clientAddressHeader ? addressIn(headers, clientAddressHeader, peerAddress) : peerAddress;
     const traceId = traceIdOf(headers) ?? requestId;
     const counted = perAddress && attempt(() => perAddress.begin(clientAddress));
@@ -77,7 +81,7 @@ export function createAnswer(deps: AnswerDeps) {
       return turnedAway(counted.error, { [REQUEST_ID]: requestId, 'x-request-id': requestId });
     }
     const leave = counted?.value ?? null;
-    const found = attempt(() => match(request.method, path));
+    const found = typed?.error ? { error: typed.error } : attempt(() => match(request.method, path));
     const asked = found.value?.route;
     const ids = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
     const stamp: SentHeaders = asked?.stamp ? { ...ids, ...asked.stamp(headers) } : ids;
@@ -126,7 +130,7 @@ export function createAnswer(deps: AnswerDeps) {
         stamp,
         path,
         search,
-        params,
+        params: typed?.value?.params ?? params,
         query: route.query ? readQuery(search, route.query(), route.wording) : undefined,
         body: route.body
           ? await readJson(request, route.body(), route.wording, pending?.read, route.largestBody)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { findMembers, removeMembers, splice } from './json-bytes.ts';
+import { findMembers, prependMembers, removeMembers, splice } from './json-bytes.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const values = (text: string, name: string) => {
@@ -77,4 +77,14 @@ test('members are removed wherever they stand, with one comma each', () => {
       expect(findMembers(bytes(left), 'x')).toEqual([]);
     }
   }
+});
+
+test('members that are put before all others are taken out again without a trace', () => {
+  for (const text of ['{}', ' { }', '{"a":1}', '{ "a" : 1 }\n', '{\n  "a": [1, 2],\n  "b": {}\n}']) {
+    const more = prependMembers(Buffer.from(text), '"model":"x","stream":true')!;
+    expect(JSON.parse(Buffer.from(more).toString())).toEqual({ model: 'x', stream: true, ...JSON.parse(text) });
+    const less = removeMembers(more, findMembers(more, 'model'));
+    expect(Buffer.from(removeMembers(less, findMembers(less, 'stream'))).toString()).toBe(text);
+  }
+  for (const text of ['[]', '', '"{"', '\x1f\x8b']) expect(prependMembers(Buffer.from(text), '"a":1')).toBeNull();
 });

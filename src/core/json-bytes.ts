@@ -136,6 +136,15 @@ export function appendMember(bytes: Uint8Array, name: string, json: string): Uin
   return splice(bytes, { start: close, end: close }, `${isEmpty ? '' : ','}${JSON.stringify(name)}:${json}`);
 }
 
+/** The object with more members at its beginning, given as `"a":1,"b":2`. Null: the bytes begin no JSON object. */
+export function prependMembers(bytes: Uint8Array, members: string): Uint8Array | null {
+  const open = skipSpace(bytes, 0);
+  if (bytes[open] !== OPEN_BRACE) return null;
+  const at = skipSpace(bytes, open + 1);
+  const isEmpty = bytes[at] === CLOSE_BRACE;
+  return splice(bytes, { start: at, end: at }, isEmpty ? members : `${members},`);
+}
+
 /**
  * The object without members that findMembers found, and without the commas beside them. In one go: a body may hold the
  * same name a million times.

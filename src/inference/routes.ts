@@ -40,6 +40,8 @@ export const inferenceRoutes = (relay: (call: ModelCall) => Promise<Response>): 
         principal: call.principal,
         providerKey: call.providerKey,
         readsModel: true,
+        // A deployment of Azure's: what the body says beside it counts for nothing there.
+        ...(call.params.model !== undefined && { inAddress: { model: call.params.model, onConflict: 'address' } }),
         log: call.log,
       }),
   }));

@@ -35,7 +35,17 @@ export interface ModelCall {
   readonly isUnguarded?: boolean;
   /** Of a call that work makes without its caller: what was proven when the work was accepted. */
   readonly proven?: Proven;
+  /** What the address says of the call. Everything else looks for it in the body, so it is put there. */
+  readonly inAddress?: InAddress;
   readonly log: CallLog;
+}
+
+export interface InAddress {
+  readonly model: string;
+  /** Whether the answer is a stream; absent where the body says so. */
+  readonly stream?: boolean;
+  /** Which model counts where the body names another one: the address's, or none, and the call is refused. */
+  readonly onConflict: 'address' | 'refuse';
 }
 
 /** A request body on its way: all of it, or a stream that is never held in memory. */

@@ -33,6 +33,15 @@ export function readFormModel(head: Uint8Array, boundary: string, maySplit: bool
   return { name: parts.name, slug: parts.slug, head: spliced };
 }
 
+/** The form with this model in place of the one that it names, or with it before everything else. */
+export function withFormModel(head: Uint8Array, boundary: string, model: string): Uint8Array {
+  if (/[\r\n]/.test(model)) fail('invalid_path', 'the model that it names has a line end');
+  const [found] = modelFields(head, boundary);
+  if (found) return Buffer.concat([head.subarray(0, found.start), Buffer.from(model), head.subarray(found.end)]);
+  const field = `--${boundary}\r\ncontent-disposition: form-data; name="${MODEL}"\r\n\r\n${model}\r\n`;
+  return Buffer.concat([Buffer.from(field), head]);
+}
+
 function modelFields(head: Uint8Array, boundary: string): Found[] {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength);
   const delimiter = Buffer.from(`--${boundary}`);

@@ -6,9 +6,10 @@ import { findMembers, type Member, splice } from '../core/json-bytes.ts';
 import { wholeBody } from '../http/arriving.ts';
 import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
 import { splitModel } from '../routing/select.ts';
+import { withAddress } from './address-in-body.ts';
 import { modelInPath } from './addressed-model.ts';
 import { openLarge, WHOLE_BELOW } from './body.ts';
-import type { ModelCall, NamedModel, OpenCall, Opening } from './call.ts';
+import type { InAddress, ModelCall, NamedModel, OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels } from './form-watch.ts';
 import { boundaryOf, readFormModel } from './multipart-model.ts';
 
@@ -21,12 +22,13 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
 
   const isJson = isJsonType(headers['content-type']);
   const length = bodyLength(call, maxBodyBytes);
-  const received =
+  const arrived =
     length === null
       ? null
       : length <= WHOLE_BELOW
         ? { head: await wholeBody(request, length), rest: null }
         : await openLarge(request, headers, { isJson, maxBytes: maxBodyBytes });
+  const received = arrived && call.inAddress ? told(arrived, call.inAddress, headers, isJson) : arrived;
   const named = received && namedIn(received.head, call, isJson);
   const body = received && opened(received, named, headers);
   const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
@@ -51,12 +53,17 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
     log,
     body,
     isJson: received !== null && isJson,
-    grownBy: named && received ? named.head.byteLength - received.head.byteLength : 0,
+    grownBy: named && arrived ? named.head.byteLength - arrived.head.byteLength : 0,
     slug,
     config: null,
     addressed,
   };
 }
+
+const told = ({ head, rest }: Opening, said: InAddress, headers: SentHeaders, isJson: boolean): Opening => ({
+  head: withAddress(head, said, headers['content-type'], isJson),
+  rest,
+});
 
 /** How many bytes the body has; null: there is none. `NaN`: the request does not say. */
 function bodyLength({ request, headers }: ModelCall, maxBytes: number): number | null {

@@ -1,0 +1,97 @@
+import { ENDPOINTS } from '../core/endpoints.ts';
+import { fail } from '../core/errors.ts';
+import type { SentHeaders } from './headers.ts';
+
+/** A request at the address that the gateway lists for it, and what its own address said beside that. */
+export interface TypedAddress {
+  readonly path: string;
+  readonly search: string;
+  readonly headers: SentHeaders;
+  /** What the address names: a model. */
+  readonly params: Readonly<Record<string, string>> | null;
+}
+
+/**
+ * The first segments that clients of models ask for. No path of administrators is among them, so that a proxy in front of
+ * the gateway which fences these off at `/v1/…` need not know of any other spelling.
+ */
+const FAMILIES = new Set([
+  ...[...ENDPOINTS.keys()].map((path) => path.split('/')[1]!),
+  'models',
+  'files',
+  'uploads',
+  'batches',
+  'fine_tuning',
+  'assistants',
+  'threads',
+  'vector_stores',
+]);
+
+/** What SDKs and people put before the path: a vendor's name, the version once more, or nothing. */
+const SPELT = /^(\/openai|\/anthropic|\/v1beta\/openai)?(?:\/v1)*(\/([a-z_]+)(?:\/.*)?)$/;
+const DEPLOYMENTS = '/openai/deployments/';
+/** The longest first: `/chat/completions` ends as `/completions` does. */
+const ENDINGS = [...ENDPOINTS.keys()].toSorted((one, other) => other.length - one.length);
+const VERSION = '/v1';
+
+/** Most paths: they are looked at no further. */
+export const isAsListed = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('v1/', 4);
+
+/**
+ * The address that is meant where one is asked for that the gateway does not list: `/chat/completions`,
+ * `/v1/v1/messages`, `/openai/v1/models`, `/openai/deployments/x/embeddings`. Null: it stands as it is. Only the beginning
+ * changes; the router judges the rest as it judges every path.
+ */
+export function typedAddress(path: string, search: string, headers: SentHeaders): TypedAddress | null {
+  const deployed = path.startsWith(DEPLOYMENTS) ? atDeployment(path) : null;
+  if (deployed) return { ...deployed, ...asAzure(search, headers) };
+  const [, prefix, rest, family] = SPELT.exec(path) ?? [];
+  // An MCP server may have the name of a family.
+  if (!rest || !FAMILIES.has(family!) || (!prefix && rest.endsWith('/mcp'))) return null;
+  const asked = prefix === '/openai' ? asAzure(search, headers) : { search, headers };
+  return { path: VERSION + rest, ...asked, params: null };
+}
+
+/** Azure names the model in the address. A name may have slashes: `@slug/model`. */
+function atDeployment(path: string): Pick<TypedAddress, 'path' | 'params'> | null {
+  const endpoint = ENDINGS.find((ending) => path.endsWith(ending));
+  const name = endpoint && path.slice(DEPLOYMENTS.length, -endpoint.length);
+  return name ? { path: VERSION + endpoint, params: { model: decoded(name) } } : null;
+}
+
+/** Azure's clients say the version of Azure's API, and send their key in a header of Azure's. */
+function asAzure(search: string, headers: SentHeaders): Pick<TypedAddress, 'search' | 'headers'> {
+  const { 'api-key': key, ...others } = headers;
+  return { search: withoutParameter(search, 'api-version').search, headers: key ? withSdkKey(others, key) : headers };
+}
+
+/** The key where the other SDKs send theirs, unless one of them stands there. */
+export const withSdkKey = (headers: SentHeaders, key: string): SentHeaders =>
+  headers['x-goog-api-key'] ? headers : { ...headers, 'x-goog-api-key': key };
+
+/** The query without a parameter, however its name is spelt, and the first value of it. */
+export function withoutParameter(search: string, name: string): { readonly search: string; readonly value: string } {
+  if (search === '') return { search, value: '' };
+  const pairs = search.slice(1).split('&');
+  const isNamed = (pair: string) => plain(pair.split('=', 1)[0]!) === name;
+  const taken = pairs.find(isNamed);
+  if (taken === undefined) return { search, value: '' };
+  const kept = pairs.filter((pair) => !isNamed(pair));
+  return { search: kept.length > 0 ? `?${kept.join('&')}` : '', value: plain(taken.slice(taken.indexOf('=') + 1)) };
+}
+
+function plain(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return fail('invalid_path', 'it holds a broken percent escape');
+  }
+}
