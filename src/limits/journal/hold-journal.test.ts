@@ -23,7 +23,7 @@ function holdOf(amount: number, more: Partial<Hold['estimate']> = {}, tokensUnti
 }
 
 const left = () => [...new HoldJournal(folder).read().values()];
-const written = () => readdirSync(folder).reduce((size, name) => size + readFileSync(join(folder, name)).indexOf(0), 0);
+const written = () => readdirSync(folder).reduce((size, name) => size + readFileSync(join(folder, name)).byteLength, 0);
 
 test('holds are read as they were written, alike or not', () => {
   const journal = new HoldJournal(folder);
@@ -86,13 +86,26 @@ test('a hold goes with the one it points at when the power took that, and takes 
   expect(left()).toEqual([another, alike]);
 });
 
-test('what fills a segment goes on in another', () => {
+test('a journal is long after 1 MiB, and with many open holds after as many again', () => {
   const journal = new HoldJournal(folder);
-  const holds = Array.from({ length: 16_000 }, (_, index) => holdOf(index, { model: `model ${index % 3}` }));
-  for (const hold of holds) journal.append(hold);
+  const appendUntilLong = () => {
+    const holds: Hold[] = [];
+    while (!journal.isLong) {
+      const hold = holdOf(holds.length, { model: `${holds.length} is a long name ${'x'.repeat(8_000)}` });
+      holds.push(hold);
+      journal.append(hold);
+    }
+    return holds;
+  };
+  const open = appendUntilLong();
+  expect(written()).toBeGreaterThan(1 << 20);
+  journal.startWith(open);
+  const begun = written();
+  const more = appendUntilLong();
 
-  expect(readdirSync(folder).length).toBeGreaterThan(1);
-  expect(left()).toEqual(holds);
+  expect(begun).toBeGreaterThan(1 << 20);
+  expect(written()).toBeGreaterThan(2 * begun);
+  expect(left()).toEqual([...open, ...more]);
 });
 
 test('what an earlier version wrote is read', () => {

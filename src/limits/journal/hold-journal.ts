@@ -37,10 +37,8 @@ interface Example {
   readonly hold: Hold;
 }
 
-/** A segment has room for some 10,000 holds, and is in memory as far as it was written. */
-const SEGMENT_BYTES = 1 << 20;
-/** The journal is to start again when less is left than this; a record takes a hundredth of it. */
-const LITTLE_ROOM = 32 << 10;
+/** Some 10,000 holds. A shorter journal does not start again. */
+const LONG_FROM = 1 << 20;
 
 /** A key that calls more models than this in turns writes more whole records. */
 const EXAMPLES_PER_KEY = 8;
@@ -53,14 +51,15 @@ export class HoldJournal {
   readonly #journal: Journal;
   readonly #examples = new Map<string, Example[]>();
   #records = 0;
+  #longFrom = LONG_FROM;
 
   constructor(folder: string) {
-    this.#journal = new Journal({ folder, processId: process.pid, isShared: false, mappedBytes: SEGMENT_BYTES });
+    this.#journal = new Journal({ folder, processId: process.pid, isShared: false });
   }
 
-  /** Whether it should start with what is still open, because it fills up. It can be appended to all the same. */
-  get isNearlyFull(): boolean {
-    return this.#journal.room < LITTLE_ROOM;
+  /** Whether it should start again with the holds that are still open. It can be appended to all the same. */
+  get isLong(): boolean {
+    return this.#journal.size > this.#longFrom;
   }
 
   /** Holds that processes before this one have left, by the ids of their calls. */
@@ -73,17 +72,11 @@ export class HoldJournal {
 
   /** Throws when it could not be written, and then nothing was. */
   append(hold: Hold): void {
+    // The next append begins another segment, and in that no earlier hold can be pointed at.
+    if (this.#journal.size === 0) this.#beginAt(0);
     const example = this.#exampleFor(hold);
-    const record = recordOf(example ? briefly(hold, example) : wholly(hold, this.#records));
-    if (this.#journal.hasRoomFor(record)) {
-      this.#journal.append(record);
-      if (!example) this.#learn(hold);
-    } else {
-      // In another segment nothing can be pointed at.
-      this.#beginAt(0);
-      this.#journal.append(recordOf(wholly(hold, 0)));
-      this.#learn(hold);
-    }
+    this.#journal.append(recordOf(example ? briefly(hold, example) : wholly(hold, this.#records)));
+    if (!example) this.#learn(hold);
     this.#records++;
   }
 
@@ -91,6 +84,8 @@ export class HoldJournal {
   startWith(holds: readonly Hold[]): void {
     const before = this.#journal.startWith(holds.map((hold, place) => recordOf(wholly(hold, place))).join(''));
     this.#beginAt(holds.length);
+    // Many open holds are not copied again before as many have come.
+    this.#longFrom = Math.max(LONG_FROM, 2 * this.#journal.size);
     for (const name of before) this.#journal.remove(name);
   }
 

@@ -216,6 +216,20 @@ test('a call whose hold cannot be written down is refused and not counted', asyn
   expect((await broken.read(['tokens'])).get('tokens')).toEqual({ used: 0, held: 1 });
 });
 
+test('a full disk refuses calls, takes the next one that fits, and loses none that it took', async () => {
+  const child = join(import.meta.dir, '../../../test/limits/full-disk-child.ts');
+  // A limit on the size of files is like the end of the disk: one write is cut short, and the next one fails.
+  const limited = 'trap "" XFSZ && ulimit -f 64 && exec "$@"';
+  const command = ['sh', '-c', limited, 'sh', process.execPath, child, folder, String(now)];
+  const printed = await new Response(Bun.spawn(command, { stderr: 'inherit' }).stdout).json();
+  const outcomes = printed as string[];
+  const admitted = outcomes.filter((outcome) => outcome === 'true').length;
+
+  expect(outcomes.slice(0, 3)).toEqual(['true', 'store_unavailable', 'true']);
+  expect(outcomes.at(-1)).toBe('store_unavailable');
+  expect(await level()).toEqual({ used: 0, held: 10 * admitted });
+});
+
 test('counters of windows that have ended are not kept', async () => {
   const counters = await open();
   const one = reservationOf({ counter: 'tokens', amount: 1, max: 10, endsAt: now + 100 });

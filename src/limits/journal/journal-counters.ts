@@ -202,7 +202,7 @@ class JournalCounters implements Counters {
   /** Before the call is admitted: a hold that is not in the journal would be forgotten by a kill. */
   #note(hold: Hold) {
     try {
-      if (this.#journal.isNearlyFull) this.#restart();
+      if (this.#journal.isLong) this.#restart();
       this.#journal.append(hold);
     } catch (error) {
       throw Object.assign(new GatewayError('store_unavailable', []), { cause: error });

@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Journal, type JournalOptions, recordOf } from './journal.ts';
@@ -61,47 +61,14 @@ test('pages that the power took are skipped, and what stands behind them is read
   expect(indexesIn(open())).toEqual([0, 1, 5, 6, 7]);
 });
 
-describe('a journal in memory', () => {
-  const mapped = () => open({ mappedBytes: 4096 });
-  const sizes = () => readdirSync(folder).map((name) => statSync(join(folder, name)).size);
+test('a journal is read while it is written, and begins empty after it was emptied', () => {
+  const journal = open();
+  journal.append(recordOf({ index: 0, text: 'naïve ✓' }));
+  expect(indexesIn(open())).toEqual([0]);
+  journal.clear();
+  journal.append(recordOf({ index: 1 }));
 
-  test('is read while it is written, and is cut to its size when it is finished', () => {
-    const journal = mapped();
-    journal.append(recordOf({ index: 0, text: 'naïve ✓' }));
-    expect(sizes()).toEqual([4096]);
-    expect(indexesIn(open())).toEqual([0]);
-    const size = journal.size;
-    journal.finish();
-
-    expect(sizes()).toEqual([size]);
-    expect(indexesIn(open())).toEqual([0]);
-  });
-
-  test('goes on in another segment when one is full, and never writes half a record', () => {
-    const journal = mapped();
-    for (let index = 0; index < 200; index++) journal.append(recordOf({ index, text: '✓'.repeat(index % 40) }));
-
-    expect(readdirSync(folder).length).toBeGreaterThan(2);
-    expect(indexesIn(open())).toEqual([...Array(200).keys()]);
-  });
-
-  test('makes room for a record that is larger than a segment', () => {
-    const journal = mapped();
-    journal.append(recordOf({ index: 0 }));
-    journal.append(recordOf({ index: 1, text: '✓'.repeat(5_000) }));
-    journal.startWith(recordOf({ index: 2, text: 'x'.repeat(50_000) }));
-
-    expect(indexesIn(open())).toEqual([0, 1, 2]);
-  });
-
-  test('begins empty after it was emptied', () => {
-    const journal = mapped();
-    journal.append(recordOf({ index: 0 }));
-    journal.clear();
-    journal.append(recordOf({ index: 1 }));
-
-    expect(indexesIn(open())).toEqual([1]);
-  });
+  expect(indexesIn(open())).toEqual([1]);
 });
 
 test('a new segment holds its first records at once, and the ones before it are told', () => {

@@ -1,6 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs';
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { MappedSegment, mostBytes, type Segment, WrittenSegment } from './segment.ts';
 
 const SEGMENT = /^(\d{12})-(\d+)\.journal$/;
 
@@ -9,18 +18,17 @@ export interface JournalOptions {
   readonly processId: number;
   /** Whether other processes may keep segments in the same folder; those of living ones are left to them. */
   readonly isShared: boolean;
-  /** Segments of at least this size are mapped into memory, for records that are written one by one. */
-  readonly mappedBytes?: number;
 }
 
 /**
- * Records on disk, one line each, in numbered segments, without fsync: what was appended survives the end of the
- * process, however sudden, and may be lost with the power. A torn end, left by a kill, is ignored, and so is what the
- * power took; a damaged record with good ones after it is not, because then more of the file may be wrong.
+ * Records on disk, one line each, in numbered segments. An append is one `write` without fsync: what it wrote survives
+ * the end of the process, however sudden, and may be lost with the power. A torn end, left by a kill, is ignored, and so
+ * is what the power took; a damaged record with good ones after it is not, because then more of the file may be wrong.
  */
 export class Journal {
   readonly #options: JournalOptions;
-  #current: { readonly name: string; readonly segment: Segment } | null = null;
+  #current: { readonly name: string; readonly descriptor: number } | null = null;
+  #size = 0;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -29,25 +37,20 @@ export class Journal {
       for (const name of readdirSync(options.folder)) if (name.endsWith('.draft')) this.remove(name);
   }
 
-  /** Bytes in the segment that is being written. */
+  /** Bytes in the segment that is being written; 0 when the next append begins one. */
   get size(): number {
-    return this.#current?.segment.size ?? 0;
-  }
-
-  /** Bytes that the segment still takes. */
-  get room(): number {
-    return this.#current?.segment.room ?? 0;
-  }
-
-  /** Whether these go into the segment that is being written. Otherwise an append begins another. */
-  hasRoomFor(records: string): boolean {
-    return mostBytes(records) <= this.room;
+    return this.#size;
   }
 
   /** Takes lines of `recordOf`. Either all of it is written, or it throws and nothing is. */
   append(records: string): void {
-    if (!this.hasRoomFor(records)) this.#begin(records);
-    this.#current!.segment.append(records);
+    const { descriptor } = this.#current ?? this.#begin();
+    try {
+      this.#size += writeWhole(descriptor, records);
+    } catch (error) {
+      this.#undo();
+      throw error;
+    }
   }
 
   /** Starts a segment with these records, at once or not at all, and answers those before it. Not in a shared folder. */
@@ -55,24 +58,27 @@ export class Journal {
     const before = [...this.finished(), ...(this.#current ? [this.#current.name] : [])];
     const name = this.#nextName();
     const draft = name.replace('.journal', '.draft');
-    const segment = this.#create(draft, records);
+    const descriptor = this.#create(draft);
+    let size: number;
     try {
-      segment.append(records);
+      size = writeWhole(descriptor, records);
       renameSync(join(this.#options.folder, draft), join(this.#options.folder, name));
     } catch (error) {
-      segment.close();
+      closeSync(descriptor);
       this.remove(draft);
       throw error;
     }
     this.finish();
-    this.#current = { name, segment };
+    this.#current = { name, descriptor };
+    this.#size = size;
     return before;
   }
 
   /** Ends the current segment; the next append begins another. */
   finish(): void {
-    this.#current?.segment.close();
+    if (this.#current) closeSync(this.#current.descriptor);
     this.#current = null;
+    this.#size = 0;
   }
 
   /** Ends the current segment and deletes it. */
@@ -84,7 +90,9 @@ export class Journal {
 
   /** Empties the current segment. */
   clear(): void {
-    this.#current?.segment.clear();
+    if (!this.#current || this.#size === 0) return;
+    ftruncateSync(this.#current.descriptor, 0);
+    this.#size = 0;
   }
 
   /** Ended segments that are ours to read, oldest first. */
@@ -105,19 +113,23 @@ export class Journal {
     }
   }
 
-  #begin(records: string) {
-    this.finish();
+  #begin() {
     const name = this.#nextName();
-    this.#current = { name, segment: this.#create(name, records) };
+    this.#current = { name, descriptor: this.#create(name) };
+    return this.#current;
   }
 
-  /** With room for as many again. */
-  #create(name: string, records: string): Segment {
-    const { folder, mappedBytes } = this.#options;
-    const file = join(folder, name);
-    return mappedBytes === undefined
-      ? new WrittenSegment(file)
-      : new MappedSegment(file, Math.max(mappedBytes, 2 * mostBytes(records)));
+  #create(name: string): number {
+    return openSync(join(this.#options.folder, name), 'ax', 0o600);
+  }
+
+  /** Half a record must not stand before the next one; if it cannot be cut off, the next one goes elsewhere. */
+  #undo() {
+    try {
+      ftruncateSync(this.#current!.descriptor, this.#size);
+    } catch {
+      this.finish();
+    }
   }
 
   #nextName(): string {
@@ -147,6 +159,12 @@ function isAlive(processId: number): boolean {
   }
 }
 
+function writeWhole(descriptor: number, records: string): number {
+  const bytes = Buffer.from(records);
+  for (let at = 0; at < bytes.byteLength; ) at += writeSync(descriptor, bytes, at);
+  return bytes.byteLength;
+}
+
 const checksum = (json: string) => Bun.hash.crc32(json).toString(16).padStart(8, '0');
 
 export function recordOf(value: unknown): string {
@@ -169,7 +187,7 @@ function recordsIn(text: string, file: string): unknown[] {
   return records;
 }
 
-/** Zeros stood there before the record, and the power went before it was on disk: not every page is in its turn. */
+/** The power went before this part of the file was on disk, and zeros stand in its place. No record contains one. */
 const isLost = (line: string) => line.includes('\0');
 
 function parse(line: string): unknown {
