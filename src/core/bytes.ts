@@ -6,6 +6,10 @@
 export const includesBytes = (bytes: Uint8Array, wanted: Uint8Array, from = 0): boolean =>
   Buffer.prototype.includes.call(bytes, wanted, from);
 
+/** Where they stand; -1: nowhere. */
+export const indexOfBytes = (bytes: Uint8Array, wanted: Uint8Array, from = 0): number =>
+  Buffer.prototype.indexOf.call(bytes, wanted, from);
+
 export const textOf = (bytes: Uint8Array, start = 0, end = bytes.byteLength): string =>
   Buffer.prototype.toString.call(bytes, 'utf8', start, end);
 

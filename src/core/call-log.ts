@@ -41,6 +41,8 @@ export interface CallLog {
   isCached: boolean;
   /** Set by the part of the gateway that counted tokens itself; otherwise read from the answer. */
   usage: Usage | null;
+  /** The model that the same part was told of; null: it is read from the answer, or unknown. */
+  answeredBy: string | null;
   /** Whether the bodies and headers of this call are stored. */
   keepBodies: boolean;
   requestHeaders: Readonly<Record<string, string>> | null;
@@ -71,6 +73,7 @@ export const silentLog = (): CallLog => ({
   isStream: false,
   isCached: false,
   usage: null,
+  answeredBy: null,
   keepBodies: false,
   requestHeaders: null,
   responseHeaders: null,

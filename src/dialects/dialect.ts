@@ -77,6 +77,8 @@ export interface Quirks {
   readonly cacheMarks?: 'cache_control' | 'prompt_cache_breakpoint';
   /** openai-chat: how reasoning of earlier turns is sent. Default: not at all. */
   readonly reasoningHistory?: 'reasoning_content' | 'content_blocks';
+  /** openai-chat: it refuses `stream_options.include_usage`. */
+  readonly refusesStreamOptions?: true;
   /** anthropic: the most output tokens a model gives, when the name is not one of the vendor's own. */
   readonly maxOutputTokens?: number;
 }

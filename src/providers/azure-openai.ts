@@ -17,6 +17,9 @@ function deployment(options: ProviderOptions): ProviderOptions {
   };
 }
 
+/** The first version that takes `stream_options`; older ones refuse it. */
+const STREAM_OPTIONS_SINCE = '2024-09-01';
+
 const isDated = (version: string | undefined) => version !== undefined && /^\d/.test(version);
 
 export const azureOpenai: Provider = {
@@ -30,6 +33,10 @@ export const azureOpenai: Provider = {
     return isDated(version) || path.startsWith('/deployments/') ? `${origin}/openai` : `${origin}/openai/v1`;
   },
   dialect: 'openai-chat',
+  quirks: (options) => {
+    const version = optional(deployment(options), 'azure_api_version', apiVersion);
+    return isDated(version) && version! < STREAM_OPTIONS_SINCE ? { refusesStreamOptions: true } : {};
+  },
   serves: [
     'complete',
     'embed',

@@ -7,6 +7,8 @@ export const mistralAi: Provider = {
   name: 'mistral-ai',
   baseUrl: 'https://api.mistral.ai/v1',
   dialect: 'openai-chat',
+  // Seen in 2025: 422 for `stream_options.include_usage`. Its streams tell their usage unasked.
+  quirks: { refusesStreamOptions: true },
   serves: ['createTranscription'],
   endpoints: { embed: mistralEmbed, moderate: mistralModerate },
   authorize: bearer,

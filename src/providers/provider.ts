@@ -105,8 +105,8 @@ export interface Provider {
   readonly rewrite?: (pathAndQuery: string, options: ProviderOptions) => string;
   /** Where chat models are called; the default is the path that the dialect's inventor has. */
   readonly chat?: (call: ChatCall) => ChatEndpoint;
-  /** How its chat differs from that of the dialect's inventor. */
-  readonly quirks?: Quirks;
+  /** How its chat differs from that of the dialect's inventor; a function where options (a version) decide. */
+  readonly quirks?: Quirks | ((options: ProviderOptions) => Quirks);
   /** Endpoints it has at the client's path and in the client's format, beside chat in its own; default: whatever it answers. */
   readonly serves?: readonly EndpointType[];
   /** Endpoints it has in a format of its own; `chat`: its chat answers, the prompt being the only message. */

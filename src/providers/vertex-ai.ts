@@ -40,7 +40,7 @@ function chat({ model, stream }: ChatCall): ChatEndpoint {
       return {
         dialect: 'openai-chat',
         path: `${models}:${stream ? 'streamRawPredict' : 'rawPredict'}`,
-        quirks: { maxTokensField: 'max_tokens' },
+        quirks: { maxTokensField: 'max_tokens', refusesStreamOptions: true },
         edits: { overrides: { model: name } },
       };
     case 'meta':

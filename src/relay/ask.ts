@@ -11,6 +11,7 @@ import { closeBody } from './body.ts';
 import type { Body, Exchange, OpenCall } from './call.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
+import { againIfRefused } from './stream-usage.ts';
 
 export interface AskDeps extends LimitDeps {
   readonly upstream: Upstream;
@@ -38,7 +39,11 @@ export async function ask<Deps extends AskDeps>(
   const { retry } = exchange.settings;
   const isJudged = exchange.guarding?.touchesAnswers === true;
   const sending = bodyToSend(exchange, deps.maxBodyBytes);
-  const body = sending instanceof Promise ? await sending : sending;
+  let body = sending instanceof Promise ? await sending : sending;
+  const askWithoutWish = (unasked: Uint8Array) => {
+    body = unasked;
+    return askOnce(exchange, isJudged, body, deps);
+  };
   let waitedMs = 0;
   for (let count = 1; ; count++) {
     const { admission } = exchange;
@@ -47,6 +52,8 @@ export async function ask<Deps extends AskDeps>(
     let failure: unknown;
     try {
       incoming = await askOnce(exchange, isJudged, body, deps);
+      if (incoming.status >= 400 && prepared.unasked)
+        incoming = await againIfRefused(exchange, incoming, askWithoutWish);
       refuseStatus(incoming, target.provider.name);
       admission.sent();
       if (isGood(incoming)) {
@@ -72,8 +79,8 @@ export async function ask<Deps extends AskDeps>(
       notes['x-gateway-retry-attempt-count'] = isInVain ? '-1' : String(count - 1);
       return answered;
     }
-    exchange.admission = next.admission;
-    Object.assign(notes, next.admission.headers);
+    exchange.admission = next;
+    Object.assign(notes, next.headers);
     incoming?.cancel();
     waitedMs += wait;
     await sleep(wait, call.request.signal);

@@ -111,6 +111,22 @@ export async function keepWhole(opening: Opening, maxBytes: number, namesModel: 
   return { head: await collect(head, rest, { limit, watch, tap: () => {} }), rest: null };
 }
 
+/** As much of a JSON body as may be kept: all of it, but for a body that no client should send. */
+export async function keepUpTo(opening: Opening, most = KEPT_BELOW): Promise<Opening> {
+  const { head, rest } = opening;
+  if (!rest) return opening;
+  const watch = opening.watch ?? watchFrom(head);
+  const pieces = [head];
+  for (let size = head.byteLength; size < most; ) {
+    const piece = await rest.read();
+    if (!piece) return { head: Buffer.concat(pieces), rest: null };
+    if (watch.push(piece) > 0) throw lateModel();
+    pieces.push(piece);
+    size += piece.byteLength;
+  }
+  return { head: Buffer.concat(pieces), rest, watch };
+}
+
 /** Looks out for a model behind what was read: limits and prices are those of the model that was seen. */
 function watchFrom(head: Uint8Array): MemberWatch {
   const watch = new MemberWatch('model');

@@ -112,13 +112,18 @@ export interface Prepared {
   readonly translation: Translation | null;
   /** Calls of tools that came without the thoughts which the provider may want back. */
   readonly bareCalls?: readonly CallName[];
+  /** The body without the wish for usage that the gateway added, for a server that does not know it. */
+  readonly unasked?: () => Uint8Array;
 }
+
+/** Told what an answer took, and which model says so where that is known. */
+export type Report = (usage: Usage, model?: string | null) => void;
 
 /** What a target of another dialect needs beside the body, and how its answer becomes one that the client knows. */
 export interface Translation {
   readonly headers: Readonly<Record<string, string>>;
   readonly notes: Readonly<Record<string, string>>;
-  answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
+  answer(incoming: Incoming, report: Report): Promise<Incoming>;
 }
 
 /** A call that one target can be asked, and who judges it. */

@@ -15,12 +15,6 @@ export interface LimitDeps {
   readonly prices: Prices;
 }
 
-export interface Admitted {
-  readonly admission: Admission;
-  /** Whether tokens or money are counted, so that the answer's usage must be known. */
-  readonly countsUsage: boolean;
-}
-
 /**
  * Holds what one call of a provider may take, of all limits that it falls under, or refuses it. At once where nothing is
  * looked up.
@@ -30,7 +24,7 @@ export function admit(
   target: Target,
   prepared: Prepared,
   deps: LimitDeps,
-): Admitted | Promise<Admitted> {
+): Admission | Promise<Admission> {
   const matching = matchingPolicies(call, target, deps);
   const reserve = (policies: readonly Limit[]) => hold(call, target, prepared, policies, deps);
   return matching instanceof Promise ? matching.then(reserve) : reserve(matching);
@@ -74,19 +68,15 @@ function hold(
   prepared: Prepared,
   policies: readonly Limit[],
   { limiter, prices }: LimitDeps,
-): Admitted | Promise<Admitted> {
+): Admission | Promise<Admission> {
   const limits = limitsOf(call.principal, target, policies);
-  const countsUsage = limits.some(({ counts }) => counts !== 'requests');
-  const { model } = call.log;
-  const held = limiter.reserve(limits, {
+  return limiter.reserve(limits, {
     who: call.principal,
     virtualKey: target.virtualKey,
     provider: target.provider.name,
-    model,
+    model: call.log.model,
     estimate: () => estimateOf(call, target, prepared, prices),
   });
-  const admitted = (admission: Admission): Admitted => ({ admission, countsUsage });
-  return held instanceof Promise ? held.then(admitted) : admitted(held);
 }
 
 /** Each call of a provider is counted in all of them: a retry or another target is a request, too. */
@@ -105,7 +95,7 @@ export const NOTHING_TAKEN: Outcome = {
 export const UNKNOWN_TAKEN: Outcome = { usage: null, cost: null, model: null };
 
 /** The same for a call that is made again. Null: a limit has no room for another one, and the last answer stands. */
-export async function admitAgain(...given: Parameters<typeof admit>): Promise<Admitted | null> {
+export async function admitAgain(...given: Parameters<typeof admit>): Promise<Admission | null> {
   try {
     return await admit(...given);
   } catch (error) {

@@ -43,6 +43,7 @@ function edit(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<
   log.virtualKey = target.virtualKey;
   log.prices = target.prices;
   log.usage = null;
+  log.answeredBy = null;
   return mayHideModel(call)
     ? withKnownModel(call, target, deps).then((known) => findGuard(known, to, deps))
     : findGuard(call, to, deps);

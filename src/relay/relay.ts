@@ -1,20 +1,20 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { NANO_DOLLARS } from '../core/limits.ts';
-import type { Usage } from '../core/usage.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { withHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
+import type { Admission } from '../limits/limiter.ts';
 import type { AnswerCache } from '../routing/cache.ts';
 import { NO_SETTINGS } from '../routing/plan.ts';
 import { selectRoute } from '../routing/select.ts';
 import { type AskDeps, ask } from './ask.ts';
 import { followPlan, type PlanDeps } from './by-plan.ts';
 import { keeping, lookUp, replay } from './cached.ts';
-import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready } from './call.ts';
+import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready, Report } from './call.ts';
 import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
-import { type Admitted, admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
+import { admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
 import { type PrepareDeps, prepare, putInWords } from './prepare.ts';
 import { modelMember, receive } from './receive.ts';
 import { respond } from './respond.ts';
@@ -49,12 +49,11 @@ async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<At
   const ready = preparing instanceof Promise ? await preparing : preparing;
   const passed = ready.guarding ? await judge(ready, ready.guarding, to, deps) : ready;
   const admitting = admit(passed.call, to.target, passed.prepared, deps);
-  const admitted = admitting instanceof Promise ? await admitting : admitting;
-  const exchange = exchangeOf(passed, to, admitted);
+  const exchange = exchangeOf(passed, to, admitting instanceof Promise ? await admitting : admitting);
   try {
     // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
     if (passed.supply) exchange.prepared = await passed.supply();
-    const asking = admitted.countsUsage ? askForUsage(exchange, deps.maxBodyBytes) : exchange.prepared;
+    const asking = askForUsage(exchange);
     exchange.prepared = asking instanceof Promise ? await asking : asking;
     const cached = to.settings.cache ? await lookUp(exchange, deps.cache) : null;
     exchange.turn = cached?.turn ?? null;
@@ -96,7 +95,7 @@ function asPassed(call: OpenCall, passed: Passed): OpenCall {
   return { ...changed, body: { head: passed.body, rest: null }, grownBy };
 }
 
-const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, { admission }: Admitted): Exchange => ({
+const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, admission: Admission): Exchange => ({
   call,
   target: to.target,
   settings: to.settings,
@@ -124,8 +123,10 @@ function note({ notes, admission, prepared, path }: Exchange, cacheStatus: strin
 function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): Incoming | Promise<Incoming> {
   const { translation } = exchange.prepared;
   if (!translation) return finish(exchange, incoming, deps);
-  const report = (usage: Usage) => {
-    exchange.call.log.usage = usage;
+  const { log } = exchange.call;
+  const report: Report = (usage, model = null) => {
+    log.usage = usage;
+    log.answeredBy = model;
   };
   return translation.answer(incoming, report).then((translated) => finish(exchange, translated, deps));
 }

@@ -1,7 +1,7 @@
 import { fail } from '../core/errors.ts';
 import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import type { Encoded } from '../dialects/dialect.ts';
-import { headersOf } from '../http/headers.ts';
+import { headersOf, type SentHeaders } from '../http/headers.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 
 /** What every rewritten call needs, whichever way its body is translated. */
@@ -61,6 +61,14 @@ export function replaced(
 ): Incoming {
   const fields = rewrittenFields(incoming, type);
   fields['content-length'] = String(bytes.byteLength);
+  return atHand(status, '', fields, bytes);
+}
+
+/** The same answer, after its body has been read. */
+export const held = (incoming: Incoming, bytes: Uint8Array): Incoming =>
+  atHand(incoming.status, incoming.statusText, receivedHeaders(incoming), bytes);
+
+function atHand(status: number, statusText: string, fields: SentHeaders, bytes: Uint8Array): Incoming {
   let rest: Uint8Array | null = bytes;
   const take = () => {
     const piece = rest;
@@ -69,7 +77,7 @@ export function replaced(
   };
   return {
     status,
-    statusText: '',
+    statusText,
     fields,
     get headers() {
       return headersOf(fields);

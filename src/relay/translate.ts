@@ -40,6 +40,8 @@ export interface Translated {
   readonly isStream: boolean;
   /** Calls of tools whose thoughts the client did not send back, and which the provider may want. */
   readonly bareCalls: readonly CallName[];
+  /** The body without the wish for usage, where the client did not utter it. */
+  readonly unasked?: () => Uint8Array;
   /** The provider's answer as the client understands it. */
   answer(incoming: Incoming, report: (usage: Usage) => void): Promise<Incoming>;
 }
@@ -76,13 +78,18 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const counted = request.stream ? { ...whole, includeUsage: true } : whole;
   const bareCalls = isForgetful(options) && !options.thoughts ? callsWithoutThoughts(request) : [];
   const asked = options.thoughts ? withThoughts(counted, options.thoughts, to.name) : counted;
-  const encoded = outbound.encodeRequest(options.files ? withFetched(asked, options.files) : asked, quirks);
+  const complete = options.files ? withFetched(asked, options.files) : asked;
+  const encoded = outbound.encodeRequest(complete, quirks);
   const wanted = options.files ? [] : needsFetch(encoded);
   if (wanted.length > 0) throw new MediaWanted(wanted, bareCalls);
   const refused = encoded.dropped.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, provider, refused.why);
+  const isClients = from.name === 'openai-chat' && request.includeUsage === true;
+  const isWished = to.name === 'openai-chat' && request.stream === true && !isClients;
+  const unasked = () => jsonBytes(outbound.encodeRequest(complete, { ...quirks, refusesStreamOptions: true }).body);
   return {
-    body: Buffer.from(JSON.stringify(encoded.body)),
+    body: jsonBytes(encoded.body),
+    ...(isWished && { unasked }),
     headers: encoded.headers ?? {},
     notes: notesOf(encoded),
     isStream: request.stream === true,

@@ -12,6 +12,7 @@ import type { ThoughtKeeper } from './kept-thoughts.ts';
 import { isStream, stringMember } from './receive.ts';
 import { recode } from './recode.ts';
 import { refuseBrokenName } from './rewritten.ts';
+import { hasRefused } from './stream-usage.ts';
 import { translate } from './translate.ts';
 
 export interface WordingDeps {
@@ -64,7 +65,9 @@ function translated(
   const made = translate(body, {
     from,
     to: dialects[endpoint.dialect],
-    quirks: endpoint.quirks,
+    quirks: hasRefused(to.target, call.log.model, placeOf(endpoint))
+      ? { ...endpoint.quirks, refusesStreamOptions: true }
+      : endpoint.quirks,
     framing: framings[endpoint.framing ?? 'sse'],
     requestId: call.stamp['x-gateway-request-id'] ?? '',
     now,
@@ -76,7 +79,12 @@ function translated(
     provider: to.target.provider.name,
   });
   const prepared = rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
-  return made.bareCalls.length > 0 ? { ...prepared, bareCalls: made.bareCalls } : prepared;
+  const { bareCalls, unasked } = made;
+  return {
+    ...prepared,
+    ...(bareCalls.length > 0 && { bareCalls }),
+    ...(unasked && { unasked: () => forAddress(unasked(), endpoint) }),
+  };
 }
 
 /** A call whose body and answer are both the provider's. */
@@ -84,16 +92,19 @@ function rewritten(
   call: OpenCall,
   { path: address, body, headers, notes, answer }: Translation & { readonly path: string; readonly body: Uint8Array },
 ): Prepared {
-  const [path = '', query] = address.split('?');
   const opening = { head: body, rest: null };
   return {
-    path,
-    search: query ? `?${query}` : '',
+    ...placeOf({ path: address }),
     body: opening,
     grownBy: grown(call, opening),
     // The answer is read here, so it has to come unpacked.
     translation: { headers: { ...headers, 'accept-encoding': 'identity' }, notes, answer },
   };
+}
+
+function placeOf({ path: address }: Pick<ChatEndpoint, 'path'>): Pick<Prepared, 'path' | 'search'> {
+  const [path = '', query] = address.split('?');
+  return { path, search: query ? `?${query}` : '' };
 }
 
 function forAddress(body: Uint8Array, { edits }: ChatEndpoint): Uint8Array {

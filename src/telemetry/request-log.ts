@@ -130,6 +130,7 @@ export class LogEntry implements CallLog {
   keepBodies = false;
   /** Known when the caller counted by itself, as a translator does; otherwise read from the response. */
   usage: Usage | null = null;
+  answeredBy: string | null = null;
 
   readonly #opening: LogOpening;
   readonly #ledger: Ledger;
@@ -215,15 +216,16 @@ export class LogEntry implements CallLog {
     const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
     const usage = this.usage ?? reading.usage ?? null;
     this.usage = usage;
-    const model = (this.model ?? reading.model)?.slice(0, LONGEST_MODEL) ?? null;
+    const answered = reading.model ?? this.answeredBy;
+    const model = (this.model ?? answered)?.slice(0, LONGEST_MODEL) ?? null;
     const { provider } = this;
     // The answer names the dated model, which may have a price of its own; the request may use an alias.
     const { metrics, prices } = this.#ledger;
     const cost = this.isCached
       ? 0
-      : (prices.costOf(provider, reading.model ?? model, usage, this.prices) ??
+      : (prices.costOf(provider, answered ?? model, usage, this.prices) ??
         prices.costOf(provider, model, usage, this.prices));
-    this.onCounted?.({ usage, cost, model: reading.model ?? null });
+    this.onCounted?.({ usage, cost, model: answered });
     this.onCounted = null;
     metrics.closed({ route, method, status, provider, model, durationMs, firstByteMs: this.#firstByteMs, usage, cost });
     const bodies = this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null;

@@ -36,7 +36,7 @@ export function encodeRequest(request: ModelRequest, quirks: Quirks = {}): Encod
     user: request.user,
     metadata: request.metadata && { ...request.metadata },
     stream: request.stream,
-    stream_options: encodeStreamOptions(request, ext?.stream_options),
+    stream_options: encodeStreamOptions(request, ext?.stream_options, quirks),
   });
   return losses.with(body);
 }
@@ -44,8 +44,13 @@ export function encodeRequest(request: ModelRequest, quirks: Quirks = {}): Encod
 const encodeTier = (tier: string | undefined) =>
   (tier === 'standard' ? 'default' : tier) as ChatRequest['service_tier'];
 
-function encodeStreamOptions({ includeUsage }: ModelRequest, kept: unknown): ChatRequest['stream_options'] {
-  const options = { ...objectIn(kept), ...present({ include_usage: includeUsage }) };
+function encodeStreamOptions(
+  { includeUsage }: ModelRequest,
+  kept: unknown,
+  { refusesStreamOptions }: Quirks,
+): ChatRequest['stream_options'] {
+  const asked = refusesStreamOptions ? undefined : includeUsage;
+  const options = { ...objectIn(kept), ...present({ include_usage: asked }) };
   return Object.keys(options).length > 0 ? options : undefined;
 }
 

@@ -33,12 +33,6 @@ const roads: [string, string, string][] = [
   ],
   ['a stream that is denied first', '/v1/chat/completions', `{"model":"m",${messages},"stream":false,"stream":true}`],
   ['a text completion', '/v1/completions', '{"model":"m","prompt":"hello","max_tokens":4000,"stream":true}'],
-  ['the address behind proxy', '/v1/proxy/chat/completions', `{"model":"m",${messages},"stream":true}`],
-  [
-    'a text completion behind proxy',
-    '/v1/proxy/completions',
-    '{"model":"m","prompt":"hello","max_tokens":4000,"stream":true}',
-  ],
   [
     'a body of more than a megabyte',
     '/v1/chat/completions',
@@ -58,6 +52,29 @@ for (const [name, path, body] of roads) {
     expect(await settled(id)).toBe(entry.total_tokens);
   });
 }
+
+for (const [path, body] of [
+  ['/v1/proxy/chat/completions', `{"model":"m",${messages},"stream":true}`],
+  ['/v1/proxy/chat/completions', `{"model":"m",${messages},"stream":true,"stream_options":{"include_usage":false}}`],
+  ['/v1/proxy/completions', '{"model":"m","prompt":"hello","max_tokens":4000,"stream":true}'],
+] as const) {
+  test(`below /proxy no word is added, and what the answer does not tell costs its estimate: ${path}`, async () => {
+    const { key, id } = await limited();
+    const reply = await gateway.api.post(path, body, { key, headers });
+    expect(reply.status).toBe(200);
+    expect(reply.text).toContain('data: ');
+    expect(await settled(id)).toBeGreaterThan(4000);
+  });
+}
+
+test('a budget ends for calls below /proxy, whose answers tell nothing', async () => {
+  const { key } = await gateway.given.apiKey({ usage_limits: { type: 'tokens', credit_limit: 10_000 } });
+  const body = `{"model":"m",${messages},"stream":true}`;
+  const statuses: number[] = [];
+  for (let call = 0; call < 4; call++)
+    statuses.push((await gateway.api.post('/v1/proxy/chat/completions', body, { key, headers })).status);
+  expect(statuses).toEqual([200, 200, 412, 412]);
+});
 
 test('a client that asks for usage gets it', async () => {
   const { key } = await limited();
