@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test';
+import { builtKernel } from '../../../../test/search/kernel.ts';
 import { createDotProducts, plainDotProducts } from './dot-products.ts';
+import { KERNEL } from './dot-products-kernel.ts';
 import { MOST_DIMENSIONS, NearestRows, normalised, quantised, quantisedQuery, strideOf } from './quantised.ts';
 
 const random = (length: number) => normalised(Array.from({ length }, () => Math.random() - 0.5))!;
@@ -18,6 +20,10 @@ test('the fast products are those of the plain loop, at every size', () => {
     const query = new Int16Array(dimensions).map(() => Math.round(Math.random() * 2_046 - 1_023));
     expect([...fast(rows, query)]).toEqual([...plainDotProducts(rows, query)]);
   }
+});
+
+test('the bytes of the kernel are those that its text is built to', async () => {
+  expect(KERNEL).toBe((await builtKernel()).toBase64());
 });
 
 test('the largest numbers there can be do not overflow', () => {
