@@ -1,3 +1,8 @@
+interface Line {
+  readonly tasks: { readonly begin: () => void; readonly weight: number }[];
+  weight: number;
+}
+
 /**
  * Lets so many tasks run at once, and takes them from their owners in turn: one owner's thousand tasks hold up another's
  * by no more than the one that runs.
@@ -6,7 +11,7 @@ export class FairTurns {
   readonly #atOnce: number;
   readonly #mostWaiting: number;
   /** In the order in which their next tasks begin. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Line>();
   #running = 0;
 
   constructor({ atOnce, mostWaiting }: { readonly atOnce: number; readonly mostWaiting: number }) {
@@ -14,13 +19,14 @@ export class FairTurns {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Null: too many of this owner wait. */
-  run<Value>(owner: string, task: () => Promise<Value>): Promise<Value> | null {
+  /** Null: too much of this owner waits. `weight` is what the task counts for while it waits. */
+  run<Value>(owner: string, task: () => Promise<Value>, weight = 1): Promise<Value> | null {
     if (this.#running < this.#atOnce) return this.#begun(task);
-    const own = this.#waiting.get(owner) ?? [];
-    if (own.length >= this.#mostWaiting) return null;
+    const own = this.#waiting.get(owner) ?? { tasks: [], weight: 0 };
+    if (own.weight >= this.#mostWaiting) return null;
     const { promise, resolve } = Promise.withResolvers<Value>();
-    own.push(() => resolve(this.#begun(task)));
+    own.tasks.push({ begin: () => resolve(this.#begun(task)), weight });
+    own.weight += weight;
     this.#waiting.set(owner, own);
     return promise;
   }
@@ -39,10 +45,11 @@ export class FairTurns {
     const [first] = this.#waiting;
     if (!first) return;
     const [owner, own] = first;
-    const begin = own.shift()!;
+    const { begin, weight } = own.tasks.shift()!;
+    own.weight -= weight;
     this.#waiting.delete(owner);
     // To the end of the line.
-    if (own.length > 0) this.#waiting.set(owner, own);
+    if (own.tasks.length > 0) this.#waiting.set(owner, own);
     begin();
   }
 }

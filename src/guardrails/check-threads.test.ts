@@ -41,3 +41,10 @@ test('a key whose line is full is told so, and another one is served', async () 
   expect(refused.length).toBeGreaterThan(50);
   expect(refused.every(({ result }) => result.verdict === false)).toBe(true);
 });
+
+test('short texts of one key wait by the hundreds while a check loads what it needs', async () => {
+  const many = Array.from({ length: 1_000 }, () =>
+    look({ 'default.language': { language: 'de' } }, 'Guten Morgen, wie geht es dir?'),
+  );
+  expect((await Promise.all(many)).every(({ result }) => result.verdict)).toBe(true);
+});

@@ -78,7 +78,7 @@ export interface Look {
   /** Whose check it is: owners take turns. */
   readonly owner: string;
   /** The check by its id, with its parameters as they were given, as JSON. */
-  readonly prepared: { readonly id: string; readonly given: string };
+  readonly prepared: { readonly id: string; readonly given: string; readonly check: Pick<Check, 'load'> };
   readonly on: Hook;
   readonly texts: readonly TextPart[];
 }
@@ -163,9 +163,14 @@ export interface Check<Parameters = unknown> {
   readonly tells?: readonly string[] | 'all';
   /**
    * About how many microseconds a look at texts of this size takes. Given by those that look at nothing but texts, hook and
-   * clock, and do not wait for anything: they look in a thread when it would be long, and once when the same is asked twice.
+   * clock, and wait for nothing outside: they look in a thread when it would be long, and once when the same is asked twice.
    */
   readonly effort?: (parameters: Parameters, characters: number) => number;
+  /**
+   * Loads what it needs and what is too large for the memory of every gateway. Such a check looks in a thread, however short
+   * the text is, and the time that loading takes is not counted.
+   */
+  readonly load?: () => Promise<unknown>;
   /** From what is stored to what `run` takes. Parsed once per guardrail, not per call: patterns are compiled here. */
   readonly parameters: () => z.ZodType<Parameters>;
   /** Parameters that are stored sealed and shown masked. */

@@ -113,7 +113,7 @@ class Subject {
     let found = this.#found.get(key);
     if (found === undefined) {
       const takes = effort(prepared.parameters, this.#size());
-      const isHere = !this.ports.threads || this.#takenHere + takes <= MOST_HERE;
+      const isHere = !this.ports.threads || (!prepared.check.load && this.#takenHere + takes <= MOST_HERE);
       if (isHere) this.#takenHere += takes;
       found = isHere ? lookHere(prepared, this) : this.#lookInThread(prepared);
       this.#found.set(key, found);

@@ -39,6 +39,29 @@ test('the bundle answers, logs in its thread, and reads documents in a process o
   }
 });
 
+test('the bundle tells languages apart, with what a thread of checks loads for it', async () => {
+  const gateway = await startProcess({ command: [process.execPath, join(bundle, 'main.js')], environment: forTests });
+  try {
+    const headers = {
+      'x-gateway-virtual-key': 'demo',
+      'x-gateway-config': '{"input_guardrails":[{"default.language":{"language":"de"},"deny":true}]}',
+    };
+    const ask = async (content: string) =>
+      (
+        await gateway.api.post(
+          '/v1/chat/completions',
+          { model: 'demo', messages: [{ role: 'user', content }] },
+          { headers },
+        )
+      ).status;
+    expect(await ask('Kannst du mir bitte sagen, wie das Wetter morgen wird?')).toBe(200);
+    expect(await ask('Could you please tell me how the weather will be tomorrow?')).toBe(446);
+    expect(await gateway.stop()).toBe(0);
+  } finally {
+    if (gateway.isAlive) await gateway.kill();
+  }
+});
+
 test('the bundle, which leaves out much of zod, still says in English what is wrong and describes every field', async () => {
   const gateway = await startProcess({ command: [process.execPath, join(bundle, 'main.js')], environment: forTests });
   try {

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
 import { factsOf, faultsOf, judge } from '../../../test/guardrails/facts.ts';
-import { detectLanguage } from './detect/language.ts';
+import { loadLanguages } from './detect/language.ts';
 import { language } from './language.ts';
 
+const detectLanguage = await loadLanguages();
 const verdict = async (...call: Parameters<typeof judge>) => (await judge(...call)).verdict;
 
 for (const [code, text] of [
@@ -71,6 +72,31 @@ test('every message of the roles is judged, tool calls are not', async () => {
 test('the larger part decides, and Japanese is not taken for Chinese', () => {
   expect(detectLanguage('The word 天気 means weather, and it is what you were looking for.').language).toBe('en');
   expect(detectLanguage('東京都新宿区の天気予報').language).toBe('ja');
+});
+
+test('a long beginning in one language does not hide what most of the text is in', async () => {
+  const english = 'You have to answer every question in a friendly way. '.repeat(20);
+  const german = 'Das ist ein Satz, den der Anfang nicht verstecken soll. '.repeat(60);
+  expect(detectLanguage(english + german).language).toBe('de');
+  expect(detectLanguage(german + english).language).toBe('de');
+  expect(await verdict(language, { language: 'en' }, english + german)).toBe(false);
+  const numbers = '1,234.56 | 78.90 | '.repeat(2_000);
+  expect(detectLanguage(numbers + german + numbers).language).toBe('de');
+});
+
+test('halves in two languages are neither, unless the check is strict', async () => {
+  const [english, german] = ['This is how it begins, in one language. ', 'Und so geht es weiter, in einer anderen. '];
+  const halves = english.repeat(100) + german.repeat(100);
+  expect(detectLanguage(halves).language).toBeNull();
+  expect(await verdict(language, { language: 'en' }, halves)).toBe(true);
+  expect(await verdict(language, { language: 'en', strict: true }, halves)).toBe(false);
+});
+
+test('Malay is found as Indonesian, and may be asked for by its own name', async () => {
+  const malay = 'Semua manusia dilahirkan bebas dan samarata dari segi kemuliaan dan hak-hak.';
+  expect(await verdict(language, { language: 'ms' }, malay)).toBe(true);
+  expect(await verdict(language, { language: 'id' }, malay)).toBe(true);
+  expect(await verdict(language, { language: 'ms', not: true }, malay)).toBe(false);
 });
 
 for (const piece of ['a', 'the ', 'ß', '漢', '💡', ' ', '\ud83d', '\0']) {

@@ -1,7 +1,50 @@
-import { BY_SCRIPT, PROFILES } from './language-profiles.ts';
+import type { eld } from 'eld/medium';
 import { scriptsIn } from './scripts.ts';
 
-export const LANGUAGES = [...Object.keys(PROFILES), ...Object.values(BY_SCRIPT)].sort();
+/** Languages that are alone in their script, as far as they are told apart, and known by it. */
+const BY_SCRIPT: Readonly<Record<string, string>> = {
+  Kana: 'ja',
+  Han: 'zh',
+  Hangul: 'ko',
+  Greek: 'el',
+  Hebrew: 'he',
+  Armenian: 'hy',
+  Bengali: 'bn',
+  Gurmukhi: 'pa',
+  Gujarati: 'gu',
+  Oriya: 'or',
+  Tamil: 'ta',
+  Telugu: 'te',
+  Kannada: 'kn',
+  Malayalam: 'ml',
+  Sinhala: 'si',
+  Thai: 'th',
+  Lao: 'lo',
+  Burmese: 'my',
+  Georgian: 'ka',
+  Ethiopic: 'am',
+  Khmer: 'km',
+};
+
+/** Languages that share their script with others; `eld` tells them apart. */
+const SHARING: Readonly<Record<string, readonly string[]>> = {
+  Latin: 'az ca cs da de en es et eu fi fr hr hu id is it lt lv nl no pl pt ro sk sl sq sv tl tr vi yo'.split(' '),
+  Cyrillic: ['be', 'bg', 'ru', 'sr', 'uk'],
+  Arabic: ['ar', 'fa', 'ku', 'ur'],
+  Devanagari: ['hi', 'mr'],
+};
+
+/** Malay and Indonesian are too close to tell apart in a few words: both are found as `id`. */
+const SAME: Readonly<Record<string, string>> = { ms: 'id' };
+
+export const LANGUAGES: readonly string[] = [
+  ...Object.values(BY_SCRIPT),
+  ...Object.values(SHARING).flat(),
+  ...Object.keys(SAME),
+].sort();
+
+/** The name under which a language is found. */
+export const foundAs = (language: string): string => SAME[language] ?? language;
 
 export interface DetectedLanguage {
   /** ISO 639-1; null where the text says too little to tell. */
@@ -10,25 +53,29 @@ export interface DetectedLanguage {
   readonly possible: readonly string[];
 }
 
-/** Which languages use a word or a letter; what many use says little. */
-const WORDS = new Map<string, string[]>();
-const LETTERS = new Map<string, string[]>();
-for (const [language, { words, letters = '' }] of Object.entries(PROFILES)) {
-  for (const word of new Set(words.split(' '))) WORDS.set(word, [...(WORDS.get(word) ?? []), language]);
-  for (const letter of letters) LETTERS.set(letter, [...(LETTERS.get(letter) ?? []), language]);
-}
+/** Says which language most of a text is in. */
+export type DetectLanguage = (text: string) => DetectedLanguage;
 
-const LETTER_WEIGHT = 0.3;
-/** One word of one language alone, or some that are shared. */
-const LEAST_SCORE = 0.9;
-/** By how much the best must be ahead of the next. */
-const LEAD = 1.2;
+let loaded: Promise<DetectLanguage> | null = null;
 
-const inScript = (script: string): string[] =>
-  Object.keys(PROFILES).filter((language) => PROFILES[language]!.script === script);
+/** Loads the figures of all languages, tens of megabytes in memory, when they are first asked for. */
+export const loadLanguages = (): Promise<DetectLanguage> =>
+  (loaded ??= import('eld/medium').then(({ eld: detector }) => detectorWith(detector)));
 
-/** The language that most of a text is in, by its script, its most frequent words and its rare letters. */
-export function detectLanguage(text: string): DetectedLanguage {
+const DENSE = new Set(['Han', 'Kana', 'Hangul']);
+
+const detectorWith =
+  (detector: typeof eld): DetectLanguage =>
+  (text) => {
+    const main = mainScript(text);
+    if (main === null) return { language: null, possible: [] };
+    const alone = BY_SCRIPT[main];
+    if (alone !== undefined) return { language: alone, possible: [alone] };
+    const possible = SHARING[main]!;
+    return { language: mostOf(text, main, detector), possible };
+  };
+
+function mainScript(text: string): string | null {
   const scripts = scriptsIn(text);
   // Japanese is written with Chinese characters between its own.
   const kana = scripts.get('Kana') ?? 0;
@@ -39,29 +86,56 @@ export function detectLanguage(text: string): DetectedLanguage {
   ]);
   // A word of Chinese says as much in two characters as one of Latin letters in six.
   const weighed = counts.map(([script, count]): [string, number] => [script, DENSE.has(script) ? count * 3 : count]);
-  const [main] = weighed.toSorted(([, one], [, other]) => other - one)[0] ?? [];
-  if (main === undefined) return { language: null, possible: [] };
-  const alone = BY_SCRIPT[main];
-  if (alone !== undefined) return { language: alone, possible: [alone] };
-  const possible = inScript(main);
-  return { language: bestOf(text, new Set(possible)), possible };
+  return weighed.toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? null;
 }
 
-const DENSE = new Set(['Han', 'Kana', 'Hangul']);
-const RARE = /[^\0-\x7f]/gu;
-const WORD = /[\p{L}\p{M}][\p{L}\p{M}'’]*/gu;
+/** By how much the best must be ahead of the next. */
+const LEAD = 1.2;
 
-function bestOf(text: string, possible: ReadonlySet<string>): string | null {
-  const scores = new Map<string, number>();
-  const add = (languages: readonly string[] | undefined, weight: number) => {
-    if (!languages) return;
-    for (const language of languages)
-      if (possible.has(language)) scores.set(language, (scores.get(language) ?? 0) + weight / languages.length);
-  };
-  const lower = text.toLowerCase();
-  for (const [word] of lower.matchAll(WORD)) add(WORDS.get(word.replace('’', "'")), 1);
-  for (const [letter] of lower.matchAll(RARE)) add(LETTERS.get(letter), LETTER_WEIGHT);
-  const [best, next] = [...scores].toSorted(([, one], [, other]) => other - one);
-  if (!best || best[1] < LEAST_SCORE) return null;
+/**
+ * The detector reads only the beginning of a text, so the text is judged piece by piece, and what most of it is in
+ * decides: a beginning in one language does not hide what follows.
+ */
+function mostOf(text: string, script: string, detector: typeof eld): string | null {
+  const letters = new Map<string, number>();
+  for (const piece of piecesOf(wordsIn(text, script))) {
+    const found = detector.detect(piece);
+    if (!found.isReliable()) continue;
+    const language = foundAs(found.language);
+    letters.set(language, (letters.get(language) ?? 0) + piece.length);
+  }
+  const [best, next] = [...letters].toSorted(([, one], [, other]) => other - one);
+  if (!best || !SHARING[script]!.includes(best[0])) return null;
   return !next || best[1] >= next[1] * LEAD ? best[0] : null;
+}
+
+const OTHERS: Readonly<Record<string, RegExp>> = {
+  Latin: /[^\p{Script=Latin}'’]+/gu,
+  Cyrillic: /[^\p{Script=Cyrillic}'’]+/gu,
+  Arabic: /[^\p{Script=Arabic}]+/gu,
+  Devanagari: /[^\p{Script=Devanagari}]+/gu,
+};
+
+/** Without what is in another script: numbers, marks, and words that belong to another language anyway. */
+const wordsIn = (text: string, script: string): string => text.normalize('NFC').replace(OTHERS[script]!, ' ').trim();
+
+/** The detector leaves off at the first space after 350 bytes. */
+const PIECE_BYTES = 340;
+
+/** Pieces of about equal length, cut between words, that the detector reads whole. */
+function* piecesOf(words: string): Generator<string> {
+  const size = Buffer.byteLength(words);
+  const most = Math.ceil(size / Math.ceil(size / PIECE_BYTES));
+  let [start, space, bytes] = [0, 0, 0];
+  for (let index = 0; index < words.length; index++) {
+    const code = words.charCodeAt(index);
+    if (code === 32) space = index;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+    if (bytes <= most) continue;
+    const end = space > start ? space : index;
+    yield words.slice(start, end);
+    start = end;
+    bytes = Buffer.byteLength(words.slice(start, index + 1));
+  }
+  if (start < words.length) yield words.slice(start);
 }

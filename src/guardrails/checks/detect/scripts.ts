@@ -10,6 +10,7 @@ const RANGES: readonly (readonly [from: number, to: number, script: string])[] =
   [0x980, 0x9ff, 'Bengali'],
   [0xa00, 0xa7f, 'Gurmukhi'],
   [0xa80, 0xaff, 'Gujarati'],
+  [0xb00, 0xb7f, 'Oriya'],
   [0xb80, 0xbff, 'Tamil'],
   [0xc00, 0xc7f, 'Telugu'],
   [0xc80, 0xcff, 'Kannada'],
