@@ -59,6 +59,8 @@ export interface Settings {
     readonly tokenSeconds: number;
     readonly refreshDays: number;
   };
+  /** What a model's plain name does where no provider is chosen and several virtual keys could be meant. */
+  readonly plainModels: 'first' | 'unambiguous' | 'off';
   /** Where answers are kept for configs with a cache. */
   readonly answerCache: 'memory' | 'disk' | 'redis';
   readonly logBodies: boolean;
@@ -141,6 +143,7 @@ export const variables = {
   GATEWAY_OAUTH_REGISTRATION: 'whether MCP clients may register themselves',
   GATEWAY_OAUTH_TOKEN_SECONDS: 'how long an access token for MCP lives',
   GATEWAY_OAUTH_REFRESH_DAYS: 'how long an MCP client may stay away before its user is asked again',
+  GATEWAY_PLAIN_MODELS: "whether a model's plain name chooses its virtual key: first, unambiguous or off",
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
@@ -244,6 +247,7 @@ export function readSettings(env: Environment): Settings {
       tokenSeconds: wholeNumber('GATEWAY_OAUTH_TOKEN_SECONDS', 3_600, 60, 86_400),
       refreshDays: wholeNumber('GATEWAY_OAUTH_REFRESH_DAYS', 30, 1, 365),
     },
+    plainModels: plainModelsOf(get('GATEWAY_PLAIN_MODELS')),
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
@@ -413,6 +417,11 @@ function auditWitnessesOf(get: Get): WitnessSettings {
 }
 
 const pathOf = (value: string | undefined): string | null => (value === undefined ? null : resolve(value));
+
+function plainModelsOf(value = 'first'): Settings['plainModels'] {
+  if (value === 'first' || value === 'unambiguous' || value === 'off') return value;
+  return refuse('GATEWAY_PLAIN_MODELS', `is "${value}"`, 'give first, unambiguous or off');
+}
 
 function answerCacheOf(value: string | undefined, redisUrl: string | undefined): Settings['answerCache'] {
   if (value === undefined) return redisUrl ? 'redis' : 'memory';

@@ -24,6 +24,7 @@ import {
   type VirtualKey,
   type VirtualKeyInput,
 } from './virtual-key.ts';
+import { type KeyIndex, type KnownKey, keyIndexOf, shownKeys } from './virtual-key-index.ts';
 import { DEFAULT_WORKSPACE } from './workspaces.ts';
 
 /** Throws when a provider, its configuration or its host cannot be used. Given by the composition. */
@@ -77,6 +78,11 @@ export function createVirtualKeys({
   now: () => number;
 }) {
   const cache = new StaleCache<StoredCredential>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
+  const indexes = new StaleCache<KeyIndex>({ capacity: 500, freshMs: 60_000, staleMs: 3_600_000, now });
+  const forget = () => {
+    cache.clear();
+    indexes.clear();
+  };
 
   const open = (row: VirtualKeyRow): SealedKey => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
   const seal = (id: string, sealed: SealedKey) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
@@ -148,8 +154,40 @@ export function createVirtualKeys({
       : null;
   };
 
-  const usable = (found: StoredCredential | null, slug: string): StoredCredential => {
-    if (!found) fail('unknown_virtual_key', slug);
+  const known = (row: VirtualKeyRow): KnownKey => ({
+    slug: row.slug,
+    provider: row.provider,
+    hasOwnHost: row.custom_host !== null,
+    expiresAt: row.expires_at,
+    prices: pricesIn(open(row).configurations),
+  });
+
+  const loadIndex = async (who: Principal): Promise<KeyIndex> => {
+    const rows = await store.db
+      .selectFrom('virtual_keys')
+      .selectAll()
+      .where('workspace_id', '=', who.workspaceId)
+      .orderBy('created_at')
+      .orderBy('slug')
+      .execute();
+    const stored = new Set(rows.map(({ slug }) => slug));
+    const fixed = who.workspaceSlug === DEFAULT_WORKSPACE ? [...environment] : [];
+    return keyIndexOf([
+      ...rows.map(known),
+      ...fixed.flatMap(([slug, { provider }]) =>
+        stored.has(slug) ? [] : [{ slug, provider, hasOwnHost: false, expiresAt: null, prices: null }],
+      ),
+    ]);
+  };
+
+  const index = (who: Principal): KeyIndex | Promise<KeyIndex> =>
+    // A workspace without virtual keys has an index, too.
+    indexes.peek(who.workspaceId) ?? indexes.get(who.workspaceId, () => loadIndex(who)).then((loaded) => loaded!);
+
+  const refuseUnknown = async (who: Principal, slug: string): Promise<never> =>
+    fail('unknown_virtual_key', slug, shownKeys(who, await index(who)));
+
+  const usable = (found: StoredCredential, slug: string): StoredCredential => {
     if (found.expiresAt !== null && found.expiresAt <= now()) {
       fail('expired_virtual_key', slug, new Date(found.expiresAt).toISOString());
     }
@@ -166,8 +204,13 @@ export function createVirtualKeys({
       const found = cache.peek(key);
       if (found) return usable(found, slug);
       if (!isSlug(slug)) fail('unknown_virtual_key', slug.slice(0, 80));
-      return cache.get(key, () => load(who, slug)).then((loaded) => usable(loaded, slug));
+      return cache
+        .get(key, () => load(who, slug))
+        .then((loaded) => (loaded ? usable(loaded, slug) : refuseUnknown(who, slug)));
     },
+
+    /** All of the caller's own workspace; at once when they are in memory. */
+    index,
 
     async create(who: Principal, input: VirtualKeyInput): Promise<VirtualKey> {
       const workspaceId: WorkspaceId = await workspaceFor(store.db, who, input.workspace_id);
@@ -197,7 +240,7 @@ export function createVirtualKeys({
         await transaction((db) => db.insertInto('virtual_keys').values(row).execute(), who);
         return row;
       });
-      cache.clear();
+      forget();
       return shownOne(made);
     },
 
@@ -261,7 +304,7 @@ export function createVirtualKeys({
           return row;
         }, who),
       );
-      cache.clear();
+      forget();
       return shownOne(updated);
     },
 
@@ -272,11 +315,11 @@ export function createVirtualKeys({
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
         return id;
       }, who);
-      cache.clear();
+      forget();
       return gone;
     },
 
-    forget: () => cache.clear(),
+    forget,
   };
 }
 

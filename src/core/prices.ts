@@ -62,7 +62,7 @@ export const priceListOf = (members: Checked<typeof priceMembers>): PriceList =>
   );
 
 /** Whose lists a provider's models are also on, after its own. Resellers charge the maker's list price. */
-const MAKERS: Readonly<Record<string, readonly string[]>> = {
+export const MAKERS: Readonly<Record<string, readonly string[]>> = {
   __proto__: null as never,
   'azure-openai': ['openai'],
   'vertex-ai': ['google', 'anthropic'],
@@ -106,6 +106,8 @@ export interface Prices {
     usage: Usage | null | undefined,
     overrides?: PriceList | null,
   ): number | null;
+  /** The providers on whose own lists a model stands. */
+  listedBy(model: string): readonly string[];
 }
 
 /** The same few models come again and again; the bound is for clients that invent names. */
@@ -138,11 +140,21 @@ export function pricesIn(lists: ReadonlyMap<string, PriceList>): Prices {
     return answer;
   };
 
+  const listings = new Map<string, readonly string[]>();
+  const listedBy = (model: string): readonly string[] => {
+    const found = listings.get(model);
+    if (found) return found;
+    const names = [...lists].filter(([, list]) => inList(list, model)).map(([name]) => name);
+    if (listings.size < MOST_ANSWERS) listings.set(model, names);
+    return names;
+  };
+
   const priceOf: Prices['priceOf'] = (provider, model, overrides) =>
     (overrides && inList(overrides, model)) || listed(provider, model);
 
   return {
     priceOf,
+    listedBy,
     costOf: (provider, model, usage, overrides) => {
       if (!provider || !model || !usage) return null;
       if (usage.inputTokens === undefined && usage.outputTokens === undefined) return null;

@@ -1,10 +1,9 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
-import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import type { TokenSource } from '../providers/provider.ts';
 import type { ModelCall } from '../relay/call.ts';
+import type { ModelCatalogue } from '../relay/model-catalogue.ts';
+import type { ModelNames } from '../relay/model-names.ts';
 import { responseEndings } from './endings.ts';
-import { createModelCatalogue } from './model-catalogue.ts';
 import { modelRoutes } from './models.ts';
 import { responseRoutes } from './response-routes.ts';
 import { createResponseStore, type ResponseStore } from './responses-store.ts';
@@ -27,22 +26,19 @@ export const responsesArea = area({
 export interface InferenceParts extends Tools {
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly responses: ResponseStore;
-  readonly virtualKeys: VirtualKeys;
-  readonly tokens: TokenSource;
+  readonly catalogue: ModelCatalogue;
+  readonly names: ModelNames;
 }
 
 /** Calls of models. */
 export const inferenceArea = area({
   name: 'inference',
-  open: ({ relay, responses, virtualKeys, upstream, simulate, tokens, turnNow }: InferenceParts) => {
-    const catalogue = createModelCatalogue({ virtualKeys, upstream, simulate, tokens, now: turnNow });
-    return {
-      gives: {},
-      routes: [
-        ...responseRoutes({ responses, relay }),
-        ...inferenceRoutes(relay),
-        ...modelRoutes({ relay, catalogue }),
-      ],
-    };
-  },
+  open: ({ relay, responses, catalogue, names }: InferenceParts) => ({
+    gives: {},
+    routes: [
+      ...responseRoutes({ responses, relay }),
+      ...inferenceRoutes(relay),
+      ...modelRoutes({ relay, catalogue, names }),
+    ],
+  }),
 });

@@ -7,8 +7,9 @@ import { readQuery } from '../http/input.ts';
 import { json } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
 import type { ModelCall } from '../relay/call.ts';
-import { choosesProvider, splitModel } from '../routing/select.ts';
-import type { CataloguedModel, ModelCatalogue } from './model-catalogue.ts';
+import type { CataloguedModel, ModelCatalogue } from '../relay/model-catalogue.ts';
+import type { ModelNames } from '../relay/model-names.ts';
+import { choosesProvider, selectRoute } from '../routing/select.ts';
 
 const VERSION = '/v1';
 const MODELS = '/models';
@@ -26,10 +27,11 @@ const catalogueQuery = lazily(() =>
 export interface ModelParts {
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly catalogue: ModelCatalogue;
+  readonly names: ModelNames;
 }
 
 /** Which models there are: of the provider that the call names, or of every virtual key of the workspace. */
-export const modelRoutes = ({ relay, catalogue }: ModelParts): Route[] => [
+export const modelRoutes = ({ relay, catalogue, names }: ModelParts): Route[] => [
   {
     method: 'GET',
     path: VERSION + MODELS,
@@ -47,7 +49,7 @@ export const modelRoutes = ({ relay, catalogue }: ModelParts): Route[] => [
     scopes: ['models.list'],
     isProviders: true,
     summary: 'One model, by its name or as @slug/name',
-    handle: (call: Call) => relay(asNamed(call)),
+    handle: async (call: Call) => relay(await asNamed(call, names)),
   },
 ];
 
@@ -64,15 +66,24 @@ const asModelCall = (call: Call, path: string, headers = call.headers): ModelCal
   log: call.log,
 });
 
-/** `/models/@slug/name` chooses the virtual key as `model: "@slug/name"` does, before any config could. */
-function asNamed(call: Call): ModelCall {
+/**
+ * `/models/@slug/name` chooses the virtual key as `model: "@slug/name"` does, before any config could, and so does a plain
+ * name where nothing else chooses.
+ */
+async function asNamed(call: Call, names: ModelNames): Promise<ModelCall> {
+  const { principal, headers } = call;
   const path = call.path.slice(VERSION.length);
-  const named = splitModel(decoded(path.slice(MODELS.length + 1)));
-  if (!named) return asModelCall(call, path);
-  refuseForbidden(call.principal.forbids, 'virtual_key', 'path');
-  const { 'x-gateway-config': _, ...headers } = call.headers;
-  const name = named.name.split('/').map(encodeURIComponent).join('/');
-  return asModelCall(call, `${MODELS}/${name}`, { ...headers, 'x-gateway-virtual-key': named.slug });
+  const model = decoded(path.slice(MODELS.length + 1));
+  const asked = selectRoute({ headers, path }, principal.defaults);
+  const slugged = model.startsWith('@') ? await names.slugged(principal, model, asked) : null;
+  if (!slugged && asked) return asModelCall(call, path);
+  if (slugged) refuseForbidden(principal.forbids, 'virtual_key', 'path');
+  const mayChoose = names.plainModels !== 'off' && !principal.forbids?.has('virtual_key');
+  const { slug, name } =
+    slugged ?? (mayChoose ? await names.find(principal, model, true) : await names.refuse(principal));
+  const { 'x-gateway-config': _, ...others } = headers;
+  const plain = name.split('/').map(encodeURIComponent).join('/');
+  return asModelCall(call, `${MODELS}/${plain}`, { ...others, 'x-gateway-virtual-key': slug });
 }
 
 function decoded(text: string): string {

@@ -6,6 +6,7 @@ export const groq: Provider = {
   baseUrl: 'https://api.groq.com/openai/v1',
   dialect: 'openai-chat',
   serves: ['createSpeech', 'createTranscription', 'createTranslation'],
+  ownNames: /^groq\/compound/,
   authorize: bearer,
   environment: 'GROQ_API_KEY',
 };

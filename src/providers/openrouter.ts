@@ -6,6 +6,7 @@ export const openrouter: Provider = {
   baseUrl: 'https://openrouter.ai/api/v1',
   dialect: 'openai-chat',
   serves: ['complete', 'embed'],
+  ownNames: /^openrouter\//,
   authorize: bearer,
   environment: 'OPENROUTER_API_KEY',
 };

@@ -113,6 +113,8 @@ export interface Provider {
   readonly endpoints?: Readonly<Partial<Record<EndpointType, EndpointCodec | 'chat'>>>;
   /** How it lists its models. Default: as OpenAI does where its chat speaks OpenAI's format, else not at all. */
   readonly models?: ModelListing;
+  /** Names of its models that look as if a virtual key stood before them: `@cf/meta/llama`. */
+  readonly ownNames?: RegExp;
   /** Answers inside this process (the built-in simulator); no connection is made. */
   readonly inProcess?: boolean;
 }

@@ -16,6 +16,7 @@ export const workersAi: Provider = {
   serves: ['embed'],
   endpoints: { complete: 'chat', imageGenerate: workersImages },
   models: workersModels,
+  ownNames: /^@(?:cf|hf)\/[^@]/,
   authorize: bearer,
   options: ['workers_ai_account_id'],
 };

@@ -19,6 +19,8 @@ import { thoughtEndings } from './endings.ts';
 import { openGuard } from './guarding/open-guard.ts';
 import { type CallModel, createCallModel } from './internal.ts';
 import { createKeptThoughts } from './kept-thoughts.ts';
+import { createModelCatalogue } from './model-catalogue.ts';
+import { createModelNames, type PlainModels } from './model-names.ts';
 import { type RelayDeps, relay } from './relay.ts';
 import { createWorkProofs } from './work-proofs.ts';
 
@@ -55,7 +57,7 @@ export interface RelayParts extends Tools, Pick<RelayDeps, Given> {
   readonly guardrails: Guardrails;
   readonly guardrailDefaults: GuardrailDefaultsStore;
   readonly checkThreads: CheckThreads;
-  readonly settings: Pick<RelayDeps, 'timeouts' | 'maxBodyBytes'>;
+  readonly settings: Pick<RelayDeps, 'timeouts' | 'maxBodyBytes'> & { readonly plainModels: PlainModels };
 }
 
 const THOUGHTS_SWEPT_MS = 3_600_000;
@@ -67,14 +69,20 @@ export const relayArea = area({
     const { store, sealer, egress, upstream, simulate, log, verifier, prices, now, turnNow, report } = parts;
     const { guardrails, guardrailDefaults, checkThreads, responses, limiter, policies, configs } = parts;
     const { breakers, cache, virtualKeys } = parts;
-    const { timeouts, maxBodyBytes } = parts.settings;
+    const { timeouts, maxBodyBytes, plainModels } = parts.settings;
     const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
     const guard = openGuard({
       ...{ guardrails, guardrailDefaults, egress, upstream, verifier, checkThreads, now },
       callModel: () => callModel,
     });
     const thoughts = createKeptThoughts({ store, sealer, now });
+    const catalogue = createModelCatalogue({ virtualKeys, upstream, simulate, tokens, now: turnNow });
+    const names = createModelNames({
+      ...{ virtualKeys, prices, plainModels, now: turnNow },
+      listOf: catalogue.listOf,
+    });
     const deps: RelayDeps = {
+      names,
       guard,
       responses,
       thoughts,
@@ -103,6 +111,8 @@ export const relayArea = area({
         },
         lastInteractiveAt: () => lastInteractiveAt,
         callModel,
+        catalogue,
+        names,
         guard,
         tokens,
         proofs: createWorkProofs({ guard, configs, sealer }),

@@ -6,14 +6,16 @@ import { UpstreamFailure } from '../http/upstream.ts';
 import type { Breakers } from '../routing/breaker.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Plan, TargetSettings, TargetStep } from '../routing/plan.ts';
-import { selectProvider } from '../routing/select.ts';
 import { runPlan } from '../routing/strategy.ts';
 import { keepWhole } from './body.ts';
 import type { Attempt, Attempted, OpenCall } from './call.ts';
 import { refuseCostlyChecks } from './check-config.ts';
-import { findTarget, targetOfChoice } from './target.ts';
+import { type ChooseDeps, chooseTarget } from './choose.ts';
+import { ownsName } from './model-names.ts';
+import { withParams } from './prepare.ts';
+import { findTarget, type Target, targetOfChoice } from './target.ts';
 
-export interface PlanDeps {
+export interface PlanDeps extends ChooseDeps {
   readonly virtualKeys: VirtualKeys;
   readonly configs: Configs;
   readonly breakers: Breakers;
@@ -38,20 +40,9 @@ export async function followPlan<Deps extends PlanDeps>(
   const config = isInline(reference) ? null : reference.trim();
   const whole = { ...call, body, config };
   if (call.slug === null) return walk(whole, plan, attempt, deps);
-  return attempt(whole, await byRequest(whole, call.slug, plan, deps), deps);
-}
-
-/** A model that names its virtual key has chosen before any target could. */
-async function byRequest(
-  call: OpenCall,
-  slug: string,
-  { settings }: Plan,
-  { virtualKeys }: PlanDeps,
-): Promise<Attempt> {
-  const selection = selectProvider(call, call.principal.defaults, slug);
-  const target = await findTarget(selection, call.principal, call, virtualKeys);
-  refuseCostly(call, settings);
-  return { target, settings, path: 'config' };
+  // A model that names its virtual key has chosen before any target could.
+  const { settings } = plan;
+  return step(whole, { choice: { by: 'virtual-key', slug: call.slug }, settings, path: 'config' }, attempt, deps);
 }
 
 function walk<Deps extends PlanDeps>(
@@ -82,18 +73,40 @@ function walk<Deps extends PlanDeps>(
 
 async function step<Deps extends PlanDeps>(
   call: OpenCall,
-  { choice, settings, path }: TargetStep,
+  given: Pick<TargetStep, 'choice' | 'settings' | 'path'>,
   attempt: AttemptOne<Deps>,
   deps: Deps,
 ): Promise<Attempted> {
-  const { principal } = call;
-  refuseCostly(call, settings);
-  const finding =
-    choice.by === 'request'
-      ? findTarget(selectProvider(call, principal.defaults, null), principal, call, deps.virtualKeys)
-      : targetOfChoice(choice, principal, call, deps.virtualKeys);
+  const { choice, path } = given;
+  refuseCostly(call, given.settings);
+  if (choice.by === 'request') return byRequest(call, given, attempt, deps);
+  const finding = targetOfChoice(choice, call.principal, call, deps.virtualKeys);
   const target = finding instanceof Promise ? await finding : finding;
-  return attempt(call, { target, settings, path }, deps);
+  return attempt(call, { target, settings: plainIn(given.settings, target), path }, deps);
+}
+
+/** Whom the request asks, once the config has set its parameters: one of them may be the model. */
+async function byRequest<Deps extends PlanDeps>(
+  given: OpenCall,
+  { settings, path }: Pick<TargetStep, 'settings' | 'path'>,
+  attempt: AttemptOne<Deps>,
+  deps: Deps,
+): Promise<Attempted> {
+  const edited = settings.params ? withParams(given, settings.params) : given;
+  // What stands in a stored config was written by those who may.
+  const where = given.config === null ? `${path}.override_params.model` : null;
+  const choosing = chooseTarget(edited, where, deps);
+  const { call, route } = choosing instanceof Promise ? await choosing : choosing;
+  const finding = findTarget(route, call.principal, call, deps.virtualKeys);
+  const target = finding instanceof Promise ? await finding : finding;
+  return attempt(call, { target, settings: { ...settings, params: null }, path }, deps);
+}
+
+/** `override_params.model: "@slug/name"` at the virtual key of that slug: its provider gets the name. */
+function plainIn(settings: TargetSettings, { virtualKey, provider }: Target): TargetSettings {
+  const slugged = settings.params?.slugged;
+  if (!slugged || slugged.slug !== virtualKey || ownsName(provider.name, slugged.model)) return settings;
+  return { ...settings, params: slugged.plain };
 }
 
 /** A config without a slug is the caller's own. */

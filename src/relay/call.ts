@@ -29,7 +29,7 @@ export interface ModelCall {
   readonly principal: Principal;
   /** The credential the caller brought for the provider. */
   readonly providerKey: string | null;
-  /** Whether a JSON body is looked into for `model: "@slug/name"`. */
+  /** Whether the model of a body may name a virtual key, as `@slug/name` or `slug/name`; the provider then gets the name. */
   readonly readsModel: boolean;
   /** Made by a guardrail itself, and so judged by none. */
   readonly isUnguarded?: boolean;
@@ -65,22 +65,18 @@ export interface BodyWatch {
   push(piece: Uint8Array): number;
 }
 
-export interface NamedModel {
-  readonly name: string | null;
-  /** The virtual key before it, in `model: "@slug/name"`. */
-  readonly slug: string | null;
-  /** The body with the plain name. */
-  readonly head: Uint8Array;
-}
-
 /** A call whose body has been opened. */
 export interface OpenCall extends ModelCall {
   readonly body: Opening | null;
   readonly isJson: boolean;
   /** How many bytes longer the body is than the client declared. */
   readonly grownBy: number;
-  /** The virtual key that stands before the model, in `model: "@slug/name"`. */
+  /** The model of the body, as the body says it. */
+  readonly named: string | null;
+  /** The virtual key that stood before the model, in `model: "@slug/name"`. */
   readonly slug: string | null;
+  /** What the answer says of how its provider was found. */
+  readonly foundBy: SentHeaders | null;
   /** The config that was asked for, where one was. */
   readonly config: string | null;
   /** The model that the address names, whatever the body says. */

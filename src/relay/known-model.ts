@@ -1,24 +1,33 @@
 import { fail } from '../core/errors.ts';
 import { findMembers, isWholeObject } from '../core/json-bytes.ts';
+import type { Route } from '../routing/select.ts';
 import { KEPT_BELOW, PEEK_BELOW, readOn } from './body.ts';
 import type { OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels, plainBoundary } from './form-watch.ts';
 import { asksForModel, type LimitDeps } from './limits.ts';
+import type { ModelNames } from './model-names.ts';
 import { modelMember } from './receive.ts';
 import type { Target } from './target.ts';
+
+interface KnownModelDeps extends LimitDeps {
+  readonly names: ModelNames;
+}
 
 /**
  * The call with its model known, where a limit or a budget that it falls under depends on the model. What cannot be
  * known is refused: no rule would hold for a model that the gateway did not see.
  */
-export async function withKnownModel(call: OpenCall, target: Target, deps: LimitDeps): Promise<OpenCall> {
+export async function withKnownModel(call: OpenCall, target: Target, deps: KnownModelDeps): Promise<OpenCall> {
   if (!(await asksForModel(call, target, deps))) return call;
   const { headers, isJson, body } = call;
   const encoding = headers['content-encoding']?.trim();
   if (encoding && !/^identity$/i.test(encoding)) fail('model_hidden', 'the body is compressed; send it as it is');
   if (isJson) return inJson(call, body!);
   const type = headers['content-type']?.trim() ?? '';
-  return /^multipart\//i.test(type) ? inForm(call, body!, type) : elsewhere(call, body!, type);
+  if (!/^multipart\//i.test(type)) return elsewhere(call, body!, type);
+  const known = await inForm(call, body!, type);
+  await refuseLateSlug(known, target, deps.names);
+  return known;
 }
 
 function inJson(call: OpenCall, { head, rest }: Opening): OpenCall {
@@ -48,11 +57,17 @@ async function inForm(call: OpenCall, body: Opening, type: string): Promise<Open
   if (model === undefined && read.rest)
     fail('model_hidden', `it stands behind the first ${KEPT_BELOW >> 20} MiB of the form; put it before the file`);
   if (model === undefined && !watch.isClosed) fail('model_hidden', 'the form ends before its closing boundary');
-  // A slug chooses who is asked, and that has been done.
-  if (model?.startsWith('@') && call.readsModel)
-    fail('invalid_request', 'model', 'stands too far behind to name a virtual key; put it before the file');
   call.log.model = model ?? null;
   return { ...call, body: { ...read, watch: read.rest ? furtherModels(watch, { faults: true }) : undefined } };
+}
+
+/** A slug chooses who is asked, and that has been done. */
+async function refuseLateSlug({ readsModel, principal, log }: OpenCall, target: Target, names: ModelNames) {
+  const { virtualKey: slug, provider } = target;
+  if (!readsModel || !log.model?.startsWith('@')) return;
+  const asked: Route = slug ? { by: 'virtual-key', slug } : { by: 'provider', name: provider.name, customHost: null };
+  if (await names.slugged(principal, log.model, asked))
+    fail('invalid_request', 'model', 'stands too far behind to name a virtual key; put it before the file');
 }
 
 /** No model stands in pictures and sounds. What looks like JSON some providers read, whatever its type says. */

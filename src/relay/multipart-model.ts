@@ -1,7 +1,5 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { readPartHead } from '../http/multipart-head.ts';
-import { splitModel } from '../routing/select.ts';
-import type { NamedModel } from './call.ts';
 
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -23,14 +21,16 @@ export function boundaryOf(type: string | undefined): string | null {
 }
 
 /** The field `model` of a form, when it stands whole in what was read. Forms that cannot be read are the provider's to refuse. */
-export function readFormModel(head: Uint8Array, boundary: string, maySplit: boolean): NamedModel {
+export function formModel(head: Uint8Array, boundary: string): string | null {
   const [first, ...others] = modelFields(head, boundary);
-  if (!first) return { name: null, slug: null, head };
-  const parts = maySplit ? splitModel(first.value) : null;
   if (others.length > 0) fail('invalid_request', MODEL, 'is given twice; which one counts would be up to the provider');
-  if (!parts) return { name: first.value, slug: null, head };
-  const spliced = Buffer.concat([head.subarray(0, first.start), Buffer.from(parts.name), head.subarray(first.end)]);
-  return { name: parts.name, slug: parts.slug, head: spliced };
+  return first?.value ?? null;
+}
+
+/** The form with another value in that field. */
+export function renamedInForm(head: Uint8Array, boundary: string, name: string): Uint8Array {
+  const [found] = modelFields(head, boundary);
+  return found ? Buffer.concat([head.subarray(0, found.start), Buffer.from(name), head.subarray(found.end)]) : head;
 }
 
 /** The form with this model in place of the one that it names, or with it before everything else. */

@@ -13,11 +13,13 @@ import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import { withKnownModel } from './known-model.ts';
 import type { LimitDeps } from './limits.ts';
 import { prepareListing } from './model-list.ts';
+import type { ModelNames } from './model-names.ts';
 import { stringMember } from './receive.ts';
 import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
 import { type WordingDeps, worded } from './wording.ts';
 
 export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
+  readonly names: ModelNames;
   readonly guard: Guard;
   readonly responses?: ResponseKeeper;
   readonly maxBodyBytes: number;
@@ -171,6 +173,7 @@ export function withParams(call: OpenCall, params: NonNullable<TargetSettings['p
   if (!body) return call;
   if (!isJson) fail('invalid_config', 'config.override_params', 'parameters can be set in JSON bodies only');
   const edited = { head: applyParams(body.head, params), rest: body.rest };
-  call.log.model = call.addressed ?? stringMember(edited.head, 'model');
-  return { ...call, body: edited, grownBy: call.grownBy + edited.head.byteLength - body.head.byteLength };
+  const named = stringMember(edited.head, 'model');
+  call.log.model = call.addressed ?? named;
+  return { ...call, named, body: edited, grownBy: call.grownBy + edited.head.byteLength - body.head.byteLength };
 }

@@ -1,17 +1,15 @@
 import { bodyBallast, LARGE_BODY } from '../core/ballast.ts';
 import { includesBytes, textOf } from '../core/bytes.ts';
 import { fail } from '../core/errors.ts';
-import { refuseForbidden } from '../core/forbidden.ts';
 import { findMembers, type Member, splice } from '../core/json-bytes.ts';
 import { wholeBody } from '../http/arriving.ts';
 import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
-import { splitModel } from '../routing/select.ts';
 import { withAddress } from './address-in-body.ts';
 import { modelInPath } from './addressed-model.ts';
 import { openLarge, WHOLE_BELOW } from './body.ts';
-import type { InAddress, ModelCall, NamedModel, OpenCall, Opening } from './call.ts';
+import type { InAddress, ModelCall, OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels } from './form-watch.ts';
-import { boundaryOf, readFormModel } from './multipart-model.ts';
+import { boundaryOf, formModel, renamedInForm } from './multipart-model.ts';
 
 /** What a call says of itself: its metadata, its body as far as it has to be read, and the model that it names. */
 export async function receive(call: ModelCall, maxBodyBytes: number): Promise<OpenCall> {
@@ -29,14 +27,10 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
         ? { head: await wholeBody(request, length), rest: null }
         : await openLarge(request, headers, { isJson, maxBytes: maxBodyBytes });
   const received = arrived && call.inAddress ? told(arrived, call.inAddress, headers, isJson) : arrived;
-  const named = received && namedIn(received.head, call, isJson);
+  const named = received && namedIn(received.head, headers, isJson);
   const body = received && opened(received, named, headers);
   const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
-  if (named) log.model = named.name;
-  log.model = addressed ?? log.model;
-  const slug = named?.slug ?? null;
-  // A model that a check asks was chosen by the author of the check, not by the caller.
-  if (slug !== null && !call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
+  log.model = addressed ?? named ?? log.model;
   // Member by member: copying another object's members first takes several times as long, for every call.
   return {
     request,
@@ -53,8 +47,10 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
     log,
     body,
     isJson: received !== null && isJson,
-    grownBy: named && arrived ? named.head.byteLength - arrived.head.byteLength : 0,
-    slug,
+    grownBy: received && arrived ? received.head.byteLength - arrived.head.byteLength : 0,
+    named,
+    slug: null,
+    foundBy: null,
     config: null,
     addressed,
   };
@@ -83,22 +79,35 @@ function bodyLength({ request, headers }: ModelCall, maxBytes: number): number |
 const isJsonType = (type: string | undefined): boolean =>
   type === 'application/json' || (type !== undefined && /^application\/([\w.-]+\+)?json\b/i.test(type));
 
-/** What a body says of its model, and perhaps of the virtual key before it; null where it cannot be told. */
-function namedIn(head: Uint8Array, { headers, readsModel }: ModelCall, isJson: boolean): NamedModel | null {
-  if (isJson) return readsModel ? takeModel(head) : { name: modelMember(head), slug: null, head };
+/** What a body says of its model; null where it cannot be told. */
+function namedIn(head: Uint8Array, headers: SentHeaders, isJson: boolean): string | null {
+  if (isJson) return modelMember(head);
   const boundary = boundaryOf(headers['content-type']);
-  return boundary === null ? null : readFormModel(head, boundary, readsModel);
+  return boundary === null ? null : formModel(head, boundary);
 }
 
-/** The body with the plain name of its model. A form that names one is watched: behind its file may stand another. */
-function opened(received: Opening, named: NamedModel | null, headers: SentHeaders): Opening {
-  const { rest } = received;
-  const boundary = rest && named !== null && named.name !== null ? boundaryOf(headers['content-type']) : null;
-  const head = named?.slug ? named.head : received.head;
-  if (boundary === null) return head === received.head ? received : { head, rest };
+/** A form that names its model is watched: behind its file may stand another. */
+function opened(received: Opening, named: string | null, headers: SentHeaders): Opening {
+  const { head, rest } = received;
+  const boundary = rest && named !== null ? boundaryOf(headers['content-type']) : null;
+  if (boundary === null) return received;
   const watch = new FormWatch(boundary);
   watch.push(head);
   return { head, rest, watch: furtherModels(watch, { faults: false }) };
+}
+
+/** The call with another name for its model, which the body says by now. */
+export function renamed(call: OpenCall, name: string): OpenCall {
+  const { body, headers, log } = call;
+  if (!body || call.named === null || call.named === name) return call;
+  const { head } = body;
+  const found = call.isJson ? findModel(head) : null;
+  const renamedHead = found
+    ? splice(head, found.member, JSON.stringify(name))
+    : renamedInForm(head, boundaryOf(headers['content-type'])!, name);
+  log.model = call.addressed ?? name;
+  const grownBy = call.grownBy + renamedHead.byteLength - head.byteLength;
+  return { ...call, body: { ...body, head: renamedHead }, named: name, grownBy };
 }
 
 const QUOTED_MODEL = Buffer.from('"model"');
@@ -113,14 +122,6 @@ function findModel(head: Uint8Array): { readonly member: Member; readonly model:
   const mayBeTwice = includesBytes(head, QUOTED_MODEL, member.end) || includesBytes(head, ESCAPED_LETTER, member.end);
   if (mayBeTwice && findMembers(head, 'model', 2).length > 1) refuseTwoModels();
   return { member, model: stringAt(head, member) };
-}
-
-/** The model of a JSON body, told apart from the virtual key that it may name. */
-export function takeModel(head: Uint8Array): NamedModel {
-  const found = findModel(head);
-  const parts = found?.model ? splitModel(found.model) : null;
-  if (!found || !parts) return { name: found?.model ?? null, slug: null, head };
-  return { ...parts, head: splice(head, found.member, JSON.stringify(parts.name)) };
 }
 
 export const modelMember = (head: Uint8Array): string | null => findModel(head)?.model ?? null;

@@ -6,11 +6,11 @@ import type { Incoming } from '../http/upstream.ts';
 import type { Admission } from '../limits/limiter.ts';
 import type { AnswerCache } from '../routing/cache.ts';
 import { NO_SETTINGS } from '../routing/plan.ts';
-import { selectRoute } from '../routing/select.ts';
 import { type AskDeps, ask } from './ask.ts';
 import { followPlan, type PlanDeps } from './by-plan.ts';
 import { keeping, lookUp, replay } from './cached.ts';
 import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready, Report } from './call.ts';
+import { type ChooseDeps, choose } from './choose.ts';
 import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
@@ -21,7 +21,7 @@ import { respond } from './respond.ts';
 import { askForUsage } from './stream-usage.ts';
 import { findTarget } from './target.ts';
 
-export interface RelayDeps extends PlanDeps, PrepareDeps, AskDeps {
+export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, AskDeps {
   readonly virtualKeys: VirtualKeys;
   readonly cache: AnswerCache;
 }
@@ -35,8 +35,8 @@ export interface RelayDeps extends PlanDeps, PrepareDeps, AskDeps {
  * of jobs. The log entry closes on the last byte.
  */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
-  const open = await receive(call, deps.maxBodyBytes);
-  const route = selectRoute(call, call.principal.defaults, open.slug);
+  const choosing = choose(await receive(call, deps.maxBodyBytes), deps);
+  const { call: open, route } = choosing instanceof Promise ? await choosing : choosing;
   if (route.by === 'config') return respond(call, await followPlan(open, route.reference, attempt, deps));
   const resolving = findTarget(route, call.principal, call, deps.virtualKeys);
   const target = resolving instanceof Promise ? await resolving : resolving;
@@ -109,8 +109,8 @@ const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, 
 });
 
 /** What the answer says of how it came. */
-function note({ notes, admission, prepared, path }: Exchange, cacheStatus: string): void {
-  Object.assign(notes, admission.headers, prepared.translation?.notes);
+function note({ call, notes, admission, prepared, path }: Exchange, cacheStatus: string): void {
+  Object.assign(notes, call.foundBy, admission.headers, prepared.translation?.notes);
   notes['x-gateway-last-used-option-index'] = path;
   notes['x-gateway-cache-status'] = cacheStatus;
   notes['x-gateway-retry-attempt-count'] = '0';

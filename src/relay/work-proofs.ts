@@ -47,7 +47,7 @@ export function createWorkProofs({ guard, configs, sealer }: WorkProofsDeps) {
       const { who, kept } = request;
       const proofs = new Map<string, Proof>();
       const keep = keeperOf(proofs);
-      const route = kept && selectRoute({ headers: kept, path: '' }, who.defaults, null);
+      const route = kept && selectRoute({ headers: kept, path: '' }, who.defaults);
       if (route?.by !== 'config') {
         const denial = await denialOf(request, null, keep);
         if (denial) throw denial;

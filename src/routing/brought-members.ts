@@ -13,8 +13,6 @@ export function broughtBy(config: ConfigObject): ReadonlyMap<string, string> {
       const names = key === 'provider' && each.provider?.startsWith('@') ? 'virtual_key' : (OPTION_ALIASES[key] ?? key);
       note(names, `${path}.${key}`);
     }
-    const model = each.override_params?.model;
-    if (typeof model === 'string' && model.startsWith('@')) note('virtual_key', `${path}.override_params.model`);
     for (const member of GUARDRAILS) inChecks(each[member], `${path}.${member}`, note);
     for (const [index, target] of (each.targets ?? []).entries()) walk(target, `${path}.targets[${index}]`);
   };

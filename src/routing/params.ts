@@ -7,6 +7,8 @@ export interface ParamEdits {
   readonly defaults: readonly TextMember[];
   readonly overrides: readonly TextMember[];
   readonly drops: readonly DropPath[];
+  /** Where they set a model that begins with `@slug/`: the same with the name behind it. Null: they do not. */
+  readonly slugged: { readonly slug: string; readonly model: string; readonly plain: ParamEdits } | null;
 }
 
 interface TextMember {
@@ -21,21 +23,28 @@ interface DropPath {
   readonly steps: readonly (string | number | '*')[];
 }
 
-const MODEL_SLUG = /^@[^/]+\/(.+)$/s;
+const MODEL_SLUG = /^@([^/]+)\/(.+)$/s;
 
 export function compileParams({ default_params, override_params, drop_params }: ConfigObject): ParamEdits | null {
-  const defaults = members(default_params);
-  const overrides = members(override_params);
   const drops = (drop_params ?? []).map(dropPath);
-  return defaults.length + overrides.length + drops.length === 0 ? null : { defaults, overrides, drops };
+  const whole = { defaults: members(default_params), overrides: members(override_params), drops, slugged: null };
+  if (whole.defaults.length + whole.overrides.length + drops.length === 0) return null;
+  const model = override_params?.model ?? default_params?.model;
+  const [, slug, name] = typeof model === 'string' ? (MODEL_SLUG.exec(model) ?? []) : [];
+  if (slug === undefined || name === undefined) return whole;
+  const plain = {
+    ...whole,
+    defaults: members(default_params && withModel(default_params, name)),
+    overrides: members(override_params && withModel(override_params, name)),
+  };
+  return { ...whole, slugged: { slug, model: model as string, plain } };
 }
 
-/** The slug in `model: "@slug/name"` has chosen the target; the provider gets the plain name. */
+const withModel = (params: Readonly<Record<string, unknown>>, model: string) =>
+  'model' in params ? { ...params, model } : params;
+
 const members = (params: Readonly<Record<string, unknown>> | undefined): TextMember[] =>
-  Object.entries(params ?? {}).map(([name, value]) => ({
-    name,
-    text: JSON.stringify(name === 'model' && typeof value === 'string' ? value.replace(MODEL_SLUG, '$1') : value),
-  }));
+  Object.entries(params ?? {}).map(([name, value]) => ({ name, text: JSON.stringify(value) }));
 
 function dropPath(path: string): DropPath {
   const [member = '', ...steps] = path

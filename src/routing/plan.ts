@@ -222,7 +222,7 @@ const INHERITED: Readonly<Record<string, true>> = {
 function choiceOf(config: ConfigObject, optionNames: ReadonlySet<string>): Choice {
   if (config.virtual_key) return { by: 'virtual-key', slug: config.virtual_key };
   const { provider } = config;
-  if (config.passthrough || !provider) return modelChoice(config) ?? { by: 'request' };
+  if (config.passthrough || !provider) return { by: 'request' };
   if (provider.startsWith('@')) return { by: 'virtual-key', slug: provider.slice(1) };
   const options: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(config)) {
@@ -236,13 +236,6 @@ function choiceOf(config: ConfigObject, optionNames: ReadonlySet<string>): Choic
     credential: config.api_key ? new Secret(config.api_key) : null,
     options,
   };
-}
-
-/** `override_params.model: "@slug/name"` names the virtual key, too. */
-function modelChoice({ override_params }: ConfigObject): Choice | null {
-  const model = override_params?.model;
-  const slug = typeof model === 'string' ? /^@([^/]+)\/./.exec(model)?.[1] : undefined;
-  return slug ? { by: 'virtual-key', slug } : null;
 }
 
 function settingsOf(config: ConfigObject): TargetSettings {

@@ -168,10 +168,13 @@ describe('a target inherits', () => {
     expect(inherits.choice).toEqual({ by: 'virtual-key', slug: 'up' });
     expect(own.choice).toMatchObject({ by: 'provider', name: 'openai' });
   });
-  test('a virtual key may be named by the model it overrides', () => {
+  test('a model that it overrides may begin with a slug, or with an @ of its own: who is asked shows which', () => {
     const [only] = targetsOf(plan({ override_params: { model: '@prod/gpt-5' } }).root) as [TargetStep];
-    expect(only.choice).toEqual({ by: 'virtual-key', slug: 'prod' });
-    expect(only.settings.params?.overrides).toEqual([{ name: 'model', text: '"gpt-5"' }]);
+    expect(only.choice).toEqual({ by: 'request' });
+    const { params } = only.settings;
+    expect(params?.overrides).toEqual([{ name: 'model', text: '"@prod/gpt-5"' }]);
+    expect(params?.slugged?.slug).toBe('prod');
+    expect(params?.slugged?.plain.overrides).toEqual([{ name: 'model', text: '"gpt-5"' }]);
   });
 });
 

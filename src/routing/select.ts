@@ -13,14 +13,17 @@ const NEEDS_VIRTUAL_KEY = /^\/(threads|batches|fine_tuning)(\/|$)/;
 /** What a request says about its provider: one target, or a config that has several. */
 export type Route = Selection | { readonly by: 'config'; readonly reference: string };
 
-/** The order of the operator contract: model "@slug/…", config, virtual key, provider, the key's defaults. */
-export function selectRoute(request: Asking, defaults: KeyDefaults, modelSlug: string | null): Route {
+/**
+ * The order of the operator contract, behind a model "@slug/…": config, virtual key, provider, the key's defaults. Null:
+ * none of them says anything, and the model's plain name is left.
+ */
+export function selectRoute(request: Asking, defaults: KeyDefaults): Route | null {
   const asked = headerOf(request.headers, 'x-gateway-config');
   if (asked !== null) return { by: 'config', reference: asked };
-  const own = askedProvider(request.headers, modelSlug);
+  const own = askedProvider(request.headers);
   if (own) return own;
   if (defaults.config) return { by: 'config', reference: defaults.config };
-  return selectProvider(request, defaults, modelSlug);
+  return selectProvider(request, defaults);
 }
 
 interface Asking {
@@ -29,17 +32,17 @@ interface Asking {
 }
 
 /** The same without configs: for calls that have none, and for targets that leave the choice to the request. */
-export function selectProvider({ headers, path }: Asking, defaults: KeyDefaults, modelSlug: string | null): Selection {
-  const asked = askedProvider(headers, modelSlug);
+export function selectProvider({ headers, path }: Asking, defaults: KeyDefaults): Selection | null {
+  const asked = askedProvider(headers);
   if (asked) return asked;
   if (defaults.virtual_key) return { by: 'virtual-key', slug: defaults.virtual_key };
-  return fail(NEEDS_VIRTUAL_KEY.test(path) ? 'missing_virtual_key' : 'missing_provider');
+  return NEEDS_VIRTUAL_KEY.test(path) ? fail('missing_virtual_key') : null;
 }
 
 /** Whether anything says who is asked; a request that contradicts itself is refused. */
 export const choosesProvider = (headers: SentHeaders, defaults: KeyDefaults): boolean =>
   headerOf(headers, 'x-gateway-config') !== null ||
-  askedProvider(headers, null) !== null ||
+  askedProvider(headers) !== null ||
   Boolean(defaults.config ?? defaults.virtual_key);
 
 /** `@slug/name` → its two parts; a plain model name is none. */

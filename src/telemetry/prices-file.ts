@@ -47,6 +47,7 @@ export async function openPricesFile({
   return {
     priceOf: (...asked) => prices!.priceOf(...asked),
     costOf: (...asked) => prices!.costOf(...asked),
+    listedBy: (model) => prices!.listedBy(model),
     get problem() {
       return problem;
     },

@@ -186,7 +186,9 @@ describe('of the whole workspace', () => {
     const none = await gateway.api.get('/v1/models/@nobody/gemini-x');
     expect(none.json.error.code).toBe('unknown_virtual_key');
     const plain = await gateway.api.get('/v1/models/gemini-x');
-    expect(plain.json.error.code).toBe('missing_provider');
+    expect(plain.json).toMatchObject({ id: 'gemini-x', provider: 'google' });
+    const unheard = await gateway.api.get('/v1/models/unheard-of');
+    expect(unheard.json.error.code).toBe('unknown_model');
     const broken = await gateway.api.get('/v1/models/%zz');
     expect(broken.json.error.code).toBe('invalid_path');
   });

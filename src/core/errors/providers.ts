@@ -1,5 +1,19 @@
 import { error, named } from './entry.ts';
 
+const MOST_SHOWN = 20;
+
+/** What could have been chosen. Left out: the caller is not to know. */
+function thereAre(keys: readonly string[] | undefined): string {
+  if (!keys) return '';
+  if (keys.length === 0) return ' There is no virtual key in this workspace; POST /v1/virtual-keys makes one.';
+  const more = keys.length > MOST_SHOWN ? ` and ${keys.length - MOST_SHOWN} more` : '';
+  return ` The virtual keys of this workspace are ${keys.slice(0, MOST_SHOWN).join(', ')}${more}.`;
+}
+
+/** `slug (provider)` → how a model is asked of that virtual key. */
+const example = (keys: readonly string[] | undefined, model: string): string =>
+  `"@${keys?.[0]?.split(' ')[0] ?? 'slug'}/${model}"`;
+
 /** Which provider, what is judged, what is left, and what the provider did. */
 export const providerErrors = {
   // Which provider
@@ -10,8 +24,20 @@ export const providerErrors = {
   ),
   missing_provider: error(
     400,
-    () =>
-      'No provider was chosen. Send x-gateway-virtual-key, or x-gateway-config, or x-gateway-provider with Authorization, or model "@slug/name" in a JSON body, or use a key that has a default virtual key or config.',
+    (keys?: readonly string[]) =>
+      `No provider was chosen. Send x-gateway-virtual-key, or x-gateway-config, or x-gateway-provider with Authorization, or model "@slug/name" in a JSON body, or use a key that has a default virtual key or config.${thereAre(keys)}`,
+  ),
+  unknown_model: error(
+    400,
+    (model: string, keys: readonly string[] | undefined, silent: readonly string[]) =>
+      `No virtual key is known to have the model "${model}".${thereAre(keys)}${silent.length > 0 ? ` The models of ${silent.slice(0, MOST_SHOWN).join(', ')} could not be listed.` : ''} Send x-gateway-virtual-key, or a model such as ${example(keys, model)}, to choose one.`,
+    () => 'model',
+  ),
+  ambiguous_model: error(
+    400,
+    (model: string, slugs: readonly string[]) =>
+      `"${model}" may mean any of the virtual keys ${slugs.slice(0, MOST_SHOWN).join(', ')}. Send x-gateway-virtual-key, or a model such as ${example(slugs, model)}, to say which.`,
+    () => 'model',
   ),
   conflicting_provider: error(
     400,
@@ -26,7 +52,7 @@ export const providerErrors = {
   ),
   unknown_virtual_key: error(
     400,
-    (slug: string) => `There is no virtual key "${slug}" in this workspace.`,
+    (slug: string, keys?: readonly string[]) => `There is no virtual key "${slug}" in this workspace.${thereAre(keys)}`,
     () => 'x-gateway-virtual-key',
   ),
   expired_virtual_key: error(

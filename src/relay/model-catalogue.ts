@@ -3,8 +3,8 @@ import type { Principal } from '../core/principal.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Model } from '../dialects/endpoints/models.ts';
 import { asGatewayError } from '../http/reply.ts';
-import { type FetchedModels, type FetchModelsDeps, fetchModels } from '../relay/fetch-models.ts';
-import { findTarget, type Target } from '../relay/target.ts';
+import { type FetchedModels, type FetchModelsDeps, fetchModels } from './fetch-models.ts';
+import { findTarget, type Target } from './target.ts';
 
 /** A model as the workspace calls it: `@slug/name`. */
 export interface CataloguedModel extends Pick<Model, 'object' | 'created' | 'owned_by'> {
@@ -28,42 +28,63 @@ const FRESH_MS = 60_000;
 const DEADLINE_MS = 10_000;
 const AT_ONCE = 16;
 const MOST_KEPT = 1_000;
-const PAGE = 1_000;
+/** How long a call waits for a list that says whose model it asks for. */
+const PATIENCE_MS = 3_000;
 
 interface Kept {
   readonly until: number;
   readonly fetched: Promise<FetchedModels>;
+  /** The last that came whole: an older one until this one has, and when it does not. */
+  last: FetchedModels | null;
 }
 
 /** The models of every virtual key of a workspace, each list kept for a minute. One broken provider empties nothing. */
 export function createModelCatalogue(deps: CatalogueDeps) {
   const kept = new Map<string, Kept>();
 
-  const fetchOnce = (who: Principal, target: Target): Promise<FetchedModels> => {
+  const listOf = (who: Principal, target: Target): Kept => {
     const key = keyOf(who, target);
     const known = kept.get(key);
-    if (known && known.until > deps.now()) return known.fetched;
-    const fetched = fetchModels(target, deps);
+    const now = deps.now();
+    if (known && known.until > now) return known;
+    const made: Kept = { until: now + FRESH_MS, fetched: fetchModels(target, deps), last: known?.last ?? null };
+    made.fetched.then((models) => {
+      if (models.failure === null || made.last === null) made.last = models;
+    });
     kept.delete(key);
-    kept.set(key, { until: deps.now() + FRESH_MS, fetched });
+    kept.set(key, made);
     if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
-    return fetched;
+    return made;
   };
+
+  const targetOf = (who: Principal, slug: string) =>
+    findTarget({ by: 'virtual-key', slug }, who, NO_REQUEST, deps.virtualKeys);
 
   const modelsOf = async (who: Principal, slug: string): Promise<{ provider: string } & FetchedModels> => {
     try {
-      const target = await findTarget({ by: 'virtual-key', slug }, who, NO_REQUEST, deps.virtualKeys);
-      return { provider: target.provider.name, ...(await fetchOnce(who, target)) };
+      const target = await targetOf(who, slug);
+      return { provider: target.provider.name, ...(await listOf(who, target).fetched) };
     } catch (error) {
       return { provider: '', models: [], failure: asGatewayError(error, '').code };
     }
   };
 
   return {
+    /** What one virtual key's provider lists, or listed before; null: it has not answered soon enough. */
+    async listOf(who: Principal, slug: string): Promise<FetchedModels | null> {
+      try {
+        const { last, fetched } = listOf(who, await targetOf(who, slug));
+        return last ?? (await soonEnough(fetched));
+      } catch {
+        return null;
+      }
+    },
+
     /** Of one provider's keys only, where one is named. */
     async read(who: Principal, provider?: string): Promise<Catalogue> {
-      const keys = await keysOf(who, deps.virtualKeys);
-      const wanted = keys.filter((key) => provider === undefined || key.provider === provider);
+      const { keys } = await deps.virtualKeys.index(who);
+      const mayName = !who.forbids?.has('virtual_key');
+      const wanted = keys.filter((key) => mayName && (provider === undefined || key.provider === provider));
       const late = Promise.withResolvers<'late'>();
       let isLate = false;
       const timer = setTimeout(() => {
@@ -105,17 +126,10 @@ const catalogued = ({ id, object, created, owned_by }: Model, slug: string, prov
 const keyOf = ({ workspaceId }: Principal, { virtualKey, provider, credential, customHost, options }: Target): string =>
   sha256(JSON.stringify([workspaceId, virtualKey, provider.name, customHost, options, credential?.reveal() ?? null]));
 
-async function keysOf(who: Principal, virtualKeys: VirtualKeys): Promise<{ slug: string; provider: string }[]> {
-  const keys: { slug: string; provider: string }[] = [];
-  for (let current_page = 0; ; current_page++) {
-    const { data, has_more } = await virtualKeys.list(who, {
-      workspace_id: who.workspaceId,
-      current_page,
-      page_size: PAGE,
-    });
-    keys.push(...data.map(({ slug, provider }) => ({ slug, provider })));
-    if (!has_more || data.length === 0) return keys;
-  }
+async function soonEnough<Value>(coming: Promise<Value>): Promise<Value | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), PATIENCE_MS);
+  return Promise.race([coming, late.promise]).finally(() => clearTimeout(timer));
 }
 
 /** A few at a time, the results in the order of the items. */
