@@ -74,6 +74,9 @@ async function asNamed(call: Call, names: ModelNames): Promise<ModelCall> {
   const { principal, headers } = call;
   const path = call.path.slice(VERSION.length);
   const model = decoded(path.slice(MODELS.length + 1));
+  // Decoded and put into a path again, they would lead elsewhere.
+  if (/(?:^|\/)\.{0,2}(?:\/|$)/.test(model))
+    fail('invalid_path', 'a name of a model has no empty parts and none of dots');
   const asked = selectRoute({ headers, path }, principal.defaults);
   const slugged = model.startsWith('@') ? await names.slugged(principal, model, asked) : null;
   if (!slugged && asked) return asModelCall(call, path);

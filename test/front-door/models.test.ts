@@ -189,8 +189,12 @@ describe('of the whole workspace', () => {
     expect(plain.json).toMatchObject({ id: 'gemini-x', provider: 'google' });
     const unheard = await gateway.api.get('/v1/models/unheard-of');
     expect(unheard.json.error.code).toBe('unknown_model');
-    const broken = await gateway.api.get('/v1/models/%zz');
-    expect(broken.json.error.code).toBe('invalid_path');
+    const before = provider.requests.length;
+    for (const name of ['%zz', '@gpt%2F..%2F..%2Fadmin', '..%2F..%2Fadmin', 'a%2F.%2Fb', '@gpt%2F%2Fx']) {
+      const broken = await gateway.api.get(`/v1/models/${name}`);
+      expect([name, broken.json.error?.code]).toEqual([name, 'invalid_path']);
+    }
+    expect(provider.requests.length).toBe(before);
   });
 
   test('another workspace sees its own, and a key without the scope sees none', async () => {
