@@ -20,6 +20,9 @@ const USAGE = `gateway ${version}
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
   gateway audit     prove that nobody tampered with the audit log: verify, head, restart
   gateway erase     forget a person: --user <id or email>
+  gateway login     keep the address of a gateway and a key for it; gateway logout forgets them
+  gateway keys      create and list API keys of a running gateway
+  gateway logs      show the request log of a running gateway; --follow goes on
   gateway version   print the version
 `;
 
@@ -136,6 +139,10 @@ const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: 
   apply: async (settings, rest) => (await import('./cli/apply.ts')).apply(settings, rest),
   audit: async (settings, rest) => (await import('./cli/audit.ts')).audit(settings, rest),
   erase: async (settings, rest) => (await import('./cli/erase.ts')).erase(settings, rest),
+  keys: async (settings, rest) => (await import('./cli/keys.ts')).keys(settings, rest),
+  login: async (settings, rest) => (await import('./cli/login.ts')).login(settings, rest),
+  logout: async (settings, rest) => (await import('./cli/login.ts')).logout(settings, rest),
+  logs: async (settings, rest) => (await import('./cli/logs.ts')).logs(settings, rest),
   import: async (settings, rest) => (await import('./cli/import.ts')).importFrom(settings, rest),
 };
 

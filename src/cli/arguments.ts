@@ -8,7 +8,12 @@ export class UsageError extends Error {
 /** The flags and positionals of one command; anything else is refused with its usage. */
 export function readArguments<Options extends NonNullable<ParseArgsConfig['options']>>(
   rest: readonly string[],
-  { options, positionals, usage }: { options: Options; positionals: number; usage: string },
+  {
+    options,
+    positionals,
+    usage,
+    what = 'a file',
+  }: { options: Options; positionals: number; usage: string; what?: string },
 ) {
   if (rest.includes('--help') || rest.includes('-h')) {
     console.log(usage);
@@ -25,7 +30,7 @@ export function readArguments<Options extends NonNullable<ParseArgsConfig['optio
     const why =
       parsed.positionals.length > positionals
         ? `"${parsed.positionals[positionals]}" is one too many`
-        : 'a file is missing';
+        : `${what} is missing`;
     throw new UsageError(`${why}.\n\n${usage}`);
   }
   return parsed;

@@ -1,7 +1,7 @@
 import type { EndingReport } from '../endings/ending.ts';
 import type { Settings } from '../settings.ts';
 import { readArguments, UsageError } from './arguments.ts';
-import { adminKeyIn } from './data-dir.ts';
+import { localRemote } from './remote.ts';
 
 const USAGE = `gateway erase --user <id or email> [--deleted] [--yes] [--url <address>]
 
@@ -28,13 +28,9 @@ export async function erase(settings: Settings, rest: readonly string[]): Promis
   const { values } = readArguments(rest, { options, positionals: 0, usage: USAGE });
   const { user } = values;
   if (!user) throw new UsageError(`--user is missing.\n\n${USAGE}`);
-  const adminKey = adminKeyIn(settings.dataDir, settings.adminKey, { mayGenerate: false });
-  if (!adminKey)
-    throw new Error(
-      'The admin key is not known here: set GATEWAY_ADMIN_KEY, or GATEWAY_DATA_DIR as the gateway has it.',
-    );
-  const url = (values.url ?? `http://127.0.0.1:${settings.port}`).replace(/\/+$/, '');
-  const call = caller(url, adminKey.key.reveal());
+  const remote = localRemote(settings, values.url);
+  const call = (method: string, path: string, body?: object) =>
+    remote.call<EndingReport>(method, `/v1/admin/erasures${path}`, body);
   if (!values.yes && !agrees(user)) return;
   let report = await call('POST', '', { user, ...(values.deleted && { is_deleted: true }) });
   console.log(`Erasure ${report.id} of user ${report.user_id} has begun.`);
@@ -53,25 +49,6 @@ function agrees(user: string): boolean {
   console.log('Nothing was done.');
   return false;
 }
-
-const caller =
-  (url: string, key: string) =>
-  async (method: string, path: string, body?: object): Promise<EndingReport> => {
-    let response: Response;
-    try {
-      response = await fetch(`${url}/v1/admin/erasures${path}`, {
-        method,
-        redirect: 'error',
-        headers: { 'x-gateway-api-key': key, 'content-type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      });
-    } catch (error) {
-      throw new Error(`No gateway answers at ${url} (${(error as Error).message}). Start it, or name it with --url.`);
-    }
-    const answer = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
-    if (!response.ok || !answer) throw new Error(answer?.error?.message ?? `${url} answered ${response.status}.`);
-    return answer as EndingReport;
-  };
 
 const total = ({ removed }: EndingReport): number => removed.reduce((sum, { rows }) => sum + rows, 0);
 

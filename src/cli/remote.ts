@@ -1,0 +1,68 @@
+import type { Settings } from '../settings.ts';
+import { adminKeyIn } from './data-dir.ts';
+import { readLogin } from './login-file.ts';
+
+/** A running gateway, and the key to call it with. */
+export interface Remote {
+  readonly url: string;
+  /** Answers the parsed JSON; throws a sentence for people when there is none. */
+  call<Answer>(method: string, path: string, body?: object): Promise<Answer>;
+}
+
+const NO_KEY =
+  'The admin key is not known here: set GATEWAY_ADMIN_KEY, or GATEWAY_DATA_DIR as the gateway has it, or sign in with ' +
+  '"gateway login --url <address>".';
+
+/**
+ * The gateway that a command speaks to: where the user has signed in, else the one of this machine with its admin key. A
+ * key that was made on this machine is never sent to another one.
+ */
+export function remoteOf(settings: Settings, given: string | undefined): Remote {
+  const login = readLogin();
+  const url = given === undefined ? null : addressOf(given);
+  if (login && (url === null || url === login.url)) return remoteAt(login.url, login.key);
+  if (url !== null && !settings.adminKey && !LOOPBACK.test(url))
+    throw new Error(`No key is known for ${url}. Sign in with "gateway login --url ${url}".`);
+  return localRemote(settings, url ?? undefined);
+}
+
+const LOOPBACK = /^https?:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?(?:\/|$)/;
+
+/** The gateway of this machine, or the one at an address, with the operator's key. */
+export function localRemote(settings: Settings, given: string | undefined): Remote {
+  const url = given === undefined ? `http://127.0.0.1:${settings.port}` : addressOf(given);
+  const admin = adminKeyIn(settings.dataDir, settings.adminKey, { mayGenerate: false });
+  if (!admin) throw new Error(NO_KEY);
+  return remoteAt(url, admin.key.reveal());
+}
+
+export const remoteAt = (url: string, key: string): Remote => ({
+  url,
+  call: async <Answer>(method: string, path: string, body?: object) => {
+    const response = await send(url, path, {
+      method,
+      redirect: 'error',
+      headers: { 'x-gateway-api-key': key, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
+    if (!response.ok || !answer) throw new Error(answer?.error?.message ?? `${url} answered ${response.status}.`);
+    return answer as Answer;
+  },
+});
+
+async function send(url: string, path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url + path, init);
+  } catch (error) {
+    throw new Error(`No gateway answers at ${url} (${(error as Error).message}). Start it, or name it with --url.`);
+  }
+}
+
+/** An address as it is kept: without a path's end. Throws a sentence for people when it is none. */
+export function addressOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash)
+    throw new Error(`"${text}" is no address of a gateway; give one such as https://gateway.example.com.`);
+  return (url.origin + url.pathname).replace(/\/+$/, '');
+}
