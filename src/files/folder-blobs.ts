@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import { type BlobEntry, type BlobId, type Blobs, blobId } from './blobs.ts';
+import { OpenFile } from './open-file.ts';
 import { nothing, streamOf } from './pieces.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -39,24 +40,23 @@ export function folderBlobs(folder: string): Blobs {
     },
 
     get: async (id, range) => {
-      const handle = await openIfThere(pathOf(id));
-      if (!handle) return null;
-      const { size } = await handle.stat();
-      const end = Math.min(size, range?.end ?? size);
+      const file = await ifThere(OpenFile.open(pathOf(id)));
+      if (!file) return null;
+      const end = Math.min(file.size, range?.end ?? file.size);
       let at = range?.start ?? 0;
       if (at >= end) {
-        await handle.close();
+        await file.close();
         return nothing();
       }
       const next = async () => {
         if (at >= end) return null;
         const piece = new Uint8Array(Math.min(READ_BYTES, end - at));
-        const { bytesRead } = await handle.read(piece, 0, piece.byteLength, at);
+        const bytesRead = await file.read(piece, at);
         if (bytesRead === 0) throw new Error(`blob ${id} ends before its size`);
         at += bytesRead;
         return piece.subarray(0, bytesRead);
       };
-      return streamOf(next, () => handle.close());
+      return streamOf(next, () => file.close());
     },
 
     size: async (id) => (await statIfThere(pathOf(id)))?.size ?? null,
@@ -118,7 +118,6 @@ async function* entriesIn(folder: string): AsyncGenerator<BlobEntry> {
 const foldersIn = async (folder: string) => (await namesIn(folder)).filter((name) => FAN.test(name));
 const namesIn = async (folder: string): Promise<string[]> => (await ifThere(readdir(folder)))?.sort() ?? [];
 const statIfThere = (path: string) => ifThere(stat(path));
-const openIfThere = (path: string): Promise<FileHandle | null> => ifThere(open(path, 'r'));
 
 async function ifThere<Value>(value: Promise<Value>): Promise<Value | null> {
   try {

@@ -39,7 +39,8 @@ export async function upload(
 ): Promise<string> {
   const { files } = backend;
   const sending = files.send(file, place);
-  const content = translated(await open(), files, method);
+  const stream = await open();
+  const content = translated(stream, files, method);
   try {
     const answer = await jsonIn(await sendToProvider(target, await packed(sending, content, file), deps, signal));
     return understood(() => files.nameIn(answer, file, place));
@@ -47,6 +48,9 @@ export async function upload(
     // What goes wrong inside a body that is being sent comes out as the failure of the exchange.
     if (content.fault) throw new JobFault({ code: 'invalid_training_file', message: content.fault, param });
     throw error;
+  } finally {
+    // A call that was not sent has asked for none of it.
+    if (!stream.locked) await stream.cancel();
   }
 }
 
