@@ -156,6 +156,15 @@ interface Hosts {
   readonly configurations: Readonly<Record<string, unknown>>;
 }
 
+/** What providers give out as keys, tokens and files of service accounts. */
+const CREDENTIAL = /^[\t\n\r\x20-\x7e]*$/;
+
+/** A credential that no header can carry would be refused at every call. It is not shown. */
+export function refuseCredential(key: string | null | undefined): void {
+  if (key && !CREDENTIAL.test(key))
+    fail('invalid_request', 'key', 'has a character that no credential has; give printable ASCII characters only');
+}
+
 /**
  * Where hosts are forbidden, only a caller that manages the organisation may store a new one. Hosts that were stored
  * before stay.

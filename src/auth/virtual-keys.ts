@@ -17,6 +17,7 @@ import {
   changed,
   type EnvironmentCredential,
   ownerOf,
+  refuseCredential,
   refuseHost,
   type SealedKey,
   shownFromEnvironment,
@@ -217,6 +218,7 @@ export function createVirtualKeys({
       const configurations = input.configurations ?? {};
       const customHost = input.custom_host || null;
       refuseHost(who, { customHost, configurations });
+      refuseCredential(input.key);
       await check({ provider: input.provider, customHost, configurations });
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'key' }, async (slug) => {
         const id = newId<VirtualKeyId>();
@@ -276,6 +278,7 @@ export function createVirtualKeys({
       const old = await findOrFail(store.db, who, name);
       const next = changed(old, open(old), input);
       refuseHost(who, next, { customHost: old.custom_host, configurations: open(old).configurations });
+      refuseCredential(input.key);
       await check(next);
       const updated = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {

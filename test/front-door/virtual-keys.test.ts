@@ -44,6 +44,16 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(await credentialOf('my-openai-key')).toBe(`Bearer ${SECRET}`);
     });
 
+    test('a credential that no header can carry is refused when it is saved, and not shown', async () => {
+      const refused = await gateway.api.post('/v1/virtual-keys', {
+        name: 'Pasted',
+        provider: 'openai',
+        key: 'sk-secret…',
+      });
+      expect([refused.status, refused.json.error.param]).toEqual([400, 'key']);
+      expect(refused.text).not.toContain('sk-secret');
+    });
+
     test('the credential is shown by no later answer, and neither are secret configurations', async () => {
       const configurations = {
         aws_region: 'eu-west-1',
