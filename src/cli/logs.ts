@@ -16,7 +16,7 @@ Shows the newest entries of the request log, the newest last.
 const options = {
   follow: { type: 'boolean', default: false, short: 'f' },
   limit: { type: 'string', default: '20' },
-  where: { type: 'string', multiple: true, default: [] },
+  where: { type: 'string', multiple: true },
   json: { type: 'boolean', default: false },
   url: { type: 'string' },
 } as const;
@@ -52,7 +52,7 @@ export async function logs(settings: Settings, rest: readonly string[]): Promise
   const limit = Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
     throw new UsageError(`--limit ${values.limit} is no number from 1 to 1000.\n\n${USAGE}`);
-  const filters = values.where.map(filterIn);
+  const filters = (values.where ?? []).map(filterIn);
   const remote = remoteOf(settings, values.url);
   const show = (entry: Entry) => console.log(values.json ? JSON.stringify(entry) : lineOf(entry));
   const query = new URLSearchParams([...filters, ['limit', String(limit)]]);
