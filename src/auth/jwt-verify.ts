@@ -7,6 +7,7 @@ import {
   type JWTVerifyOptions,
   jwtVerify,
 } from 'jose';
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { Clock } from '../core/clock.ts';
 import { secondsOf } from '../core/durations.ts';
 import { sha256 } from '../crypto/seal.ts';
@@ -43,7 +44,7 @@ export function createJwtVerifier({ fetch, now }: JwtVerifierDeps): JwtVerifier 
   const keySetAt = createKeySets({ fetch, now });
   const inlineSets = new WeakMap<object, JWTVerifyGetKey>();
   const rulesIds = new WeakMap<JwtRules, string>();
-  const believed = new Map<string, Believed>();
+  const believed = new BoundedMap<string, Believed>(MOST_BELIEVED);
 
   const idOf = (rules: JwtRules): string => {
     let id = rulesIds.get(rules);
@@ -58,7 +59,6 @@ export function createJwtVerifier({ fetch, now }: JwtVerifierDeps): JwtVerifier 
     const forMs = rules.introspectEndpoint ? (rules.introspectCacheMaxAge ?? 0) * 1_000 : BELIEVED_MS;
     const until = Math.min(now() + forMs, Number(verified.claims.exp) * 1_000);
     if (until <= now()) return;
-    if (believed.size >= MOST_BELIEVED) believed.delete(believed.keys().next().value!);
     believed.set(key, { verified, until });
   };
 

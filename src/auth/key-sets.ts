@@ -1,4 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 
@@ -25,12 +26,11 @@ export interface KeySet {
 }
 
 export function createKeySets({ fetch, now }: { fetch: FetchSmall; now: Clock }): (url: string) => KeySet {
-  const sets = new Map<string, RemoteKeySet>();
+  const sets = new BoundedMap<string, RemoteKeySet>(MOST_SETS);
   return (url) => {
     let set = sets.get(url);
     if (!set) {
       set = new RemoteKeySet(url, fetch, now);
-      if (sets.size >= MOST_SETS) sets.delete(sets.keys().next().value!);
       sets.set(url, set);
     }
     return set;

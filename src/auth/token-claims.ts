@@ -1,4 +1,5 @@
 import type { RE2JS } from 're2js';
+import { BoundedMap } from '../core/bounded-map.ts';
 import { compilePattern } from '../core/patterns.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -63,13 +64,12 @@ const isScalar = (value: unknown): value is ClaimValue =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
 const MOST_PATTERNS = 1_000;
-const patterns = new Map<string, RE2JS>();
+const patterns = new BoundedMap<string, RE2JS>(MOST_PATTERNS);
 
 function compiled(pattern: string): RE2JS {
   let found = patterns.get(pattern);
   if (!found) {
     found = compilePattern(pattern);
-    if (patterns.size >= MOST_PATTERNS) patterns.clear();
     patterns.set(pattern, found);
   }
   return found;

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { CheckResult, Facts, Hook, Ports, TextPart } from './check.ts';
 import { checks } from './checks/index.ts';
 
@@ -52,15 +53,13 @@ async function loaded(check: string): Promise<CheckResult> {
 }
 
 /** Compiled patterns and schemas. */
-const prepared = new Map<string, unknown>();
-const MOST_PREPARED = 200;
+const prepared = new BoundedMap<string, unknown>(200);
 
 function preparedParameters(check: string, given: string): unknown {
   const key = `${check} ${given}`;
   let found = prepared.get(key);
   if (found === undefined) {
     found = checks.get(check)!.parameters().parse(JSON.parse(given));
-    if (prepared.size >= MOST_PREPARED) prepared.clear();
     prepared.set(key, found);
   }
   return found;

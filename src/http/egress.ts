@@ -1,4 +1,5 @@
 import dns from 'node:dns/promises';
+import { BoundedMap } from '../core/bounded-map.ts';
 import { type Clock, turnClock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import { canonicalAddress, specialUse } from './addresses.ts';
@@ -58,7 +59,7 @@ export function createEgressPolicy({
   const isTrusted = readTrustedHosts(trustedHosts);
   // Both are keyed by an origin as the URL parser writes it. A string that is not written so is never found here before
   // it has been parsed, so user names, backslashes and odd spellings cannot borrow another host's admission.
-  const admissions = new Map<string, Admission>();
+  const admissions = new BoundedMap<string, Admission>(CAPACITY);
   const resolutions = new Map<string, Promise<Destination>>();
   let youngest = '';
 
@@ -70,7 +71,6 @@ export function createEgressPolicy({
       return undefined;
     }
     if (origin !== youngest) {
-      admissions.delete(origin);
       admissions.set(origin, admission);
       youngest = origin;
     }
@@ -78,8 +78,6 @@ export function createEgressPolicy({
   }
 
   function remember(origin: string, destination: Destination, expiresAt: number): Destination {
-    admissions.delete(origin);
-    if (admissions.size >= CAPACITY) admissions.delete(admissions.keys().next().value as string);
     admissions.set(origin, { destination, expiresAt });
     youngest = origin;
     return destination;

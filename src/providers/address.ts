@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import { fail } from '../core/errors.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { address } from './options.ts';
@@ -23,13 +24,12 @@ export function upstreamUrl(
 }
 
 /** Hosts that were checked before; a URL is too dear to be built for every call. */
-const customBases = new Map<string, string>();
+const customBases = new BoundedMap<string, string>(1_000);
 
 function customBase(customHost: string): string {
   let base = customBases.get(customHost);
   if (base === undefined) {
     base = address('custom_host', customHost);
-    if (customBases.size >= 1_000) customBases.clear();
     customBases.set(customHost, base);
   }
   return base;

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import type { AccessToken, TokenSource } from './provider.ts';
@@ -15,16 +16,11 @@ export interface TokenSourceParts {
 }
 
 export function createTokenSource({ send, now }: TokenSourceParts): TokenSource {
-  const cached = new Map<string, AccessToken>();
+  const cached = new BoundedMap<string, AccessToken>(MAX_CACHED);
   const underWay = new Map<string, Promise<string>>();
 
   function keep(cacheKey: string, token: AccessToken): string {
-    cached.delete(cacheKey);
     cached.set(cacheKey, token);
-    for (const oldest of cached.keys()) {
-      if (cached.size <= MAX_CACHED) break;
-      cached.delete(oldest);
-    }
     return token.value;
   }
 

@@ -1,4 +1,5 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { Principal } from '../core/principal.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Model } from '../dialects/endpoints/models.ts';
@@ -40,7 +41,7 @@ interface Kept {
 
 /** The models of every virtual key of a workspace, each list kept for a minute. One broken provider empties nothing. */
 export function createModelCatalogue(deps: CatalogueDeps) {
-  const kept = new Map<string, Kept>();
+  const kept = new BoundedMap<string, Kept>(MOST_KEPT);
 
   const listOf = (who: Principal, target: Target): Kept => {
     const key = keyOf(who, target);
@@ -51,9 +52,7 @@ export function createModelCatalogue(deps: CatalogueDeps) {
     made.fetched.then((models) => {
       if (models.failure === null || made.last === null) made.last = models;
     });
-    kept.delete(key);
     kept.set(key, made);
-    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
     return made;
   };
 

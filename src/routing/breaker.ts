@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import type { BreakerObject } from './config.ts';
 
 /** When a target counts as broken and for how long it is left alone. */
@@ -35,14 +36,13 @@ interface State {
 
 /** The breakers of this process, by config and target. */
 export function createBreakers({ now }: { now: () => number }) {
-  const states = new Map<string, State>();
+  const states = new BoundedMap<string, State>(MOST_BREAKERS);
 
   const stateOf = (key: string): State => {
     let state = states.get(key);
     if (!state) {
       state = { since: now(), calls: 0, failures: 0, openUntil: 0 };
       states.set(key, state);
-      if (states.size > MOST_BREAKERS) states.delete(states.keys().next().value!);
     }
     if (now() - state.since >= STRETCH_MS) {
       state.since = now();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../core/bounded-map.ts';
 
 /** An answer that is kept: what the client got, byte by byte. */
 export interface CachedAnswer {
@@ -126,6 +127,12 @@ function whenDone(
 
 const MOST_BYTES = 64 << 20;
 
+interface KeptAnswer {
+  readonly answer: CachedAnswer;
+  readonly until: number;
+  readonly bytes: number;
+}
+
 /** Answers of this process, the least recently used ones dropped first. */
 export function createMemoryCache({
   now,
@@ -134,29 +141,22 @@ export function createMemoryCache({
   now: () => number;
   mostBytes?: number;
 }): CacheStore {
-  const entries = new Map<string, { answer: CachedAnswer; until: number; bytes: number }>();
-  let bytes = 0;
-  const drop = (key: string) => {
-    bytes -= entries.get(key)?.bytes ?? 0;
-    entries.delete(key);
-  };
+  const entries = new BoundedMap<string, KeptAnswer>(mostBytes, ({ bytes }) => bytes);
   return {
     get: (key) => {
       const entry = entries.get(key);
       if (!entry) return null;
-      drop(key);
-      if (entry.until <= now()) return null;
-      entries.set(key, entry);
-      bytes += entry.bytes;
+      if (entry.until <= now()) {
+        entries.delete(key);
+        return null;
+      }
+      entries.set(key, entry); // youngest again
       return entry.answer;
     },
     set: (key, answer, maxAgeMs) => {
-      const size = answer.body.byteLength + headerBytes(answer) + 1_024;
-      if (size > mostBytes / 4) return;
-      drop(key);
-      entries.set(key, { answer, until: now() + maxAgeMs, bytes: size });
-      bytes += size;
-      while (bytes > mostBytes) drop(entries.keys().next().value!);
+      const bytes = answer.body.byteLength + headerBytes(answer) + 1_024;
+      if (bytes > mostBytes / 4) return;
+      entries.set(key, { answer, until: now() + maxAgeMs, bytes });
     },
     close: () => entries.clear(),
   };

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import { fail } from '../core/errors.ts';
 import { type Forbids, refuseForbidden } from '../core/forbidden.ts';
 import { sha256 } from '../crypto/seal.ts';
@@ -16,7 +17,7 @@ interface Inline {
 
 /** Configs that callers send along with a call. Each text is parsed and compiled once, not once per call. */
 export function createInlineConfigs(compile: (value: unknown, id: string) => Plan) {
-  const known = new Map<string, Inline>();
+  const known = new BoundedMap<string, Inline>(MOST);
 
   const read = (text: string): Inline => {
     if (text.length > LONGEST)
@@ -28,7 +29,6 @@ export function createInlineConfigs(compile: (value: unknown, id: string) => Pla
       fail('invalid_header', 'x-gateway-config', `is neither a slug nor JSON: ${(error as Error).message}`);
     }
     const made = { plan: compile(value, `inline ${sha256(text)}`), brings: broughtBy(value as ConfigObject) };
-    if (known.size >= MOST) known.delete(known.keys().next().value!);
     known.set(text, made);
     return made;
   };

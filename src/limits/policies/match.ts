@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { compileRateLimit, compileUsageLimit, type Limit, withUnpriced } from '../../core/limits.ts';
 import { sha256 } from '../../crypto/seal.ts';
 import type { PolicyRow } from '../../storage/schema.ts';
@@ -158,7 +159,7 @@ function compile(row: PolicyRow, slugs: ReadonlyMap<string, string>, onGroup: On
   const others = conditions.filter(({ key }) => key !== 'model').map((condition) => testOf(condition, slugs));
   const isByModel =
     others.length < conditions.length || group_by.some(({ key }) => key === 'model') || limit.counts === 'cost';
-  const groups = new Map<string, Limit>();
+  const groups = new BoundedMap<string, Limit>(MOST_GROUPS);
   return {
     target: targetIn(row),
     workspaceId: row.workspace_id,
@@ -170,7 +171,6 @@ function compile(row: PolicyRow, slugs: ReadonlyMap<string, string>, onGroup: On
       if (!found) {
         const valueKey = valueKeyOf(group, facts);
         found = limitOfGroup(limit, valueKey);
-        if (groups.size >= MOST_GROUPS) groups.clear();
         groups.set(key, found);
         if (row.kind === 'usage') onGroup(row.id, valueKey);
       }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { UpstreamFailure } from '../../http/upstream.ts';
 import { META, STATELESS } from '../message/versions.ts';
 import type { McpServer } from '../server/server.ts';
@@ -42,7 +43,7 @@ interface OpenChannel {
  */
 export function createChannels({ relay, version, now }: ChannelsDeps) {
   const opened = new Map<string, OpenChannel>();
-  const eras = new Map<string, { readonly isNewer: boolean | null; readonly until: number }>();
+  const eras = new BoundedMap<string, { readonly isNewer: boolean | null; readonly until: number }>(MOST_OPEN);
   const keyOf = (server: McpServer, { caller, session }: Client) => `${caller.id}\n${session}\n${server.version}`;
   const clientInfo = { name: 'gateway', version };
 
@@ -102,7 +103,6 @@ export function createChannels({ relay, version, now }: ChannelsDeps) {
   };
 
   const remember = ({ version: key }: McpServer, verdict: boolean | null, forMs: number) => {
-    if (eras.size >= MOST_OPEN) eras.delete(eras.keys().next().value!);
     eras.set(key, { isNewer: verdict, until: now() + forMs });
   };
 

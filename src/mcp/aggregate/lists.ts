@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpServer } from '../server/server.ts';
@@ -48,6 +49,12 @@ interface ServerList {
   readonly isWhole: boolean;
 }
 
+interface KeptList {
+  readonly listed: ServerList;
+  readonly until: number;
+  readonly bytes: number;
+}
+
 const KEPT_MS = 10_000;
 const MOST_KEPT_BYTES = 32 << 20;
 const MOST_PAGES = 20;
@@ -58,31 +65,17 @@ const METHOD_NOT_FOUND = -32_601;
 
 /** What all servers of a caller offer. One that is away, slow or not connected is named, and the others are there. */
 export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
-  const kept = new Map<string, { readonly listed: ServerList; readonly until: number; readonly bytes: number }>();
-  let keptBytes = 0;
+  const kept = new BoundedMap<string, KeptList>(MOST_KEPT_BYTES, ({ bytes }) => bytes);
   /** Grows when what callers may see has changed: a list that was asked for before is not kept. */
   let generation = 0;
   for (const topic of ['mcp-servers', 'users', 'keys'] as const)
     changes.subscribe(topic, () => {
       generation++;
       kept.clear();
-      keptBytes = 0;
     });
 
-  const drop = (key: string) => {
-    keptBytes -= kept.get(key)?.bytes ?? 0;
-    kept.delete(key);
-  };
-  const keep = (key: string, listed: ServerList) => {
-    drop(key);
-    const bytes = JSON.stringify(listed.items).length;
-    keptBytes += bytes;
-    kept.set(key, { listed, until: now() + KEPT_MS, bytes });
-    for (const oldest of kept.keys()) {
-      if (keptBytes <= MOST_KEPT_BYTES) break;
-      drop(oldest);
-    }
-  };
+  const keep = (key: string, listed: ServerList) =>
+    kept.set(key, { listed, until: now() + KEPT_MS, bytes: JSON.stringify(listed.items).length });
 
   const pagesOf = async (
     server: McpServer,

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import type { SigningKey } from '../../crypto/rsa.ts';
 import { sha256 } from '../../crypto/seal.ts';
 import { SIGNERS_CLAIMS } from '../server/configuration.ts';
@@ -38,19 +39,13 @@ interface Entry {
 
 /** Signs who is calling, once per identity and lifetime: a signature costs a thousand times a look into the cache. */
 export function createIdentityTokens({ key, now, capacity = CAPACITY }: IdentityTokensDeps): IdentityTokens {
-  const entries = new Map<string, Entry>();
+  const entries = new BoundedMap<string, Entry>(capacity);
   const signing = new Map<string, Promise<string>>();
   /**
    * One after the other, and calls that came meanwhile before the next one: a burst of new users must not take every
    * core from the calls of the others, nor the only one.
    */
   let turn: Promise<unknown> = Promise.resolve();
-
-  const keep = (cacheKey: string, entry: Entry) => {
-    entries.delete(cacheKey);
-    if (entries.size >= capacity) entries.delete(entries.keys().next().value!);
-    entries.set(cacheKey, entry);
-  };
 
   const sign = async (cacheKey: string, { claims, expirySeconds, audience }: TokenAsk): Promise<string> => {
     // Rounded down: a server whose clock is behind would find the future in it.
@@ -61,7 +56,7 @@ export function createIdentityTokens({ key, now, capacity = CAPACITY }: Identity
     Object.assign(payload, { iss: ISSUER, iat, exp, ...(audience !== null && { aud: audience }) });
     const token = await key.sign(JSON.stringify(payload));
     const margin = Math.min(LAST_MOMENTS_MS, expirySeconds * 100);
-    keep(cacheKey, { token, until: exp * 1_000 - margin });
+    entries.set(cacheKey, { token, until: exp * 1_000 - margin });
     return token;
   };
 
@@ -74,7 +69,6 @@ export function createIdentityTokens({ key, now, capacity = CAPACITY }: Identity
       const cacheKey = sha256(JSON.stringify([key.kid, expirySeconds, audience, callerId, claims]));
       const known = entries.get(cacheKey);
       if (known && now() < known.until) {
-        entries.delete(cacheKey);
         entries.set(cacheKey, known); // youngest again
         return known.token;
       }

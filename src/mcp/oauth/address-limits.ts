@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { networkOf } from '../../core/network.ts';
 
@@ -5,7 +6,7 @@ const MOST_ADDRESSES = 10_000;
 
 /** How often one address may ask in a period. Counted by each process for itself: it keeps floods out, nothing else. */
 export function createAddressLimits({ most, periodMs, now }: { most: number; periodMs: number; now: () => number }) {
-  const counts = new Map<string, { asked: number; readonly endsAt: number }>();
+  const counts = new BoundedMap<string, { asked: number; readonly endsAt: number }>(MOST_ADDRESSES);
   return {
     /** Throws 429 for one that asks too often. */
     admit(address: string): void {
@@ -13,8 +14,6 @@ export function createAddressLimits({ most, periodMs, now }: { most: number; per
       const source = networkOf(address);
       let count = counts.get(source);
       if (!count || count.endsAt <= at) {
-        counts.delete(source);
-        if (counts.size >= MOST_ADDRESSES) counts.delete(counts.keys().next().value!);
         count = { asked: 0, endsAt: at + periodMs };
         counts.set(source, count);
       }

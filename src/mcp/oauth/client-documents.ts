@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { fetchSmall, type Upstream, UpstreamFailure } from '../../http/upstream.ts';
 import { type Client, isRenewable, readClientMetadata, shownName } from './client.ts';
@@ -30,7 +31,7 @@ export function isDocumentAddress(id: string): boolean {
 }
 
 export function createClientDocuments({ upstream, now }: { upstream: Upstream; now: () => number }): ClientDocuments {
-  const documents = new Map<string, { readonly client: Client; readonly until: number }>();
+  const documents = new BoundedMap<string, { readonly client: Client; readonly until: number }>(MOST_KNOWN);
   const reading = new Map<string, Promise<Client>>();
 
   const known = (id: string): Client | null => {
@@ -40,8 +41,6 @@ export function createClientDocuments({ upstream, now }: { upstream: Upstream; n
   const read = async (id: string): Promise<Client> => {
     const answer = await ask(upstream, id);
     const client = await clientIn(id, answer);
-    documents.delete(id);
-    if (documents.size >= MOST_KNOWN) documents.delete(documents.keys().next().value!);
     documents.set(id, { client, until: now() + 1_000 * lifetimeOf(answer.headers.get('cache-control') ?? '') });
     return client;
   };

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { fail } from '../../core/errors.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -19,11 +20,9 @@ export interface Sessions {
 }
 
 export function createSessions({ sealer, now }: { sealer: Sealer; now: () => number }): Sessions {
-  const known = new Map<string, string>();
+  const known = new BoundedMap<string, string>(MOST_KNOWN);
   const contextOf = (server: Pick<McpServer, 'id'>, caller: Caller) => `${server.id}\n${caller.id}`;
   const remember = (key: string, sessionId: string): string => {
-    known.delete(key);
-    if (known.size >= MOST_KNOWN) known.delete(known.keys().next().value!);
     known.set(key, sessionId);
     return sessionId;
   };

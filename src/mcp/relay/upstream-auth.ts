@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { fail } from '../../core/errors.ts';
 import type { TokenSource } from '../../providers/provider.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -26,7 +27,7 @@ const ASSUMED_SECONDS = 300;
 const MOST_REFUSALS = 10_000;
 
 export function createUpstreamAuth({ tokens, userTokens, now }: UpstreamAuthDeps): UpstreamAuth {
-  const refusals = new Map<string, number>();
+  const refusals = new BoundedMap<string, number>(MOST_REFUSALS);
 
   /** Client credentials (RFC 6749 section 4.4): one token for all callers, fetched once however many wait for it. */
   const sharedToken = (server: McpServer, oauth: OauthMetadata): Promise<string> => {
@@ -53,7 +54,6 @@ export function createUpstreamAuth({ tokens, userTokens, now }: UpstreamAuthDeps
       const { version, authType } = server;
       if (authType === 'oauth_auto') return userTokens.refused(server, status, challenge);
       if (authType !== 'oauth_client_credentials') return;
-      if (refusals.size >= MOST_REFUSALS) refusals.clear();
       refusals.set(version, (refusals.get(version) ?? 0) + 1);
     },
   };

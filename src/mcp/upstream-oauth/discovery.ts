@@ -1,4 +1,5 @@
 import type { FetchSmall } from '../../auth/key-sets.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import { maskedAddress } from '../../core/masked-address.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
@@ -44,13 +45,12 @@ type Document = Readonly<Record<string, unknown>>;
 
 /** Looks a server's issuer up (RFC 9728, RFC 8414, OpenID Connect Discovery) and remembers it for a while. */
 export function createDiscovery(deps: DiscoveryDeps): Discover {
-  const kept = new Map<string, { readonly found: Promise<Discovered>; readonly until: number }>();
+  const kept = new BoundedMap<string, { readonly found: Promise<Discovered>; readonly until: number }>(MOST_KEPT);
   return (server) => {
     const key = `${server.version} ${server.url}`;
     const known = kept.get(key);
     if (known && known.until > deps.now()) return known.found;
     const found = discover(server, deps);
-    if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
     kept.set(key, { found, until: deps.now() + KEPT_MS });
     found.catch(() => kept.delete(key));
     return found;
