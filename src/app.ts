@@ -9,7 +9,6 @@ import { PerAddress } from './http/per-address.ts';
 import type { Route } from './http/route.ts';
 import { createRouter, inOrder } from './http/router.ts';
 import type { Connection } from './http/server.ts';
-import type { Topic } from './storage/changes.ts';
 import { createWorkers, type Workers } from './work/workers.ts';
 
 /** What the app is built from; the rest it knows itself. */
@@ -53,8 +52,6 @@ export async function openApp(base: AppBase, { without = [] }: AppOptions = {}):
     wake: changes,
     isAlone: store.engine === 'sqlite',
   });
-  for (const area of opened)
-    for (const [topic, changed] of Object.entries(area.changes ?? {})) changes.subscribe(topic as Topic, changed);
   let sweepers: Sweeper[] = [];
   return {
     routes,

@@ -74,6 +74,46 @@ test('a README that names a file which is not there is seen', () => {
   ]);
 });
 
+/** A cache that no change empties keeps a revoked key working, and a map that no code bounds fills the memory. */
+const BY_HAND = {
+  'listens to changes': /\bchanges\.subscribe\(/,
+  'bounds a map': /\.keys\(\)\.next\(\)|\bof \w+\.keys\(\)\) \{\s*if \(|\.size >=? [\w.]+\)\s+[\w.#]+\.clear\(\)/,
+} as const;
+/** Files that do it by themselves, and why. All others use `cachedBy` and `BoundedMap`. */
+const MAY: Readonly<Record<string, string>> = {
+  'src/storage/cached-by.ts': 'it is the cache of what is stored',
+  'src/mcp/aggregate/lists.ts': 'keeps what MCP servers say, not what is stored',
+  'src/mcp/relay/open-streams.ts': 'cuts streams',
+  'src/http/headers.ts': 'names of headers, several looks for each: thrown away whole',
+  'src/http/client/head.ts': 'the same',
+  'src/core/json-bytes.ts': 'names of members, the same',
+  'src/limits/journal/ledger.ts': 'a file, not a map',
+  'src/limits/policies/entities.ts': 'a set of a hundred thousand ids, without an order',
+};
+
+/** What of that a text does by hand. */
+export const byHand = (text: string): string[] =>
+  Object.entries(BY_HAND).flatMap(([what, pattern]) => (pattern.test(text) ? [what] : []));
+
+test('what is stored is cached by cachedBy, and what is bounded is a BoundedMap', () => {
+  const found = sources.filter((file) => byHand(read(file)).length > 0);
+
+  expect(found.sort()).toEqual(Object.keys(MAY).sort());
+});
+
+test('a cache or a bound that is made by hand is seen', () => {
+  expect(byHand("  changes.subscribe('keys', () => cache.clear());")).toEqual(['listens to changes']);
+  for (const line of [
+    'if (known.size >= MOST) known.delete(known.keys().next().value!);',
+    'for (const oldest of kept.keys()) {\n  if (bytes <= MOST) break;',
+    'if (this.#names.size > 1_000) this.#names.clear();',
+  ])
+    expect(byHand(line)).toEqual(['bounds a map']);
+  expect(
+    byHand("const cache = cachedBy(changes, ['keys'], load, { most: 10, now });\nfor (const key of map.keys()) {}"),
+  ).toEqual([]);
+});
+
 /** A reader has to guess who is meant. CONTRIBUTING.md shows what to write instead. */
 const VAGUE = /\b(?:whoever|nobody|somebody|anybody)\b/i;
 const COMMENT = /^\s*(?:\/\/|\/?\*)|\s\/\/ /;

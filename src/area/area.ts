@@ -1,6 +1,5 @@
 import type { Sweeper } from '../core/sweeper.ts';
 import type { Route } from '../http/route.ts';
-import type { Topic } from '../storage/changes.ts';
 import type { Endings } from '../storage/ending.ts';
 import type { Store } from '../storage/store.ts';
 import type { Kind } from '../work/work.ts';
@@ -39,8 +38,6 @@ export interface Opened<Gives extends object = object> {
   readonly work?: readonly Kind[];
   /** What it does now and then on every node; begun when the gateway is ready. */
   readonly sweepers?: readonly (() => Sweeper)[];
-  /** What it does when a topic changes, here or on another node: usually it forgets. */
-  readonly changes?: Readonly<Partial<Record<Topic, () => void>>>;
   /** What becomes of its other rows when their owner ends: they go step by step, or stay. */
   readonly ends?: Endings;
   /** What it has running at providers. */

@@ -29,10 +29,10 @@ export const authArea = area({
     const { store, changes, sealer, egress, upstream, note, organisationId, publicUrl, now, turnNow } = parts;
     const changingKeys: Store['transaction'] = (work, who) => changes.transaction('keys', work, who);
     const fetch: Parameters<typeof createJwtVerifier>[0]['fetch'] = (url, init) => fetchSmall(upstream, url, init);
-    const authenticator = createAuthenticator({ store, now: turnNow });
+    const authenticator = createAuthenticator({ store, changes, now: turnNow });
     const virtualKeys = createVirtualKeys({
       store,
-      transaction: changingKeys,
+      changes,
       sealer,
       check: parts.checkVirtualKey,
       environment: parts.environmentCredentials,
@@ -44,7 +44,6 @@ export const authArea = area({
       ...{ store, changes, sealer, authenticator, verifier, fetch, egress, note, organisationId, publicUrl, now },
       provider: parts.settings.oidc,
     });
-    const workspaceCaller = createWorkspaceCaller({ store, now });
     return {
       gives: {
         ...people,
@@ -52,15 +51,8 @@ export const authArea = area({
         virtualKeys,
         verifier,
         changingKeys,
-        workspaceAsCaller: workspaceCaller.find,
+        workspaceAsCaller: createWorkspaceCaller({ store, changes, now }),
         principalOf: people.workCallers.principalOf,
-      },
-      changes: {
-        keys: () => {
-          authenticator.forget();
-          virtualKeys.forget();
-          workspaceCaller.forget();
-        },
       },
     };
   },

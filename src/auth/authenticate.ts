@@ -2,9 +2,10 @@ import { fail } from '../core/errors.ts';
 import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
-import { StaleCache } from '../core/stale-cache.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
+import { cachedBy } from '../storage/cached-by.ts';
+import type { Changes } from '../storage/changes.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { apiKeyOwner } from './api-keys.ts';
 import { limitsOf } from './owner-limits.ts';
@@ -118,9 +119,17 @@ function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
 const withWorkspace = (own: Principal['defaults'], workspace: Principal['defaults']): Principal['defaults'] =>
   workspace.metadata ? { ...own, metadata: { ...own.metadata, ...workspace.metadata } } : own;
 
+export interface AuthenticatorDeps {
+  readonly store: Store;
+  readonly changes: Pick<Changes, 'subscribe'>;
+  readonly now: () => number;
+}
+
 /** Finds who a key belongs to: from a bounded cache, which serves known keys even while the store is away. */
-export function createAuthenticator({ store, now }: { store: Store; now: () => number }) {
-  const cache = new StaleCache<KnownKey>({ capacity: 10_000, freshMs: 10_000, staleMs: 3_600_000, now });
+export function createAuthenticator({ store, changes, now }: AuthenticatorDeps) {
+  // What a key may do follows from what its user may do.
+  const byHash = cachedBy(changes, ['keys', 'users'], (hash) => findKey(store.db, hash), { most: 10_000, now });
+  const byId = cachedBy(changes, ['keys', 'users'], (id) => findKeyById(store.db, id), { most: 10_000, now });
   const valid = (known: KnownKey | null): Principal => {
     if (!known) fail('invalid_api_key');
     const { expiresAt, principal } = known;
@@ -132,15 +141,13 @@ export function createAuthenticator({ store, now }: { store: Store; now: () => n
     authenticate(gatewayKey: string | null): Principal | Promise<Principal> {
       if (gatewayKey === null) fail('invalid_api_key');
       const hash = sha256(gatewayKey);
-      const known = cache.peek(hash);
-      return known ? valid(known) : cache.get(hash, () => findKey(store.db, hash)).then(valid);
+      const known = byHash.peek(hash);
+      return known ? valid(known) : byHash.get(hash).then(valid);
     },
     /** Who a key belongs to that began something which goes on without it: a batch, a run. Fails as its next call would. */
     principalOf(keyId: string): Promise<Principal> {
-      return cache.get(`id:${keyId}`, () => findKeyById(store.db, keyId)).then(valid);
+      return byId.get(keyId).then(valid);
     },
-    /** To be called after every change to a key, a workspace, a user or a membership: each decides what a key may do. */
-    forget: () => cache.clear(),
   };
 }
 

@@ -5,8 +5,8 @@ import { isTokenRefused } from '../core/jwt.ts';
 import { changedAddress, maskedAddress } from '../core/masked-address.ts';
 import type { Principal } from '../core/principal.ts';
 import { DATA_SCOPES, SCOPES, type Scope } from '../core/scopes.ts';
-import { StaleCache } from '../core/stale-cache.ts';
 import { type Sealer, sha256 } from '../crypto/seal.ts';
+import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { JwtRules } from './jwt-rules.ts';
@@ -28,11 +28,16 @@ export interface MachineTokenRules {
 
 export interface MachineTokensDeps {
   readonly store: Store;
-  readonly changes: Pick<Changes, 'transaction'>;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
   readonly sealer: Sealer;
   readonly verifier: JwtVerifier;
   readonly organisationId: OrganisationId;
   readonly now: () => number;
+}
+
+interface Shown {
+  readonly token: string;
+  readonly checks: JwtRules;
 }
 
 const KNOWN = new Set<string>(SCOPES);
@@ -41,19 +46,6 @@ const NEVER: Scope = 'owners.manage';
 
 export function createMachineTokens(deps: MachineTokensDeps) {
   const { store, changes, sealer, verifier, organisationId, now } = deps;
-  const rules = new StaleCache<{ readonly compiled: JwtRules | null }>({
-    capacity: 10,
-    freshMs: 10_000,
-    staleMs: 3_600_000,
-    now,
-  });
-  const principals = new StaleCache<{ readonly who: Principal; readonly expiresAt: number }>({
-    capacity: 5_000,
-    freshMs: 10_000,
-    staleMs: 60_000,
-    now,
-  });
-
   /** Sealed, because the address of a key set may hold a secret. Rows of before hold the rules themselves. */
   const opened = (stored: string): MachineTokenRules =>
     JSON.parse(stored.startsWith('{') ? stored : sealer.open('machine-tokens', organisationId, stored));
@@ -67,12 +59,12 @@ export function createMachineTokens(deps: MachineTokensDeps) {
   };
   const save = (db: Db, machine_tokens: string | null) =>
     db.updateTable('organisations').set({ machine_tokens }).where('id', '=', organisationId).execute();
-  const compiled = async (): Promise<JwtRules | null> => {
-    const load = async () => ({ compiled: rulesFrom(await read()) });
-    return (await rules.get(organisationId, load))!.compiled;
-  };
+  // Rules are changed as users, and the workspaces that tokens name are changed with keys.
+  const topics = ['users', 'keys'] as const;
+  const rules = cachedBy(changes, topics, async () => ({ compiled: rulesFrom(await read()) }), { most: 10, now });
+  const compiled = async (): Promise<JwtRules | null> => (await rules.get(organisationId))!.compiled;
 
-  const principalOf = async (token: string, checks: JwtRules) => {
+  const principalOf = async (_key: string, { token, checks }: Shown) => {
     const { claims, header } = await verifier.verify(token, checks).catch((error: unknown) => {
       if (isTokenRefused(error)) return fail('invalid_machine_token', error.message);
       throw error;
@@ -106,6 +98,7 @@ export function createMachineTokens(deps: MachineTokensDeps) {
     };
     return { who, expiresAt: Number(claims.exp) * 1_000 };
   };
+  const principals = cachedBy(changes, topics, principalOf, { most: 5_000, staleMs: 60_000, now });
 
   return {
     /** Whether this is to be looked at as a token of a machine. */
@@ -116,7 +109,7 @@ export function createMachineTokens(deps: MachineTokensDeps) {
     /** Throws 401, or 503 when the keys of the issuer cannot be had. */
     async identify(token: string): Promise<Principal> {
       const checks = (await compiled()) ?? fail('invalid_api_key');
-      const found = await principals.get(sha256(token), () => principalOf(token, checks));
+      const found = await principals.get(sha256(token), { token, checks });
       if (found!.expiresAt <= now()) fail('invalid_machine_token', 'Token is expired');
       return found!.who;
     },
@@ -148,12 +141,6 @@ export function createMachineTokens(deps: MachineTokensDeps) {
 
     async remove(who: Principal): Promise<void> {
       await changes.transaction('users', (db) => save(db, null), who);
-    },
-
-    /** To be called after every change to these rules or to workspaces. */
-    forget() {
-      rules.clear();
-      principals.clear();
     },
   };
 }

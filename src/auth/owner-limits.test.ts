@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { Budgets, Level } from '../core/budgets.ts';
+import { createHealth } from '../core/health.ts';
 import { type Limit, NANO_DOLLARS } from '../core/limits.ts';
 import { createSealer } from '../crypto/seal.ts';
+import { type Changes, createChanges } from '../storage/changes.ts';
 import { openSqlite, type Store } from '../storage/store.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAuthenticator } from './authenticate.ts';
@@ -15,6 +17,7 @@ const RATE = { type: 'requests', unit: 'rpm', value: 5 } as const;
 const COST = { type: 'cost', credit_limit: 2, periodic_reset: 'monthly' } as const;
 
 let store: Store;
+let changes: Changes;
 let levels: Map<string, Level>;
 let asked: number;
 const budgets: Budgets = {
@@ -34,11 +37,15 @@ beforeEach(async () => {
   levels = new Map();
   asked = 0;
   await store.migrate();
+  changes = createChanges({ store, databaseUrl: null, health: createHealth({ now: Date.now }) });
   await bootstrap(store, sealer, { adminKey: ADMIN_KEY, now: NOW });
 });
-afterEach(() => store.close());
+afterEach(async () => {
+  await changes.close();
+  await store.close();
+});
 
-const authenticator = () => createAuthenticator({ store, now });
+const authenticator = () => createAuthenticator({ store, changes, now });
 const spend = (limit: Limit | undefined, dollars: number) =>
   levels.set(limit!.counter, { used: dollars * NANO_DOLLARS, held: 0 });
 
@@ -89,6 +96,7 @@ test('a key whose budget is spent is exhausted until it is reset, and an expired
 test('a virtual key whose budget is spent is exhausted, and its credential carries limits and prices', async () => {
   const virtualKeys = createVirtualKeys({
     store,
+    changes,
     sealer,
     check: async () => {},
     environment: new Map(),
@@ -126,17 +134,13 @@ test('a list asks for the levels once, and not at all when nothing has a budget'
   expect(asked).toBe(1);
 });
 
-test('what a key may use changes with the next call of a process that forgets', async () => {
+test('what a key may use changes with the next call', async () => {
   const auth = authenticator();
   const admin = await auth.authenticate(ADMIN_KEY);
   const apiKeys = createApiKeys({
     store,
     budgets,
-    transaction: async (work) => {
-      const result = await store.transaction(work);
-      auth.forget();
-      return result;
-    },
+    transaction: (work, who) => changes.transaction('keys', work, who),
   });
   const { id, key } = await apiKeys.create(admin, { name: 'app' }, NOW);
   expect((await auth.authenticate(key)).limits).toEqual([]);

@@ -67,17 +67,7 @@ export function createPeople(deps: PeopleDeps): People & KnownCallers {
     now,
   });
   const machineTokens = createMachineTokens({ store, changes, sealer, verifier, organisationId, now });
-  const workCallers = createWorkCallers({ store, authenticator, machineTokens, organisationId, now });
-  // What a user's keys may do follows from what the user may do.
-  changes.subscribe('users', () => authenticator.forget());
-  // What a user may do follows from workspaces, too, and these are changed with keys.
-  for (const topic of ['users', 'keys'] as const) {
-    changes.subscribe(topic, () => {
-      sessions.forget();
-      machineTokens.forget();
-      workCallers.forget();
-    });
-  }
+  const workCallers = createWorkCallers({ store, changes, authenticator, machineTokens, organisationId, now });
   return {
     callers: createCallers({ authenticator, sessions, machineTokens }),
     workCallers,

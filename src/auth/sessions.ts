@@ -3,10 +3,10 @@ import { fail } from '../core/errors.ts';
 import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal, Witnessed } from '../core/principal.ts';
-import { StaleCache } from '../core/stale-cache.ts';
 import type { Passwords } from '../crypto/password.ts';
 import { type Sealer, sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
+import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -29,7 +29,7 @@ export interface NewSession {
 
 export interface SessionsDeps {
   readonly store: Store;
-  readonly changes: Pick<Changes, 'transaction'>;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
   readonly sealer: Sealer;
   readonly passwords: Passwords;
   readonly limits: SignInLimits;
@@ -55,9 +55,14 @@ export function sessionToken(headers: SentHeaders): string | null {
   return null;
 }
 
+interface Asked {
+  readonly hash: string;
+  /** The workspace that the request names. */
+  readonly workspace: string | null;
+}
+
 export function createSessions(deps: SessionsDeps) {
   const { store, changes, sealer, passwords, limits, organisationId, now } = deps;
-  const cache = new StaleCache<Principal>({ capacity: 2_000, freshMs: 10_000, staleMs: 60_000, now });
   const csrfOf = (token: string) => sealer.sign('session', `csrf ${sha256(token)}`);
 
   /** Lets a user in. What they were let in with has been checked. */
@@ -72,7 +77,7 @@ export function createSessions(deps: SessionsDeps) {
     return { token, csrfToken: csrfOf(token), expiresAt: at + LIVES_MS, user };
   };
 
-  const principalOf = async (hash: string, workspace: string | null): Promise<Principal | null> => {
+  const principalOf = async (_key: string, { hash, workspace }: Asked): Promise<Principal | null> => {
     const session = await store.db
       .selectFrom('sessions')
       .innerJoin('users', 'users.id', 'sessions.user_id')
@@ -84,6 +89,8 @@ export function createSessions(deps: SessionsDeps) {
     const who = (await userPrincipal(store.db, session, workspace)) ?? fail('not_a_member', workspace);
     return { ...who, session: { hash, expiresAt: Number(session.expires_at) } };
   };
+  // What a user may do follows from workspaces, too, and these are changed with keys.
+  const cache = cachedBy(changes, ['users', 'keys'], principalOf, { most: 2_000, staleMs: 60_000, now });
 
   return {
     open,
@@ -115,7 +122,7 @@ export function createSessions(deps: SessionsDeps) {
     async identify(token: string, headers: SentHeaders, { csrf }: SessionProof): Promise<Principal> {
       const workspace = headerOf(headers, 'x-gateway-workspace');
       const hash = sha256(token);
-      const principal = await cache.get(`${hash} ${workspace ?? ''}`, () => principalOf(hash, workspace));
+      const principal = await cache.get(`${hash} ${workspace ?? ''}`, { hash, workspace });
       if (!principal || principal.session!.expiresAt <= now()) return fail('invalid_api_key');
       if (csrf === 'needed' && headerOf(headers, 'x-gateway-csrf') !== csrfOf(token)) fail('csrf_token_missing');
       return principal;
@@ -153,9 +160,6 @@ export function createSessions(deps: SessionsDeps) {
         who,
       );
     },
-
-    /** To be called after every change to users, members or workspaces. */
-    forget: () => cache.clear(),
 
     cookie: (token: string) =>
       `${COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${LIVES_MS / 1_000}${deps.isSecure() ? '; Secure' : ''}`,

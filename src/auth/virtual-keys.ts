@@ -5,9 +5,10 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { Secret } from '../core/secret.ts';
-import { StaleCache } from '../core/stale-cache.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
+import { cachedBy } from '../storage/cached-by.ts';
+import type { Changes } from '../storage/changes.ts';
 import { rowsOnPage } from '../storage/page-rows.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -60,9 +61,14 @@ async function find(db: Db, who: Principal, { slug, workspace }: VirtualKeyName)
     .executeTakeFirst();
 }
 
+interface Named {
+  readonly who: Principal;
+  readonly slug: string;
+}
+
 export function createVirtualKeys({
   store,
-  transaction = store.transaction,
+  changes,
   sealer,
   check,
   environment,
@@ -70,21 +76,14 @@ export function createVirtualKeys({
   now,
 }: {
   store: Store;
-  /** For what others may hold in memory: one that tells them. */
-  transaction?: Store['transaction'];
+  changes: Pick<Changes, 'subscribe' | 'transaction'>;
   sealer: Sealer;
   check: CheckVirtualKey;
   environment: ReadonlyMap<string, EnvironmentCredential>;
   budgets: Budgets;
   now: () => number;
 }) {
-  const cache = new StaleCache<StoredCredential>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  const indexes = new StaleCache<KeyIndex>({ capacity: 500, freshMs: 60_000, staleMs: 3_600_000, now });
-  const forget = () => {
-    cache.clear();
-    indexes.clear();
-  };
-
+  const transaction: Store['transaction'] = (work, who) => changes.transaction('keys', work, who);
   const open = (row: VirtualKeyRow): SealedKey => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
   const seal = (id: string, sealed: SealedKey) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
 
@@ -132,7 +131,7 @@ export function createVirtualKeys({
     };
   };
 
-  const load = async (who: Principal, slug: string): Promise<StoredCredential | null> => {
+  const load = async (_key: string, { who, slug }: Named): Promise<StoredCredential | null> => {
     const row = await store.db
       .selectFrom('virtual_keys')
       .selectAll()
@@ -163,7 +162,7 @@ export function createVirtualKeys({
     prices: pricesIn(open(row).configurations),
   });
 
-  const loadIndex = async (who: Principal): Promise<KeyIndex> => {
+  const loadIndex = async (_workspaceId: string, who: Principal): Promise<KeyIndex> => {
     const rows = await store.db
       .selectFrom('virtual_keys')
       .selectAll()
@@ -181,9 +180,12 @@ export function createVirtualKeys({
     ]);
   };
 
+  const cache = cachedBy(changes, ['keys'], load, { most: 2_000, now });
+  const indexes = cachedBy(changes, ['keys'], loadIndex, { most: 500, freshMs: 60_000, now });
+
   const index = (who: Principal): KeyIndex | Promise<KeyIndex> =>
     // A workspace without virtual keys has an index, too.
-    indexes.peek(who.workspaceId) ?? indexes.get(who.workspaceId, () => loadIndex(who)).then((loaded) => loaded!);
+    indexes.peek(who.workspaceId) ?? indexes.get(who.workspaceId, who).then((loaded) => loaded!);
 
   const refuseUnknown = async (who: Principal, slug: string): Promise<never> =>
     fail('unknown_virtual_key', slug, shownKeys(who, await index(who)));
@@ -205,9 +207,7 @@ export function createVirtualKeys({
       const found = cache.peek(key);
       if (found) return usable(found, slug);
       if (!isSlug(slug)) fail('unknown_virtual_key', slug.slice(0, 80));
-      return cache
-        .get(key, () => load(who, slug))
-        .then((loaded) => (loaded ? usable(loaded, slug) : refuseUnknown(who, slug)));
+      return cache.get(key, { who, slug }).then((loaded) => (loaded ? usable(loaded, slug) : refuseUnknown(who, slug)));
     },
 
     /** All of the caller's own workspace; at once when they are in memory. */
@@ -242,7 +242,6 @@ export function createVirtualKeys({
         await transaction((db) => db.insertInto('virtual_keys').values(row).execute(), who);
         return row;
       });
-      forget();
       return shownOne(made);
     },
 
@@ -307,22 +306,17 @@ export function createVirtualKeys({
           return row;
         }, who),
       );
-      forget();
       return shownOne(updated);
     },
 
     /** Answers the id of what is gone. */
-    async delete(who: Principal, name: VirtualKeyName): Promise<string> {
-      const gone = await transaction(async (db) => {
+    delete(who: Principal, name: VirtualKeyName): Promise<string> {
+      return transaction(async (db) => {
         const { id } = await findOrFail(db, who, name);
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
         return id;
       }, who);
-      forget();
-      return gone;
     },
-
-    forget,
   };
 }
 

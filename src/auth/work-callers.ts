@@ -2,7 +2,8 @@ import { fail, GatewayError } from '../core/errors.ts';
 import type { ApiKeyId, OrganisationId, WorkspaceId } from '../core/ids.ts';
 import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
-import { StaleCache } from '../core/stale-cache.ts';
+import { cachedBy } from '../storage/cached-by.ts';
+import type { Changes } from '../storage/changes.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { MachineTokens } from './machine-tokens.ts';
@@ -12,6 +13,7 @@ import { workspaceOwner } from './workspaces.ts';
 
 export interface WorkCallersDeps {
   readonly store: Store;
+  readonly changes: Pick<Changes, 'subscribe'>;
   readonly authenticator: Pick<Authenticator, 'principalOf'>;
   readonly machineTokens: Pick<MachineTokens, 'isConfigured'>;
   readonly organisationId: OrganisationId;
@@ -19,15 +21,20 @@ export interface WorkCallersDeps {
 }
 
 /** Who began work that goes on without them: a batch, a run. Keys and users are in the store, machines are put there. */
-export function createWorkCallers({ store, authenticator, machineTokens, organisationId, now }: WorkCallersDeps) {
-  const cache = new StaleCache<Principal>({ capacity: 2_000, freshMs: 10_000, staleMs: 60_000, now });
+export function createWorkCallers(deps: WorkCallersDeps) {
+  const { store, changes, authenticator, machineTokens, organisationId, now } = deps;
 
-  const userOrMachine = async ({ api_key_id: id, workspace_id }: WorkCaller): Promise<Principal | null> => {
+  const userOrMachine = async (
+    _key: string,
+    { api_key_id: id, workspace_id }: WorkCaller,
+  ): Promise<Principal | null> => {
     const user = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
     if (user) return userPrincipal(store.db, user, workspace_id);
     // When an administrator removes the trust in an issuer, work that the issuer's machines began stops, too.
     return (await machineTokens.isConfigured()) ? machineOf(store.db, id, workspace_id) : null;
   };
+  // Users, members and trusted issuers are changed as users, workspaces with keys.
+  const cache = cachedBy(changes, ['users', 'keys'], userOrMachine, { most: 2_000, staleMs: 60_000, now });
 
   const machineOf = async (db: Db, id: string, workspaceId: string): Promise<Principal | null> => {
     const row = await db
@@ -67,11 +74,8 @@ export function createWorkCallers({ store, authenticator, machineTokens, organis
       } catch (error) {
         if (!(error instanceof GatewayError) || error.code !== 'invalid_api_key') throw error;
       }
-      return (await cache.get(name, () => userOrMachine(caller))) ?? fail('caller_gone');
+      return (await cache.get(name, caller)) ?? fail('caller_gone');
     },
-
-    /** To be called after every change to users, members, workspaces or machine tokens. */
-    forget: () => cache.clear(),
   };
 }
 

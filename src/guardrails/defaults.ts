@@ -2,7 +2,7 @@ import { fail } from '../core/errors.ts';
 import { type GuardrailDefaults, type GuardrailUse, guardrailsOf } from '../core/guardrails.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
-import { StaleCache } from '../core/stale-cache.ts';
+import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -23,11 +23,7 @@ export interface DefaultsDeps {
 
 /** The guardrails that hold without being asked for: those of the organisation and of each workspace. */
 export function createGuardrailDefaults({ store, changes, resolve, now }: DefaultsDeps) {
-  const cache = new StaleCache<GuardrailUse>({ capacity: 10_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  changes.subscribe('keys', () => cache.clear());
-  changes.subscribe('guardrails', () => cache.clear());
-
-  const load = async ({ organisationId, workspaceId }: Reach): Promise<GuardrailUse> => {
+  const load = async (workspaceId: string, { organisationId }: Reach): Promise<GuardrailUse> => {
     const row = await store.db
       .selectFrom('organisations')
       .leftJoin('workspaces', (join) =>
@@ -38,6 +34,8 @@ export function createGuardrailDefaults({ store, changes, resolve, now }: Defaul
       .executeTakeFirst();
     return guardrailsOf([defaultsIn(row?.defaults), defaultsIn(row?.workspace_defaults)]) ?? NONE;
   };
+  // Those of the organisation are changed with guardrails, those of workspaces with keys.
+  const cache = cachedBy(changes, ['guardrails', 'keys'], load, { most: 10_000, now });
 
   const readOrganisation = async (db: Db, who: Principal) => {
     const row = await db
@@ -62,9 +60,7 @@ export function createGuardrailDefaults({ store, changes, resolve, now }: Defaul
   return {
     /** At once when it is known, which is nearly always. */
     of(reach: Reach): GuardrailUse | Promise<GuardrailUse> {
-      return (
-        cache.peek(reach.workspaceId) ?? cache.get(reach.workspaceId, () => load(reach)).then((use) => use ?? NONE)
-      );
+      return cache.peek(reach.workspaceId) ?? cache.get(reach.workspaceId, reach).then((use) => use ?? NONE);
     },
 
     /**

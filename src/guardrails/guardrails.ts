@@ -1,10 +1,11 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { isSlug, isUuid, newId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
-import { StaleCache } from '../core/stale-cache.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
+import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import { rowsOnPage } from '../storage/page-rows.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
@@ -52,19 +53,21 @@ export interface GuardrailsDeps {
   readonly now: () => number;
 }
 
+interface Named {
+  readonly reach: Reach;
+  readonly reference: string;
+}
+
 const MOST_PREPARED = 1_000;
 
 export function createGuardrails({ store, sealer, changes, egress, now }: GuardrailsDeps) {
-  const cache = new StaleCache<Guardrail>({ capacity: 5_000, freshMs: 10_000, staleMs: 3_600_000, now });
   /** By version: what a version says never changes, and what a check learned about its parameters stays with them. */
-  const prepared = new Map<string, Guardrail>();
-  changes.subscribe('guardrails', () => cache.clear());
+  const prepared = new BoundedMap<string, Guardrail>(MOST_PREPARED);
 
   const prepare = (slug: string, versionId: string, definition: () => Definition): Guardrail => {
     const known = prepared.get(versionId);
     if (known) return known;
     const guardrail = prepareGuardrail(definition(), { id: slug, versionId });
-    if (prepared.size >= MOST_PREPARED) prepared.delete(prepared.keys().next().value!);
     prepared.set(versionId, guardrail);
     return guardrail;
   };
@@ -104,7 +107,8 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
     return row ? open(version_id, row.sealed) : fail('guardrail_not_found', slug);
   };
 
-  const load = async ({ organisationId, workspaceId }: Reach, reference: string): Promise<Guardrail | null> => {
+  const load = async (_key: string, { reach, reference }: Named): Promise<Guardrail | null> => {
+    const { organisationId, workspaceId } = reach;
     const row = await store.db
       .selectFrom('guardrails')
       .innerJoin('guardrail_versions', 'guardrail_versions.id', 'guardrails.version_id')
@@ -119,6 +123,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
       .executeTakeFirst();
     return row ? prepare(row.slug, row.version_id, () => open(row.version_id, row.sealed)) : null;
   };
+  const cache = cachedBy(changes, ['guardrails'], load, { most: 5_000, now });
 
   /** The workspace that a new guardrail belongs to, or null for the organisation. */
   const ownerOf = async (db: Db, who: Principal, { workspace_id, organisation_id }: GuardrailInput) => {
@@ -135,9 +140,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
       const found = cache.peek(key);
       if (found) return found;
       if (!isSlug(reference)) fail('unknown_guardrail', reference.slice(0, 80));
-      return cache
-        .get(key, () => load(reach, reference))
-        .then((loaded) => loaded ?? fail('unknown_guardrail', reference));
+      return cache.get(key, { reach, reference }).then((loaded) => loaded ?? fail('unknown_guardrail', reference));
     },
 
     async create(who: Principal, input: GuardrailInput): Promise<WholeGuardrail> {

@@ -60,15 +60,6 @@ export const policiesArea = area({
   name: 'policies',
   endsAtOnce: policyEndings,
   open: ({ store, changes, limiter, turnNow }: Tools & { readonly limiter: Limiter }) => {
-    const policies = createPolicies({
-      store,
-      budgets: limiter,
-      now: turnNow,
-      transaction: (work, who) => changes.transaction('policies', work, who),
-    });
-    return {
-      gives: { policies },
-      changes: { keys: () => policies.forget(), policies: () => policies.forget() },
-    };
+    return { gives: { policies: createPolicies({ store, changes, budgets: limiter, now: turnNow }) } };
   },
 });

@@ -40,7 +40,7 @@ import { createUpstreamOauth, type UpstreamOauthDeps } from './upstream-oauth/up
 export interface McpDeps {
   readonly store: Store;
   readonly sealer: Sealer;
-  readonly changes: Pick<Changes, 'subscribe' | 'transaction' | 'announce'>;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction' | 'announce' | 'catchUp'>;
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
@@ -111,7 +111,7 @@ export function createMcp(deps: McpDeps) {
     list: createListing({ store, publicUrl }),
     metadata: async (slug: string | null) =>
       resourceMetadata(publicUrl(), slug, slug === null ? null : await servers.find(slug)),
-    oauth: createOauth({ ...deps, ...deps.people, settings: deps.oauth, servers, accessTokens }),
+    oauth: createOauth({ ...deps, ...deps.people, settings: deps.oauth, servers }),
     commonMetadata: () => ({ ...resourceMetadata(publicUrl(), null, null), resource: commonResource(publicUrl()).uri }),
     connect: upstreamOauth.pagesFor(servers, origins),
     clientDocument: upstreamOauth.clientDocument,

@@ -6,9 +6,9 @@ import { MASKED, maskedAddress } from '../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import { isAddressName } from '../core/secret-names.ts';
-import { StaleCache } from '../core/stale-cache.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
 import { isInline } from '../http/forbidden-headers.ts';
+import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import { rowsOnPage } from '../storage/page-rows.ts';
 import type { ConfigRow } from '../storage/schema.ts';
@@ -115,11 +115,14 @@ export interface ConfigsDeps {
   readonly check: (config: ConfigObject, origin: ConfigOrigin) => void;
 }
 
+interface Named {
+  readonly who: Principal;
+  readonly slug: string;
+}
+
 export function createConfigs({ store, sealer, changes, now, optionNames, check }: ConfigsDeps) {
   const schema = lazily(() => configSchema(optionNames));
   const options = new Set(optionNames);
-  const cache = new StaleCache<Plan>({ capacity: 2_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  changes.subscribe('configs', () => cache.clear());
 
   const compile = (value: unknown, id: string, origin: ConfigOrigin = 'stored'): Plan => {
     const config = checkConfig(value, schema(), origin);
@@ -161,7 +164,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     return row ? open(version_id, row.sealed) : fail('config_not_found', slug);
   };
 
-  const load = async (who: Principal, slug: string): Promise<Plan | null> => {
+  const load = async (_key: string, { who, slug }: Named): Promise<Plan | null> => {
     const row = await store.db
       .selectFrom('configs')
       .innerJoin('config_versions', 'config_versions.id', 'configs.version_id')
@@ -172,6 +175,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       .executeTakeFirst();
     return row ? compile(open(row.version_id, row.sealed), row.version_id) : null;
   };
+  const cache = cachedBy(changes, ['configs'], load, { most: 2_000, now });
 
   /** Where hosts are forbidden, only a caller that manages the organisation may store a config with a host. */
   const refuseHosts = (who: Principal, config: unknown) => {
@@ -189,7 +193,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       const found = cache.peek(key);
       if (found) return found;
       if (!isSlug(slug)) fail('unknown_config', slug.slice(0, 80));
-      return cache.get(key, () => load(who, slug)).then((loaded) => loaded ?? fail('unknown_config', slug));
+      return cache.get(key, { who, slug }).then((loaded) => loaded ?? fail('unknown_config', slug));
     },
 
     /** Throws unless the workspace has a config of that slug: for those who refer to one. */

@@ -101,6 +101,15 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       await within(1_000, () => heard() === 1);
     });
 
+    test('a node that catches up has heard of what was announced before', async () => {
+      const { changes, heard, store } = await given();
+
+      await store.transaction((db) => changes.announce(db, 'keys'));
+      await changes.catchUp();
+
+      expect(heard()).toBe(1);
+    });
+
     test('a text is received on its channel and no other, until nobody wants it', async () => {
       const { changes, store } = await given();
       const received: (string | null)[] = [];

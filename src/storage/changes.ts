@@ -16,11 +16,16 @@ export type Topic = (typeof TOPICS)[number];
  * case a notification got lost.
  *
  *     await changes.transaction('keys', (db) => db.deleteFrom('api_keys').where('id', '=', id).execute());
- *     changes.subscribe('keys', () => cache.clear());
+ *     const cache = cachedBy(changes, ['keys'], (id) => find(store.db, id), { most: 1_000, now });
  */
 export interface Changes {
-  /** To be called inside the transaction of a change, as its last statement: others that change the topic wait for it. */
+  /**
+   * To be called inside the transaction of a change, as its last statement: others that change the topic wait for it.
+   * This node learns of it like the others, soon after the transaction has ended; with `catchUp`, at once.
+   */
   announce(db: Db, topic: Topic): Promise<void>;
+  /** Learns of every change that was made until now: subscribers of this node have run when it resolves. */
+  catchUp(): Promise<void>;
   /**
    * One transaction that is announced; this node's own subscribers have run when it resolves. Recorded like any other
    * when it is given whose change it is.
@@ -134,6 +139,7 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
       // The embedded store has one connection: this question waits for the transaction and sees what became of it.
       if (!listener) setTimeout(() => void compare(), 0);
     },
+    catchUp: () => compare(),
     transaction: async (topic, work, who) => {
       const [result, version] = await store.transaction(async (db) => {
         await lockTopic(db, store, topic);

@@ -9,7 +9,7 @@ import type { EndingsOf } from '../../endings/endings.ts';
 import { createPolicies } from '../../limits/policies/policies.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { createConfigs } from '../../routing/configs.ts';
-import { createChanges, lockTopic } from '../../storage/changes.ts';
+import { type Changes, createChanges, lockTopic } from '../../storage/changes.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import type { Installation } from '../installation.ts';
 import { createFindings, type Findings } from '../reading/findings.ts';
@@ -31,7 +31,12 @@ const endWorkspace =
   };
 
 function contextOf({ store, sealer, who }: Installation, db: Db, now: number): Context {
-  const deps = { store: inside(store, db), budgets: uncounted, now: () => now };
+  // All of it is one transaction, and its end is what the nodes are told of.
+  const changes: Pick<Changes, 'subscribe' | 'transaction'> = {
+    subscribe: () => () => {},
+    transaction: (_topic, work) => work(db),
+  };
+  const deps = { store: inside(store, db), changes, budgets: uncounted, now: () => now };
   return {
     db,
     sealer,
@@ -46,7 +51,6 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
       sealer,
       optionNames: [...optionNames],
       check: () => {},
-      changes: { subscribe: () => () => {}, transaction: (_topic, work) => work(db) },
     }),
     apiKeys: createApiKeys(deps),
     policies: createPolicies(deps),

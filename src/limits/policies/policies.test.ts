@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../../../test/postgres.ts';
 import type { Budgets, Level } from '../../core/budgets.ts';
+import { createHealth } from '../../core/health.ts';
 import { type Limit, NANO_DOLLARS } from '../../core/limits.ts';
 import type { Principal } from '../../core/principal.ts';
+import { createChanges } from '../../storage/changes.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import { createPolicies, type Facts, type Policies } from './policies.ts';
 
@@ -53,7 +55,11 @@ for (const [engine, open] of [
     let store: Store;
     let time = 1_000_000;
     const { budgets, spend } = fakeBudgets();
-    const make = () => createPolicies({ store, budgets, now: () => time });
+    /** A node of its own. */
+    const make = () => {
+      const changes = createChanges({ store, databaseUrl: null, health: createHealth({ now: Date.now }) });
+      return createPolicies({ store, changes, budgets, now: () => time });
+    };
     let policies: Policies;
     beforeAll(async () => {
       store = await open();

@@ -4,7 +4,8 @@ import { newId } from '../../core/ids.ts';
 import type { Limit } from '../../core/limits.ts';
 import { type Page, type PageQuery, page } from '../../core/paging.ts';
 import type { Principal } from '../../core/principal.ts';
-import { StaleCache } from '../../core/stale-cache.ts';
+import { cachedBy } from '../../storage/cached-by.ts';
+import type { Changes } from '../../storage/changes.ts';
 import type { PolicyEntityRow, PolicyRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { workspaceFor } from '../../storage/workspace-lookup.ts';
@@ -21,17 +22,15 @@ const MOST_IN_MAP = 1_000;
 
 export function createPolicies({
   store,
+  changes,
   budgets,
   now,
-  transaction = store.transaction,
 }: {
   store: Store;
+  changes: Pick<Changes, 'subscribe' | 'transaction'>;
   budgets: Budgets;
   now: () => number;
-  /** Where several nodes share the store: a transaction that tells the others. */
-  transaction?: Store['transaction'];
 }) {
-  const cache = new StaleCache<PolicySet>({ capacity: 1_000, freshMs: 10_000, staleMs: 3_600_000, now });
   const entities = createPolicyEntities({ store, now });
 
   const load = async (organisationId: string): Promise<PolicySet> => {
@@ -51,11 +50,11 @@ export function createPolicies({
     return compilePolicies(rows, new Map(workspaces.map(({ id, slug }) => [slug, id])), entities.meet);
   };
 
-  const changing = async <Result>(work: (db: Db) => Promise<Result>, who: Principal): Promise<Result> => {
-    const result = await transaction(work, who);
-    cache.clear();
-    return result;
-  };
+  // Conditions name keys and workspaces, which are changed with keys.
+  const cache = cachedBy(changes, ['policies', 'keys'], load, { most: 1_000, now });
+
+  const changing = <Result>(work: (db: Db) => Promise<Result>, who: Principal): Promise<Result> =>
+    changes.transaction('policies', work, who);
 
   const shownEntities = async (policy: PolicyRow, rows: readonly PolicyEntityRow[]): Promise<PolicyEntity[]> => {
     const limit = limitIn(policy);
@@ -78,7 +77,7 @@ export function createPolicies({
       const { organisationId } = facts;
       const known = cache.peek(organisationId);
       if (known) return known.matching(facts);
-      return cache.get(organisationId, () => load(organisationId)).then((loaded) => loaded!.matching(facts));
+      return cache.get(organisationId).then((loaded) => loaded!.matching(facts));
     },
 
     /** Whether a policy needs to know the call's model to say what it means for the call; at once like `matching`. */
@@ -86,7 +85,7 @@ export function createPolicies({
       const { organisationId } = facts;
       const known = cache.peek(organisationId);
       if (known) return known.askForModel(facts);
-      return cache.get(organisationId, () => load(organisationId)).then((loaded) => loaded!.askForModel(facts));
+      return cache.get(organisationId).then((loaded) => loaded!.askForModel(facts));
     },
 
     /** Whether some policy counts calls of that target in the workspace; at once like `matching`. */
@@ -94,9 +93,7 @@ export function createPolicies({
       const { organisationId, workspaceId } = who;
       const known = cache.peek(organisationId);
       if (known) return known.counts(workspaceId, target);
-      return cache
-        .get(organisationId, () => load(organisationId))
-        .then((loaded) => loaded!.counts(workspaceId, target));
+      return cache.get(organisationId).then((loaded) => loaded!.counts(workspaceId, target));
     },
 
     async create<Kind extends PolicyKind>(who: Principal, kind: Kind, input: PolicyInput<Kind>): Promise<Policy<Kind>> {
@@ -204,7 +201,7 @@ export function createPolicies({
     async resetEntity(who: Principal, id: string, entityId: string): Promise<PolicyEntity> {
       const found = await entities.find(id, 'id', entityId);
       const { policy, entity } = await budgets.restarting((restart) =>
-        transaction(async (db) => {
+        changing(async (db) => {
           const policy = await find(db, who, 'usage', id);
           const entity = found ?? fail('policy_entity_not_found', entityId, id);
           await restart(db, limitsOfEntity(policy, entity));
@@ -212,11 +209,6 @@ export function createPolicies({
         }, who),
       );
       return (await shownEntities(policy, [entity]))[0]!;
-    },
-
-    /** To be called after a change that another node made. */
-    forget(): void {
-      cache.clear();
     },
 
     /** Stores the groups that were met and not written yet. */

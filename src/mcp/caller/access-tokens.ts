@@ -1,8 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import type { ApiKeyId, UserId, WorkspaceId } from '../../core/ids.ts';
 import type { Principal } from '../../core/principal.ts';
-import { StaleCache } from '../../core/stale-cache.ts';
 import { sha256 } from '../../crypto/seal.ts';
+import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
 import { type FindUser, mayCall } from './users.ts';
@@ -38,11 +38,6 @@ export interface AccessTokensDeps {
 }
 
 export function createAccessTokens({ store, changes, findUser, findWorkspace, now }: AccessTokensDeps) {
-  const cache = new StaleCache<AccessToken>({ capacity: 10_000, freshMs: 10_000, staleMs: 60_000, now });
-  const forget = () => cache.clear();
-  // Tokens end with their user, their server and their workspace, too.
-  for (const topic of ['mcp-tokens', 'mcp-servers', 'users', 'keys'] as const) changes.subscribe(topic, forget);
-
   const load = async (hash: string): Promise<AccessToken | null> => {
     const row = await store.db
       .selectFrom('mcp_access_tokens')
@@ -61,12 +56,15 @@ export function createAccessTokens({ store, changes, findUser, findWorkspace, no
         }
       : null;
   };
+  // Tokens end with their user, their server and their workspace, too.
+  const topics = ['mcp-tokens', 'mcp-servers', 'users', 'keys'] as const;
+  const cache = cachedBy(changes, topics, load, { most: 10_000, staleMs: 60_000, now });
 
   return {
     /** Throws 401 unless the token lives, is meant for this resource, and its user may still call it. */
     async identify(secret: string, resource: string | null): Promise<TokenHolder> {
       const hash = sha256(secret);
-      const token = cache.peek(hash) ?? (await cache.get(hash, () => load(hash)));
+      const token = cache.peek(hash) ?? (await cache.get(hash));
       if (!token || token.expiresAt <= now() || token.resource !== resource) return fail('invalid_access_token');
       const user = await findUser(token.userId, token.workspaceId);
       const workspace = await findWorkspace(token.workspaceId);
@@ -82,7 +80,6 @@ export function createAccessTokens({ store, changes, findUser, findWorkspace, no
         },
       };
     },
-    forget,
   };
 }
 

@@ -1,6 +1,6 @@
 import { type Role, scopesOf, type WorkspaceRole } from '../../auth/roles.ts';
 import type { UserId, WorkspaceId } from '../../core/ids.ts';
-import { StaleCache } from '../../core/stale-cache.ts';
+import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
 
@@ -22,11 +22,13 @@ export interface UsersDeps {
   readonly now: () => number;
 }
 
+interface Place {
+  readonly id: UserId;
+  readonly workspaceId: WorkspaceId;
+}
+
 export function createFindUser({ store, changes, now }: UsersDeps): FindUser {
-  const cache = new StaleCache<KnownUser>({ capacity: 10_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  // Memberships go with their workspace, and workspaces are changed with keys.
-  for (const topic of ['users', 'keys'] as const) changes.subscribe(topic, () => cache.clear());
-  const load = async (id: UserId, workspaceId: WorkspaceId): Promise<KnownUser | null> => {
+  const load = async (_key: string, { id, workspaceId }: Place): Promise<KnownUser | null> => {
     const row = await store.db
       .selectFrom('users')
       .leftJoin('workspace_members', (join) =>
@@ -46,9 +48,11 @@ export function createFindUser({ store, changes, now }: UsersDeps): FindUser {
         }
       : null;
   };
+  // Memberships go with their workspace, and workspaces are changed with keys.
+  const cache = cachedBy(changes, ['users', 'keys'], load, { most: 10_000, now });
   return (id, workspaceId) => {
     const key = `${id} ${workspaceId}`;
-    return cache.peek(key) ?? cache.get(key, () => load(id, workspaceId));
+    return cache.peek(key) ?? cache.get(key, { id, workspaceId });
   };
 }
 

@@ -2,7 +2,7 @@ import { limitsOf } from '../../auth/owner-limits.ts';
 import { workspaceOwner } from '../../auth/workspaces.ts';
 import type { OrganisationId, WorkspaceId } from '../../core/ids.ts';
 import type { Principal } from '../../core/principal.ts';
-import { StaleCache } from '../../core/stale-cache.ts';
+import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
 
@@ -20,20 +20,19 @@ export interface WorkspacesDeps {
 }
 
 export function createFindWorkspace({ store, changes, now }: WorkspacesDeps): FindWorkspace {
-  const cache = new StaleCache<CallerWorkspace>({ capacity: 1_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  // Workspaces are changed with keys.
-  changes.subscribe('keys', () => cache.clear());
-  const load = async (id: WorkspaceId): Promise<CallerWorkspace | null> => {
+  const load = async (id: string): Promise<CallerWorkspace | null> => {
     const row = await store.db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst();
     return row
       ? {
           organisationId: row.organisation_id as OrganisationId,
-          workspaceId: id,
+          workspaceId: id as WorkspaceId,
           workspaceSlug: row.slug,
           defaults: JSON.parse(row.defaults),
           limits: limitsOf(workspaceOwner(row), row, row.created_at),
         }
       : null;
   };
-  return (id) => cache.peek(id) ?? cache.get(id, () => load(id));
+  // Workspaces are changed with keys.
+  const cache = cachedBy(changes, ['keys'], load, { most: 1_000, now });
+  return (id) => cache.peek(id) ?? cache.get(id);
 }

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../../../test/postgres.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import { createHealth } from '../../core/health.ts';
 import { newId } from '../../core/ids.ts';
 import { createSealer, sha256 } from '../../crypto/seal.ts';
+import { type Changes, createChanges } from '../../storage/changes.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import type { Permission } from './grant-rows.ts';
 import { createGrants, REPEAT_MS } from './grants.ts';
@@ -17,17 +19,18 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`grants on ${engine}`, () => {
     let store: Store;
     let at = 1_800_000_000_000;
-    let forgotten = 0;
+    let changes: Changes;
+    /** How often this node has heard that tokens ended. */
+    let heard = 0;
     const place = { organisation: newId<string>(), workspace: newId<string>() };
     let userId: string;
     const make = () =>
       createGrants({
         store,
-        changes: { announce: async () => {}, transaction: (_topic, work) => store.transaction(work) },
+        changes,
         sealer,
         tokenSeconds: 3_600,
         refreshDays: 30,
-        forget: () => forgotten++,
         now: () => at,
       });
     let grants: ReturnType<typeof make>;
@@ -35,6 +38,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     beforeAll(async () => {
       store = engine === 'sqlite' ? openSqlite(':memory:') : await openPostgres(await createDatabase());
       await store.migrate();
+      changes = createChanges({ store, databaseUrl: null, health: createHealth({ now: Date.now }) });
+      changes.subscribe('mcp-tokens', () => heard++);
       const times = { created_at: at, updated_at: at };
       await store.db
         .insertInto('organisations')
@@ -49,7 +54,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         .execute();
       grants = make();
     });
-    afterAll(() => store.close());
+    afterAll(async () => {
+      await changes.close();
+      await store.close();
+    });
     beforeEach(async () => {
       userId = newId();
       await store.db
@@ -108,10 +116,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const second = await refresh(first.refreshToken!);
       at += REPEAT_MS;
       expect(await refresh(first.refreshToken!)).toEqual(second);
-      const ended = forgotten;
+      const before = heard;
       at += SECOND;
       expect(await refused(refresh(first.refreshToken!))).toContain('used before');
-      expect(forgotten).toBe(ended + 1);
+      expect(heard).toBe(before + 1);
       expect(await refused(refresh(second.refreshToken!))).toContain('unknown or revoked');
     });
 
@@ -143,11 +151,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { refreshToken } = await begun();
       const other = createGrants({
         store,
-        changes: { announce: async () => {}, transaction: (_topic, work) => store.transaction(work) },
+        changes,
         sealer: createSealer(Buffer.alloc(32, 8)),
         tokenSeconds: 3_600,
         refreshDays: 30,
-        forget: () => {},
         now: () => at,
       });
       const asked = { token: refreshToken!, clientId: 'client', resource: null };

@@ -28,12 +28,10 @@ export interface Tokens {
 
 export interface GrantsDeps {
   readonly store: Store;
-  readonly changes: Pick<Changes, 'announce' | 'transaction'>;
+  readonly changes: Pick<Changes, 'announce' | 'catchUp' | 'transaction'>;
   readonly sealer: Sealer;
   readonly tokenSeconds: number;
   readonly refreshDays: number;
-  /** To be called when tokens of this node have ended. */
-  readonly forget: () => void;
   readonly now: () => number;
 }
 
@@ -99,7 +97,8 @@ export function createGrants(deps: GrantsDeps) {
   const settled = async (work: (db: Db) => Promise<Outcome>): Promise<Tokens> => {
     const outcome = await store.transaction(work);
     if ('tokens' in outcome) return outcome.tokens;
-    if (outcome.isEnded) deps.forget();
+    // The tokens of the grant are refused from now on, by this node at least.
+    if (outcome.isEnded) await changes.catchUp();
     return fail('oauth_invalid_grant', outcome.refused);
   };
 

@@ -6,7 +6,6 @@ import type { AnonymousCall } from '../../http/route.ts';
 import type { Upstream } from '../../http/upstream.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
-import type { AccessTokens } from '../caller/access-tokens.ts';
 import type { McpServers } from '../server/registry.ts';
 import { type AddressLimits, createAddressLimits } from './address-limits.ts';
 import { createAuthorize } from './authorize.ts';
@@ -27,11 +26,10 @@ export interface OauthSettings {
 
 export interface OauthDeps {
   readonly store: Store;
-  readonly changes: Pick<Changes, 'announce' | 'transaction'>;
+  readonly changes: Pick<Changes, 'announce' | 'catchUp' | 'transaction'>;
   readonly sealer: Sealer;
   readonly upstream: Upstream;
   readonly servers: Pick<McpServers, 'find'>;
-  readonly accessTokens: Pick<AccessTokens, 'forget'>;
   readonly sessions: Sessions;
   /** How people sign in beside passwords. */
   readonly oidc: Oidc;
@@ -47,7 +45,7 @@ const MINUTE_MS = 60_000;
 export function createOauth(deps: OauthDeps) {
   const { store, changes, sealer, upstream, servers, sessions, oidcProvider, settings, publicUrl, now } = deps;
   const mayRegister = settings.registration;
-  const grants = createGrants({ ...settings, store, changes, sealer, forget: deps.accessTokens.forget, now });
+  const grants = createGrants({ ...settings, store, changes, sealer, now });
   const browsers = createBrowsers({ sessions, sealer, publicUrl, now });
   const provider = oidcProvider && { oidc: deps.oidc, host: new URL(oidcProvider.issuer).host };
   const signIn = createSignIn({ sessions, provider, browsers });

@@ -1,5 +1,6 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { StaleCache } from '../../core/stale-cache.ts';
+import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpCapabilityRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
@@ -31,14 +32,9 @@ const MOST_REMEMBERED = 10_000;
 
 /** What is stored of servers for their policies: the facts of a call, and what servers have shown. */
 export function createPolicyStore({ store, changes, report, now }: PolicyStoreDeps) {
-  const cache = new StaleCache<PolicyFacts>({ capacity: 5_000, freshMs: 10_000, staleMs: 3_600_000, now });
   /** Changes that could not be stored: what was seen once is not forgotten because the store is away. */
   const unsaved = new Map<string, Map<string, string>>();
-  const recordedAt = new Map<string, number>();
-  changes.subscribe('mcp-servers', () => cache.clear());
-  // Users and workspaces take theirs along.
-  changes.subscribe('users', () => cache.clear());
-  changes.subscribe('keys', () => cache.clear());
+  const recordedAt = new BoundedMap<string, number>(MOST_REMEMBERED);
 
   const load = async (id: string): Promise<PolicyFacts> => {
     const [server, rows, users] = await Promise.all([
@@ -56,6 +52,8 @@ export function createPolicyStore({ store, changes, report, now }: PolicyStoreDe
       users: new Map(users.map((each) => [each.user_id, Number(each.enabled) === 1])),
     });
   };
+  // Users and workspaces take theirs along.
+  const cache = cachedBy(changes, ['mcp-servers', 'users', 'keys'], load, { most: 5_000, now });
 
   const withUnsaved = (id: string, facts: PolicyFacts): PolicyFacts => {
     const changed = unsaved.get(id);
@@ -80,7 +78,6 @@ export function createPolicyStore({ store, changes, report, now }: PolicyStoreDe
     });
     const last = recordedAt.get(id) ?? Number.NEGATIVE_INFINITY;
     if (!isNews && now() - last < RECORD_EVERY_MS) return false;
-    if (recordedAt.size >= MOST_REMEMBERED) recordedAt.clear();
     recordedAt.set(id, now());
     return true;
   };
@@ -90,7 +87,7 @@ export function createPolicyStore({ store, changes, report, now }: PolicyStoreDe
     of({ id }: McpServer): PolicyFacts | Promise<PolicyFacts> {
       const known = cache.peek(id);
       if (known) return withUnsaved(id, known);
-      return cache.get(id, () => load(id)).then((facts) => withUnsaved(id, facts!));
+      return cache.get(id).then((facts) => withUnsaved(id, facts!));
     },
 
     /** Keeps definitions of tools that were not seen before, or not so, as far as they are news to `facts`. */

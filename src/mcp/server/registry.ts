@@ -3,9 +3,9 @@ import { isUuid, newId, type OrganisationId, slugFrom, type WorkspaceId } from '
 import { changedAddress, refuseMaskedAddress } from '../../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
-import { StaleCache } from '../../core/stale-cache.ts';
 import { type Sealer, sha256 } from '../../crypto/seal.ts';
 import { createAddressSealer } from '../../crypto/sealed-address.ts';
+import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpServerRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
@@ -42,16 +42,6 @@ const ASSUMED_NAME = 'mcp-server';
 /** The MCP servers of all workspaces: what their owners change, and what a call finds. */
 export function createMcpServers(deps: RegistryDeps) {
   const { store, sealer, changes, now } = deps;
-  const cache = new StaleCache<McpServer>({ capacity: 5_000, freshMs: 10_000, staleMs: 3_600_000, now });
-  const together = new StaleCache<readonly McpServer[]>({ capacity: 500, freshMs: 10_000, staleMs: 3_600_000, now });
-  // Servers go with their workspace, and workspaces are changed with keys.
-  for (const topic of ['mcp-servers', 'keys'] as const) {
-    changes.subscribe(topic, () => {
-      cache.clear();
-      together.clear();
-    });
-  }
-
   const addresses = createAddressSealer(sealer, 'mcp-server');
   const withAddress = (row: McpServerRow): McpServerRow => ({ ...row, url: addresses.open(row) });
   const withoutAddress = (row: McpServerRow): McpServerRow => ({ ...row, url: addresses.seal(row.id, row.url) });
@@ -76,22 +66,26 @@ export function createMcpServers(deps: RegistryDeps) {
     const row = await store.db.selectFrom('mcp_servers').selectAll().where('slug', '=', slug).executeTakeFirst();
     return row ? callable(row) : null;
   };
+  const loadAll = async (workspaceId: string): Promise<readonly McpServer[]> => {
+    const query = store.db.selectFrom('mcp_servers').selectAll().where('workspace_id', '=', workspaceId);
+    return (await query.orderBy('slug').execute()).map(callable);
+  };
+  // Servers go with their workspace, and workspaces are changed with keys.
+  const topics = ['mcp-servers', 'keys'] as const;
+  const cache = cachedBy(changes, topics, load, { most: 5_000, now });
+  const together = cachedBy(changes, topics, loadAll, { most: 500, now });
 
   return {
     /** The server of a path, in any workspace; at once when it is in the cache. */
     find(slug: string): McpServer | null | Promise<McpServer | null> {
       const known = cache.peek(slug);
       if (known) return known;
-      return isServerSlug(slug) && !isReservedSlug(slug) ? cache.get(slug, () => load(slug)) : null;
+      return isServerSlug(slug) && !isReservedSlug(slug) ? cache.get(slug) : null;
     },
 
     /** All servers of a workspace, by slug. */
     async inWorkspace(id: WorkspaceId): Promise<readonly McpServer[]> {
-      const load = async () => {
-        const query = store.db.selectFrom('mcp_servers').selectAll().where('workspace_id', '=', id);
-        return (await query.orderBy('slug').execute()).map(callable);
-      };
-      return (await together.get(id, load)) ?? [];
+      return (await together.get(id)) ?? [];
     },
 
     async byId(id: string): Promise<McpServer | null> {

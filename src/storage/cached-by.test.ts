@@ -1,24 +1,56 @@
 import { expect, test } from 'bun:test';
-import { GatewayError } from './errors.ts';
-import { StaleCache } from './stale-cache.ts';
+import { GatewayError } from '../core/errors.ts';
+import { cachedBy } from './cached-by.ts';
+import type { Topic } from './changes.ts';
 
-function given(capacity = 10) {
+type Answer = () => Promise<string | null>;
+
+function given(most = 10) {
   let now = 0;
-  const cache = new StaleCache<string>({ capacity, freshMs: 100, staleMs: 1_000, patienceMs: 20, now: () => now });
+  const handlers: [Topic, () => void][] = [];
+  const changes = {
+    subscribe: (topic: Topic, handler: () => void) => {
+      handlers.push([topic, handler]);
+      return () => {};
+    },
+  };
+  const change = (topic: Topic) => {
+    for (const [each, handler] of handlers) if (each === topic) handler();
+  };
   const loads: string[] = [];
-  const get = (key: string, answer: () => Promise<string | null> = async () => `${key}!`) =>
-    cache.get(key, () => {
-      loads.push(key);
-      return answer();
-    });
+  const load = (key: string, answer: Answer) => {
+    loads.push(key);
+    return answer();
+  };
+  const options = { most, freshMs: 100, staleMs: 1_000, patienceMs: 20, now: () => now };
+  const cache = cachedBy(changes, ['keys', 'users'], load, options);
+  const get = (key: string, answer: Answer = async () => `${key}!`) => cache.get(key, answer);
   const pass = (ms: number) => {
     now += ms;
   };
-  return { cache, loads, get, pass };
+  return { cache, change, loads, get, pass };
 }
 const away = async () => {
   throw new GatewayError('store_unavailable', []);
 };
+
+test('a change of one of its topics empties it, a change of another does not', async () => {
+  const { cache, change, get } = given();
+  for (const topic of ['keys', 'users'] as const) {
+    for (const key of ['a', 'b']) await get(key);
+    change('configs');
+    expect([cache.peek('a'), cache.peek('b')]).toEqual(['a!', 'b!']);
+    change(topic);
+    expect([cache.peek('a'), cache.peek('b')]).toEqual([undefined, undefined]);
+  }
+});
+
+test('after a change not even a store that is away brings the old value back', async () => {
+  const { change, get } = given();
+  await get('a');
+  change('keys');
+  expect(get('a', away)).rejects.toMatchObject({ code: 'store_unavailable' });
+});
 
 test('a fresh value is answered without loading again, an old one is loaded again', async () => {
   const { cache, get, loads, pass } = given();
@@ -41,7 +73,7 @@ test('while the store is away the old value serves, but not for ever', async () 
   expect(get('a', away)).rejects.toMatchObject({ code: 'store_unavailable' });
 });
 
-test('a store that is silent counts as away for those who have an old value, and for nobody else', async () => {
+test('a store that is silent counts as away for callers with an old value, and for no others', async () => {
   const { get, loads, pass } = given();
   await get('a');
   pass(500);
@@ -94,23 +126,37 @@ test('what was not found is asked for again, and pushes nothing out', async () =
   expect(cache.peek('a')).toBe('a!');
 });
 
-test('the oldest goes when the cache is full', async () => {
-  const { cache, get } = given(2);
-  for (const key of ['a', 'b', 'c']) await get(key);
-  expect([cache.peek('a'), cache.peek('b'), cache.peek('c')]).toEqual([undefined, 'b!', 'c!']);
+test('the value that was loaded longest ago goes when the cache is full', async () => {
+  const { cache, get, pass } = given(2);
+  for (const key of ['a', 'b']) await get(key);
+  pass(100);
+  for (const key of ['b', 'a', 'c']) await get(key);
+  expect([cache.peek('a'), cache.peek('b'), cache.peek('c')]).toEqual(['a!', undefined, 'c!']);
 });
 
-test('a load that began before a change is not kept', async () => {
-  const { cache, get } = given();
+test('a load that began before a change is not kept, and neither undoes nor splits one that began after it', async () => {
+  const { cache, change, get, loads } = given();
+  const [before, after] = [Promise.withResolvers<null>(), Promise.withResolvers<string>()];
+  const old = get('a', () => before.promise);
+  change('keys');
+  const waiting = [get('a', () => after.promise)];
+  before.resolve(null);
+  expect(await old).toBeNull();
+  waiting.push(get('a'));
+  after.resolve('new');
+  expect(await Promise.all(waiting)).toEqual(['new', 'new']);
+  expect(loads).toEqual(['a', 'a']);
+  expect(cache.peek('a')).toBe('new');
+
   const slow = Promise.withResolvers<string>();
-  const loading = get('a', () => slow.promise);
-  cache.clear();
+  const loading = get('b', () => slow.promise);
+  change('users');
   slow.resolve('from before');
   expect(await loading).toBe('from before');
-  expect(cache.peek('a')).toBeUndefined();
+  expect(cache.peek('b')).toBeUndefined();
 });
 
-test('of many whom nobody knows a few are loaded in one turn of the event loop, and all of them in the end', async () => {
+test('of many unknown keys a few are loaded in one turn of the event loop, and all of them in the end', async () => {
   const { get, loads } = given(100);
   const all = Promise.all(Array.from({ length: 40 }, (_, index) => get(`key ${index}`)));
   const first = loads.length;
