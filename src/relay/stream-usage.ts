@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import { includesBytes } from '../core/bytes.ts';
 import { findMembers } from '../core/json-bytes.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
@@ -70,8 +71,7 @@ function streamOptions(body: Uint8Array): Record<string, unknown> | 'asked' | nu
 }
 
 /** Addresses and models that do not take the wish, and until when that is believed. */
-const refusing = new Map<string, number>();
-const MOST_REFUSING = 1_000;
+const refusing = new BoundedMap<string, number>(1_000);
 /** A server may be replaced by a newer one. */
 const BELIEVED_MS = 3_600_000;
 
@@ -112,9 +112,7 @@ export async function againIfRefused(
   const text = await wholeAnswer(refusal, target.provider.name);
   if (!NAMES.some((name) => includesBytes(text, name))) return held(refusal, text);
   const answer = await again(prepared.unasked());
-  if (answer.status === 200 && (receivedHeaders(answer)['content-type'] ?? '').startsWith('text/event-stream')) {
-    if (refusing.size >= MOST_REFUSING) refusing.clear();
+  if (answer.status === 200 && (receivedHeaders(answer)['content-type'] ?? '').startsWith('text/event-stream'))
     refusing.set(placeOf(target, call.log.model, prepared), Date.now() + BELIEVED_MS);
-  }
   return answer;
 }
