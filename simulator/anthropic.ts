@@ -124,7 +124,7 @@ function answerMessage({ prompt, body, model, id, faults }: Spoken): Answer {
   if (body.stream === true) return { body: { type: 'events', events: messageEvents(head, id, reply, input) } };
   const isCalling = reply.calls.length > 0;
   const text = reply.text();
-  const content = isCalling ? toolUses(reply, id) : [{ type: 'text', text, citations: null }];
+  const content = isCalling ? toolUses(reply, id) : [{ type: 'text', text }];
   const characters = isCalling ? charactersIn(reply.calls) : text.length;
   return json({
     ...head,

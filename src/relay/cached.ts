@@ -8,7 +8,8 @@ import type { Exchange, OpenCall, Prepared } from './call.ts';
 const CACHEABLE =
   /(?:^|\/)(?:chat\/completions|completions|embeddings|messages|responses|rerank|moderations|images\/generations)$|:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents)$/;
 /** Headers that change what a provider answers. */
-const DECIDING = /^(?:accept|accept-encoding|x-gateway-strict-open-ai-compliance|(?:anthropic|openai)-.*)$/;
+const DECIDING =
+  /^(?:accept|accept-encoding|x-gateway-strict-open-ai-compliance|x-gateway-drop-params|(?:anthropic|openai)-.*)$/;
 const LARGEST = 4 << 20;
 
 export interface Cached {

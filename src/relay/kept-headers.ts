@@ -6,7 +6,12 @@ import type { Configs } from '../routing/configs.ts';
 import { readTimeout } from './ask.ts';
 import { readMetadata } from './receive.ts';
 
-const FLAGS = ['x-gateway-debug', 'x-gateway-cache-force-refresh', 'x-gateway-strict-open-ai-compliance'];
+const FLAGS = [
+  'x-gateway-debug',
+  'x-gateway-cache-force-refresh',
+  'x-gateway-strict-open-ai-compliance',
+  'x-gateway-drop-params',
+];
 
 /**
  * Headers of model calls that are made later than the request that asks for them, by a run or a batch. What such a call

@@ -34,6 +34,8 @@ export interface RecodeOptions {
   readonly endpoint: EndpointType;
   readonly provider: string;
   readonly now: () => number;
+  /** What the provider cannot be told is left out and named, and not refused. */
+  readonly dropsUnsayable: boolean;
 }
 
 /** Reads the client's body and writes the provider's. Throws when something that matters cannot be said. */
@@ -42,7 +44,7 @@ export function recode(body: Uint8Array, options: RecodeOptions): Recoded {
   if (!isObject(request)) return fail('invalid_request', 'body', 'must be a JSON object');
   refuseBrokenName(request.model);
   const call = options.codec.encode(request);
-  const refused = call.dropped?.find(({ matters }) => matters);
+  const refused = options.dropsUnsayable ? undefined : call.dropped?.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, options.provider, refused.why);
   const { bytes, type } = written(call);
   return {

@@ -3,6 +3,7 @@ import type { Usage } from '../core/usage.ts';
 import type { Dialect, Inbound, Outbound } from '../dialects/dialect.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import type { ModelRequest } from '../dialects/ir.ts';
+import { KnownCalls, withKnownCalls } from '../dialects/known-calls.ts';
 import {
   type CallName,
   type CallThoughts,
@@ -11,6 +12,7 @@ import {
   thoughtsIn,
   withThoughts,
 } from '../dialects/lost-thoughts.ts';
+import { type PlainTools, plainTools } from '../dialects/plain-tools.ts';
 import { type FetchedFile, needsFetch, withFetched } from '../dialects/remote-media.ts';
 import { finalResponse } from '../dialects/responses/kept.ts';
 import { formatSse, type ServerSentEvent, SseParser } from '../dialects/sse.ts';
@@ -53,6 +55,8 @@ export interface TranslateOptions {
   readonly requestId: string;
   readonly now: () => number;
   readonly isStrict: boolean;
+  /** What the provider cannot be told is left out and named, and not refused. */
+  readonly dropsUnsayable: boolean;
   readonly provider: string;
   /** Files by their addresses, where the provider takes only the files. */
   readonly files?: ReadonlyMap<string, FetchedFile>;
@@ -73,16 +77,17 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const outbound = to.outbound!;
   const { kept } = options;
   const request = inbound.decodeRequest(kept ? kept.body : parsedRequest(body));
-  const whole = kept ? kept.asked(request) : request;
+  const plain = plainTools(kept ? kept.asked(request) : request, to.name);
+  const whole = plain.request;
   // Usage is wanted for every stream, whether or not the client asked for it.
   const counted = request.stream ? { ...whole, includeUsage: true } : whole;
-  const bareCalls = isForgetful(options) && !options.thoughts ? callsWithoutThoughts(request) : [];
+  const bareCalls = isForgetful(options) && !options.thoughts ? callsWithoutThoughts(whole) : [];
   const asked = options.thoughts ? withThoughts(counted, options.thoughts, to.name) : counted;
   const complete = options.files ? withFetched(asked, options.files) : asked;
   const encoded = outbound.encodeRequest(complete, quirks);
   const wanted = options.files ? [] : needsFetch(encoded);
   if (wanted.length > 0) throw new MediaWanted(wanted, bareCalls);
-  const refused = encoded.dropped.find(({ matters }) => matters);
+  const refused = options.dropsUnsayable ? undefined : encoded.dropped.find(({ matters }) => matters);
   if (refused) fail('not_expressible', refused.path, provider, refused.why);
   const isClients = from.name === 'openai-chat' && request.includeUsage === true;
   const isWished = to.name === 'openai-chat' && request.stream === true && !isClients;
@@ -91,10 +96,13 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
     body: jsonBytes(encoded.body),
     ...(isWished && { unasked }),
     headers: encoded.headers ?? {},
-    notes: notesOf(encoded),
+    notes: notesOf({
+      dropped: [...plain.dropped, ...encoded.dropped],
+      changed: [...plain.changed, ...encoded.changed],
+    }),
     isStream: request.stream === true,
     bareCalls,
-    answer: (incoming, report) => answer(incoming, report, { request, inbound, outbound, options }),
+    answer: (incoming, report) => answer(incoming, report, { request, inbound, outbound, options, known: plain.known }),
   };
 }
 
@@ -107,6 +115,8 @@ interface Sides {
   readonly inbound: Inbound;
   readonly outbound: Outbound;
   readonly options: TranslateOptions;
+  /** Tools that were sent as functions of these names. */
+  readonly known: PlainTools['known'];
 }
 
 async function answer(incoming: Incoming, report: (usage: Usage) => void, sides: Sides): Promise<Incoming> {
@@ -146,7 +156,7 @@ async function whole(incoming: Incoming, report: (usage: Usage) => void, sides: 
   if (reply.usage) report(reply.usage);
   if (isForgetful(sides.options))
     await sides.options.keepThoughts?.(reply.choices.flatMap(({ parts }) => thoughtsIn(parts)));
-  const { body } = sides.inbound.encodeReply(reply, contextOf(sides));
+  const { body } = sides.inbound.encodeReply(withKnownCalls(reply, sides.known), contextOf(sides));
   const { kept } = sides.options;
   if (kept) await kept.keep(sides.request, { ...body, id: kept.id });
   return replaced(incoming, { status: incoming.status, type: 'application/json', bytes: jsonBytes(body) });
@@ -166,6 +176,7 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
   const parser = sides.options.framing?.() ?? sseFraming();
   const decoder = sides.outbound.decodeStream();
   const encoder = sides.inbound.encodeStream(contextOf(sides));
+  const calls = sides.known.size > 0 ? new KnownCalls(sides.known) : null;
   let usage: Usage = {};
   const { kept } = sides.options;
   let finished: ReturnType<typeof finalResponse> = null;
@@ -184,12 +195,14 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
       for (const event of replyEvents) {
         if (event.type === 'usage') usage = { ...usage, ...event.usage };
         watch?.push(event);
-        send(encoder.push(event));
+        if (calls) for (const known of calls.push(event)) send(encoder.push(known));
+        else send(encoder.push(event));
       }
     };
     for (const event of events) pass(decoder.push(event));
     if (isEnd) {
       pass(decoder.end());
+      for (const known of calls?.end() ?? []) send(encoder.push(known));
       send(encoder.end());
       report(usage);
     }

@@ -28,7 +28,16 @@ export function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared
   const codec = provider.endpoints?.[call.endpoint];
   if (codec && codec !== 'chat') {
     const { now } = deps;
-    return rewritten(call, recode(body, { codec, endpoint: call.endpoint, provider: provider.name, now }));
+    return rewritten(
+      call,
+      recode(body, {
+        codec,
+        endpoint: call.endpoint,
+        provider: provider.name,
+        now,
+        dropsUnsayable: dropsUnsayable(call, to),
+      }),
+    );
   }
   const from = codec === 'chat' ? PROMPTS : dialects[CONVERSATIONS[call.endpoint]!];
   const model = stringMember(body, 'model') ?? '';
@@ -43,6 +52,10 @@ export function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared
     ? moved(call, body, endpoint)
     : translated(call, body, endpoint, { from, to, deps });
 }
+
+/** The config's word counts before the call's: what an operator has decided, a caller does not undo. */
+const dropsUnsayable = ({ headers }: OpenCall, { settings }: Attempt): boolean =>
+  settings.dropsUnsayable ?? flagOf(headers, 'x-gateway-drop-params') ?? false;
 
 /** Text completions on models that only chat. */
 const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
@@ -72,6 +85,7 @@ function translated(
     requestId: call.stamp['x-gateway-request-id'] ?? '',
     now,
     isStrict: to.settings.strict ?? flagOf(call.headers, 'x-gateway-strict-open-ai-compliance') ?? true,
+    dropsUnsayable: dropsUnsayable(call, to),
     kept: call.kept,
     files: call.files,
     thoughts: call.thoughts,

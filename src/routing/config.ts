@@ -19,7 +19,10 @@ export interface ConfigObject {
   readonly request_timeout?: number;
   readonly default_params?: Params;
   readonly override_params?: Params;
-  readonly drop_params?: readonly string[];
+  /** Paths that are dropped from every body; `true`: whatever the target cannot be told. */
+  readonly drop_params?: boolean | readonly string[];
+  /** What `drop_params: true` means, beside the paths of a target above or below it. No client writes it. */
+  readonly dropsUnsayable?: boolean;
   readonly forward_headers?: readonly string[];
   readonly strict_open_ai_compliance?: boolean;
   readonly input_guardrails?: readonly GuardrailReference[];
@@ -191,7 +194,9 @@ const members = lazily(() => ({
   request_timeout: z.int('give milliseconds').min(1, 'give at least 1 millisecond').max(86_400_000).optional(),
   default_params: params().optional(),
   override_params: params().optional(),
-  drop_params: z.array(path()).max(100).optional(),
+  drop_params: z
+    .union([z.boolean(), z.array(path()).max(100)], { error: 'give true, false or a list of paths' })
+    .optional(),
   forward_headers: z.array(headerName()).max(100).optional(),
   strict_open_ai_compliance: z.boolean().optional(),
   prompt_id: notYet('stored prompts'),

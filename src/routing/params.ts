@@ -26,7 +26,7 @@ interface DropPath {
 const MODEL_SLUG = /^@([^/]+)\/(.+)$/s;
 
 export function compileParams({ default_params, override_params, drop_params }: ConfigObject): ParamEdits | null {
-  const drops = (drop_params ?? []).map(dropPath);
+  const drops = Array.isArray(drop_params) ? drop_params.map(dropPath) : [];
   const whole = { defaults: members(default_params), overrides: members(override_params), drops, slugged: null };
   if (whole.defaults.length + whole.overrides.length + drops.length === 0) return null;
   const model = override_params?.model ?? default_params?.model;

@@ -64,6 +64,8 @@ export interface TargetSettings {
   readonly params: ParamEdits | null;
   readonly forwardHeaders: readonly string[] | null;
   readonly strict: boolean | null;
+  /** Whether what the target cannot be told is left out and named, and not refused; null: the call decides. */
+  readonly dropsUnsayable: boolean | null;
   readonly cache: { readonly maxAgeMs: number } | null;
   readonly guardrails: GuardrailUse | null;
 }
@@ -95,6 +97,7 @@ export const NO_SETTINGS: TargetSettings = {
   params: null,
   forwardHeaders: null,
   strict: null,
+  dropsUnsayable: null,
   cache: null,
   guardrails: null,
 };
@@ -193,15 +196,25 @@ function inherit(above: ConfigObject, own: ConfigObject): ConfigObject {
   }
   const merge = (key: 'default_params' | 'override_params') =>
     from[key] || own[key] ? { [key]: { ...from[key], ...own[key] } } : {};
-  const drops = [...(from.drop_params ?? []), ...(own.drop_params ?? [])];
+  const { paths, unsayable } = mergedDrops(from, own);
   return {
     ...from,
     ...given,
     ...merge('default_params'),
     ...merge('override_params'),
-    ...(drops.length > 0 && { drop_params: [...new Set(drops)] }),
+    drop_params: paths.length > 0 ? paths : undefined,
+    ...(unsayable !== undefined && { dropsUnsayable: unsayable }),
   };
 }
+
+/** Paths are merged, and of the yes or no beside them the nearest counts. */
+function mergedDrops(from: ConfigObject, own: ConfigObject): { paths: string[]; unsayable: boolean | undefined } {
+  const paths = [from, own].flatMap(({ drop_params }) => (Array.isArray(drop_params) ? drop_params : []));
+  return { paths: [...new Set(paths)], unsayable: unsayableIn(own) ?? unsayableIn(from) };
+}
+
+const unsayableIn = ({ drop_params, dropsUnsayable }: ConfigObject): boolean | undefined =>
+  typeof drop_params === 'boolean' ? drop_params : dropsUnsayable;
 
 /** What a target with a provider of its own still takes from above. */
 const INHERITED: Readonly<Record<string, true>> = {
@@ -213,6 +226,7 @@ const INHERITED: Readonly<Record<string, true>> = {
   drop_params: true,
   forward_headers: true,
   strict_open_ai_compliance: true,
+  dropsUnsayable: true,
   input_guardrails: true,
   output_guardrails: true,
   before_request_hooks: true,
@@ -245,6 +259,7 @@ function settingsOf(config: ConfigObject): TargetSettings {
     params: compileParams(config),
     forwardHeaders: config.forward_headers?.map((name) => name.toLowerCase()) ?? null,
     strict: config.strict_open_ai_compliance ?? null,
+    dropsUnsayable: unsayableIn(config) ?? null,
     cache: config.cache ? { maxAgeMs: (config.cache.max_age ?? DEFAULT_MAX_AGE_S) * 1_000 } : null,
     guardrails: guardrailsOf(config),
   };

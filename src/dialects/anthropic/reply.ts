@@ -204,7 +204,7 @@ function sayableBlock(part: Part, path: string, losses: Losses): ReplyBlock | nu
     case 'refusal':
       if (part.logprobs) losses.member(part, path, 'logprobs', 'answers of anthropic have none');
       if (part.type === 'refusal') losses.change(part, path, 'given as text');
-      return { type: 'text', text: part.text, citations: null };
+      return { type: 'text', text: part.text };
     case 'reasoning':
       if (part.redacted !== undefined) return { type: 'redacted_thinking', data: sealed(part.redacted, part.signedBy) };
       return { type: 'thinking', thinking: part.text ?? '', signature: sealed(part.signature ?? '', part.signedBy) };

@@ -141,7 +141,7 @@ export interface Usage {
 
 /** Blocks of an answer, with the members that the vendor's answers always have. */
 export type ReplyBlock =
-  | { readonly type: 'text'; readonly text: string; readonly citations: null }
+  | { readonly type: 'text'; readonly text: string }
   | ThinkingBlock
   | RedactedThinkingBlock
   | {
