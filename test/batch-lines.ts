@@ -1,6 +1,6 @@
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import { eventually } from './process.ts';
+import { eventually, PATIENCE_MS } from './process.ts';
 
 /** A request of a batch for chat completions. */
 export const chatLine = (customId: string, said = 'Hello', body: Record<string, unknown> = {}) =>
@@ -25,7 +25,7 @@ export const beginBatch = async (openai: OpenAI, lines: readonly string[], more?
 const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
 
 /** The batch, once it has ended. */
-export async function ended(openai: OpenAI, id: string, limitMs = 20_000): Promise<OpenAI.Batch> {
+export async function ended(openai: OpenAI, id: string, limitMs = PATIENCE_MS): Promise<OpenAI.Batch> {
   let batch = await openai.batches.retrieve(id);
   await eventually(
     `batch ${id} has ended`,

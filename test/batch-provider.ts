@@ -29,7 +29,7 @@ export interface ThroughProvider {
   /** Of the virtual key that is made for it. */
   readonly slug: string;
   readonly lines: number;
-  readonly limitMs: number;
+  readonly limitMs?: number;
 }
 
 /** A batch of so many requests, `n0` and on, through a provider, and what became of each of them. */

@@ -161,7 +161,7 @@ export async function startGateway({
   /** The log entry of a reply, once it is there. */
   const logOf = async (reply: { headers: Headers }) => {
     const id = reply.headers.get('x-gateway-request-id');
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 3_000; attempt++) {
       const found = await api.get(`/v1/logs/${id}`);
       if (found.status === 200) return found.json;
       await Bun.sleep(20);

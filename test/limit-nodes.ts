@@ -51,7 +51,7 @@ export async function limitsModeOf(store: Store): Promise<string> {
   return rows[0]!.mode;
 }
 
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 12_000): Promise<void> {
+export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await isSo())) {
     if (Date.now() > deadline) throw new Error(`not within ${ms} ms: ${what}`);

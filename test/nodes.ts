@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
-import { commands, forTests, type ProcessOptions, root, startProcess } from './process.ts';
+import { forTests, type ProcessOptions, root, startProcess } from './process.ts';
 
 /** What nodes on one database have in common. */
 export const nodeEnvironment = (databaseUrl: string) => ({
@@ -17,7 +17,10 @@ export const startNode = (
 ): ReturnType<typeof startProcess> =>
   startProcess({ ...rest, environment: { ...nodeEnvironment(databaseUrl), ...environment } });
 
-export const nextVersion = [commands.source[0], `${root}/test/next-version.ts`] as const;
+/** Sooner than a node looks by itself, which it does after ten seconds: it was told. Less would measure the machine. */
+export const TOLD_MS = 8_000;
+
+export const nextVersion = [process.execPath, `${root}/test/next-version.ts`] as const;
 
 /** Cuts the listening connections of all nodes on that database, as a failing server or network would. */
 export async function cutListeners(databaseUrl: string): Promise<number> {

@@ -108,7 +108,12 @@ export async function startPostgres(): Promise<TestPostgres> {
       '-c',
       'fsync=off',
       '-c',
-      'max_connections=200',
+      'full_page_writes=off',
+      // A run leaves hundreds of databases, and the server would go through them without end.
+      '-c',
+      'autovacuum_naptime=1h',
+      '-c',
+      'max_connections=400',
     ]);
     server = Bun.spawn(['sh', '-c', GUARD, 'sh', ...command], {
       env: { ...environment, GUARDED_DATA: data, GUARDED_BIN: bin },
@@ -118,7 +123,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     });
     // A server that was not stopped is no reason for the tests to go on.
     server.unref();
-    for (let attempt = 0; attempt < 200; attempt++) {
+    for (let attempt = 0; attempt < 1_200; attempt++) {
       const client = new Client({ connectionString: url });
       client.on('error', () => {});
       try {
@@ -161,16 +166,83 @@ async function sharedUrl(): Promise<string> {
 }
 
 let databases = 0;
+const newName = (what: string) => `${what}_${process.pid}_${Date.now().toString(36)}_${databases++}`;
+const inDatabase = (url: string, name: string) => url.replace(/\/postgres$/, `/${name}`);
 
-/** A database of its own, empty. */
-export async function createDatabase(): Promise<string> {
-  const url = await sharedUrl();
-  const name = `test_${process.pid}_${Date.now().toString(36)}_${databases++}`;
+async function connected<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();
-  await client.query(`create database ${name}`);
-  await client.end();
-  return url.replace(/\/postgres$/, `/${name}`);
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** A database of its own, without tables: the gateway makes them. */
+export async function createEmptyDatabase(): Promise<string> {
+  const url = await sharedUrl();
+  const name = newName('empty');
+  await connected(url, (client) => client.query(`create database ${name}`));
+  return inDatabase(url, name);
+}
+
+/** A database of its own, with our tables and nothing in them: a copy of one for which they were made once. */
+export async function createDatabase(): Promise<string> {
+  const url = await sharedUrl();
+  const name = newName('test');
+  await connected(url, async (client) => {
+    await client.query(`create database ${name} template ${await templateOn(client, url)}`);
+  });
+  const own = inDatabase(url, name);
+  // What a migration makes up is another for each database.
+  await connected(own, (client) =>
+    client.query('update limits_mode set tag = substr(md5(gen_random_uuid()::text), 1, 12)'),
+  );
+  return own;
+}
+
+/** Any number that is not used elsewhere. */
+const TEMPLATE_LOCK = 1_871_305_774;
+
+/** The database to copy, made by whoever needs it first. Its name tells what made its tables: a server may be shared. */
+async function templateOn(client: Client, url: string): Promise<string> {
+  const name = `migrated_${schemaVersion()}`;
+  const isThere = async () =>
+    (await client.query('select 1 from pg_database where datname = $1', [name])).rowCount === 1;
+  if (await isThere()) return name;
+  await client.query(`select pg_advisory_lock(${TEMPLATE_LOCK})`);
+  try {
+    if (await isThere()) return name;
+    const draft = newName('draft');
+    await client.query(`create database ${draft}`);
+    await migrateAll(inDatabase(url, draft));
+    await client.query(`alter database ${draft} rename to ${name}`);
+    return name;
+  } finally {
+    await client.query(`select pg_advisory_unlock(${TEMPLATE_LOCK})`);
+  }
+}
+
+async function migrateAll(url: string): Promise<void> {
+  const { openPostgres } = await import('../src/storage/store.ts');
+  const { openLogStore } = await import('../src/telemetry/log-store.ts');
+  const store = await openPostgres(url);
+  await store.migrate();
+  await store.close();
+  await (await openLogStore({ engine: 'postgres', url }, 'writer')).close();
+}
+
+let version: string | null = null;
+
+function schemaVersion(): string {
+  const src = join(import.meta.dir, '../src');
+  const files = [...new Bun.Glob('{storage/**/*.ts,telemetry/log-*.ts}').scanSync(src)].sort();
+  version ??= new Bun.CryptoHasher('sha256')
+    .update(files.map((file) => readFileSync(join(src, file), 'utf8')).join('\n'))
+    .digest('hex')
+    .slice(0, 16);
+  return version;
 }
 
 export const sharedUrlVariable = SHARED_URL;

@@ -1,13 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { bundle } from './bundle.ts';
 import { ADMIN_KEY, client } from './gateway.ts';
 
 export const root = join(import.meta.dir, '..');
 
 /** Every way to start us that users have. The executable must have been built, the others need nothing. */
 export const commands = {
-  source: [process.execPath, join(root, 'src/main.ts')],
+  get bundle() {
+    return [process.execPath, join(bundle(), 'main.js')] as const;
+  },
   bin: [join(root, 'bin/gateway')],
   npm: ['npm', '--prefix', root, 'start', '--'],
   executable: [join(root, 'dist/gateway')],
@@ -45,7 +48,7 @@ export const forTests = {
 
 /** Runs a command of the gateway to its end. */
 export async function runGateway({
-  command = commands.source,
+  command = commands.bundle,
   arguments: rest = [],
   environment = {},
   dataDir,
@@ -66,7 +69,7 @@ export async function runGateway({
 
 /** Starts the gateway as a process of its own and waits until it says where it listens. */
 export async function startProcess({
-  command = commands.source,
+  command = commands.bundle,
   arguments: rest = [],
   environment = forTests,
   dataDir,
@@ -74,7 +77,7 @@ export async function startProcess({
   greeting = / on (http:\/\/\S+)/,
 }: ProcessOptions = {}) {
   const home = dataDir ?? newDataDir();
-  const startedAt = performance.now();
+
   const child = Bun.spawn([...command, ...rest], {
     cwd: cwd ?? home,
     env: surroundings(home, environment),
@@ -93,11 +96,10 @@ export async function startProcess({
       await errors.ended;
       throw new Error(`The gateway ended with ${code} instead of starting: ${errors.text}`);
     }),
-    Bun.sleep(60_000).then(() => {
-      throw new Error(`The gateway did not start within 60 s: ${output.text}${errors.text}`);
+    Bun.sleep(2 * PATIENCE_MS).then(() => {
+      throw new Error(`The gateway did not start: ${output.text}${errors.text}`);
     }),
   ]);
-  const startMs = performance.now() - startedAt;
 
   const end = async (signal: NodeJS.Signals): Promise<number> => {
     // npm passes the signal on to its child, but is not ended by one that comes back as an exit code.
@@ -115,7 +117,7 @@ export async function startProcess({
     api: client(url),
     /** Of the process that was started: for npm, npm's own. */
     pid: child.pid,
-    startMs,
+
     get output() {
       return output.text;
     },
@@ -131,6 +133,8 @@ export async function startProcess({
     kill: () => end('SIGKILL'),
     /** Resident memory in bytes. */
     memory: () => residentBytes(child.pid),
+    /** What it has had of the processor, whatever else runs on the machine. */
+    processorMs: () => processorMs(child.pid),
     given: {
       virtualKey: async (customHost: string, slug = 'sim') => {
         const reply = await client(url).post('/v1/virtual-keys', {
@@ -170,6 +174,15 @@ export async function startSimulator() {
 export function residentBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) * 1024;
+}
+
+/** The system counts in hundredths of a second. */
+const TICK_MS = 10;
+
+function processorMs(pid: number): number {
+  const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ');
+  const [user, system] = after.split(' ').slice(11, 13).map(Number);
+  return (user! + system!) * TICK_MS;
 }
 
 export const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10;
@@ -220,8 +233,11 @@ function collect(stream: ReadableStream<Uint8Array>) {
   return collected;
 }
 
+/** Ends a wait that would last for ever, with a better word than the runner has for it. Not a claim about any speed. */
+export const PATIENCE_MS = 60_000;
+
 /** Waits for something that happens elsewhere, and says what did not. */
-export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = 10_000) {
+export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = PATIENCE_MS) {
   const deadline = performance.now() + limitMs;
   while (!(await isTrue())) {
     if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);

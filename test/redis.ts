@@ -98,7 +98,7 @@ async function run(
     guard.stdin.end();
     await guard.exited;
   };
-  for (let attempt = 0; attempt < 500; attempt++) {
+  for (let attempt = 0; attempt < 6_000; attempt++) {
     if (await tell(port, password, 'PING').catch(() => false)) return { processId, end };
     await Bun.sleep(10);
   }

@@ -60,7 +60,7 @@ export function openSocket(url: string): RawExchange {
     get isOver() {
       return isOver;
     },
-    until: (isEnough, limitMs = 10_000) =>
+    until: (isEnough, limitMs = 60_000) =>
       new Promise((resolve, reject) => {
         const settle = (work: () => void) => {
           clearTimeout(timer);

@@ -25,4 +25,4 @@ test('a connection is closed when it idles after its request, and never while th
   await slow!.until((text) => text.includes('answered'));
   slow!.socket.destroy();
   await server.stop(0);
-}, 20_000);
+});

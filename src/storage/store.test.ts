@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
 import { openLink } from '../../test/chaos/link.ts';
-import { createDatabase } from '../../test/postgres.ts';
+import { createEmptyDatabase } from '../../test/postgres.ts';
 import { type AnyDb, type Engine, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 import { type Db, isUniqueViolation, openPostgres, openSqlite, type Store } from './store.ts';
@@ -150,10 +150,10 @@ function storeContract(engine: Engine, open: () => Promise<Store>) {
 }
 
 storeContract('sqlite', async () => openSqlite(':memory:'));
-storeContract('postgres', async () => openPostgres(await createDatabase()));
+storeContract('postgres', async () => openPostgres(await createEmptyDatabase()));
 
 test('a connection that the server ends between two statements fails its transaction and nothing else', async () => {
-  const store = await openPostgres(await createDatabase());
+  const store = await openPostgres(await createEmptyDatabase());
   const cut = store.transaction(async (db) => {
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
     await sql`select pg_terminate_backend(${rows[0]!.pid})`.execute(store.db);
@@ -179,7 +179,7 @@ test('migration names are unique and sorted', () => {
 });
 
 test('a database that has fallen silent does not answer a ping, and does not let whoever asks wait', async () => {
-  const url = new URL(await createDatabase());
+  const url = new URL(await createEmptyDatabase());
   const link = await openLink(Number(url.port));
   url.port = String(link.port);
   const store = await openPostgres(url.href);

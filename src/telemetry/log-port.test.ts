@@ -96,7 +96,7 @@ for (const [name, newTarget] of targets) {
     expect(detail.response!.body).toBe(`answer to ${id}`);
     expect(await log.read(ask(), 'missing')).toBeNull();
     await log.close();
-  }, 60_000);
+  });
 
   test(`${name}: flush means stored, for more than one batch of every size`, async () => {
     const { log, call, ids, worker } = startLog({ target: await newTarget() });
@@ -106,7 +106,7 @@ for (const [name, newTarget] of targets) {
     expect(worker.queuedBytes).toBe(0);
     expect(await ids()).toEqual(made.toSorted());
     await log.close();
-  }, 60_000);
+  });
 }
 
 test('PostgreSQL stopped and started again: nothing is lost, reads say that the store is away', async () => {
@@ -125,7 +125,7 @@ test('PostgreSQL stopped and started again: nothing is lost, reads say that the 
   const refusal = await list().catch((error: unknown) => error);
   expect((refusal as { code?: string }).code).toBe('store_unavailable');
   await postgres.start();
-  await eventually(async () => expect(await ids()).toEqual(made.toSorted()), 20_000);
+  await eventually(async () => expect(await ids()).toEqual(made.toSorted()));
   await eventually(() => expect(readdirSync(join(dataDir, 'spool'))).toEqual([]));
   made.push(call());
   await log.flush();
@@ -133,7 +133,7 @@ test('PostgreSQL stopped and started again: nothing is lost, reads say that the 
   expect(total).toEqual({ written: 23, spooled: 20, dropped: 0, bodiesDropped: 0 });
   await log.close();
   await postgres.remove();
-}, 60_000);
+});
 
 test('a process that ends while the store is away leaves its entries for the next one', async () => {
   const dataDir = temporaryFolder();
@@ -146,7 +146,7 @@ test('a process that ends while the store is away leaves its entries for the nex
   const second = startLog({ dataDir });
   await eventually(async () => expect(await second.ids()).toEqual(made.toSorted()));
   await second.log.close();
-}, 60_000);
+});
 
 test('a thread that dies is replaced and gets its records again', async () => {
   const dataDir = temporaryFolder();
@@ -174,4 +174,4 @@ test('a thread that dies is replaced and gets its records again', async () => {
   expect(worker.queuedRecords).toBe(0);
   expect(worker.queuedBytes).toBe(0);
   await log.close();
-}, 60_000);
+});

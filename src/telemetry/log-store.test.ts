@@ -32,7 +32,7 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
       target = await newTarget();
       store = await openLogStore(target, 'writer');
       reader = await openLogStore(target, 'reader');
-    }, 60_000);
+    });
     afterAll(async () => {
       await reader.close();
       await store.close();
@@ -401,4 +401,4 @@ test('PostgreSQL finds rare values and pages by an index', async () => {
     expect(rows.map((line) => line['QUERY PLAN']).join('\n')).toContain(index);
   }
   await client.end();
-}, 60_000);
+});

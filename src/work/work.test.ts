@@ -482,7 +482,7 @@ function workContract(engine: Engine, open: (url: string | null) => Promise<Stor
       await given(workers, 'job');
       await eventually('it runs', () => workers.status()[0]!.running === 1);
       await store.transaction((db) => workers.cancel(db, { kind: 'job', ref: 'object' }));
-      await eventually('it is over', () => workers.status()[0]!.outcomes.cancelled === 1, 2_000);
+      await eventually('it is over', () => workers.status()[0]!.outcomes.cancelled === 1, 10_000);
       expect(await isEmpty()).toBe(true);
     });
 

@@ -236,7 +236,7 @@ export class Chaos {
   }
 
   /** Everything is well again by itself: each node says so, and limits are counted where they should be. */
-  async recovered(limitMs = 30_000): Promise<void> {
+  async recovered(limitMs = 120_000): Promise<void> {
     await eventually('everything is well again', () => this.#isWell(), limitMs);
     const fault = this.#faults.at(-1);
     if (fault?.until === Number.POSITIVE_INFINITY) fault.until = performance.now();

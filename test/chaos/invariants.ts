@@ -117,7 +117,7 @@ const GATHER_MS = 1_000;
 export const ledgerComplete = ({ afterHolds = false } = {}): Invariant => ({
   name: 'every call that reached the provider is one row of the ledger, and no other was charged',
   find: async (evidence) => {
-    const deadline = performance.now() + (afterHolds ? 180_000 : 20_000);
+    const deadline = performance.now() + (afterHolds ? 180_000 : 60_000);
     for (;;) {
       const findings = compareWithLedger(evidence, await evidence.store.ledger(), afterHolds);
       if (findings.length === 0 || performance.now() > deadline) return findings;

@@ -75,7 +75,7 @@ export class Clients {
    * A client that wants an answer: it calls again when no node listens, or when the node is just leaving. When it lost
    * the connection it does not know whether the call was carried out, and does not call again.
    */
-  async insist(caller: Caller, limitMs = 20_000): Promise<Call> {
+  async insist(caller: Caller, limitMs = 60_000): Promise<Call> {
     const deadline = performance.now() + limitMs;
     for (;;) {
       const node = this.pick();

@@ -32,7 +32,7 @@ export class ChaosNode {
 
   constructor(number: number, { environment, clockSkewMs }: NodeOptions) {
     this.number = number;
-    const [bun, main] = commands.source;
+    const [bun, main] = commands.bundle;
     this.#options = {
       dataDir: newDataDir(),
       environment: { ...environment, ...(clockSkewMs !== 0 && { CHAOS_CLOCK_SKEW_MS: String(clockSkewMs) }) },

@@ -40,7 +40,7 @@ for (const [mode, said] of [
   test(`files, batch, polling, output: ${mode}`, async () => {
     const client = clients[mode];
     const begun = await begin(client, [chatLine('one'), chatLine('two'), chatLine('three')]);
-    const batch = await ended(client, begun.id, 25_000);
+    const batch = await ended(client, begun.id);
     expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 3, completed: 3, failed: 0 } });
     const output = await linesIn(client, batch.output_file_id);
     expect(output.map((line) => [line.custom_id, line.response!.body.choices[0].message.content])).toEqual([
@@ -55,7 +55,7 @@ test('a batch is cancelled there, and batches are listed page by page', async ()
   const begun = await begin(client, [chatLine('one')]);
   await eventually('it runs', async () => (await client.batches.retrieve(begun.id)).status === 'in_progress');
   expect((await client.batches.cancel(begun.id)).status).toBe('cancelling');
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   // It may have been done before it heard of it.
   expect(['cancelled', 'completed']).toContain(batch.status);
   expect(batch.cancelling_at).not.toBeNull();
@@ -75,11 +75,7 @@ test('a fine-tuning job is created, tells its events, is cancelled, and jobs are
   });
   const job = await client.fineTuning.jobs.create({ model: 'gpt-4o-mini', training_file: file.id });
   expect(job.status).toBe('validating_files');
-  await eventually(
-    'it succeeds',
-    async () => (await client.fineTuning.jobs.retrieve(job.id)).status === 'succeeded',
-    20_000,
-  );
+  await eventually('it succeeds', async () => (await client.fineTuning.jobs.retrieve(job.id)).status === 'succeeded');
   const events = await client.fineTuning.jobs.listEvents(job.id, { limit: 50 });
   expect(events.data.at(-1)!.message).toBe(`Created fine-tuning job: ${job.id}`);
   const second = await client.fineTuning.jobs.create({ model: 'gpt-4o-mini', training_file: file.id });

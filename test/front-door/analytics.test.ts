@@ -36,7 +36,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       // Entries are stored in the order they close: behind this one, all are there.
       await gateway.logOf(await gateway.api.get('/v1/providers'));
       entries = await logged();
-    }, 30_000);
+    });
     afterAll(() => gateway.stop());
 
     /** A workspace of its own, in which two users and a service call models, well and badly. */

@@ -80,7 +80,7 @@ for (const kind of ['file', 'bucket'] as const)
     const place = { databaseUrl, dataDir: first.dataDir };
     expect((await makeKey(first, 'a')).status).toBe(200);
     const signature = await latestHead(place);
-    await eventually('the witness is told', () => witnessed().includes(signature), 20_000);
+    await eventually('the witness is told', () => witnessed().includes(signature));
     await first.stop();
     await emptied(place);
 
@@ -99,7 +99,7 @@ for (const kind of ['file', 'bucket'] as const)
     await eventually('the node has understood', async () => !(await degraded(second)).includes('audit-seal'));
     expect((await makeKey(second, 'b')).status).toBe(200);
     const later = await latestHead(place);
-    await eventually('the witness is told of the new log', () => witnessed().includes(later), 20_000);
+    await eventually('the witness is told of the new log', () => witnessed().includes(later));
     expect((await audit('verify')).exitCode).toBe(0);
   });
 
@@ -141,13 +141,13 @@ test('a webhook is told each end with a signature; while it is away changes go o
     }),
   );
   expect((await makeKey(gateway, 'a')).status).toBe(200);
-  await eventually('the outage shows', async () => (await degraded(gateway)).includes('audit-witness'), 20_000);
+  await eventually('the outage shows', async () => (await degraded(gateway)).includes('audit-witness'));
   expect((await makeKey(gateway, 'b')).status).toBe(200);
   const signature = await latestHead({ databaseUrl: null, dataDir: gateway.dataDir });
 
   status = 200;
-  await eventually('the webhook is told', () => messages.at(-1)!.body.includes(signature), 20_000);
-  await eventually('all is well', async () => !(await degraded(gateway)).includes('audit-witness'), 20_000);
+  await eventually('the webhook is told', () => messages.at(-1)!.body.includes(signature));
+  await eventually('all is well', async () => !(await degraded(gateway)).includes('audit-witness'));
   const { headers, body } = messages.at(-1)!;
   const signed = createHmac('sha256', Buffer.alloc(32, 5))
     .update(`${headers.get('webhook-id')}.${headers.get('webhook-timestamp')}.${body}`)

@@ -119,7 +119,7 @@ test('Vertex AI: requests travel through a bucket, answers come back from it, an
   ]);
   await eventually('the job is there', () => google.job() !== null);
   expect(google.job()).toMatchObject({ displayName: begun.id, model: 'publishers/google/models/gemini-2.5-flash' });
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 3, completed: 2, failed: 1 } });
   const output = await linesIn(client, batch.output_file_id);
   expect(output.map((line) => [line.custom_id, line.response!.body.choices[0].message.content])).toEqual([
@@ -143,7 +143,7 @@ test('Vertex AI: a cancellation is passed on, and what was not answered says so'
     return google.job() !== null && (await client.batches.retrieve(begun.id)).status === 'in_progress';
   });
   expect((await client.batches.cancel(begun.id)).status).toBe('cancelling');
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(batch).toMatchObject({ status: 'cancelled', request_counts: { total: 1, completed: 0, failed: 1 } });
   const [left] = await linesIn(client, batch.error_file_id);
   expect(left).toMatchObject({ custom_id: 'a', response: null, error: { code: 'batch_cancelled' } });
@@ -226,7 +226,7 @@ test('Bedrock: requests go to S3 in signed parts, answers come from there, and n
   const long = 'x'.repeat(100_000);
   const lines = Array.from({ length: 120 }, (_, at) => chatLine(`n${at}`, at === 7 ? 'bad' : `${at} ${long}`, model));
   const begun = await beginBatch(client, lines);
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 120, completed: 119, failed: 1 } });
   expect(amazon.job()).toMatchObject({
     jobName: begun.id.replace('_', '-'),

@@ -24,7 +24,7 @@ const answer = (said: string) => Response.json(completion(said));
 async function throughProviderThat(respond: Respond, { slug, lines }: { slug: string; lines: number }) {
   const provider = serve(responding(respond));
   try {
-    return await throughProvider({ gateway, openai, origin: provider.origin, slug, lines, limitMs: 28_000 });
+    return await throughProvider({ gateway, openai, origin: provider.origin, slug, lines });
   } finally {
     provider.stop();
   }

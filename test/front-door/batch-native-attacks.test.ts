@@ -81,7 +81,7 @@ test('a provider that fails to create a job is asked ever more rarely, and a can
   await Bun.sleep(4_000);
   expect(provider.count('POST /v1/batches')).toBeLessThan(6);
   expect((await openai.batches.cancel(id)).status).toBe('cancelling');
-  const batch = await ended(openai, id, 15_000);
+  const batch = await ended(openai, id);
   expect(batch).toMatchObject({ status: 'cancelled', request_counts: { total: 1, completed: 0, failed: 1 } });
   await eventually('its file is gone', () => provider.count('DELETE /v1/files/file-theirs0') === 1);
 });
@@ -134,7 +134,7 @@ test('a line that is never readable costs its own request, and not the batch', a
     openai,
     ['a', 'b', 'c', 'd'].map((name) => chatLine(name)),
   );
-  const batch = await ended(openai, begun.id, 28_000);
+  const batch = await ended(openai, begun.id);
   expect(batch.status).toBe('completed');
   const answered = (await linesIn(openai, batch.output_file_id)).map((line) => line.custom_id);
   expect(answered).toContain('a');
@@ -171,11 +171,11 @@ test('what the provider has comes home, though the key that made the batch is go
   });
   const { openai, keyId, slug } = await clientFor(provider.url, { usage_limits: { type: 'cost', credit_limit: 10 } });
   const { id } = await begin(openai, [chatLine('a')]);
-  await eventually('the job is there', () => provider.count('GET /v1/batches/batch_theirs0') > 0, 10_000);
+  await eventually('the job is there', () => provider.count('GET /v1/batches/batch_theirs0') > 0);
   expect((await gateway.api.delete(`/v1/api-keys/${keyId}`)).status).toBe(200);
   const { key } = await gateway.given.apiKey({ defaults: { virtual_key: slug } });
   const other = openaiClient(gateway.url, key);
-  const batch = await ended(other, id, 15_000);
+  const batch = await ended(other, id);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 1, completed: 1, failed: 0 } });
   const { json } = await gateway.api.get(`/v1/virtual-keys/${slug}`);
   expect(json.usage).toMatchObject([{ type: 'cost', current_usage: 0.075 }]);
@@ -189,7 +189,7 @@ test('a cancellation at any moment leaves neither a running job nor a file at th
       const { id } = await begin(openai, [chatLine('a')]);
       await Bun.sleep(number * 3);
       expect((await openai.batches.cancel(id)).status).toMatch(/^cancell/);
-      return ended(openai, id, 20_000);
+      return ended(openai, id);
     }),
   );
   expect(batches.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 'cancelled'));
@@ -210,7 +210,7 @@ test('a provider that cannot be asked for its jobs is asked twice for one, and n
     });
     running.push({ stop });
     const { openai } = await clientFor(`${origin}/v1`, { provider: 'anthropic' });
-    const batch = await ended(openai, (await begin(openai, [chatLine('a', 'Hi', { max_tokens: 5 })])).id, 25_000);
+    const batch = await ended(openai, (await begin(openai, [chatLine('a', 'Hi', { max_tokens: 5 })])).id);
     expect([batch.status, asked]).toEqual(['failed', 2]);
     expect(batch.errors!.data).toMatchObject([{ code: 'provider_error' }]);
   };

@@ -108,7 +108,7 @@ test('a provider with a batch API carries the batch out, and the client sees onl
     client,
     names.map((name) => chatLine(name, `I am ${name}`)),
   );
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 3, completed: 2, failed: 1 } });
   expect(batch.model).toBe('gpt-4o-mini');
   expect(batch.usage).toMatchObject({ input_tokens: 2_000_000, output_tokens: 0, total_tokens: 2_000_000 });
@@ -150,7 +150,7 @@ test('cancelling asks the provider to, and keeps what it has answered', async ()
     async () => (await client.batches.retrieve(begun.id)).status === 'in_progress',
   );
   expect((await client.batches.cancel(begun.id)).status).toBe('cancelling');
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(batch).toMatchObject({ status: 'cancelled', request_counts: { total: 3, completed: 2, failed: 1 } });
   expect(provider.seen).toContain('POST /v1/batches/batch_theirs/cancel');
   const [left] = await linesIn(client, batch.error_file_id);
@@ -202,7 +202,7 @@ test("chat completions become Anthropic's message batches, and their results cha
     chatLine('b', 'Hello', body),
     chatLine('c', 'Hey', body),
   ]);
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(requests[1]).toMatchObject({
     custom_id: 'r1',
     params: { model: 'claude-sonnet-4-5', max_tokens: 10, messages: [{ role: 'user' }] },
@@ -277,7 +277,7 @@ test('guardrails see every request: a batch they hold for goes to no provider in
   const { key } = await gateway.given.apiKey({ defaults: { input_guardrails: [made.json.slug] } });
   const client = openaiClient(gateway.url, key).withOptions({ defaultHeaders: { 'x-gateway-virtual-key': 'guarded' } });
   const begun = await beginBatch(client, [chatLine('one', 'this is forbidden')]);
-  const batch = await ended(client, begun.id, 25_000);
+  const batch = await ended(client, begun.id);
   expect(provider.seen).toEqual([]);
   const [denied] = await linesIn(client, batch.error_file_id);
   expect(denied).toMatchObject({ custom_id: 'one', response: { status_code: 446 } });

@@ -85,7 +85,7 @@ test('whatever happens to batches and when, no illegal transition is ever writte
     });
     await Bun.sleep(random(400));
     await HARMS[harm]!(id);
-    return ended(openai, id, 28_000);
+    return ended(openai, id);
   });
   const batches = await Promise.all(lives);
   const changes = await seen();
@@ -127,7 +127,7 @@ test('the same holds for fine-tuning jobs that are cancelled, paused and resumed
           async () => (await jobs.retrieve(id)).finished_at !== null,
         ),
       );
-    await eventually('it has ended', async () => (await jobs.retrieve(id)).finished_at !== null, 20_000);
+    await eventually('it has ended', async () => (await jobs.retrieve(id)).finished_at !== null);
     return jobs.retrieve(id);
   });
   const ends = await Promise.all(lives);

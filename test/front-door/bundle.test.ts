@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { ADMIN_KEY } from '../gateway.ts';
-import { eventually, forTests, root, startProcess } from '../process.ts';
-
-/** Beside the one that `npm install` made: that one may be older than the sources. */
-let bundle: string;
-beforeAll(async () => {
-  mkdirSync(join(root, 'dist'), { recursive: true });
-  bundle = mkdtempSync(join(root, 'dist/test-'));
-  await Bun.$`${join(root, 'bin/build')} bundle ${bundle}`.quiet();
-});
-afterAll(() => rmSync(bundle, { recursive: true, force: true }));
+import { eventually, root, startProcess } from '../process.ts';
 
 test('the bundle answers, logs in its thread, and reads documents in a process of its own', async () => {
-  const gateway = await startProcess({ command: [process.execPath, join(bundle, 'main.js')], environment: forTests });
+  const gateway = await startProcess();
   try {
     const headers = { 'x-gateway-virtual-key': 'demo' };
     const openai = new OpenAI({ apiKey: ADMIN_KEY, baseURL: `${gateway.url}/v1`, defaultHeaders: headers });
@@ -63,7 +54,7 @@ test('the bundle tells languages apart, with what a thread of checks loads for i
 });
 
 test('the bundle, which leaves out much of zod, still says in English what is wrong and describes every field', async () => {
-  const gateway = await startProcess({ command: [process.execPath, join(bundle, 'main.js')], environment: forTests });
+  const gateway = await startProcess();
   try {
     const { status, json: refusal } = await gateway.api.post('/v1/api-keys', { name: 5 });
     expect(status).toBe(400);

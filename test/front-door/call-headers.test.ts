@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -115,12 +116,11 @@ describe('what a run or a batch could not use later is refused when it is asked 
     const order = { input_file_id: await batchFile(), endpoint: '/v1/chat/completions', completion_window: '24h' };
     const made = await gateway.api.post('/v1/batches', order, { headers: { ...SIM, 'x-gateway-debug': 'false' } });
     expect(made.status).toBe(200);
-    const deadline = Date.now() + 20_000;
     let lines: { id: string }[] = [];
-    while (lines.length === 0 && Date.now() < deadline) {
+    await eventually('its lines are logged', async () => {
       lines = (await gateway.api.get(`/v1/logs?trace_id=${made.json.id}`)).json.data;
-      await Bun.sleep(50);
-    }
+      return lines.length > 0;
+    });
     expect(lines).toHaveLength(1);
     expect((await gateway.api.get(`/v1/logs/${lines[0]!.id}`)).json.request?.body ?? null).toBeNull();
   });

@@ -6,6 +6,7 @@ import { CLIENT_MAJORS, type ClientMajor } from '../assistants/client-majors.ts'
 import { codeInterpreter, fileSearch, type Story } from '../assistants/file-stories.ts';
 import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 
 let gateway: TestGateway;
 let dataDir: string;
@@ -183,8 +184,7 @@ describe.each(Object.keys(CLIENT_MAJORS))('%s, unmodified', (major) => {
     const { assistant_id, thread_id } = await begin('call get_time', [time], other.openai);
     const run = await other.openai.beta.threads.runs.create(thread_id, { assistant_id });
     const place = { thread_id, run_id: run.id };
-    const deadline = Date.now() + 15_000;
-    while ((await other.retrieveRun(place)).status !== 'expired' && Date.now() < deadline) await Bun.sleep(100);
+    await eventually('it expires', async () => (await other.retrieveRun(place)).status === 'expired');
     const expired = await other.retrieveRun(place);
     expect([expired.status, expired.expires_at, expired.required_action]).toEqual(['expired', null, null]);
     expect(await other.submitAndPoll(place, [{ tool_call_id: 'call_1', output: '' }]).catch(messageOf)).toBe(

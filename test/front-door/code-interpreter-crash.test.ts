@@ -49,11 +49,7 @@ test(
     const assistant = await openai.beta.assistants.create({ model: 'gpt-5', tools: [{ type: 'code_interpreter' }] });
     const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Go.' }] });
     const run = await openai.beta.threads.runs.create(thread.id, { assistant_id: assistant.id });
-    await eventually(
-      'the slow code runs',
-      () => provider.requests.length === 2 && childrenOf(first.pid).length > 0,
-      60_000,
-    );
+    await eventually('the slow code runs', () => provider.requests.length === 2 && childrenOf(first.pid).length > 0);
     await Bun.sleep(300);
     const sandboxes = childrenOf(first.pid);
     await first.kill();

@@ -36,14 +36,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const completed = async (id: string) => {
       // biome-ignore lint/suspicious/noExplicitAny: the test looks into what was answered
       let report: Record<string, any> = {};
-      await eventually(
-        'the erasure is completed',
-        async () => {
-          report = (await gateway.api.get(`${PATH}/${id}`)).json;
-          return report.status === 'completed';
-        },
-        30_000,
-      );
+      await eventually('the erasure is completed', async () => {
+        report = (await gateway.api.get(`${PATH}/${id}`)).json;
+        return report.status === 'completed';
+      });
       return report;
     };
     const idOf = (reply: { headers: Headers }) => reply.headers.get('x-gateway-request-id')!;

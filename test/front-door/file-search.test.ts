@@ -144,7 +144,7 @@ test('PostgreSQL finds and cites the same', async () => {
   expect(page.data.map(({ filename }) => filename)).toEqual(['cooking.md']);
   provider.stop();
   await node.stop();
-}, 30_000);
+});
 
 describe('file search in runs', () => {
   test('streams citations whole, though the model writes them in pieces', async () => {

@@ -40,7 +40,7 @@ async function created(change: Record<string, unknown> = {}) {
 }
 const read = async (id: string) => (await gateway.api.get(`${JOBS}/${id}`, { headers })).json;
 async function finished(id: string) {
-  await eventually('the job ends', async () => (await read(id)).finished_at !== null, 20_000);
+  await eventually('the job ends', async () => (await read(id)).finished_at !== null);
   return read(id);
 }
 
@@ -80,7 +80,7 @@ test('neither events, nor refusals of a cancellation, hold names of the provider
       Response.json({ error: { message: `${THEIRS} cannot be cancelled` } }, { status: 400 }),
   });
   const job = await created();
-  await eventually('it runs', async () => (await read(job.id)).status === 'running', 10_000);
+  await eventually('it runs', async () => (await read(job.id)).status === 'running');
   const { json } = await gateway.api.get(`${JOBS}/${job.id}/events`, { headers });
   expect(json.data[0]).toMatchObject({
     message: `Job ${job.id} reads ${job.training_file}  now`,
@@ -114,7 +114,7 @@ test('a list that cannot be read is not taken for one without our job: it is not
     [`GET ${JOBS}/${THEIRS}/events`]: () => Response.json({ object: 'list', data: [], has_more: false }),
   });
   const job = await created();
-  await eventually('it is looked for', () => count('GET', JOBS) >= 2, 15_000);
+  await eventually('it is looked for', () => count('GET', JOBS) >= 2);
   isBroken = false;
   expect(await finished(job.id)).toMatchObject({ status: 'succeeded', fine_tuned_model: 'ft:x' });
   expect(count('POST', JOBS)).toBe(1);

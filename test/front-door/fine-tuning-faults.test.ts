@@ -278,7 +278,7 @@ describe('a troubled provider', () => {
   };
   const read = async (id: string) => (await gateway.api.get(`${JOBS}/${id}`, troubled)).json;
   const becomes = (id: string, status: string) =>
-    eventually(`${id} is ${status}`, async () => (await read(id)).status === status, 20_000);
+    eventually(`${id} is ${status}`, async () => (await read(id)).status === status);
 
   test('that is away leaves the status as it was, and the job goes on when it is back', async () => {
     const id = await create('never-done');
@@ -288,7 +288,7 @@ describe('a troubled provider', () => {
       asked++;
       return new Response('no', { status: 503, headers: { 'retry-after': '0' } });
     };
-    await eventually('it was asked in vain', () => asked >= 2, 20_000);
+    await eventually('it was asked in vain', () => asked >= 2);
     expect((await read(id)).status).toBe('running');
     const events = (await gateway.api.get(`${JOBS}/${id}/events`, troubled)).json.data;
     expect(events[0]).toMatchObject({ level: 'warn' });
@@ -324,7 +324,7 @@ describe('a troubled provider', () => {
       asked++;
       return Response.json({ status: 'dreaming' });
     };
-    await eventually('it was asked', () => asked >= 1, 20_000);
+    await eventually('it was asked', () => asked >= 1);
     expect((await read(id)).status).toBe('running');
 
     provider.instead = async () => Response.json({ error: { message: 'No such job.' } }, { status: 404 });
@@ -378,7 +378,6 @@ test('a process that is killed while the provider creates the job leaves one job
     await eventually(
       'the job succeeds',
       async () => (await second.api.get(`${JOBS}/${created.json.id}`, sim)).json.status === 'succeeded',
-      20_000,
     );
     expect(creations).toBe(1);
     expect(await provider.jobs()).toHaveLength(1);

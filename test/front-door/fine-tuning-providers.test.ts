@@ -49,14 +49,10 @@ async function finished(slug: string, body: Record<string, unknown>) {
   expect([created.status, created.json.status ?? created.text]).toEqual([200, 'validating_files']);
   const path = `${JOBS}/${created.json.id}`;
   let job = created.json;
-  await eventually(
-    'the job ends',
-    async () => {
-      job = (await gateway.api.get(path, { headers })).json;
-      return job.finished_at !== null;
-    },
-    20_000,
-  );
+  await eventually('the job ends', async () => {
+    job = (await gateway.api.get(path, { headers })).json;
+    return job.finished_at !== null;
+  });
   const events = (await gateway.api.get(`${path}/events`, { headers })).json.data;
   return { job, messages: events.map(({ message }: { message: string }) => message) };
 }
@@ -149,10 +145,10 @@ describe('Vertex AI', () => {
     const headers = { 'x-gateway-virtual-key': 'vertex' };
     const { id } = (await gateway.api.post(JOBS, body, { headers })).json;
     const read = async () => (await gateway.api.get(`${JOBS}/${id}`, { headers })).json.status;
-    await eventually('it runs', async () => (await read()) === 'running', 20_000);
+    await eventually('it runs', async () => (await read()) === 'running');
     expect((await gateway.api.call('POST', `${JOBS}/${id}/cancel`, { headers })).json.status).toBe('running');
     answering({ [`GET ${path}/9`]: inTurn({ name, state: 'JOB_STATE_CANCELLED' }) });
-    await eventually('it is cancelled', async () => (await read()) === 'cancelled', 20_000);
+    await eventually('it is cancelled', async () => (await read()) === 'cancelled');
     const pause = await gateway.api.call('POST', `${JOBS}/${id}/pause`, { headers });
     expect([pause.status, pause.json.error.code]).toEqual([400, 'fine_tuning_job_state']);
   });

@@ -30,14 +30,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       (await openai.files.create({ file: await toFile(Buffer.from(text), 'a.jsonl'), purpose: 'fine-tune' })).id;
     const until = async (id: string, isIt: (job: Job) => boolean): Promise<Job> => {
       let job = await openai.fineTuning.jobs.retrieve(id);
-      await eventually(
-        `the job of ${id}`,
-        async () => {
-          job = await openai.fineTuning.jobs.retrieve(id);
-          return isIt(job);
-        },
-        20_000,
-      );
+      await eventually(`the job of ${id}`, async () => {
+        job = await openai.fineTuning.jobs.retrieve(id);
+        return isIt(job);
+      });
       return job;
     };
     const isOver = ({ status }: Job) => ['succeeded', 'failed', 'cancelled'].includes(status);

@@ -147,7 +147,7 @@ describe('lines of a batch', () => {
     const begun = await openai.batches.create({
       ...{ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' },
     });
-    const over = await ended(openai, begun.id, 25_000);
+    const over = await ended(openai, begun.id);
     const good = over.output_file_id ? await linesIn(openai, over.output_file_id) : [];
     const bad = over.error_file_id ? await linesIn(openai, over.error_file_id) : [];
     return { over, good, bad };

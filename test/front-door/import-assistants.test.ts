@@ -164,7 +164,7 @@ describe.each(['sqlite', 'postgres'] as const)('an export, on %s', (engine) => {
       messages: [...EXPORT.messages, exportedMessage(other, 'later still', { created_at: 1_700_000_200 })],
     });
     expect((await run()).output).toContain('0 assistants, 0 threads, 0 messages, 0 files taken over');
-  }, 60_000);
+  });
 });
 
 test('every fault is listed with its line, and nothing is changed', async () => {
@@ -217,7 +217,7 @@ test('files that are nowhere are faults, or are left out when that was asked for
   await withGateway(home, forTests, async (openai) => {
     expect((await textsIn(openai, thread)).at(-1)).toBe(`fourth+[image ${image} is not here]`);
   });
-}, 30_000);
+});
 
 test('so are files of which the export has no content, and citations of them are reported', async () => {
   const home = newHome();
@@ -274,7 +274,7 @@ test('so are files of which the export has no content, and citations of them are
     expect(second!.content).toEqual([{ type: 'text', text: { value, annotations: annotations as never } }]);
     expect((await openai.files.list()).data).toEqual([]);
   });
-}, 30_000);
+});
 
 test('a file whose content came with an earlier export needs none in the next', async () => {
   const home = newHome();
@@ -285,7 +285,7 @@ test('a file whose content came with an earlier export needs none in the next', 
   const next = writeExportFolder(join(home, 'next'), { ...EXPORT, files });
   rmSync(join(next, 'files', image));
   expect(await run(next)).toMatchObject({ exitCode: 0 });
-}, 30_000);
+});
 
 test('an import that was killed is whole after the next, with nothing twice', async () => {
   const home = newHome();
@@ -294,7 +294,7 @@ test('an import that was killed is whole after the next, with nothing twice', as
     threads: ids.map((id) => ({ id, created_at: 1_700_000_000, metadata: {} })),
     messages: ids.flatMap((id) => Array.from({ length: 5 }, (_, number) => exportedMessage(id, `m${number}`))),
   });
-  const child = Bun.spawn([...commands.source, 'import', 'assistants', folder], {
+  const child = Bun.spawn([...commands.bundle, 'import', 'assistants', folder], {
     cwd: home,
     env: { PATH: process.env.PATH, ...forTests, GATEWAY_DATA_DIR: join(home, 'data') },
     stdout: 'ignore',
@@ -314,4 +314,4 @@ test('an import that was killed is whole after the next, with nothing twice', as
     for (const id of [ids[0]!, ids[200]!, ids[599]!])
       expect(await textsIn(openai, id)).toEqual(['m0', 'm1', 'm2', 'm3', 'm4']);
   });
-}, 60_000);
+});

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type ReferenceServer, startReferenceServer } from '../mcp/reference-server.ts';
-import { startNode } from '../nodes.ts';
+import { startNode, TOLD_MS } from '../nodes.ts';
 import { createDatabase } from '../postgres.ts';
 import { eventually, type GatewayProcess } from '../process.ts';
 
@@ -90,5 +90,5 @@ test('a server that one process removes is gone on the other', async () => {
   const status = async () => (await nodes[1]!.api.post('/brief/mcp', body, { key })).status;
   await eventually('the other process knows it', async () => (await status()) !== 404);
   await nodes[0]!.api.delete('/v1/mcp-servers/brief');
-  await eventually('the other process has forgotten it', async () => (await status()) === 404, 5_000);
+  await eventually('the other process has forgotten it', async () => (await status()) === 404, TOLD_MS);
 });

@@ -64,7 +64,7 @@ async function listen(slug: string, headers: Record<string, string>, method = 'G
   return state;
 }
 
-async function until(isSo: () => boolean, limitMs = 10_000) {
+async function until(isSo: () => boolean, limitMs = 60_000) {
   for (const deadline = Date.now() + limitMs; !isSo(); await Bun.sleep(10))
     if (Date.now() > deadline) throw new Error('it did not come to that');
 }

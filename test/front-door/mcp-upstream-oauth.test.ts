@@ -11,6 +11,7 @@ import {
 } from '../mcp/protected-server.ts';
 import { message, toolCall } from '../mcp/recorder.ts';
 import { givenUser, PASSWORD } from '../people.ts';
+import { eventually } from '../process.ts';
 import { query } from '../state-tables.ts';
 
 /** Users' own accounts at MCP servers, with a real authorization server. */
@@ -318,8 +319,7 @@ test('who connects and who leaves is in the audit log', async () => {
     user_id: user.id,
   });
   const actions = async () => (await gateway.api.get(`/v1/audit-logs?${query}`)).json.records;
-  for (const deadline = Date.now() + 5_000; (await actions()).length < 2 && Date.now() < deadline; )
-    await Bun.sleep(20);
+  await eventually('both are recorded', async () => (await actions()).length >= 2);
   expect((await actions()).map(({ action }: { action: string }) => action).sort()).toEqual(['connect', 'disconnect']);
   for (const record of await actions())
     expect(record).toMatchObject({ user_type: 'user', user_id: user.id, response_status_code: 303 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { CLIENT, type IdentityProvider, type Person, startIdentityProvider, Visitor } from '../identity-provider.ts';
 import { givenUser } from '../people.ts';
+import { eventually } from '../process.ts';
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`signing in through an identity provider on ${engine}`, () => {
@@ -140,11 +141,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       await signInAs(person.sub);
       const { id } = (await gateway.api.get('/v1/admin/organisation')).json;
       const search = `start_time=2020-01-01&end_time=2100-01-01&organisation_id=${id}&user_id=${user.id}`;
-      let records = [];
-      for (let attempt = 0; attempt < 100 && records.length === 0; attempt++) {
+      let records: Record<string, unknown>[] = [];
+      await eventually('it is recorded', async () => {
         records = (await gateway.api.get(`/v1/audit-logs?${search}`)).json.records;
-        if (records.length === 0) await Bun.sleep(20);
-      }
+        return records.length > 0;
+      });
 
       expect(records).toHaveLength(1);
       expect(records[0]).toMatchObject({ resource_type: 'sessions', action: 'create', user_type: 'user' });

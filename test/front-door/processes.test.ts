@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { childrenOf, isRunning, nodeEnvironment, startNode } from '../nodes.ts';
-import { createDatabase } from '../postgres.ts';
+import { createEmptyDatabase } from '../postgres.ts';
 import { eventually, forTests, type GatewayProcess, runGateway } from '../process.ts';
 
 const cleanups: (() => unknown)[] = [];
@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 async function givenPair(): Promise<GatewayProcess> {
-  const gateway = await startNode(await createDatabase(), { environment: { GATEWAY_PROCESSES: '2' } });
+  const gateway = await startNode(await createEmptyDatabase(), { environment: { GATEWAY_PROCESSES: '2' } });
   cleanups.push(() => gateway.isAlive && gateway.stop());
   return gateway;
 }
@@ -105,14 +105,14 @@ test('several processes are refused without PostgreSQL and on a port that is tak
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanups.push(() => server.close());
   const { port } = server.address() as { port: number };
-  const environment = { ...nodeEnvironment(await createDatabase()), GATEWAY_PROCESSES: '2', PORT: String(port) };
+  const environment = { ...nodeEnvironment(await createEmptyDatabase()), GATEWAY_PROCESSES: '2', PORT: String(port) };
   const refused = await runGateway({ environment });
   expect([refused.exitCode, refused.output]).toEqual([1, '']);
   expect(refused.errors.trim().split('\n')).toEqual([expect.stringContaining(`PORT ${port}`)]);
 });
 
 test('a fault that shows only when a process starts ends all of them with its one sentence', async () => {
-  const databaseUrl = await createDatabase();
+  const databaseUrl = await createEmptyDatabase();
   await (await startNode(databaseUrl)).stop();
   const wrongKey = Buffer.alloc(32, 9).toString('base64');
 
@@ -145,7 +145,10 @@ test('a worker serves nobody, needs PostgreSQL, and stops when it is told to', a
   const refused = await runGateway({ arguments: ['worker'], environment: forTests });
   expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('needs DATABASE_URL')]);
 
-  const alone = await startNode(await createDatabase(), { arguments: ['worker'], greeting: /(does background work)/ });
+  const alone = await startNode(await createEmptyDatabase(), {
+    arguments: ['worker'],
+    greeting: /(does background work)/,
+  });
   cleanups.push(() => alone.isAlive && alone.kill());
   expect([listeningIn(alone.pid), alone.output]).toEqual([0, expect.not.stringContaining('http')]);
   expect(await alone.stop()).toBe(0);

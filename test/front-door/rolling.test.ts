@@ -89,7 +89,7 @@ test('nodes are replaced by the next version one by one without a failed request
   expect(loading.outcomes.filter((outcome) => outcome !== 'call' && outcome !== 'key')).toEqual([]);
   expect(loading.outcomes.filter((outcome) => outcome === 'call').length).toBeGreaterThan(100);
   expect(loading.outcomes.filter((outcome) => outcome === 'key').length).toBeGreaterThan(10);
-}, 60_000);
+});
 
 test('a version more than one step behind the database refuses to start', async () => {
   const environment = nodeEnvironment(await createDatabase());

@@ -87,14 +87,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const deletionOf = async (id: string) => {
       // biome-ignore lint/suspicious/noExplicitAny: the test looks into what was answered
       let deletion: Record<string, any> = {};
-      await eventually(
-        'the deletion is completed',
-        async () => {
-          deletion = (await gateway.api.get(`${PATH}/${id}/deletion`)).json;
-          return deletion.status === 'completed';
-        },
-        30_000,
-      );
+      await eventually('the deletion is completed', async () => {
+        deletion = (await gateway.api.get(`${PATH}/${id}/deletion`)).json;
+        return deletion.status === 'completed';
+      });
       return deletion;
     };
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
   key = (await a.api.post('/v1/api-keys', { name: 'sdk', defaults: { virtual_key: 'sim' } })).json.key;
   onA = openaiClient(a.url, key);
   onB = openaiClient(b.url, key);
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all([a, b].map((node) => node?.kill()));
   provider.stop();

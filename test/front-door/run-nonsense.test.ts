@@ -85,5 +85,5 @@ describe('a model that', () => {
     const { run } = await answeredWith(() => stream(chunk({ tool_calls: [name] }), ...pieces, chunk({}, 'tool_calls')));
     expect(run.status).toBe('requires_action');
     expect(run.required_action!.submit_tool_outputs.tool_calls[0]!.function.arguments).toHaveLength(6 * 170_000);
-  }, 30_000);
+  });
 });

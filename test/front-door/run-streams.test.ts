@@ -133,4 +133,4 @@ test("whatever a model says, streams obey the grammar and the vendor's client ta
       }),
     );
   }
-}, 30_000);
+});

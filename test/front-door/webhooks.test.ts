@@ -78,7 +78,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       await beginBatch(openai, [chatLine('a')]);
       await eventually('it is tried', async () => (await read(webhook.id)).last_delivery?.status === 'retrying');
       expect((await read(webhook.id)).last_delivery).toMatchObject({ attempts: 1, response_status: 503 });
-      await eventually('it is told', async () => (await read(webhook.id)).last_delivery.status === 'delivered', 15_000);
+      await eventually('it is told', async () => (await read(webhook.id)).last_delivery.status === 'delivered');
       expect(receiver.messages).toHaveLength(2);
       const [first, second] = receiver.messages as [Message, Message];
       expect(idOf(second)).toBe(idOf(first));
@@ -102,7 +102,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const endless = await openai.fineTuning.jobs.create({ model: 'never-done', training_file });
       await openai.fineTuning.jobs.cancel(endless.id);
       await ended(openai, (await beginBatch(openai, [chatLine('a')])).id);
-      await eventually('both are told', () => receiver.messages.length === 2, 20_000);
+      await eventually('both are told', () => receiver.messages.length === 2);
       const told = receiver.messages.map(({ body }) => JSON.parse(body));
       expect(told.map(({ type, data }) => [type, data.id]).sort()).toEqual([
         ['fine_tuning.job.cancelled', endless.id],
@@ -213,7 +213,7 @@ test('what ended before a process was killed is told by the next one', async () 
   const second = await startProcess(options);
   try {
     expect((await second.api.put(`/v1/webhooks/${id}`, { url: receiver.url })).status).toBe(200);
-    await eventually('it is told', () => receiver.messages.length > 0, 15_000);
+    await eventually('it is told', () => receiver.messages.length > 0);
     expect(JSON.parse(receiver.messages[0]!.body)).toMatchObject({ type: 'batch.completed', data: { id: batch.id } });
   } finally {
     await second.kill();

@@ -15,7 +15,7 @@ test('three processes on PostgreSQL, killed and frozen at random, do everything 
     kills: 2,
     freezes: 2,
     everyMs: 500,
-    limitMs: 25_000,
+    limitMs: 120_000,
   });
 
   expect(result).toMatchObject({ done: 300, twice: [], lateWrites: [], left: 0 });
@@ -24,7 +24,7 @@ test('three processes on PostgreSQL, killed and frozen at random, do everything 
   expect(result.lost).toBeGreaterThan(0);
   expect(result.takeoversMs.length).toBeGreaterThan(0);
   expect(Math.max(...result.takeoversMs)).toBeLessThan(10_000);
-}, 30_000);
+});
 
 test('one process on SQLite, killed and frozen at random, does everything exactly once', async () => {
   const result = await workChaos({
@@ -37,11 +37,11 @@ test('one process on SQLite, killed and frozen at random, does everything exactl
     kills: 3,
     freezes: 1,
     everyMs: 500,
-    limitMs: 25_000,
+    limitMs: 120_000,
   });
 
   expect(result).toMatchObject({ done: 300, twice: [], lateWrites: [], left: 0 });
   expect(result.exits.every((code) => code === 0)).toBe(true);
   expect(result.takeoversMs.length).toBeGreaterThan(0);
   expect(Math.max(...result.takeoversMs)).toBeLessThan(10_000);
-}, 30_000);
+});

@@ -52,4 +52,4 @@ for (const engine of ['sqlite', 'postgres'] as const)
     await second.kill();
     provider.stop();
     removeDataDir(home);
-  }, 60_000);
+  });

@@ -122,7 +122,7 @@ for (const [what, disturb] of Object.entries(disturbances)) {
     for (const { node, reservation } of admitted) node.counters.settle(settlementOf(reservation));
     await expectSpent(MAX);
     expect((await patiently(nodes[1]!.counters, budget())).admitted).toBe(false);
-  }, 30_000);
+  });
 }
 
 /** What a Redis that comes back from disk will remember. */
@@ -275,4 +275,4 @@ test('without PostgreSQL Redis goes on counting; without both, calls are told to
   await node.close();
   await own.close();
   await postgres.remove();
-}, 30_000);
+});

@@ -282,4 +282,4 @@ test('a process that is killed at any moment loses no admitted call', async () =
   expect((await counters.read(['tokens'])).get('tokens')).toEqual({ used: charged, held: 0 });
   await counters.close();
   await own.close();
-}, 30_000);
+});

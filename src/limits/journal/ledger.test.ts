@@ -19,7 +19,7 @@ beforeAll(async () => {
   server = await startPostgres();
   store = await openPostgres(server.url);
   await store.migrate();
-}, 30_000);
+});
 afterAll(async () => {
   await store.close();
   await server.remove();
@@ -68,7 +68,7 @@ test('what is settled while PostgreSQL is away is written when it is back, also 
   await until(async () => (await used('outage')) === settlements.length);
   await second.close();
   expect(readdirSync(folder)).toEqual([]);
-}, 60_000);
+});
 
 test('calls are refused with store_unavailable while PostgreSQL is away, and counted again when it is back', async () => {
   const counters = createPostgresCounters({ store, ledger: open(), node: 'one' });
@@ -82,7 +82,7 @@ test('calls are refused with store_unavailable while PostgreSQL is away, and cou
   await until(async () => (await counters.reserve(call('back'), 60_000)).admitted);
   await until(async () => (await counters.read(['away'])).get('away')?.held === 10);
   await counters.close();
-}, 60_000);
+});
 
 test('a database that is silent refuses calls in time, and what it decides afterwards counts nothing', async () => {
   const counters = createPostgresCounters({ store, ledger: open(), node: 'one', answerWithinMs: 200 });
@@ -104,7 +104,7 @@ test('a database that is silent refuses calls in time, and what it decides after
   await until(async () => (await counters.read(['silent'])).get('silent')?.held === 10);
   expect(await used('silent')).toBe(0);
   await counters.close();
-}, 30_000);
+});
 
 test('two nodes that settle or give up the same calls at once count each call once', async () => {
   const folders = [join(folder, 'a'), join(folder, 'b'), join(folder, 'c')];
@@ -189,7 +189,7 @@ test('nothing waits for another for ever when nodes reserve, settle and give up 
   for (const name of names) expect({ name, ...levels.get(name) }).toEqual({ name, used: 240, held: 0 });
   expect(admitted).toBe(120);
   for (const node of nodes) await node.close();
-}, 30_000);
+});
 
 test('files of gateways before this one are read', async () => {
   const [alone, first, second] = Array.from({ length: 3 }, () => settlementOf(call('former'), 5));

@@ -126,7 +126,7 @@ for (const [engine, newTarget] of [
       writer = await openLogStore(target, 'writer');
       for (let at = 0; at < ROWS; at += 500) await writer.insert(batchOf(...rows.slice(at, at + 500)));
       reader = await openLogStore(target, 'reader');
-    }, 60_000);
+    });
     afterAll(async () => {
       await reader.close();
       await writer.close();

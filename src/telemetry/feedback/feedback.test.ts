@@ -19,7 +19,7 @@ for (const [name, open] of [
       store = await open();
       await store.migrate();
       await givenWorkspaces(store, ['raters']);
-    }, 60_000);
+    });
     afterAll(() => store.close());
 
     test('what is older than the log keeps its entries is swept, all of it and nothing else', async () => {

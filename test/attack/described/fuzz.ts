@@ -177,7 +177,7 @@ function idIn(text: string): string | null {
 
 /** Limits and guardrails that the calls have set may refuse a model call; the gateway's own routes answer all the same. */
 async function answersAgain(gateway: Awaited<ReturnType<typeof startProcess>>): Promise<boolean> {
-  await eventually('the gateway answers', async () => (await gateway.api.get('/ready')).status === 200, 30_000);
+  await eventually('the gateway answers', async () => (await gateway.api.get('/ready')).status === 200);
   const replies = [
     await gateway.api.get('/v1/api-keys'),
     await gateway.api.get('/v1/logs'),

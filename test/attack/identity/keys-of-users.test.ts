@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../../gateway.ts';
 import { startRecorder, toolCall } from '../../mcp/recorder.ts';
+import { TOLD_MS } from '../../nodes.ts';
 import { type Browser, givenBrowser, givenUser } from '../../people.ts';
 import { eventually } from '../../process.ts';
 
@@ -292,9 +293,9 @@ test('what a user loses on one node, their key and their session lose on the oth
     expect([await byKey(), await bySession()]).toEqual([200, 200]);
     await one.api.put(`/v1/admin/users/${user.id}`, { role: 'member' });
     const lost = async () => (await byKey()) === 403 && (await bySession()) === 403;
-    await eventually('both are demoted', lost, 1_000);
+    await eventually('both are demoted', lost, TOLD_MS);
     await one.api.delete(`/v1/admin/users/${user.id}`);
-    await eventually('both are dead', async () => (await byKey()) === 401 && (await bySession()) === 401, 1_000);
+    await eventually('both are dead', async () => (await byKey()) === 401 && (await bySession()) === 401, TOLD_MS);
   } finally {
     await two.stop();
     await one.stop();

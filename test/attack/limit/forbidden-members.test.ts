@@ -4,6 +4,7 @@ import { configSchema } from '../../../src/routing/config.ts';
 import { conversation, weather } from '../../assistants/client.ts';
 import { beginBatch, chatLine, ended, linesIn } from '../../batch-lines.ts';
 import { serve, startGateway, type TestGateway } from '../../gateway.ts';
+import { TOLD_MS } from '../../nodes.ts';
 import { givenBrowser } from '../../people.ts';
 import { eventually } from '../../process.ts';
 import { openaiClient } from '../../sdk-clients.ts';
@@ -324,9 +325,9 @@ for (const engine of ['sqlite', 'postgres'] as const)
         expect((await call()).status).toBe(200);
 
         await gateway.api.put('/v1/admin/organisation', { forbidden: ['debug'] });
-        await eventually('the other node refuses it', async () => (await call()).status === 403, 1_000);
+        await eventually('the other node refuses it', async () => (await call()).status === 403, TOLD_MS);
         await gateway.api.put('/v1/admin/organisation', { forbidden: null });
-        await eventually('the other node allows it', async () => (await call()).status === 200, 1_000);
+        await eventually('the other node allows it', async () => (await call()).status === 200, TOLD_MS);
         await other.stop();
       });
   });

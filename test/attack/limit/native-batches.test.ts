@@ -82,7 +82,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     test('what does not fit a budget as a whole is carried out request by request, and refused there', async () => {
       const { provider, openai, spent } = await given({ usage_limits: { type: 'tokens', credit_limit: 300 } });
-      const batch = await ended(openai, (await beginBatch(openai, requests(20))).id, 30_000);
+      const batch = await ended(openai, (await beginBatch(openai, requests(20))).id);
       expect(provider.state.jobs).toBe(0);
       expect(provider.lines).toEqual([]);
       expect(batch.request_counts!.completed).toBeLessThan(5);
@@ -95,7 +95,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     test('a model without a price does not pass by a budget in dollars', async () => {
       const { provider, openai } = await given({ usage_limits: { type: 'cost', credit_limit: 5 } });
       const lines = requests(5, { model: 'nobody-knows-its-price' });
-      const batch = await ended(openai, (await beginBatch(openai, lines)).id, 30_000);
+      const batch = await ended(openai, (await beginBatch(openai, lines)).id);
       expect([provider.state.jobs, provider.state.chats, batch.request_counts!.failed]).toEqual([0, 0, 5]);
       provider.stop();
     });
@@ -106,7 +106,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
       provider.state.isHeld = true;
       const begun = await beginBatch(openai, requests(10));
-      await eventually('the provider has it', () => provider.state.jobs === 1, 20_000);
+      await eventually('the provider has it', () => provider.state.jobs === 1);
       const call = () =>
         gateway.api.post(
           '/v1/chat/completions',
@@ -117,7 +117,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect([refused.status, refused.json.error.code]).toEqual([412, 'budget_exhausted']);
       expect(provider.state.chats).toBe(0);
       provider.state.isHeld = false;
-      const batch = await ended(openai, begun.id, 30_000);
+      const batch = await ended(openai, begun.id);
       expect(batch.request_counts).toMatchObject({ completed: 10 });
       // More than the estimate said: it is charged in full.
       await eventually('it is settled', async () => (await spent()) === 1_100);
@@ -129,11 +129,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { provider, openai, spent } = await given({ usage_limits: { type: 'tokens', credit_limit: 100_000 } });
       provider.state.isHeld = true;
       const begun = await beginBatch(openai, requests(10));
-      await eventually('the provider has it', () => provider.state.jobs === 1, 20_000);
+      await eventually('the provider has it', () => provider.state.jobs === 1);
       await openai.batches.cancel(begun.id);
       provider.lines.length = 3;
       provider.state.isHeld = false;
-      await ended(openai, begun.id, 30_000);
+      await ended(openai, begun.id);
       await eventually('it is settled', async () => (await spent()) === 330);
       provider.stop();
     });
@@ -141,7 +141,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     test('a provider that tells no usage is counted at the estimate', async () => {
       const limits = { usage_limits: { type: 'tokens', credit_limit: 100_000 } };
       const { provider, openai, spent } = await given(limits, { isSilent: true });
-      await ended(openai, (await beginBatch(openai, requests(10))).id, 30_000);
+      await ended(openai, (await beginBatch(openai, requests(10))).id);
       expect(provider.state.jobs).toBe(1);
       await eventually('it is settled', async () => (await spent()) > 500);
       provider.stop();
@@ -149,7 +149,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     test('rates and policies by model count its requests, and refuse them like those of calls', async () => {
       const rated = await given({ rate_limits: [{ type: 'requests', unit: 'rpw', value: 12 }] });
-      const batch = await ended(rated.openai, (await beginBatch(rated.openai, requests(10))).id, 30_000);
+      const batch = await ended(rated.openai, (await beginBatch(rated.openai, requests(10))).id);
       expect([batch.request_counts!.completed, rated.provider.state.jobs]).toEqual([10, 1]);
       const ask = () =>
         gateway.api.post('/v1/chat/completions', JSON.parse(chatLine('x', 'x')).body, { key: rated.key });
@@ -168,7 +168,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         credit_limit: 4,
       });
       expect(policy.status).toBe(200);
-      const over = await ended(limited.openai, (await beginBatch(limited.openai, requests(6))).id, 30_000);
+      const over = await ended(limited.openai, (await beginBatch(limited.openai, requests(6))).id);
       expect([limited.provider.state.jobs, over.request_counts!.completed]).toEqual([0, 4]);
       limited.provider.stop();
     });

@@ -119,7 +119,7 @@ describe('a stranger', () => {
     for (const path of ['/v1/api-keys', '/v1/chat/completions', '/v1/files', '/v1/batches', '/mcp/any', '/nowhere']) {
       const key = { 'x-gateway-api-key': 'gw-nobody', ...JSON_TYPE };
       const exchange = send(path, { ...key, 'content-length': LARGE }, '{');
-      await exchange.until((text) => text.includes('"error"'), 500);
+      await exchange.until((text) => text.includes('"error"'));
       expect([401, 404]).toContain(statusIn(exchange.received));
       exchange.socket.destroy();
     }
@@ -129,7 +129,7 @@ describe('a stranger', () => {
     await staying.over;
     clearInterval(dripping);
     expect(performance.now() - began).toBeLessThan(14_000);
-  }, 20_000);
+  });
 
   test('finds no door without a key that takes more than 8 KiB', async () => {
     const doors = gateway.routes.filter(({ scopes, method }) => scopes === 'public' && method === 'POST');

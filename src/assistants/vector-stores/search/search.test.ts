@@ -15,7 +15,7 @@ for (const [name, open] of Object.entries(stores)) {
     let lab: SearchLab;
     beforeAll(async () => {
       lab = await openLab(open);
-    }, 60_000);
+    });
     afterAll(() => lab.close());
 
     test('a chunk is found by a word that is in it, however that is written', async () => {
@@ -201,7 +201,7 @@ for (const [name, open] of Object.entries(stores)) {
       // Filters that let everything or nothing through prove little.
       expect(between).toBeGreaterThan(ROUNDS / 3);
       lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
-    }, 60_000);
+    });
   });
 }
 
@@ -229,7 +229,7 @@ test('vectors made before pgvector was there are found together with those made 
     'an automobile without the extension',
   ]);
   await lab.close();
-}, 60_000);
+});
 
 test('where there are too many vectors to scan, search goes on by words and says so', async () => {
   const lab = await openLab(async () => {
