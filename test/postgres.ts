@@ -113,6 +113,10 @@ export async function startPostgres(): Promise<TestPostgres> {
       '-c',
       'autovacuum_naptime=1h',
       '-c',
+      'max_wal_size=4GB',
+      '-c',
+      'checkpoint_timeout=1h',
+      '-c',
       'max_connections=400',
     ]);
     server = Bun.spawn(['sh', '-c', GUARD, 'sh', ...command], {

@@ -173,7 +173,8 @@ function workContract(engine: Engine, open: (url: string | null) => Promise<Stor
       const zombie = await running([{ ...late, concurrency: 1 }], {
         clock,
         wake: changes,
-        timing: { ...idle, heartbeatMs: 15_000 },
+        // A message may be lost on a machine that is busy.
+        timing: { ...idle, pollMs: 500, heartbeatMs: 15_000 },
       });
       // Its first heartbeat comes at the start, and must not renew the lease when the clock has gone on.
       await Bun.sleep(5);

@@ -115,7 +115,7 @@ test('a sandbox that is not where its thread is, is not used', async () => {
 });
 
 test('code that takes too long is stopped, and what was there before it is there again', async () => {
-  const quick = openTestSandbox({ cellSeconds: 5 });
+  const quick = openTestSandbox({ cellSeconds: 3 });
   const { run } = threadOf(quick);
   await run('x = 1');
 
@@ -127,7 +127,7 @@ test('code that takes too long is stopped, and what was there before it is there
 });
 
 test('cells that do not come to an end when they are repeated are given up, and their files are mounted', async () => {
-  const quick = openTestSandbox({ cellSeconds: 5 });
+  const quick = openTestSandbox({ cellSeconds: 3 });
   const { run, past } = threadOf(quick);
   past.push(cell('x = 1', { 'a.txt': 'still here' }), cell('while True: pass'));
 
@@ -153,14 +153,14 @@ test('whoever gives up ends the sandbox, at once', async () => {
 
 test('threads never share a Python, and more threads than places take turns', async () => {
   const small = openTestSandbox({ processes: 2 });
-  const threads = Array.from({ length: 5 }, () => threadOf(small));
+  const threads = Array.from({ length: 3 }, () => threadOf(small));
   const logs = await Promise.all(threads.map(({ run }, number) => run(`x = ${number}\n"y" in globals()`)));
   const most = small.pids.length;
   const after = await Promise.all(threads.map(({ run }) => run('x')));
   await small.stop();
 
-  expect(logs.map(({ logs }) => logs)).toEqual(Array(5).fill('False\n'));
-  expect(after.map(({ logs }) => logs)).toEqual([0, 1, 2, 3, 4].map((number) => `${number}\n`));
+  expect(logs.map(({ logs }) => logs)).toEqual(Array(3).fill('False\n'));
+  expect(after.map(({ logs }) => logs)).toEqual([0, 1, 2].map((number) => `${number}\n`));
   expect(most).toBeLessThanOrEqual(2);
   expect(small.pids.filter(isThere)).toEqual([]);
 });
