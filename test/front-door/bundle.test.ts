@@ -31,7 +31,7 @@ test('the bundle answers, logs in its thread, and reads documents in a process o
 });
 
 test('the bundle tells languages apart, with what a thread of checks loads for it', async () => {
-  const gateway = await startProcess({ command: [process.execPath, join(bundle, 'main.js')], environment: forTests });
+  const gateway = await startProcess();
   try {
     const headers = {
       'x-gateway-virtual-key': 'demo',
