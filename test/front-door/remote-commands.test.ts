@@ -26,7 +26,7 @@ const asOperator = (...rest: string[]) =>
 
 /** A shell gives the key as input, so that it stands in no list of processes. */
 async function signIn(home: string, url: string, key: string) {
-  const child = Bun.spawn([...commands.source, 'login', '--url', url], {
+  const child = Bun.spawn([...commands.bundle, 'login', '--url', url], {
     env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: join(home, 'data') },
     stdin: Buffer.from(`${key}\n`),
     stdout: 'pipe',
@@ -85,7 +85,7 @@ describe('gateway logs', () => {
   });
 
   test('goes on with what is called meanwhile, each entry once', async () => {
-    const child = Bun.spawn([...commands.source, 'logs', '--follow', '--limit', '1', '--url', gateway.url], {
+    const child = Bun.spawn([...commands.bundle, 'logs', '--follow', '--limit', '1', '--url', gateway.url], {
       env: { PATH: process.env.PATH, HOME: newHome(), GATEWAY_ADMIN_KEY: ADMIN_KEY },
       stdout: 'pipe',
     });
