@@ -117,8 +117,7 @@ export function createAnswer(deps: AnswerDeps) {
       if (isPublic) limitBody(request, headers, publicBody);
       else if (otherBody) ruleBody(request, otherBody);
       const isOpen = isPublic || route.isMcp;
-      const identifying = isOpen ? null : callers.identify(headers, proofOf(request.method, route));
-      const principal = identifying instanceof Promise ? await identifying : identifying;
+      const principal = isOpen ? null : await callers.identify(headers, proofOf(request.method, route));
       if (principal) identify(loggedCaller(principal));
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       if (principal?.forbids) refuseForbiddenHeaders(principal.forbids, headers);

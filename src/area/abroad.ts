@@ -1,5 +1,6 @@
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import type { Owned } from '../storage/ending.ts';
 import type { Db } from '../storage/store.ts';
@@ -8,7 +9,7 @@ import type { Db } from '../storage/store.ts';
 export interface Payer {
   readonly who: Principal;
   readonly virtualKeys: {
-    resolve(who: Principal, slug: string): StoredCredential | Promise<StoredCredential>;
+    resolve(who: Principal, slug: string): NowOrLater<StoredCredential>;
   };
 }
 

@@ -2,6 +2,7 @@ import { fail } from '../core/errors.ts';
 import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { sha256 } from '../crypto/seal.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { cachedBy } from '../storage/cached-by.ts';
@@ -138,7 +139,7 @@ export function createAuthenticator({ store, changes, now }: AuthenticatorDeps) 
   };
   return {
     /** Answers at once when the key is in the cache. */
-    authenticate(gatewayKey: string | null): Principal | Promise<Principal> {
+    authenticate(gatewayKey: string | null): NowOrLater<Principal> {
       if (gatewayKey === null) fail('invalid_api_key');
       const hash = sha256(gatewayKey);
       const known = byHash.peek(hash);

@@ -1,4 +1,5 @@
 import type { Principal } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { type Authenticator, readKeys } from './authenticate.ts';
 import type { MachineTokens } from './machine-tokens.ts';
@@ -16,7 +17,7 @@ export function createCallers({ authenticator, sessions, machineTokens }: Caller
     (await machineTokens.takes(token)) ? machineTokens.identify(token) : authenticator.authenticate(token);
   return {
     /** Answers at once when the caller is known by a key. Throws 401. */
-    identify(headers: SentHeaders, proof: SessionProof): Principal | Promise<Principal> {
+    identify(headers: SentHeaders, proof: SessionProof): NowOrLater<Principal> {
       const { gatewayKey } = readKeys(headers);
       if (gatewayKey !== null)
         return gatewayKey.includes('.') ? byToken(gatewayKey) : authenticator.authenticate(gatewayKey);

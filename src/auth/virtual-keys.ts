@@ -4,6 +4,7 @@ import { isSlug, newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { Secret } from '../core/secret.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
@@ -183,7 +184,7 @@ export function createVirtualKeys({
   const cache = cachedBy(changes, ['keys'], load, { most: 2_000, now });
   const indexes = cachedBy(changes, ['keys'], loadIndex, { most: 500, freshMs: 60_000, now });
 
-  const index = (who: Principal): KeyIndex | Promise<KeyIndex> =>
+  const index = (who: Principal): NowOrLater<KeyIndex> =>
     // A workspace without virtual keys has an index, too.
     indexes.peek(who.workspaceId) ?? indexes.get(who.workspaceId, who).then((loaded) => loaded!);
 
@@ -202,7 +203,7 @@ export function createVirtualKeys({
     opened,
 
     /** The opened credential behind a slug of the caller's own workspace; at once when it is in the cache. */
-    resolve(who: Principal, slug: string): StoredCredential | Promise<StoredCredential> {
+    resolve(who: Principal, slug: string): NowOrLater<StoredCredential> {
       const key = `${who.workspaceId}/${slug}`;
       const found = cache.peek(key);
       if (found) return usable(found, slug);

@@ -31,7 +31,7 @@ export interface BatchDeps {
   /** What callers have proven to guardrails, for requests that are made without them. */
   readonly proofs: Pick<WorkProofs, 'seal' | 'open'>;
   /** Who made the batch, as they are now; throws 401 when they are gone or have expired. */
-  readonly principalOf: (caller: WorkCaller) => Principal | Promise<Principal>;
+  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   readonly workers: () => Workers;
   /** Writes down what answers cost that did not come through the relay. */
   readonly account?: (

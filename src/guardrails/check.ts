@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { EndpointType } from '../core/endpoints.ts';
 import type { RecheckJwt, VerifyJwt } from '../core/jwt.ts';
 import { lazily } from '../core/lazily.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { Proving } from './proof.ts';
 
 /** Before the request is sent, or before its answer is given on. */
@@ -177,7 +178,7 @@ export interface Check<Parameters = unknown> {
   readonly secrets?: readonly string[];
   /** Addresses it will call, to be held against the egress policy when it is saved. */
   readonly addresses?: (parameters: Parameters) => readonly string[];
-  run(facts: Facts, parameters: Parameters, ports: Ports): CheckResult | Promise<CheckResult>;
+  run(facts: Facts, parameters: Parameters, ports: Ports): NowOrLater<CheckResult>;
 }
 
 /** Gives `run` the type of what its schema makes, and hides it from those who hold checks of all kinds. */

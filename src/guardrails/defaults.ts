@@ -2,6 +2,7 @@ import { fail } from '../core/errors.ts';
 import { type GuardrailDefaults, type GuardrailUse, guardrailsOf } from '../core/guardrails.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
@@ -17,7 +18,7 @@ const NONE: GuardrailUse = { input: [], output: [] };
 export interface DefaultsDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
-  readonly resolve: (reach: Reach, reference: string) => Guardrail | Promise<Guardrail>;
+  readonly resolve: (reach: Reach, reference: string) => NowOrLater<Guardrail>;
   readonly now: () => number;
 }
 
@@ -59,7 +60,7 @@ export function createGuardrailDefaults({ store, changes, resolve, now }: Defaul
 
   return {
     /** At once when it is known, which is nearly always. */
-    of(reach: Reach): GuardrailUse | Promise<GuardrailUse> {
+    of(reach: Reach): NowOrLater<GuardrailUse> {
       return cache.peek(reach.workspaceId) ?? cache.get(reach.workspaceId, reach).then((use) => use ?? NONE);
     },
 

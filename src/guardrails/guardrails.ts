@@ -3,6 +3,7 @@ import { fail, GatewayError } from '../core/errors.ts';
 import { isSlug, isUuid, newId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { cachedBy } from '../storage/cached-by.ts';
@@ -135,7 +136,7 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
 
   return {
     /** The guardrail behind a slug or an id of the workspace or its organisation, at once when it is known. */
-    resolve(reach: Reach, reference: string): Guardrail | Promise<Guardrail> {
+    resolve(reach: Reach, reference: string): NowOrLater<Guardrail> {
       const key = `${reach.workspaceId}/${reference}`;
       const found = cache.peek(key);
       if (found) return found;

@@ -1,3 +1,4 @@
+import { allOf, andThen, type NowOrLater, orElse } from '../core/runtime/now-or-later.ts';
 import { type Check, type CheckResult, errored, type Facts, type Hook, type Looked, type Ports } from './check.ts';
 import type { Guardrail, PreparedCheck } from './guardrail.ts';
 import type { Reading } from './reading.ts';
@@ -47,26 +48,14 @@ const EACH_TEXT = 32;
 const MOST_LOOKS = 5;
 
 /**
- * Lets every guardrail look. Those that find out at once are answered at once, without a promise. Whatever a check puts
- * in the place of what it saw, those that begin later see; two that change the same text do so one after the other.
+ * Lets every guardrail look. Whatever a check puts in the place of what it saw, those that begin later see; two that
+ * change the same text do so one after the other. So a check that finds out at once ends before the next one begins,
+ * without a promise.
  */
-export function judge(judging: Judging): Judged | Promise<Judged> {
+export function judge(judging: Judging): NowOrLater<Judged> {
   const subject = new Subject(judging);
-  const running: (HookResult | Promise<HookResult>)[] = [];
-  for (const guardrail of judging.guardrails) running.push(runGuardrail(guardrail, subject));
-  return isSettled(running) ? judged(subject, running) : Promise.all(running).then((all) => judged(subject, all));
-}
-
-const judged = ({ reading, headers }: Subject, results: readonly HookResult[]): Judged => ({
-  reading,
-  results,
-  headers,
-});
-
-/** Whether none of them has to be waited for. */
-function isSettled<Value>(running: readonly (Value | Promise<Value>)[]): running is readonly Value[] {
-  for (const each of running) if (each instanceof Promise) return false;
-  return true;
+  const running = judging.guardrails.map((guardrail) => runGuardrail(guardrail, subject));
+  return andThen(allOf(running), (results) => ({ reading: subject.reading, results, headers: subject.headers }));
 }
 
 const NO_HEADERS: Judged['headers'] = {};
@@ -83,7 +72,7 @@ class Subject {
   version = 0;
   readonly #judging: Judging;
   /** What checks have found in what is there now: what is asked twice is looked at once. */
-  #found = new Map<string, CheckResult | Promise<CheckResult>>();
+  #found = new Map<string, NowOrLater<CheckResult>>();
   #characters: number | null = null;
   #takenHere = 0;
   #takenInThreads = 0;
@@ -192,28 +181,18 @@ interface Start {
 const startNow = ({ ports }: Subject): Start => ({ at: ports.now(), mono: performance.now() });
 const elapsed = ({ mono }: Start): number => Math.round((performance.now() - mono) * 1_000) / 1_000;
 
-function runGuardrail(guardrail: Guardrail, subject: Subject): HookResult | Promise<HookResult> {
+function runGuardrail(guardrail: Guardrail, subject: Subject): NowOrLater<HookResult> {
   const start = startNow(subject);
-  const outcomes = runChecks(guardrail, subject);
   const isCallers = subject.written?.has(guardrail) ?? false;
-  return outcomes instanceof Promise
-    ? outcomes.then((all) => ended(guardrail, all, start, isCallers))
-    : ended(guardrail, outcomes, start, isCallers);
+  return andThen(runChecks(guardrail, subject), (outcomes) =>
+    resultOf(guardrail, outcomes, { startedAt: start.at, ms: elapsed(start), isCallers }),
+  );
 }
 
-const ended = (guardrail: Guardrail, outcomes: readonly CheckOutcome[], start: Start, isCallers: boolean): HookResult =>
-  resultOf(guardrail, outcomes, { startedAt: start.at, ms: elapsed(start), isCallers });
-
-function runChecks(
-  { checks, actions }: Guardrail,
-  subject: Subject,
-): readonly CheckOutcome[] | Promise<readonly CheckOutcome[]> {
-  if (actions.sequential) return inOrder(checks[subject.hook], subject);
+function runChecks({ checks, actions }: Guardrail, subject: Subject): NowOrLater<readonly CheckOutcome[]> {
   const { isEmpty } = subject.reading;
-  const running: (CheckOutcome | Promise<CheckOutcome>)[] = [];
-  for (const prepared of checks[subject.hook])
-    if (hasSomethingToSee(prepared, isEmpty)) running.push(runCheck(prepared, subject));
-  return isSettled(running) ? running : Promise.all(running);
+  const looking = checks[subject.hook].filter((prepared) => hasSomethingToSee(prepared, isEmpty));
+  return actions.sequential ? inOrder(looking, subject) : allOf(looking.map((prepared) => runCheck(prepared, subject)));
 }
 
 /** A request without a body has no texts, so checks of texts have nothing to judge. */
@@ -221,20 +200,15 @@ const hasSomethingToSee = ({ check: { judges = 'texts' } }: PreparedCheck, isEmp
   !isEmpty || judges !== 'texts';
 
 async function inOrder(checks: readonly PreparedCheck[], subject: Subject): Promise<CheckOutcome[]> {
-  const { isEmpty } = subject.reading;
   const outcomes: CheckOutcome[] = [];
-  for (const prepared of checks)
-    if (hasSomethingToSee(prepared, isEmpty)) outcomes.push(await runCheck(prepared, subject));
+  for (const prepared of checks) outcomes.push(await runCheck(prepared, subject));
   return outcomes;
 }
 
-function runCheck(prepared: PreparedCheck, subject: Subject, looks = 1): CheckOutcome | Promise<CheckOutcome> {
+function runCheck(prepared: PreparedCheck, subject: Subject, looks = 1): NowOrLater<CheckOutcome> {
   const { version } = subject;
   const start = startNow(subject);
-  const looking = look(prepared, subject);
-  return looking instanceof Promise
-    ? looking.then((found) => taken(prepared, subject, found, { start, version, looks }))
-    : taken(prepared, subject, looking, { start, version, looks });
+  return andThen(look(prepared, subject), (found) => taken(prepared, subject, found, { start, version, looks }));
 }
 
 /** What becomes of the body by what a check has found, and of the check when another one came between. */
@@ -243,7 +217,7 @@ function taken(
   subject: Subject,
   found: CheckResult,
   { start, version, looks }: { readonly start: Start; readonly version: number; readonly looks: number },
-): CheckOutcome | Promise<CheckOutcome> {
+): NowOrLater<CheckOutcome> {
   let result = found;
   let isTransformed = false;
   if (found.transformed) {
@@ -270,20 +244,15 @@ function toldOf({ tells = NOTHING_TOLD }: Check, data: CheckResult['data']): Che
 const NOTHING_TOLD: readonly string[] = [];
 
 /** A check that throws has not looked. */
-function look(prepared: PreparedCheck, subject: Subject): CheckResult | Promise<CheckResult> {
+function look(prepared: PreparedCheck, subject: Subject): NowOrLater<CheckResult> {
   const { judges = 'texts', effort } = prepared.check;
   const { obstacle } = subject.reading;
   if (obstacle !== null && judges === 'texts') return errored(`this body cannot be judged: ${obstacle}`);
   return effort ? subject.look(prepared, effort) : lookHere(prepared, subject);
 }
 
-function lookHere({ check, parameters }: PreparedCheck, { facts, ports }: Subject): CheckResult | Promise<CheckResult> {
-  try {
-    const result = check.run(facts, parameters, ports);
-    return result instanceof Promise ? result.catch(broken) : result;
-  } catch {
-    return broken();
-  }
+function lookHere({ check, parameters }: PreparedCheck, { facts, ports }: Subject): NowOrLater<CheckResult> {
+  return orElse(() => check.run(facts, parameters, ports), broken);
 }
 
 const broken = (): CheckResult => errored('the check failed');

@@ -2,6 +2,7 @@ import dns from 'node:dns/promises';
 import { BoundedMap } from '../core/bounded-map.ts';
 import { type Clock, turnClock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { canonicalAddress, specialUse } from './addresses.ts';
 
 export { isGlobalAddress } from './addresses.ts';
@@ -22,7 +23,7 @@ export interface EgressPolicy {
    * Checks scheme, host and every address it resolves to. Throws `egress_refused` (400) naming the rule, or
    * `upstream_unreachable` (502) when the name does not resolve. Answers synchronously from a bounded cache when it can.
    */
-  admit(url: string): Destination | Promise<Destination>;
+  admit(url: string): NowOrLater<Destination>;
 }
 
 interface EgressSettings {
@@ -83,7 +84,7 @@ export function createEgressPolicy({
     return destination;
   }
 
-  function check(text: string): Destination | Promise<Destination> {
+  function check(text: string): NowOrLater<Destination> {
     const url = parse(text);
     const recalled = recall(url.origin);
     if (recalled) return recalled;

@@ -42,8 +42,8 @@ export interface Incoming {
   /** The same as plain data, where they came so: reading these spares making `Headers` of them. */
   readonly fields?: SentHeaders;
   read(): Promise<Uint8Array | null>;
-  /** The whole body, for answers known to be small; at once when it is there, as it mostly is. */
-  bytes(): Uint8Array | Promise<Uint8Array>;
+  /** The whole body, for answers known to be small. */
+  bytes(): Promise<Uint8Array>;
   /** Ends the exchange and its connection; harmless when it has ended already. */
   cancel(): void;
 }
@@ -102,17 +102,7 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
     get open() {
       return exchanges.size;
     },
-    // Not an async function, which would be one more promise to wait for: this is on the way of every call.
-    send: (outgoing) => {
-      const isFresh = outgoing.resend === false;
-      try {
-        const admitted = egress.admit(outgoing.url);
-        if (!(admitted instanceof Promise)) return begin(outgoing, admitted, isFresh);
-        return admitted.then((destination) => begin(outgoing, destination, isFresh));
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
+    send: async (outgoing) => begin(outgoing, await egress.admit(outgoing.url), outgoing.resend === false),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Usage } from '../core/usage.ts';
 import type { Db } from '../storage/store.ts';
 import { type Alarm, type Alarms, createAlarms } from './alarms.ts';
 import type { Ask, Estimate } from './ask.ts';
-import type { Counters, LedgerEntry, Reservation, Settlement, Verdict } from './counters/counters.ts';
+import type { Counters, LedgerEntry, Reservation, Settlement } from './counters/counters.ts';
 import { type LimitCharge, ownerText, rateHeaders, refuse } from './refusal.ts';
 import { openWindow } from './windows.ts';
 import { createWorkHolds, type WorkHolds } from './work-holds.ts';
@@ -34,11 +34,11 @@ export interface Admission {
 export interface Limiter extends Budgets {
   /**
    * Admits the call and holds what it may take, or throws 429 `rate_limited` or 412 `budget_exhausted` and counts
-   * nothing. At once where the counters answer at once.
+   * nothing.
    */
-  reserve(limits: readonly Limit[], ask: Ask): Admission | Promise<Admission>;
+  reserve(limits: readonly Limit[], ask: Ask): Promise<Admission>;
   /** Throws the same for a call of which one limit cannot take anything at all. Holds and counts nothing. */
-  refuseExhausted(limits: readonly Limit[]): void | Promise<void>;
+  refuseExhausted(limits: readonly Limit[]): Promise<void>;
   /** For work that outlives a process. */
   readonly work: WorkHolds;
   /** Stops renewing. It does not close the counters: the code that opened them does. */
@@ -74,8 +74,14 @@ export function createLimiter(deps: LimiterDeps): Limiter {
   }, renewEveryMs).unref();
   const desk: Desk = { counters, alarms, running, now };
 
-  const decide = (call: LimitedCall, verdict: Verdict): Admission => {
-    const { charges } = call;
+  const reserve = async (limits: readonly Limit[], ask: Ask): Promise<Admission> => {
+    const id = newId();
+    const at = now();
+    if (limits.length === 0) return new CountedAdmission(desk, limitedCall(id, at, ask, NO_CHARGES, null), NO_LEVELS);
+    const estimate = limits.some(({ counts }) => counts !== 'requests') ? wholeEstimate(ask.estimate()) : null;
+    const charges = chargesOf(limits, estimate, at, ask);
+    const call = limitedCall(id, at, ask, charges, estimate);
+    const verdict = await counters.reserve(call, HOLD_MS);
     for (let index = 0; index < charges.length; index++)
       alarms.seen(charges[index]!.limit, charges[index]!.window, verdict.used[index]!);
     if (!verdict.admitted) return refuse(charges, verdict, now());
@@ -83,7 +89,8 @@ export function createLimiter(deps: LimiterDeps): Limiter {
     return new CountedAdmission(desk, call, verdict.levels);
   };
 
-  const look = async (limits: readonly Limit[]): Promise<void> => {
+  const refuseExhausted = async (limits: readonly Limit[]): Promise<void> => {
+    if (limits.length === 0) return;
     const at = now();
     const charges = chargesOf(limits, NOTHING_HELD, at, null);
     const read = await counters.read(charges.map(({ counter }) => counter));
@@ -95,16 +102,8 @@ export function createLimiter(deps: LimiterDeps): Limiter {
   };
 
   return {
-    reserve: (limits, ask) => {
-      const id = newId();
-      const at = now();
-      if (limits.length === 0) return new CountedAdmission(desk, limitedCall(id, at, ask, NO_CHARGES, null), NO_LEVELS);
-      const estimate = limits.some(({ counts }) => counts !== 'requests') ? wholeEstimate(ask.estimate()) : null;
-      const call = limitedCall(id, at, ask, chargesOf(limits, estimate, at, ask), estimate);
-      const verdict = counters.reserve(call, HOLD_MS);
-      return verdict instanceof Promise ? verdict.then((said) => decide(call, said)) : decide(call, verdict);
-    },
-    refuseExhausted: (limits) => (limits.length === 0 ? undefined : look(limits)),
+    reserve,
+    refuseExhausted,
     levels: async (given) => {
       const limits = withTheirUnpriced(given);
       const windows = limits.map((limit) => openWindow(limit, now()));
@@ -260,13 +259,7 @@ class CountedAdmission implements Admission {
       charges.push({ counter, held: amount, actual, endsAt });
     }
     const entry: LedgerEntry = {
-      id,
-      at: reserved.at,
-      organisation_id: reserved.organisation_id,
-      workspace_id: reserved.workspace_id,
-      api_key_id: reserved.api_key_id,
-      virtual_key: reserved.virtual_key,
-      provider: reserved.provider,
+      ...reserved,
       model: outcome.model ?? reserved.model,
       input_tokens: taken.inputTokens,
       output_tokens: taken.outputTokens,

@@ -70,7 +70,7 @@ export interface McpDeps {
   readonly now: () => number;
 }
 
-const UNLIMITED: McpLimits = { counts: () => false, admit: () => ({ headers: {}, ended: () => {} }) };
+const UNLIMITED: McpLimits = { counts: async () => false, admit: async () => ({ headers: {}, ended: () => {} }) };
 
 /** The MCP gateway, put together from its parts. */
 export function createMcp(deps: McpDeps) {

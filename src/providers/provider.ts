@@ -1,5 +1,6 @@
 import type { EndpointType } from '../core/endpoints.ts';
 import type { HeaderMap } from '../core/header-map.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Quirks } from '../dialects/dialect.ts';
 import type { EndpointCodec } from '../dialects/endpoints/endpoint.ts';
@@ -28,7 +29,7 @@ export interface Authorization {
 }
 
 /** Sets the headers that say who pays. Synchronous where no signature or token is needed. */
-export type Authorize = (call: Authorization) => void | Promise<void>;
+export type Authorize = (call: Authorization) => NowOrLater<void>;
 
 /** Short-lived access tokens: cached until shortly before they expire, fetched once however many calls wait. */
 export interface TokenSource {

@@ -24,7 +24,7 @@ export interface AskDeps extends LimitDeps {
 }
 
 /** The stage after this one: the provider's answer as the client gets it, when it is a good one and may pass. */
-export type Answer<Deps> = (exchange: Exchange, incoming: Incoming, deps: Deps) => Incoming | Promise<Incoming>;
+export type Answer<Deps> = (exchange: Exchange, incoming: Incoming, deps: Deps) => Promise<Incoming>;
 
 /**
  * Asks until there is an answer that the retry policy lets stand, or the limits have no room for another request. Says in the
@@ -38,8 +38,7 @@ export async function ask<Deps extends AskDeps>(
   const { call, target, prepared, notes } = exchange;
   const { retry } = exchange.settings;
   const isJudged = exchange.guarding?.touchesAnswers === true;
-  const sending = bodyToSend(exchange, deps.maxBodyBytes);
-  let body = sending instanceof Promise ? await sending : sending;
+  let body = await bodyToSend(exchange, deps.maxBodyBytes);
   const askWithoutWish = (unasked: Uint8Array) => {
     body = unasked;
     return askOnce(exchange, isJudged, body, deps);
@@ -56,10 +55,7 @@ export async function ask<Deps extends AskDeps>(
         incoming = await againIfRefused(exchange, incoming, askWithoutWish);
       refuseStatus(incoming, target.provider.name);
       admission.sent();
-      if (isGood(incoming)) {
-        const answering = answer(exchange, incoming, deps);
-        incoming = answering instanceof Promise ? await answering : answering;
-      }
+      if (isGood(incoming)) incoming = await answer(exchange, incoming, deps);
       status = incoming.status;
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') admission.sent();
@@ -87,8 +83,8 @@ export async function ask<Deps extends AskDeps>(
   }
 }
 
-/** The body as it goes out, and into the log; at once, unless a large one must be read whole first. */
-function bodyToSend({ call, target, prepared: { body } }: Exchange, maxBytes: number): Body | Promise<Body> {
+/** The body as it goes out, and into the log. */
+async function bodyToSend({ call, target, prepared: { body } }: Exchange, maxBytes: number): Promise<Body> {
   if (!body) return null;
   const capture = call.log.captureRequest();
   // The client below has let go of a body that it was given whole when its exchange ends.
@@ -128,13 +124,13 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** One request to the provider. Throws, or fails later; asynchronous only where it has to be, for every call passes here. */
-function askOnce(exchange: Exchange, isJudged: boolean, body: Body, deps: AskDeps): Promise<Incoming> {
+/** One request to the provider. */
+async function askOnce(exchange: Exchange, isJudged: boolean, body: Body, deps: AskDeps): Promise<Incoming> {
   const { call, target, settings, prepared } = exchange;
   const { method } = call.request;
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
   const headers = outgoingHeaders(exchange, isJudged, body);
-  const authorizing = target.provider.authorize({
+  await target.provider.authorize({
     provider: target.provider.name,
     credential: target.credential,
     options: target.options,
@@ -149,8 +145,7 @@ function askOnce(exchange: Exchange, isJudged: boolean, body: Body, deps: AskDep
     target.provider.inProcess
       ? askInProcess(deps.simulate, { method, url, headers, body, signal })
       : deps.upstream.send({ method, url, headers, body, signal, isHeededLate, timeouts: deps.timeouts });
-  const start = () => withinDeadline(call, settings, send);
-  return authorizing ? authorizing.then(start) : start();
+  return withinDeadline(call, settings, send);
 }
 
 /** A status that HTTP does not know would be the gateway's fault in the client's eyes. */

@@ -88,11 +88,11 @@ async function peek(body: ArrivingBody): Promise<Opening> {
   }
 }
 
-/** The body as it will be sent; at once, unless a large one must be read whole first. */
-export function closeBody(
+/** The body as it will be sent. */
+export async function closeBody(
   opening: Opening | null,
   { maxBytes, whole: needsWhole, namesModel = false, tap }: BodyOptions,
-): Body | Promise<Body> {
+): Promise<Body> {
   if (!opening) return null;
   const { head, rest } = opening;
   if (head.byteLength > 0) tap(head);

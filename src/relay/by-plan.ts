@@ -33,8 +33,7 @@ export async function followPlan<Deps extends PlanDeps>(
   attempt: AttemptOne<Deps>,
   deps: Deps,
 ): Promise<Attempted> {
-  const resolving = deps.configs.resolve(call.principal, reference);
-  const plan = resolving instanceof Promise ? await resolving : resolving;
+  const plan = await deps.configs.resolve(call.principal, reference);
   const body =
     call.body?.rest && plan.needsWholeBody ? await keepWhole(call.body, deps.maxBodyBytes, call.isJson) : call.body;
   const config = isInline(reference) ? null : reference.trim();
@@ -80,8 +79,7 @@ async function step<Deps extends PlanDeps>(
   const { choice, path } = given;
   refuseCostly(call, given.settings);
   if (choice.by === 'request') return byRequest(call, given, attempt, deps);
-  const finding = targetOfChoice(choice, call.principal, call, deps.virtualKeys);
-  const target = finding instanceof Promise ? await finding : finding;
+  const target = await targetOfChoice(choice, call.principal, call, deps.virtualKeys);
   return attempt(call, { target, settings: plainIn(given.settings, target), path }, deps);
 }
 
@@ -95,10 +93,8 @@ async function byRequest<Deps extends PlanDeps>(
   const edited = settings.params ? withParams(given, settings.params) : given;
   // What stands in a stored config was written by those who may.
   const where = given.config === null ? `${path}.override_params.model` : null;
-  const choosing = chooseTarget(edited, where, deps);
-  const { call, route } = choosing instanceof Promise ? await choosing : choosing;
-  const finding = findTarget(route, call.principal, call, deps.virtualKeys);
-  const target = finding instanceof Promise ? await finding : finding;
+  const { call, route } = await chooseTarget(edited, where, deps);
+  const target = await findTarget(route, call.principal, call, deps.virtualKeys);
   return attempt(call, { target, settings: { ...settings, params: null }, path }, deps);
 }
 

@@ -98,7 +98,7 @@ export function keeping(incoming: Incoming, turn: Lead, now: () => number): Inco
     if (endsInFailure(headers['content-type'] ?? '', body)) return turn.giveUp();
     turn.store({ status: incoming.status, headers, body, storedAt: now() });
   };
-  const guarded = async <Value>(work: Value | Promise<Value>): Promise<Value> => {
+  const guarded = async <Value>(work: Promise<Value>): Promise<Value> => {
     try {
       return await work;
     } catch (error) {

@@ -17,39 +17,37 @@ export interface Chosen<To extends Route = Route> {
   readonly route: To;
 }
 
-/** Whom a call asks: by its headers, the defaults of its key, or its model. At once, unless something is looked up. */
-export function choose(call: OpenCall, { names }: ChooseDeps): Chosen | Promise<Chosen> {
+/** Whom a call asks: by its headers, the defaults of its key, or its model. */
+export async function choose(call: OpenCall, { names }: ChooseDeps): Promise<Chosen> {
   const { headers, principal } = call;
   if (!isSlugged(call)) {
     const route = selectRoute(call, principal.defaults);
     return route ? { call, route } : byName(call, names);
   }
   const asked = isHostAlone(headers) ? null : selectRoute(call, principal.defaults);
-  return then(names.slugged(principal, call.named!, asked), (slugged) => {
-    if (!slugged) return asked ? { call, route: asked } : byName(call, names);
-    // A model that a check asks was chosen by the author of the check, not by the caller.
-    if (!call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
-    const { slug, name } = slugged;
-    // Refuses headers that contradict it. What else a config says holds whichever virtual key the model names.
-    const own = askedProvider(headers, slug)!;
-    return { call: { ...renamed(call, name), slug }, route: asked?.by === 'config' ? asked : own };
-  });
+  const slugged = await names.slugged(principal, call.named!, asked);
+  if (!slugged) return asked ? { call, route: asked } : byName(call, names);
+  // A model that a check asks was chosen by the author of the check, not by the caller.
+  if (!call.isUnguarded) refuseForbidden(principal.forbids, 'virtual_key', 'model');
+  const { slug, name } = slugged;
+  // Refuses headers that contradict it. What else a config says holds whichever virtual key the model names.
+  const own = askedProvider(headers, slug)!;
+  return { call: { ...renamed(call, name), slug }, route: asked?.by === 'config' ? asked : own };
 }
 
 /** The same for a target of a config that leaves it to the request; `where` says where the model stands when it is the caller's. */
-export function chooseTarget(
+export async function chooseTarget(
   call: OpenCall,
   where: string | null,
   { names }: ChooseDeps,
-): Chosen<Selection> | Promise<Chosen<Selection>> {
+): Promise<Chosen<Selection>> {
   const { principal } = call;
   const asked = selectProvider(call, principal.defaults);
   if (!isSlugged(call)) return asked ? { call, route: asked } : byName(call, names);
-  return then(names.slugged(principal, call.named!, asked), (slugged) => {
-    if (!slugged) return asked ? { call, route: asked } : byName(call, names);
-    if (where !== null) refuseForbidden(principal.forbids, 'virtual_key', where);
-    return { call: renamed(call, slugged.name), route: { by: 'virtual-key', slug: slugged.slug } };
-  });
+  const slugged = await names.slugged(principal, call.named!, asked);
+  if (!slugged) return asked ? { call, route: asked } : byName(call, names);
+  if (where !== null) refuseForbidden(principal.forbids, 'virtual_key', where);
+  return { call: renamed(call, slugged.name), route: { by: 'virtual-key', slug: slugged.slug } };
 }
 
 /** A host that no provider stands beside chooses nothing; beside a slug it is refused for that. */
@@ -84,8 +82,3 @@ export const foundBy = ({ slug, others }: MeantKey): SentHeaders => ({
 
 /** Proxies refuse long header lines. */
 const MOST_SHOWN = 20;
-
-const then = <Value, Result>(
-  value: Value | Promise<Value>,
-  next: (value: Value) => Result | Promise<Result>,
-): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));

@@ -15,30 +15,28 @@ export interface LimitDeps {
   readonly prices: Prices;
 }
 
-/**
- * Holds what one call of a provider may take, of all limits that it falls under, or refuses it. At once where nothing is
- * looked up.
- */
-export function admit(
+/** Holds what one call of a provider may take, of all limits that it falls under, or refuses it. */
+export async function admit(
   call: OpenCall,
   target: Target,
   prepared: Prepared,
-  deps: LimitDeps,
-): Admission | Promise<Admission> {
-  const matching = matchingPolicies(call, target, deps);
-  const reserve = (policies: readonly Limit[]) => hold(call, target, prepared, policies, deps);
-  return matching instanceof Promise ? matching.then(reserve) : reserve(matching);
+  { limiter, policies, prices }: LimitDeps,
+): Promise<Admission> {
+  const limits = limitsOf(call.principal, target, await policies.matching(factsOf(call, target)));
+  return limiter.reserve(limits, {
+    who: call.principal,
+    virtualKey: target.virtualKey,
+    provider: target.provider.name,
+    model: call.log.model,
+    estimate: () => estimateOf(call, target, prepared, prices),
+  });
 }
 
-/** Refuses a call for which a limit has no room at all, and holds nothing. At once where it falls under none. */
-export function refuseExhausted(call: OpenCall, target: Target, deps: LimitDeps): void | Promise<void> {
-  const matching = matchingPolicies(call, target, deps);
-  const look = (policies: readonly Limit[]) => deps.limiter.refuseExhausted(limitsOf(call.principal, target, policies));
-  return matching instanceof Promise ? matching.then(look) : look(matching);
+/** Refuses a call for which a limit has no room at all, and holds nothing. */
+export async function refuseExhausted(call: OpenCall, target: Target, { limiter, policies }: LimitDeps): Promise<void> {
+  const limits = limitsOf(call.principal, target, await policies.matching(factsOf(call, target)));
+  await limiter.refuseExhausted(limits);
 }
-
-const matchingPolicies = (call: OpenCall, target: Target, { policies }: LimitDeps) =>
-  policies.matching(factsOf(call, target));
 
 function factsOf({ principal, log, config, endpoint }: OpenCall, target: Target): Facts {
   return {
@@ -55,28 +53,11 @@ function factsOf({ principal, log, config, endpoint }: OpenCall, target: Target)
 }
 
 /** Whether the model decides about this call: by its price, or because a policy asks for it. */
-export function asksForModel(call: OpenCall, target: Target, deps: LimitDeps): boolean | Promise<boolean> {
+export async function asksForModel(call: OpenCall, target: Target, deps: LimitDeps): Promise<boolean> {
   if (isFree(call)) return false;
   const isPriced = ({ counts }: Limit) => counts === 'cost';
   if (call.principal.limits.some(isPriced) || target.limits.some(isPriced)) return true;
   return deps.policies.askForModel(factsOf(call, target));
-}
-
-function hold(
-  call: OpenCall,
-  target: Target,
-  prepared: Prepared,
-  policies: readonly Limit[],
-  { limiter, prices }: LimitDeps,
-): Admission | Promise<Admission> {
-  const limits = limitsOf(call.principal, target, policies);
-  return limiter.reserve(limits, {
-    who: call.principal,
-    virtualKey: target.virtualKey,
-    provider: target.provider.name,
-    model: call.log.model,
-    estimate: () => estimateOf(call, target, prepared, prices),
-  });
 }
 
 /** Each call of a provider is counted in all of them: a retry or another target is a request, too. */

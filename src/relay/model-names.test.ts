@@ -39,21 +39,22 @@ test.each([
   ['groq/compound-mini', 'groq-key', 'groq/compound-mini', []],
   ['openai/gpt-oss-120b', 'groq-key', 'openai/gpt-oss-120b', []],
   ['openrouter/auto', 'openrouter-key', 'openrouter/auto', []],
-])('%s is asked of %s without asking for a list', (model, slug, name, others) => {
-  expect(all.find(who, model, true)).toEqual({ slug, name, others });
+])('%s is asked of %s without asking for a list', async (model, slug, name, others) => {
+  expect(await all.find(who, model, true)).toEqual({ slug, name, others });
 });
 
-test('a prefix is no prefix where the name must stay as it is', () => {
-  expect(namesOf({ provider: 'openai' }, { provider: 'groq' }).find(who, 'openai/gpt-oss-20b', false)).toMatchObject({
+test('a prefix is no prefix where the name must stay as it is', async () => {
+  const names = namesOf({ provider: 'openai' }, { provider: 'groq' });
+  expect(await names.find(who, 'openai/gpt-oss-20b', false)).toMatchObject({
     slug: 'groq-key',
     name: 'openai/gpt-oss-20b',
   });
 });
 
-test('an expired virtual key is meant only by its slug', () => {
+test('an expired virtual key is meant only by its slug', async () => {
   const names = namesOf({ provider: 'openai', slug: 'old', expiresAt: 999 }, { provider: 'azure-openai', slug: 'new' });
-  expect(names.find(who, 'gpt-4o', true)).toMatchObject({ slug: 'new', others: [] });
-  expect(names.find(who, 'old/gpt-4o', true)).toMatchObject({ slug: 'old' });
+  expect(await names.find(who, 'gpt-4o', true)).toMatchObject({ slug: 'new', others: [] });
+  expect(await names.find(who, 'old/gpt-4o', true)).toMatchObject({ slug: 'old' });
 });
 
 test('lists are asked for where a host may have anything, and where the model is known to be of another provider', async () => {

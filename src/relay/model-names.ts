@@ -122,17 +122,15 @@ export function createModelNames({ virtualKeys, listOf, prices, plainModels, now
     return found;
   };
 
-  const findIn = (who: Principal, index: KeyIndex, model: string, maySplit: boolean): MeantKey | Promise<MeantKey> => {
+  const find = async (who: Principal, model: string, maySplit: boolean): Promise<MeantKey> => {
+    const index = await virtualKeys.index(who);
     const memory = memoryOf(remembered, index);
     const key = maySplit ? model : `whole ${model}`;
     const known = memory.get(key);
     if (known && isStill(index, known)) return decided(known, model);
-    const keep = (found: MeantKey): MeantKey => {
-      if (memory.size < MOST_REMEMBERED) memory.set(key, found);
-      return decided(found, model);
-    };
-    const found = withoutAsking(index, model, maySplit);
-    return found ? keep(found) : byLists(who, index, model).then(keep);
+    const found = withoutAsking(index, model, maySplit) ?? (await byLists(who, index, model));
+    if (memory.size < MOST_REMEMBERED) memory.set(key, found);
+    return decided(found, model);
   };
 
   const isStill = ({ bySlug }: KeyIndex, { slug }: MeantKey): boolean => {
@@ -145,20 +143,12 @@ export function createModelNames({ virtualKeys, listOf, prices, plainModels, now
      * The virtual key that stands before a model, in `@slug/name`, whatever else was asked for. Null: there is none of that
      * slug, or the whole is a name of the provider that was asked for.
      */
-    slugged(who: Principal, model: string, asked: Route | null): MeantKey | null | Promise<MeantKey | null> {
-      const index = virtualKeys.index(who);
-      return index instanceof Promise
-        ? index.then((loaded) => sluggedIn(loaded, model, asked))
-        : sluggedIn(index, model, asked);
+    async slugged(who: Principal, model: string, asked: Route | null): Promise<MeantKey | null> {
+      return sluggedIn(await virtualKeys.index(who), model, asked);
     },
 
     /** Throws 400 where no virtual key is meant, with those that there are. With `maySplit` the name may have a prefix. */
-    find(who: Principal, model: string, maySplit: boolean): MeantKey | Promise<MeantKey> {
-      const index = virtualKeys.index(who);
-      return index instanceof Promise
-        ? index.then((loaded) => findIn(who, loaded, model, maySplit))
-        : findIn(who, index, model, maySplit);
-    },
+    find,
 
     /** Refuses a call that chooses no provider, with what it could have chosen. */
     async refuse(who: Principal): Promise<never> {

@@ -27,18 +27,18 @@ export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
 
 /**
  * A call in the words of its target, and who judges it, in this order: what the config edits; the model, where a limit
- * depends on it and the gateway has not seen it; the guardrails; the words. Throws when the target cannot be told. At
- * once, unless a large body must be read whole first or something has to be looked up.
+ * depends on it and the gateway has not seen it; the guardrails; the words. Throws when the target cannot be told.
  */
-export function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
+export async function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Promise<Ready> {
   refuseUnsupported(to.target.provider, given.endpoint);
-  return given.body?.rest && isRead(given, to)
-    ? keptWhole(given, deps).then((whole) => edit(whole, to, deps))
-    : edit(given, to, deps);
+  let call = edited(isRead(given, to) ? await keptWhole(given, deps) : given, to);
+  if (mayHideModel(call)) call = await withKnownModel(call, to.target, deps);
+  const guarding = await guardingOf(call, to, deps.guard);
+  if (guarding?.readsRequest) call = await keptWhole(call, deps);
+  return putInWords(call, guarding, to, deps);
 }
 
-function edit(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
-  const { target, settings } = to;
+function edited(given: OpenCall, { target, settings }: Attempt): OpenCall {
   const call = settings.params ? withParams(given, settings.params) : given;
   const { log } = call;
   log.provider = target.provider.name;
@@ -46,31 +46,16 @@ function edit(given: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<
   log.prices = target.prices;
   log.usage = null;
   log.answeredBy = null;
-  return mayHideModel(call)
-    ? withKnownModel(call, target, deps).then((known) => findGuard(known, to, deps))
-    : findGuard(call, to, deps);
-}
-
-function findGuard(call: OpenCall, to: Attempt, deps: PrepareDeps): Ready | Promise<Ready> {
-  const opening = guardingOf(call, to, deps.guard);
-  return opening instanceof Promise
-    ? opening.then((guarding) => holdForGuard(call, guarding, to, deps))
-    : holdForGuard(call, opening, to, deps);
-}
-
-function holdForGuard(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps) {
-  return call.body?.rest && guarding?.readsRequest
-    ? keptWhole(call, deps).then((whole) => putInWords(whole, guarding, to, deps))
-    : putInWords(call, guarding, to, deps);
+  return call;
 }
 
 /** In the words of its target: a call whose guardrails have been found, and once more one that they have changed. */
-export function putInWords(
+export async function putInWords(
   call: OpenCall,
   guarding: Guarding | null,
   to: Attempt,
   deps: PrepareDeps,
-): Ready | Promise<Ready> {
+): Promise<Ready> {
   if (call.endpoint === 'createModelResponse' && isRead(call, to)) return readyToKeep(call, guarding, to, deps);
   return ready(call, guarding, to, deps);
 }
@@ -79,10 +64,8 @@ export function putInWords(
 const isRead = ({ endpoint }: OpenCall, { target, settings }: Attempt): boolean =>
   settings.params !== null || !passesAsIs(target.provider, endpoint);
 
-const keptWhole = async (call: OpenCall, { maxBodyBytes }: PrepareDeps): Promise<OpenCall> => ({
-  ...call,
-  body: await keepWhole(call.body!, maxBodyBytes, call.isJson),
-});
+const keptWhole = async (call: OpenCall, { maxBodyBytes }: PrepareDeps): Promise<OpenCall> =>
+  call.body?.rest ? { ...call, body: await keepWhole(call.body, maxBodyBytes, call.isJson) } : call;
 
 /** Whether a call may go to another model than the one that was seen: its body was not looked through, or cannot be. */
 const mayHideModel = ({ body, addressed, log, headers, isJson }: OpenCall): boolean =>

@@ -31,20 +31,8 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
   const body = received && opened(received, named, headers);
   const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
   log.model = addressed ?? named ?? log.model;
-  // Member by member: copying another object's members first takes several times as long, for every call.
   return {
-    request,
-    headers,
-    stamp: call.stamp,
-    endpoint: call.endpoint,
-    path: call.path,
-    search: call.search,
-    principal,
-    providerKey: call.providerKey,
-    readsModel: call.readsModel,
-    isUnguarded: call.isUnguarded,
-    proven: call.proven,
-    log,
+    ...call,
     body,
     isJson: received !== null && isJson,
     grownBy: received && arrived ? received.head.byteLength - arrived.head.byteLength : 0,

@@ -31,30 +31,24 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, AskDeps {
  *
  *     receive → resolve → prepare → judge → admit → ask → answer → settle → respond
  *
- * A stage that has its result at hand returns it, and not a promise of it: every await is another round through the queue
- * of jobs. The log entry closes on the last byte.
+ * The log entry closes on the last byte.
  */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
-  const choosing = choose(await receive(call, deps.maxBodyBytes), deps);
-  const { call: open, route } = choosing instanceof Promise ? await choosing : choosing;
+  const { call: open, route } = await choose(await receive(call, deps.maxBodyBytes), deps);
   if (route.by === 'config') return respond(call, await followPlan(open, route.reference, attempt, deps));
-  const resolving = findTarget(route, call.principal, call, deps.virtualKeys);
-  const target = resolving instanceof Promise ? await resolving : resolving;
+  const target = await findTarget(route, call.principal, call, deps.virtualKeys);
   return respond(call, await attempt(open, { target, settings: NO_SETTINGS, path: 'config' }, deps));
 }
 
 /** Asks one target. A plan may have several, one after the other. */
 async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<Attempted> {
-  const preparing = prepare(call, to, deps);
-  const ready = preparing instanceof Promise ? await preparing : preparing;
+  const ready = await prepare(call, to, deps);
   const passed = ready.guarding ? await judge(ready, ready.guarding, to, deps) : ready;
-  const admitting = admit(passed.call, to.target, passed.prepared, deps);
-  const exchange = exchangeOf(passed, to, admitting instanceof Promise ? await admitting : admitting);
+  const exchange = exchangeOf(passed, to, await admit(passed.call, to.target, passed.prepared, deps));
   try {
     // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
     if (passed.supply) exchange.prepared = await passed.supply();
-    const asking = askForUsage(exchange);
-    exchange.prepared = asking instanceof Promise ? await asking : asking;
+    exchange.prepared = await askForUsage(exchange);
     const cached = to.settings.cache ? await lookUp(exchange, deps.cache) : null;
     exchange.turn = cached?.turn ?? null;
     note(exchange, cached?.status ?? 'DISABLED');
@@ -73,15 +67,14 @@ async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<At
  */
 async function judge(ready: Ready, guarding: Guarding, to: Attempt, deps: RelayDeps): Promise<Ready> {
   const { call } = ready;
-  const looking = refuseExhausted(call, to.target, deps);
-  if (looking instanceof Promise) await looking;
+  await refuseExhausted(call, to.target, deps);
   const { headers, body } = call;
-  const judging = guarding.input({
+  const judged = await guarding.input({
     bytes: guarding.readsRequest ? (body?.head ?? null) : null,
     type: headers['content-type'] ?? '',
     encoding: headers['content-encoding'] ?? null,
   });
-  const passed = asPassed(call, judging instanceof Promise ? await judging : judging);
+  const passed = asPassed(call, judged);
   return passed === call ? ready : putInWords(passed, guarding, to, deps);
 }
 
@@ -120,7 +113,7 @@ function note({ call, notes, admission, prepared, path }: Exchange, cacheStatus:
  * The provider's answer in the client's words. `ask` calls it for every answer that it gets, because a retry policy may ask
  * again when guardrails have denied one.
  */
-function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): Incoming | Promise<Incoming> {
+async function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): Promise<Incoming> {
   const { translation } = exchange.prepared;
   if (!translation) return finish(exchange, incoming, deps);
   const { log } = exchange.call;
@@ -128,7 +121,7 @@ function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): Incomi
     log.usage = usage;
     log.answeredBy = model;
   };
-  return translation.answer(incoming, report).then((translated) => finish(exchange, translated, deps));
+  return finish(exchange, await translation.answer(incoming, report), deps);
 }
 
 /** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */

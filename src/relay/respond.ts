@@ -13,16 +13,17 @@ const SMALL_ANSWER = 256 << 10;
 const LAST_WORD_MS = 250;
 
 /** The provider's answer as the client gets it: the same status, the same end-to-end headers, the same bytes. */
-export function respond(call: ModelCall, attempted: Attempted): Response | Promise<Response> {
+export async function respond(call: ModelCall, attempted: Attempted): Promise<Response> {
   try {
-    return answer(call, attempted);
+    return await answer(call, attempted);
   } catch (error) {
+    // Its connection does not stay open behind an answer that the client does not get.
     attempted.discard();
     throw error;
   }
 }
 
-function answer(call: ModelCall, attempted: Attempted): Response | Promise<Response> {
+async function answer(call: ModelCall, attempted: Attempted): Promise<Response> {
   const { log, request } = call;
   const { status, incoming } = attempted;
   const received = receivedHeaders(incoming);
@@ -34,37 +35,25 @@ function answer(call: ModelCall, attempted: Attempted): Response | Promise<Respo
   const init = { status, statusText: incoming.statusText, headers };
 
   if (request.method === 'HEAD' || status === 204 || status === 304) {
-    return whole(attempted, () => {
-      log.firstByte();
-      log.close({ status, failedBy });
-      return new Response(null, init);
-    });
+    await incoming.bytes();
+    log.firstByte();
+    log.close({ status, failedBy });
+    return new Response(null, init);
   }
   const length = Number(received['content-length'] ?? Number.NaN);
   if (length <= SMALL_ANSWER && !log.isStream) {
-    return whole(attempted, (bytes) => {
-      log.firstByte();
-      // Copies the bytes, which the log may take away as soon as it is closed.
-      const response = new Response(bytes as Uint8Array<ArrayBuffer>, init);
-      const answered = log.captureResponse();
-      answered.transferable = true;
-      answered.add(bytes);
-      log.close({ status, failedBy });
-      return response;
-    });
+    const bytes = await incoming.bytes();
+    log.firstByte();
+    // Copies the bytes, which the log may take away as soon as it is closed.
+    const response = new Response(bytes as Uint8Array<ArrayBuffer>, init);
+    const answered = log.captureResponse();
+    answered.transferable = true;
+    answered.add(bytes);
+    log.close({ status, failedBy });
+    return response;
   }
   log.closesLater = true;
   return new Response(relayedBody(call, incoming, status), init);
-}
-
-/** Whatever keeps an answer from the client, its connection does not stay open behind it. */
-function whole({ incoming, discard }: Attempted, use: (bytes: Uint8Array) => Response): Response | Promise<Response> {
-  const received = incoming.bytes();
-  if (!(received instanceof Promise)) return use(received);
-  return received.then(use, (error) => {
-    discard();
-    throw error;
-  });
 }
 
 /** Bytes pass one piece at a time, and only when the client takes them. */

@@ -83,7 +83,7 @@ function atHand(status: number, statusText: string, fields: SentHeaders, bytes: 
       return headersOf(fields);
     },
     read: async () => take(),
-    bytes: () => take() ?? new Uint8Array(),
+    bytes: async () => take() ?? new Uint8Array(),
     cancel: () => {},
   };
 }

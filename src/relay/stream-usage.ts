@@ -14,21 +14,18 @@ import { withoutUsage } from './usage-filter.ts';
 
 /**
  * An OpenAI stream tells its usage only when asked to. The gateway asks, whatever the client said, and takes what is said
- * because of that out again for a client that did not want it. Not below `/proxy`, where bytes stay bytes. At once, unless
- * a large body must be read first.
+ * because of that out again for a client that did not want it. Not below `/proxy`, where bytes stay bytes.
  */
-export function askForUsage(exchange: Exchange): Prepared | Promise<Prepared> {
+export async function askForUsage(exchange: Exchange): Promise<Prepared> {
   const { call, prepared } = exchange;
   const { body } = prepared;
   if (call.endpoint !== 'chatComplete' && call.endpoint !== 'complete') return prepared;
   if (!body || !call.isJson || prepared.translation) return prepared;
   // Whether it streams may stand in what was not read.
-  if (body.rest)
-    return keepUpTo(body).then((read) => {
-      const whole = { ...prepared, body: read };
-      return read.rest ? whole : withWish(exchange, whole, read.head);
-    });
-  return withWish(exchange, prepared, body.head);
+  if (!body.rest) return withWish(exchange, prepared, body.head);
+  const read = await keepUpTo(body);
+  const whole = { ...prepared, body: read };
+  return read.rest ? whole : withWish(exchange, whole, read.head);
 }
 
 function withWish(exchange: Exchange, prepared: Prepared, given: Uint8Array): Prepared {

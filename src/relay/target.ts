@@ -4,6 +4,7 @@ import { refuseForbidden } from '../core/forbidden.ts';
 import type { Limit } from '../core/limits.ts';
 import type { PriceList } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
+import { andThen, type NowOrLater } from '../core/runtime/now-or-later.ts';
 import { Secret } from '../core/secret.ts';
 import { secretOptionNames } from '../core/secret-names.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
@@ -41,11 +42,8 @@ export function findTarget(
   who: Principal,
   request: { headers: SentHeaders; providerKey: string | null },
   virtualKeys: Pick<VirtualKeys, 'resolve'>,
-): Target | Promise<Target> {
-  if (selection.by === 'virtual-key') {
-    const stored = virtualKeys.resolve(who, selection.slug);
-    return stored instanceof Promise ? stored.then(targetBehind) : targetBehind(stored);
-  }
+): NowOrLater<Target> {
+  if (selection.by === 'virtual-key') return andThen(virtualKeys.resolve(who, selection.slug), targetBehind);
   const provider = findProvider(selection.name) ?? fail('unknown_provider', selection.name.slice(0, 80));
   const options = readOptions(provider, { headers: request.headers });
   if (request.providerKey !== null) refuseForbidden(who.forbids, 'api_key', 'authorization');
@@ -74,7 +72,7 @@ export function targetOfChoice(
   who: Principal,
   request: { headers: SentHeaders; providerKey: string | null },
   virtualKeys: VirtualKeys,
-): Target | Promise<Target> {
+): NowOrLater<Target> {
   if (choice.by === 'virtual-key') return findTarget(choice, who, request, virtualKeys);
   const provider = findProvider(choice.name) ?? fail('unknown_provider', choice.name.slice(0, 80));
   const callers = request.providerKey === null ? null : new Secret(request.providerKey);

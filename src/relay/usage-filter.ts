@@ -21,12 +21,13 @@ export function withoutUsage(incoming: Incoming, report: Report): Incoming {
   if (incoming.status >= 400 || !type.startsWith('text/event-stream') || isEncoded(received['content-encoding']))
     return incoming;
   const filter = new UsageFilter(report);
-  const next = (piece: Uint8Array | null): Uint8Array | null | Promise<Uint8Array | null> => {
-    if (piece === null) return filter.end();
-    const passed = filter.push(piece);
-    return passed.byteLength > 0 ? passed : read();
+  const read = async () => {
+    for (let piece = await incoming.read(); piece; piece = await incoming.read()) {
+      const passed = filter.push(piece);
+      if (passed.byteLength > 0) return passed;
+    }
+    return filter.end();
   };
-  const read = () => incoming.read().then(next);
   return {
     status: incoming.status,
     statusText: incoming.statusText,

@@ -5,7 +5,7 @@ import { createWorkProofs } from './work-proofs.ts';
 
 const proof: Proof = { claims: { sub: 'ada' }, header: { alg: 'RS256' }, verifiedAt: 1 };
 const proofs = createWorkProofs({
-  guard: () => null,
+  guard: async () => null,
   configs: { resolve: () => Promise.reject(new Error('no config is named')) },
   sealer: createSealer(Buffer.alloc(32, 1)),
 });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../core/bounded-map.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 
 /** An answer that is kept: what the client got, byte by byte. */
 export interface CachedAnswer {
@@ -12,7 +13,7 @@ export interface CachedAnswer {
 
 /** Where answers are kept: in memory, in the data dir or in Redis. What is lost is asked for again. */
 export interface CacheStore {
-  get(key: string): CachedAnswer | null | Promise<CachedAnswer | null>;
+  get(key: string): NowOrLater<CachedAnswer | null>;
   /** Never throws: an answer that cannot be kept is not kept. */
   set(key: string, answer: CachedAnswer, maxAgeMs: number): void;
   close(): void;

@@ -5,6 +5,7 @@ import { lazily } from '../core/lazily.ts';
 import { MASKED, maskedAddress } from '../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { isAddressName } from '../core/secret-names.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
 import { isInline } from '../http/forbidden-headers.ts';
@@ -186,7 +187,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
 
   return {
     /** The plan behind a slug of the caller's workspace, or behind a config object given as JSON. */
-    resolve(who: Principal, reference: string): Plan | Promise<Plan> {
+    resolve(who: Principal, reference: string): NowOrLater<Plan> {
       if (isInline(reference)) return inline.planOf(reference, who.forbids);
       const slug = reference.trim();
       const key = `${who.workspaceId}/${slug}`;

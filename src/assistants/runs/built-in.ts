@@ -17,7 +17,7 @@ export type BuiltInTools = Readonly<Partial<Record<BuiltInType, BuiltIn>>>;
 
 export interface BuiltIn {
   /** What the model is told about it. */
-  offer(tool: Tool, run: RunBody, thread: ThreadPlace): BuiltInOffer | Promise<BuiltInOffer>;
+  offer(tool: Tool, run: RunBody, thread: ThreadPlace): Promise<BuiltInOffer>;
   /** What in the model's text means something it has made. */
   marks?(thread: ThreadPlace): Promise<readonly Mark[]>;
   /**

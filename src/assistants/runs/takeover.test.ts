@@ -127,7 +127,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     test('a store that is away for a moment before the model is called costs no call', async () => {
       const { store, databaseUrl } = await givenStore(engine);
       let isAway = true;
-      const offer = () => {
+      const offer = async () => {
         if (isAway) {
           isAway = false;
           throw new GatewayError('store_unavailable', []);
@@ -286,7 +286,7 @@ describe('tools that the gateway carries out itself', () => {
           : { parts: [{ call: 'file_search', arguments: '{"queries":["x"]}', id: 'call_1' }] },
       {
         file_search: {
-          offer: () => ({ description: 'Searches.', parameters: { type: 'object' } }),
+          offer: async () => ({ description: 'Searches.', parameters: { type: 'object' } }),
           carryOut: async ({ id }) => found(id),
         },
       },
@@ -342,7 +342,7 @@ describe('tools that the gateway carries out itself', () => {
             },
       {
         file_search: {
-          offer: () => ({ description: 'Searches.', parameters: {} }),
+          offer: async () => ({ description: 'Searches.', parameters: {} }),
           carryOut: ({ id }) => (++uses === 1 ? new Promise(() => {}) : Promise.resolve(found(id))),
         },
       },

@@ -53,7 +53,7 @@ const TOKEN_NOT_KEPT =
   'the token is to be judged again and was not kept when this work was accepted; begin the work again';
 
 /** The rules may have changed since; what was proven has not. */
-function judgeKept(kept: Proofs, parameters: JwtParameters, ports: Ports): CheckResult | Promise<CheckResult> {
+async function judgeKept(kept: Proofs, parameters: JwtParameters, ports: Ports): Promise<CheckResult> {
   const proof = kept.get(parameters.proofKey);
   if (!proof) return unanswered(UNPROVEN);
   const { maxWorkAgeMs } = parameters;

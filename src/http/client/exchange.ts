@@ -134,7 +134,7 @@ export class Exchange implements Incoming, ConnectionUser {
     });
   }
 
-  bytes(): Uint8Array | Promise<Uint8Array> {
+  async bytes(): Promise<Uint8Array> {
     const [piece] = this.#pieces;
     if (!this.#isWhole || !piece || this.#pieces.length > 1) return this.#collect();
     this.#pieces = [];

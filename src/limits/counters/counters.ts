@@ -1,3 +1,4 @@
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import type { Db } from '../../storage/store.ts';
 
 /**
@@ -76,7 +77,7 @@ export interface LedgerEntry {
 
 export interface Counters {
   /** All charges or none. Holds end by themselves after `holdMs` at the latest and then count as used. */
-  reserve(reservation: Reservation, holdMs: number): Verdict | Promise<Verdict>;
+  reserve(reservation: Reservation, holdMs: number): NowOrLater<Verdict>;
   /**
    * Once per reservation id: a second settlement of the same id changes nothing. One that comes after its hold ended
    * corrects what was counted then. Takes calls without charges too.

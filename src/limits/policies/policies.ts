@@ -4,6 +4,7 @@ import { newId } from '../../core/ids.ts';
 import type { Limit } from '../../core/limits.ts';
 import { type Page, type PageQuery, page } from '../../core/paging.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { PolicyEntityRow, PolicyRow } from '../../storage/schema.ts';
@@ -73,7 +74,7 @@ export function createPolicies({
 
   return {
     /** The limits that policies put on a call; at once when the organisation's policies are in the cache. */
-    matching(facts: Facts): readonly Limit[] | Promise<readonly Limit[]> {
+    matching(facts: Facts): NowOrLater<readonly Limit[]> {
       const { organisationId } = facts;
       const known = cache.peek(organisationId);
       if (known) return known.matching(facts);
@@ -81,7 +82,7 @@ export function createPolicies({
     },
 
     /** Whether a policy needs to know the call's model to say what it means for the call; at once like `matching`. */
-    askForModel(facts: Facts): boolean | Promise<boolean> {
+    askForModel(facts: Facts): NowOrLater<boolean> {
       const { organisationId } = facts;
       const known = cache.peek(organisationId);
       if (known) return known.askForModel(facts);
@@ -89,7 +90,7 @@ export function createPolicies({
     },
 
     /** Whether some policy counts calls of that target in the workspace; at once like `matching`. */
-    counts(who: Pick<Principal, 'organisationId' | 'workspaceId'>, target: Target): boolean | Promise<boolean> {
+    counts(who: Pick<Principal, 'organisationId' | 'workspaceId'>, target: Target): NowOrLater<boolean> {
       const { organisationId, workspaceId } = who;
       const known = cache.peek(organisationId);
       if (known) return known.counts(workspaceId, target);

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../core/bounded-map.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import type { SigningKey } from '../../crypto/rsa.ts';
 import { sha256 } from '../../crypto/seal.ts';
 import { SIGNERS_CLAIMS } from '../server/configuration.ts';
@@ -14,7 +15,7 @@ export interface TokenAsk {
 
 export interface IdentityTokens {
   /** A token with enough life left for the call it is for. */
-  get(ask: TokenAsk): string | Promise<string>;
+  get(ask: TokenAsk): NowOrLater<string>;
   readonly size: number;
 }
 

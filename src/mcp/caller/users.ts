@@ -1,5 +1,6 @@
 import { type Role, scopesOf, type WorkspaceRole } from '../../auth/roles.ts';
 import type { UserId, WorkspaceId } from '../../core/ids.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
@@ -14,7 +15,7 @@ export interface KnownUser {
   /** Null: not a member. */
   readonly workspaceRole: WorkspaceRole | null;
 }
-export type FindUser = (id: UserId, workspaceId: WorkspaceId) => KnownUser | null | Promise<KnownUser | null>;
+export type FindUser = (id: UserId, workspaceId: WorkspaceId) => NowOrLater<KnownUser | null>;
 
 export interface UsersDeps {
   readonly store: Store;

@@ -2,6 +2,7 @@ import { limitsOf } from '../../auth/owner-limits.ts';
 import { workspaceOwner } from '../../auth/workspaces.ts';
 import type { OrganisationId, WorkspaceId } from '../../core/ids.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Store } from '../../storage/store.ts';
@@ -11,7 +12,7 @@ export type CallerWorkspace = Pick<
   Principal,
   'organisationId' | 'workspaceId' | 'workspaceSlug' | 'defaults' | 'limits'
 >;
-export type FindWorkspace = (id: WorkspaceId) => CallerWorkspace | null | Promise<CallerWorkspace | null>;
+export type FindWorkspace = (id: WorkspaceId) => NowOrLater<CallerWorkspace | null>;
 
 export interface WorkspacesDeps {
   readonly store: Store;

@@ -86,7 +86,7 @@ export function createOauth(deps: OauthDeps) {
 
 export type Oauth = ReturnType<typeof createOauth>;
 
-type Handle = (call: AnonymousCall) => Response | Promise<Response>;
+type Handle = (call: AnonymousCall) => Promise<Response>;
 
 const limited =
   (limits: AddressLimits, handle: Handle) =>

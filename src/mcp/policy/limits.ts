@@ -14,7 +14,7 @@ export interface McpLimitsDeps {
 
 /** A call is a request like any other; it takes no tokens and no money of the gateway's. */
 export const createMcpLimits = ({ limiter, policies }: McpLimitsDeps): McpLimits => ({
-  counts: ({ principal, server }) =>
+  counts: async ({ principal, server }) =>
     server.policy.limits.length > 0 || principal.limits.some(isOfRequests) || policies.counts(principal, 'mcp_tools'),
   admit: async (call) => {
     const { principal, server, method, tool } = call;

@@ -26,8 +26,7 @@ const MOST_MESSAGE_BYTES = 4 << 20;
 export const createMcpPolicy = ({ stored, guard }: McpPolicyDeps): McpPolicy => ({
   open: async (asked) => {
     const { server, caller, headers, log } = asked;
-    const known = stored.of(server);
-    const facts = known instanceof Promise ? await known : known;
+    const facts = await stored.of(server);
     if (!isOpenTo(facts, caller)) fail('mcp_access_denied', server.slug);
     const gate = gateFor(server.policy, facts, caller);
     const { principal } = caller;

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpCapabilityRow } from '../../storage/schema.ts';
@@ -84,7 +85,7 @@ export function createPolicyStore({ store, changes, report, now }: PolicyStoreDe
 
   return {
     /** At once when it is known. */
-    of({ id }: McpServer): PolicyFacts | Promise<PolicyFacts> {
+    of({ id }: McpServer): NowOrLater<PolicyFacts> {
       const known = cache.peek(id);
       if (known) return withUnsaved(id, known);
       return cache.get(id).then((facts) => withUnsaved(id, facts!));

@@ -20,7 +20,7 @@ export interface AdmittedMcpCall {
 
 export interface McpLimits {
   /** Whether messages are counted, so that each has to be read. */
-  counts(call: Pick<LimitedMcpCall, 'principal' | 'server'>): boolean | Promise<boolean>;
+  counts(call: Pick<LimitedMcpCall, 'principal' | 'server'>): Promise<boolean>;
   /** Throws 429 or 412 when the call does not fit. */
-  admit(call: LimitedMcpCall): AdmittedMcpCall | Promise<AdmittedMcpCall>;
+  admit(call: LimitedMcpCall): Promise<AdmittedMcpCall>;
 }

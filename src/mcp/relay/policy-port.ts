@@ -27,7 +27,7 @@ export interface AskedCall {
  */
 export interface McpPolicy {
   /** Null: nothing of the call has to be looked at, and its bytes pass as they are. */
-  open(asked: AskedCall): PolicedCall | null | Promise<PolicedCall | null>;
+  open(asked: AskedCall): Promise<PolicedCall | null>;
   /** Whether the caller may use anything of the server. */
   isOpen(server: McpServer, caller: Caller): Promise<boolean>;
 }

@@ -1,4 +1,5 @@
 import { fail, GatewayError } from '../../core/errors.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import type { Guardrails, Reach } from '../../guardrails/guardrails.ts';
 import type { Configurations } from './configuration.ts';
 
@@ -15,7 +16,7 @@ export async function checkGuardrails(reach: Reach, given: Configurations, resol
   }
 }
 
-async function found<Value>(resolve: () => Value | Promise<Value>, where: string, reference: string): Promise<Value> {
+async function found<Value>(resolve: () => NowOrLater<Value>, where: string, reference: string): Promise<Value> {
   try {
     return await resolve();
   } catch (error) {

@@ -3,6 +3,7 @@ import { isUuid, newId, type OrganisationId, slugFrom, type WorkspaceId } from '
 import { changedAddress, refuseMaskedAddress } from '../../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { type Sealer, sha256 } from '../../crypto/seal.ts';
 import { createAddressSealer } from '../../crypto/sealed-address.ts';
 import { cachedBy } from '../../storage/cached-by.ts';
@@ -77,7 +78,7 @@ export function createMcpServers(deps: RegistryDeps) {
 
   return {
     /** The server of a path, in any workspace; at once when it is in the cache. */
-    find(slug: string): McpServer | null | Promise<McpServer | null> {
+    find(slug: string): NowOrLater<McpServer | null> {
       const known = cache.peek(slug);
       if (known) return known;
       return isServerSlug(slug) && !isReservedSlug(slug) ? cache.get(slug) : null;

@@ -1,6 +1,7 @@
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { Principal, Witnessed } from '../../core/principal.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { asGatewayError } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Origins } from '../caller/origin.ts';
@@ -12,7 +13,7 @@ import type { AccountHolder, Vault } from './vault.ts';
 
 /** What is known of servers. */
 export interface ConnectableServers {
-  find(slug: string): McpServer | null | Promise<McpServer | null>;
+  find(slug: string): NowOrLater<McpServer | null>;
   byId(id: string): Promise<McpServer | null>;
 }
 

@@ -1,5 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import { packHookResults } from '../../core/hook-results.ts';
+import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import type { Hook, Ports } from '../../guardrails/check.ts';
 import { type Guardrail, holdsStreams } from '../../guardrails/guardrail.ts';
 import { EMPTY, type Reading, readBody } from '../../guardrails/reading.ts';
@@ -109,17 +110,11 @@ export class Guarding {
   }
 
   /** Judges a request. Throws 446 when a guardrail denies it, 400 when it cannot be read in one way only. */
-  input(body: GuardedBody): Passed | Promise<Passed> {
-    const reading = this.#readRequest(body);
-    this.#request = reading;
-    this.#callersRequest = reading;
-    const judged = this.judge('input', reading);
-    return judged instanceof Promise
-      ? judged.then((outcome) => this.#passed(reading, outcome))
-      : this.#passed(reading, judged);
-  }
-
-  #passed(before: Reading, { results, reading, headers }: Judged): Passed {
+  async input(body: GuardedBody): Promise<Passed> {
+    const before = this.#readRequest(body);
+    this.#request = before;
+    this.#callersRequest = before;
+    const { results, reading, headers } = await this.judge('input', before);
     this.settle('input', results);
     this.#request = reading;
     return { body: reading === before ? null : reading.bytes, headers };
@@ -129,12 +124,12 @@ export class Guarding {
    * Lets guardrails look in their order. A request: the caller's, then the operator's at what has become of it. An answer:
    * the operator's, so that the caller's see only what may leave; and when these have changed it, the operator's again.
    */
-  judge(
+  async judge(
     hook: Hook,
     reading: Reading,
     status: number | null = null,
     all: readonly Guardrail[] = this.#guardrails[hook],
-  ): Judged | Promise<Judged> {
+  ): Promise<Judged> {
     const { callers: brought } = this.#stages[hook];
     const callers = brought.length === 0 ? brought : all.filter((each) => brought.includes(each));
     if (callers.length === 0) return this.#look({ hook, reading, status, guardrails: all, request: this.#request });
@@ -185,7 +180,7 @@ export class Guarding {
   }
 
   /** Lets those look that are waited for, and the others beside them. */
-  #look({ hook, reading, status, guardrails, request, headers = this.call.headers }: Look): Judged | Promise<Judged> {
+  #look({ hook, reading, status, guardrails, request, headers = this.call.headers }: Look): NowOrLater<Judged> {
     const { call } = this;
     const judging = {
       hook,

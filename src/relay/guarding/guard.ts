@@ -1,5 +1,5 @@
 import { fail } from '../../core/errors.ts';
-import type { GuardrailReference, GuardrailUse } from '../../core/guardrails.ts';
+import type { GuardrailReference } from '../../core/guardrails.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AskModel, Hook, Ports } from '../../guardrails/check.ts';
 import type { GuardrailDefaultsStore } from '../../guardrails/defaults.ts';
@@ -29,65 +29,58 @@ export interface GuardDeps {
  *     const passed = await guarding?.input({ bytes, type: 'application/json' });   // throws 446
  *     const answer = guarding ? await guardAnswer(guarding, incoming) : incoming;   // throws 446
  */
-export type Guard = (call: GuardedCall) => Guarding | null | Promise<Guarding | null>;
+export type Guard = (call: GuardedCall) => Promise<Guarding | null>;
 
 export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps): Guard {
-  const found = (reach: Reach, reference: GuardrailReference): Guardrail | Promise<Guardrail> =>
-    typeof reference === 'string' ? guardrails.resolve(reach, reference) : written(reference);
-
-  const resolveAll = (reach: Reach, references: readonly GuardrailReference[], side: Hook) => {
-    const all: (Guardrail | Promise<Guardrail>)[] = [];
-    for (const reference of references) all.push(found(reach, reference));
-    for (const each of all)
-      if (each instanceof Promise) return Promise.all(all).then((resolved) => inPlace(resolved, side));
-    return inPlace(all as Guardrail[], side);
+  const resolveAll = async (reach: Reach, references: readonly GuardrailReference[], side: Hook) => {
+    const resolved: Guardrail[] = [];
+    for (const reference of references) {
+      const found = typeof reference === 'string' ? await guardrails.resolve(reach, reference) : written(reference);
+      if (!found.on.has(side)) fail('guardrail_misplaced', found.id, side);
+      // A guardrail that several levels name looks once.
+      if (!resolved.includes(found)) resolved.push(found);
+    }
+    return resolved;
   };
 
-  const open = (call: GuardedCall, held: GuardrailUse): Guarding | null | Promise<Guarding> => {
-    const { who, asked, askedBy = 'operator' } = call;
-    const imposed = askedBy === 'operator' ? asked : null;
-    const brought = askedBy === 'operator' ? null : asked;
-    const input = allOf(held.input, who.defaults?.input_guardrails, imposed?.input);
-    const output = allOf(held.output, who.defaults?.output_guardrails, imposed?.output);
-    if (input.length + output.length === 0 && !brought) return null;
-    const before = resolveAll(who, input, 'input');
-    const after = resolveAll(who, output, 'output');
-    if (!brought)
-      return before instanceof Promise || after instanceof Promise
-        ? Promise.all([before, after]).then(([first, last]) => made(call, stage(first), stage(last)))
-        : made(call, stage(before), stage(after));
-    return openBoth(call, { before, after, brought });
-  };
-
-  const openBoth = async (call: GuardedCall, { before, after, brought }: Both): Promise<Guarding> => {
-    const bringing = [resolveAll(call.who, brought.input, 'input'), resolveAll(call.who, brought.output, 'output')];
-    const [input, output, ownInput, ownOutput] = await Promise.all([before, after, bringing[0]!, bringing[1]!]);
-    const written =
-      call.askedBy === 'caller-writing'
-        ? [...writtenIn(brought.input, ownInput), ...writtenIn(brought.output, ownOutput)]
-        : [];
-    return made(call, stage(input, ownInput, written), stage(output, ownOutput, written));
-  };
+  /** The ports of the process, with a model that is asked in the caller's name. */
+  const portsOf = ({ principal }: GuardedCall): Ports =>
+    principal ? { ...ports, askModel: (question) => askModel(principal)(question) } : ports;
 
   const made = (call: GuardedCall, input: Stages, output: Stages): Guarding => {
     const stages = call.proving?.keep ? { input: provingOf(input), output: NOTHING } : { input, output };
-    return new Guarding(call, stages, call.principal ? new CallPorts(ports, askModel, call.principal) : ports);
+    return new Guarding(call, stages, portsOf(call));
   };
 
-  return (call) => {
-    const held = defaults.of(call.who);
-    return held instanceof Promise ? held.then((use) => open(call, use)) : open(call, held);
+  return async (call) => {
+    const { who, asked, askedBy = 'operator' } = call;
+    const held = await defaults.of(who);
+    const imposed = askedBy === 'operator' ? asked : null;
+    const brought = askedBy === 'operator' ? null : asked;
+    const input = joined(held.input, who.defaults?.input_guardrails, imposed?.input);
+    const output = joined(held.output, who.defaults?.output_guardrails, imposed?.output);
+    if (input.length + output.length === 0 && !brought) return null;
+    const before = await resolveAll(who, input, 'input');
+    const after = await resolveAll(who, output, 'output');
+    if (!brought) return made(call, stage(before), stage(after));
+    const ownBefore = await resolveAll(who, brought.input, 'input');
+    const ownAfter = await resolveAll(who, brought.output, 'output');
+    const written =
+      askedBy === 'caller-writing'
+        ? [...writtenIn(brought.input, ownBefore), ...writtenIn(brought.output, ownAfter)]
+        : [];
+    return made(call, stage(before, ownBefore, written), stage(after, ownAfter, written));
   };
 }
 
 const STREAMS_BY_PATH = /:streamGenerateContent$|-stream$/;
 
 /** The guardrails of a call to one target; null where none holds. */
-export function guardingOf(
+export async function guardingOf(
   call: OpenCall,
   { target, settings }: Attempt,
   guard: Guard,
-): Guarding | null | Promise<Guarding | null> {
+): Promise<Guarding | null> {
   // A list of names is no text that a model reads or wrote.
   if (call.isUnguarded || call.endpoint === 'listModels') return null;
   const { principal, headers, log, body, path } = call;
@@ -117,7 +110,7 @@ export function askedBy(headers: SentHeaders): AskedBy {
 }
 
 /** Those of the organisation and the workspace, of the key and of the config. Mostly only one of them has any. */
-function allOf(
+function joined(
   held: readonly GuardrailReference[],
   own: readonly GuardrailReference[] = NONE,
   asked: readonly GuardrailReference[] = NONE,
@@ -129,12 +122,6 @@ function allOf(
 const NONE: readonly GuardrailReference[] = [];
 const NO_GUARDRAILS: readonly Guardrail[] = [];
 const NONE_WRITTEN: ReadonlySet<Guardrail> = new Set();
-
-interface Both {
-  readonly before: readonly Guardrail[] | Promise<readonly Guardrail[]>;
-  readonly after: readonly Guardrail[] | Promise<readonly Guardrail[]>;
-  readonly brought: GuardrailUse;
-}
 
 /** A guardrail that is imposed and named by the caller, too, looks once, where it is imposed. */
 const stage = (
@@ -169,39 +156,6 @@ const writtenIn = (references: readonly GuardrailReference[], resolved: readonly
   const own = new Set(references.filter((each) => typeof each !== 'string').map(written));
   return resolved.filter((each) => own.has(each));
 };
-
-function inPlace(resolved: readonly Guardrail[], side: Hook): readonly Guardrail[] {
-  for (const { id, on } of resolved) if (!on.has(side)) fail('guardrail_misplaced', id, side);
-  // A guardrail that several levels name looks once.
-  return resolved.length < 2 ? resolved : [...new Set(resolved)];
-}
-
-/** The ports of the process, with a model that is asked in the caller's name. */
-class CallPorts implements Ports {
-  readonly fetch: Ports['fetch'];
-  readonly resolves: Ports['resolves'];
-  readonly now: Ports['now'];
-  readonly verifyJwt: Ports['verifyJwt'];
-  readonly recheckJwt: Ports['recheckJwt'];
-  readonly threads: Ports['threads'];
-  readonly #askModel: GuardDeps['askModel'];
-  readonly #principal: Principal;
-
-  constructor(ports: GuardDeps['ports'], askModel: GuardDeps['askModel'], principal: Principal) {
-    this.fetch = ports.fetch;
-    this.resolves = ports.resolves;
-    this.now = ports.now;
-    this.verifyJwt = ports.verifyJwt;
-    this.recheckJwt = ports.recheckJwt;
-    this.threads = ports.threads;
-    this.#askModel = askModel;
-    this.#principal = principal;
-  }
-
-  get askModel(): AskModel {
-    return this.#askModel(this.#principal);
-  }
-}
 
 /** A config is checked when it is read, so that this only fails for what was stored by an earlier version. */
 function written(reference: Readonly<Record<string, unknown>>): Guardrail {

@@ -42,7 +42,7 @@ type FileSearchTool = Extract<Tool, { type: 'file_search' }>;
 
 /** Search in the files of an assistant and of its thread, as a tool of runs. */
 export const createFileSearch = (deps: FileSearchDeps): BuiltIn => ({
-  offer: () => ({
+  offer: async () => ({
     description:
       'Searches the files that were given to this conversation, by words and by meaning, and answers passages of them. ' +
       'Use it whenever the answer may be in these files. Each passage has a marker such as ' +

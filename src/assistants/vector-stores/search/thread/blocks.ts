@@ -9,9 +9,7 @@ export interface SearchedFile {
 }
 
 /** Blocks of a source never change, so they may be kept for as long as there is room. */
-export type LoadBlocks = (
-  sources: readonly string[],
-) => Promise<Map<string, VectorBlock[]>> | Map<string, VectorBlock[]>;
+export type LoadBlocks = (sources: readonly string[]) => Promise<Map<string, VectorBlock[]>>;
 
 export interface BlockScanOptions {
   readonly load: LoadBlocks;

@@ -60,7 +60,8 @@ export function openEmbeddedChunks(place: Extract<ChunkPlace, { engine: 'sqlite'
       .query(sql)
       .all(...(parameters as [])) as Row[];
   const scan = new BlockScan({
-    load: (sources) => blocksIn(sources.flatMap((source) => all<BlockRow>({ sql: BLOCKS, parameters: [source] }))),
+    load: async (sources) =>
+      blocksIn(sources.flatMap((source) => all<BlockRow>({ sql: BLOCKS, parameters: [source] }))),
     keptBytes: KEPT_BYTES,
     mostBytes: Number.POSITIVE_INFINITY,
   });
