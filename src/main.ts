@@ -44,11 +44,20 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   const gateway = await start(settings, { listen: command === 'serve' });
   const text =
     command === 'serve' ? greeting(settings, gateway) : `Gateway ${version} does background work (PostgreSQL)`;
-  if (settings.processNumber === null) console.log(text);
-  else process.send?.({ kind: 'ready', greeting: text } satisfies ReadyMessage);
+  if (settings.processNumber === null) {
+    console.log(text);
+    if (command === 'serve' && settings.localModels.length === 0) void offer();
+  } else process.send?.({ kind: 'ready', greeting: text } satisfies ReadyMessage);
   stopWhenTold(settings, gateway);
   // A process that serves requests already has use for its memory.
   setTimeout(() => gateway.server.open === 0 && giveBackMemory(), QUIET_AFTER_MS).unref();
+}
+
+/** Told when it is found: no start waits for it. */
+async function offer() {
+  const { offerLocalModels } = await import('./cli/find-local-models.ts');
+  const found = await offerLocalModels();
+  if (found) console.log(found);
 }
 
 function stopWhenTold(settings: Settings, gateway: Gateway) {

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { WitnessSettings } from './audit-witnesses.ts';
 import type { OidcProvider } from './auth/oidc.ts';
 import { isSlug } from './core/ids.ts';
+import { hostOf, LOCAL_SERVERS, type LocalServer } from './core/local-models.ts';
 import { Secret } from './core/secret.ts';
 import type { S3Place } from './files/s3.ts';
 import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
@@ -43,6 +44,8 @@ export interface Settings {
   /** Origins of pages that may call MCP servers, beside the gateway's own and this machine's. */
   readonly allowedOrigins: readonly string[];
   readonly trustedCustomHosts: readonly string[];
+  /** Model servers of this machine, each with a virtual key. */
+  readonly localModels: readonly LocalServer[];
   /** Prefixes of request headers that are understood like `x-gateway-`. */
   readonly headerAliases: readonly string[];
   /** In which headers a trusted proxy says where a client is; lower case. Null: nowhere. */
@@ -131,6 +134,7 @@ export const variables = {
   JWT_PUBLIC_KEYS_EXTRA: 'public keys published beside its own',
   JWT_PUBLIC_KEYS_EXTRA_FILE: 'file that holds JWT_PUBLIC_KEYS_EXTRA',
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
+  GATEWAY_LOCAL_MODELS: 'model servers of this machine that may be called',
   GATEWAY_ALLOWED_ORIGINS: 'origins of pages that may call MCP servers',
   GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
   GATEWAY_CLIENT_IP_HEADER: 'header in which a trusted proxy gives the address of the client',
@@ -201,6 +205,7 @@ export function readSettings(env: Environment): Settings {
   if (!/^[a-zA-Z0-9.:_-]+$/.test(host))
     refuse('HOST', `is "${host}"`, 'give an address or a host name such as 0.0.0.0');
   const port = wholeNumber('PORT', 8787, 0, 65_535);
+  const localModels = localModelsOf(get('GATEWAY_LOCAL_MODELS'));
   const databaseUrl = urlOf(
     get('DATABASE_URL'),
     'DATABASE_URL',
@@ -236,7 +241,8 @@ export function readSettings(env: Environment): Settings {
     jwtPrivateKey: jwtPrivateKeyOf(get),
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
-    trustedCustomHosts: listOf(get('TRUSTED_CUSTOM_HOSTS')),
+    trustedCustomHosts: [...listOf(get('TRUSTED_CUSTOM_HOSTS')), ...localModels.map(hostOf)],
+    localModels,
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
     clientAddressHeader: headerNameOf('GATEWAY_CLIENT_IP_HEADER', get('GATEWAY_CLIENT_IP_HEADER')),
     countryHeader: headerNameOf('GATEWAY_COUNTRY_HEADER', get('GATEWAY_COUNTRY_HEADER')),
@@ -285,6 +291,15 @@ const listOf = (value: string | undefined): string[] =>
     .split(',')
     .map((entry) => entry.trim())
     .filter(Boolean);
+
+function localModelsOf(value: string | undefined): readonly LocalServer[] {
+  if (value === 'true') return LOCAL_SERVERS;
+  return listOf(value).map((name) => {
+    const known = LOCAL_SERVERS.find(({ slug }) => slug === name);
+    const names = LOCAL_SERVERS.map(({ slug }) => slug).join(', ');
+    return known ?? refuse('GATEWAY_LOCAL_MODELS', `holds "${name}"`, `give true, or some of ${names}`);
+  });
+}
 
 /** Headers that mean something else than another gateway's wishes. */
 const OTHER_HEADERS = [

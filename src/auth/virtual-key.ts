@@ -40,9 +40,12 @@ export interface VirtualKeyInput extends LimitInput {
 
 /** A virtual key that exists because the operator set a variable such as OPENAI_API_KEY. */
 export interface EnvironmentCredential {
+  readonly slug: string;
   readonly provider: string;
   readonly variable: string;
   readonly credential: Secret;
+  /** Of a model server on this machine. */
+  readonly customHost?: string;
 }
 
 /** What is stored of it under seal. */
@@ -109,17 +112,17 @@ export const shownVirtualKey = (
 });
 export const shownFromEnvironment = (
   who: Principal,
-  { provider, variable, credential }: EnvironmentCredential,
+  { slug, provider, variable, credential, customHost }: EnvironmentCredential,
 ): VirtualKey => ({
-  id: `environment:${variable}`,
+  id: `environment:${variable}${customHost ? `:${slug}` : ''}`,
   object: 'virtual-key',
-  slug: provider,
-  name: `${provider} (from ${variable})`,
+  slug,
+  name: `${slug} (from ${variable})`,
   note: null,
   workspace_id: who.workspaceId,
   provider,
   masked_key: mask(credential.reveal()),
-  custom_host: null,
+  custom_host: customHost ?? null,
   configurations: {},
   rate_limits: null,
   usage_limits: null,

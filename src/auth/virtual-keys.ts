@@ -146,7 +146,7 @@ export function createVirtualKeys({
           slug,
           provider: fixed.provider,
           credential: fixed.credential,
-          customHost: null,
+          customHost: fixed.customHost ?? null,
           configurations: {},
           expiresAt: null,
           limits: [],
@@ -175,8 +175,10 @@ export function createVirtualKeys({
     const fixed = who.workspaceSlug === DEFAULT_WORKSPACE ? [...environment] : [];
     return keyIndexOf([
       ...rows.map(known),
-      ...fixed.flatMap(([slug, { provider }]) =>
-        stored.has(slug) ? [] : [{ slug, provider, hasOwnHost: false, expiresAt: null, prices: null }],
+      ...fixed.flatMap(([slug, { provider, customHost }]) =>
+        stored.has(slug)
+          ? []
+          : [{ slug, provider, hasOwnHost: customHost !== undefined, expiresAt: null, prices: null }],
       ),
     ]);
   };

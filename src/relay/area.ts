@@ -3,6 +3,7 @@ import type { Tools } from '../area/tools.ts';
 import type { JwtVerifier } from '../auth/jwt-verify.ts';
 import type { EnvironmentCredential } from '../auth/virtual-key.ts';
 import { turnTime } from '../core/clock.ts';
+import { addressOf, type LocalServer } from '../core/local-models.ts';
 import { Secret } from '../core/secret.ts';
 import { startSweeper } from '../core/sweeper.ts';
 import type { CheckThreads } from '../guardrails/check.ts';
@@ -24,27 +25,48 @@ import { createModelNames, type PlainModels } from './model-names.ts';
 import { type RelayDeps, relay } from './relay.ts';
 import { createWorkProofs } from './work-proofs.ts';
 
+const LOCAL_MODELS = 'GATEWAY_LOCAL_MODELS';
+/** Servers of this machine ask for none, and take any. */
+const NO_CREDENTIAL = new Secret('none');
+
 type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ChecksParts extends Tools {
+  readonly settings: { readonly environment: Environment; readonly localModels: readonly LocalServer[] };
+}
 
 /** What may be stored that calls are made with. It opens before those who store it. */
 export const checksArea = area({
   name: 'checks',
-  open: ({ egress, settings }: Tools & { readonly settings: { readonly environment: Environment } }) => ({
+  open: ({ egress, settings }: ChecksParts) => ({
     gives: {
       checkVirtualKey: checkVirtualKey(egress),
       checkConfig: checkConfigParts,
       optionNames: [...optionNames],
-      environmentCredentials: environmentCredentials(settings.environment),
+      environmentCredentials: environmentCredentials(settings.environment, settings.localModels),
     },
   }),
 });
 
-/** A virtual key for every provider whose variable is set. */
-function environmentCredentials(environment: Environment): Map<string, EnvironmentCredential> {
+/** A virtual key for every provider whose variable is set, and for every model server of this machine that may be called. */
+function environmentCredentials(
+  environment: Environment,
+  localModels: readonly LocalServer[],
+): Map<string, EnvironmentCredential> {
   const found = new Map<string, EnvironmentCredential>();
   for (const { name, environment: variable } of providers) {
     const value = variable && environment[variable]?.trim();
-    if (value) found.set(name, { provider: name, variable, credential: new Secret(value) });
+    if (value) found.set(name, { slug: name, provider: name, variable, credential: new Secret(value) });
+  }
+  for (const server of localModels) {
+    const { slug, provider } = server;
+    found.set(slug, {
+      slug,
+      provider,
+      variable: LOCAL_MODELS,
+      credential: NO_CREDENTIAL,
+      customHost: addressOf(server),
+    });
   }
   return found;
 }
