@@ -72,6 +72,7 @@ export async function start(
     const degraded = new Set(health.snapshot().map(({ part }) => part));
     return HEALTH_PARTS.map((part) => [part, degraded.has(part) ? 1 : 0] as const);
   });
+  health.noteBy(() => unpricedNote(metrics.unpricedCalls));
   const changes = createChanges({ store, databaseUrl, health });
   const redis = settings.redisUrl ? connectRedis(settings.redisUrl.reveal()) : null;
   const upstream = createUpstream({ egress });
@@ -120,6 +121,12 @@ export async function start(
     },
   };
 }
+
+/** Without the models: `/health` is public. */
+const unpricedNote = (calls: number): string | null =>
+  calls === 0
+    ? null
+    : `The price of ${calls} calls since the start is not known, so they cost nothing in the log and in budgets that allow them. The metric gateway_unpriced_calls_total names their models.`;
 
 const reportPrices = (health: Health) => (problem: string | null) => {
   if (problem === null) health.well('prices');

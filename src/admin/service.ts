@@ -18,6 +18,7 @@ const healthy = lazily(() =>
   z.object({
     status: z.literal('ok'),
     degraded: z.array(z.object({ part: z.string(), since: z.iso.datetime(), effect: z.string() })),
+    notes: z.array(z.string()).optional().describe('What an operator should know, and what makes nothing worse.'),
   }),
 );
 const ready = lazily(() =>
@@ -34,10 +35,10 @@ export const serviceRoutes = ({ store, health, version, openapi }: ServiceParts)
     docs: '/docs',
     openapi: '/openapi.json',
   })),
-  get('/health', { scopes: 'public', summary: '200 while the process lives', response: healthy }, () => ({
-    status: 'ok',
-    degraded: health.snapshot(),
-  })),
+  get('/health', { scopes: 'public', summary: '200 while the process lives', response: healthy }, () => {
+    const notes = health.notes();
+    return { status: 'ok', degraded: health.snapshot(), ...(notes.length > 0 && { notes }) };
+  }),
   get('/ready', { scopes: 'public', summary: '200 when the store answers, else 503', response: ready }, async () => {
     try {
       await store.ping();

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
-import { priceMembers } from '../core/prices.ts';
+import { priceMembers } from '../core/price-file.ts';
 import { deleted, name, note, slug } from '../http/resource.ts';
 import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import { expiry, limits, resetUsage, shownLimits } from './schemas.ts';

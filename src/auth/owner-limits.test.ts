@@ -115,7 +115,7 @@ test('a virtual key whose budget is spent is exhausted, and its credential carri
   const stored = await virtualKeys.resolve(admin, slug);
 
   expect(stored.limits.map(({ counter }) => counter)).toEqual([`virtual-key/${id}/cost/monthly`]);
-  expect(stored.prices?.get('gpt-x')).toEqual({ input: 1, output: 2, cacheWrite: 3 });
+  expect(stored.prices?.get('gpt-x')).toMatchObject({ rates: { input: 1, output: 2, cached: 1, cacheWrite: 3 } });
   spend(stored.limits[0], 2);
   expect((await virtualKeys.read(admin, { slug })).status).toBe('exhausted');
   expect((await virtualKeys.update(admin, { slug }, { reset_usage: true })).status).toBe('active');

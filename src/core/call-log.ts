@@ -41,6 +41,8 @@ export interface CallLog {
   isCached: boolean;
   /** Set by the part of the gateway that counted tokens itself; otherwise read from the answer. */
   usage: Usage | null;
+  /** What the request asked for that is not paid by tokens: pictures, text that is spoken. */
+  asked: Usage | null;
   /** The model that the same part was told of; null: it is read from the answer, or unknown. */
   answeredBy: string | null;
   /** Whether the bodies and headers of this call are stored. */
@@ -73,6 +75,7 @@ export const silentLog = (): CallLog => ({
   isStream: false,
   isCached: false,
   usage: null,
+  asked: null,
   answeredBy: null,
   keepBodies: false,
   requestHeaders: null,

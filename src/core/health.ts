@@ -30,10 +30,14 @@ export interface Health {
   degraded(part: HealthPart, effect: string): void;
   well(part: HealthPart): void;
   snapshot(): readonly Degradation[];
+  /** Something to know that makes nothing worse: read when it is asked for, null while there is nothing to say. */
+  noteBy(read: () => string | null): void;
+  notes(): readonly string[];
 }
 
 export function createHealth({ now }: { now: Clock }): Health {
   const parts = new Map<HealthPart, Degradation>();
+  const readers: (() => string | null)[] = [];
   return {
     degraded: (part, effect) => {
       parts.set(part, { part, since: parts.get(part)?.since ?? toIso(now()), effect });
@@ -42,5 +46,9 @@ export function createHealth({ now }: { now: Clock }): Health {
       parts.delete(part);
     },
     snapshot: () => [...parts.values()],
+    noteBy: (read) => {
+      readers.push(read);
+    },
+    notes: () => readers.map((read) => read()).filter((note) => note !== null),
   };
 }

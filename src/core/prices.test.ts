@@ -1,11 +1,14 @@
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { builtInPrices, priceFile, priceListOf, priceMembers, pricesOf } from './prices.ts';
+import { priceFile, priceMembers } from './price-file.ts';
+import { builtInPrices, priceListOf, pricesOf } from './prices.ts';
 
 const { costOf, priceOf } = builtInPrices;
 
 const million = { inputTokens: 1_000_000, outputTokens: 1_000_000 };
+/** So few that no model takes them for a long prompt. */
+const few = { inputTokens: 10_000, outputTokens: 10_000 };
 
 for (const [provider, model, dollars] of [
   ['openai', 'gpt-4o', 12.5],
@@ -18,7 +21,8 @@ for (const [provider, model, dollars] of [
   ['anthropic', 'claude-sonnet-4-5-20250929', 18],
   ['anthropic', 'claude-3-5-haiku-latest', 4.8],
   ['vertex-ai', 'claude-sonnet-4-5@20250929', 18],
-  ['bedrock', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0', 18],
+  ['bedrock', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0', 19.8],
+  ['bedrock', 'global.anthropic.claude-sonnet-4-5-20250929-v1:0', 18],
   ['google', 'models/gemini-2.5-flash', 2.8],
   ['google', 'gemini-2.5-flash-preview-05-20', 2.8],
   ['google', 'gemini-2.0-flash-001', 0.5],
@@ -26,7 +30,7 @@ for (const [provider, model, dollars] of [
   ['groq', 'openai/gpt-oss-120b', 0.75],
 ] as const) {
   test(`${provider} ${model} costs ${dollars} dollars for a million tokens each way`, () => {
-    expect(costOf(provider, model, million)).toBeCloseTo(dollars, 9);
+    expect(costOf(provider, model, few)).toBeCloseTo(dollars / 100, 9);
   });
 }
 
@@ -48,6 +52,32 @@ test('cached input and cache writes have their own price', () => {
   const usage = { inputTokens: 1_000_000, cachedInputTokens: 400_000, cacheWriteTokens: 100_000, outputTokens: 0 };
   expect(costOf('anthropic', 'claude-sonnet-4-5', usage)).toBeCloseTo(0.5 * 3 + 0.4 * 0.3 + 0.1 * 3.75, 9);
   expect(costOf('openai', 'gpt-4o', { inputTokens: 1_000_000, cachedInputTokens: 1_000_000 })).toBeCloseTo(1.25, 9);
+});
+
+test('a fine-tuned model has the price of such models, and a region that of its model', () => {
+  const prices = pricesOf({
+    built_in: false,
+    prices: {
+      openai: { 'ft:gpt-4o-2024-08-06': { input: 3.75, output: 15 }, 'gpt-4o': { input: 1, output: 1 } },
+      bedrock: {
+        'amazon.nova-lite-v1:0': { input: 1, output: 1 },
+        'eu.amazon.nova-lite-v1:0': { input: 2, output: 2 },
+      },
+    },
+  });
+  expect(prices.costOf('openai', 'ft:gpt-4o-2024-08-06:acme::Ab12', million)).toBe(18.75);
+  expect(prices.costOf('openai', 'ft:gpt-9:acme::Ab12', million)).toBeNull();
+  expect(prices.costOf('bedrock', 'us.amazon.nova-lite-v1:0', million)).toBe(2);
+  expect(prices.costOf('bedrock', 'eu.amazon.nova-lite-v1:0', million)).toBe(4);
+});
+
+test('files lie over each other, and one that does without the rest ends the row', () => {
+  const at = (input: number) => ({ openai: { own: { input, output: 0 } } });
+  const both = pricesOf({ prices: at(1) }, { prices: { ...at(2), other: { m: { input: 4, output: 0 } } } });
+  expect(both.costOf('openai', 'own', million)).toBe(1);
+  expect(both.costOf('other', 'm', million)).toBe(4);
+  expect(both.costOf('openai', 'gpt-4o', million)).toBe(12.5);
+  expect(pricesOf({ prices: at(1) }, { built_in: false, prices: {} }).costOf('openai', 'gpt-4o', million)).toBeNull();
 });
 
 test('unknown usage has no cost', () => {

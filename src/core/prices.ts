@@ -1,65 +1,14 @@
-import * as z from 'zod';
-import { type Checked, lazily } from './lazily.ts';
+import { costAt, type Paid, type Price, priceFrom } from './cost.ts';
+import type { Checked } from './lazily.ts';
+import type { PriceFile, priceMembers } from './price-file.ts';
 import builtInFile from './price-list.json' with { type: 'json' };
 import type { Usage } from './usage.ts';
-
-/** US dollars per million tokens. */
-export interface Price {
-  readonly input: number;
-  readonly output: number;
-  /** Input that the provider had cached; the input price when it gives no rebate. */
-  readonly cached?: number;
-  /** Input that was written to the provider's cache; the input price when that costs nothing extra. */
-  readonly cacheWrite?: number;
-}
 
 /** Prices by the model's name in lower case. */
 export type PriceList = ReadonlyMap<string, Price>;
 
-const dollars = lazily(() =>
-  z
-    .number({ error: 'give US dollars per million tokens as a number' })
-    .min(0, 'must not be negative; 0 means free')
-    .max(1e6, 'give at most 1000000'),
-);
-
-const price = lazily(() =>
-  z.strictObject(
-    { input: dollars(), output: dollars(), cached: dollars().optional(), cache_write: dollars().optional() },
-    { error: 'give {"input": …, "output": …} in US dollars per million tokens' },
-  ),
-);
-
-/** Prices of models as people write them, in a file or in a virtual key's `configurations.prices`. */
-export const priceMembers = lazily(() =>
-  z.record(z.string().min(1).max(256), price(), {
-    error: 'give an object of prices by model name',
-  }),
-);
-
-/** The operator's file. The built-in list, `price-list.json`, has the same form. */
-export const priceFile = lazily(() =>
-  z.strictObject(
-    {
-      as_of: z.string().optional(),
-      /** Whether the built-in list stays below this one. */
-      built_in: z.boolean({ error: 'give true or false' }).optional(),
-      prices: z.record(z.string().min(1).max(256), priceMembers(), {
-        error: 'give an object of providers, each with its models',
-      }),
-    },
-    { error: 'give {"prices": {"<provider>": {"<model>": {"input": …, "output": …}}}}' },
-  ),
-);
-export type PriceFile = Checked<typeof priceFile>;
-
 export const priceListOf = (members: Checked<typeof priceMembers>): PriceList =>
-  new Map(
-    Object.entries(members).map(([model, { cache_write, ...rest }]) => [
-      model.toLowerCase(),
-      cache_write === undefined ? rest : { ...rest, cacheWrite: cache_write },
-    ]),
-  );
+  new Map(Object.entries(members).map(([model, written]) => [model.toLowerCase(), priceFrom(written)]));
 
 /** Whose lists a provider's models are also on, after its own. Resellers charge the maker's list price. */
 export const MAKERS: Readonly<Record<string, readonly string[]>> = {
@@ -72,12 +21,18 @@ export const MAKERS: Readonly<Record<string, readonly string[]>> = {
 /** What may follow a model's name without making it another model: a date, a revision, `latest`, `preview`. */
 const VERSION = /^(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,4}|latest|preview|exp|v\d+(?::\d+)?)|:\d+)+$/;
 /** Bedrock and Vertex name the maker, and sometimes a region, in front. */
-const MAKER_PREFIX = /^(?:models\/|(?:(?:us|eu|apac|global)\.)?anthropic\.|publishers\/[^/]+\/models\/)/;
+const MAKER_PREFIX = /^(?:models\/|anthropic\.|publishers\/[^/]+\/models\/)/;
+const REGION = /^(?:us|eu|apac|global|jp|au|ca|us-gov)\.(?=[a-z0-9]+\.)/;
+/** A model of the caller's own is named after the one it was made of: `ft:gpt-4o-2024-08-06:acme::abc`. */
+const FINE_TUNED = /^(ft:[^:]+):.*$/;
 
 function inList(list: PriceList, model: string): Price | null {
-  const name = model.toLowerCase();
-  const plain = name.replace(MAKER_PREFIX, '');
-  return named(list, name) ?? (plain === name ? null : named(list, plain));
+  const name = model.toLowerCase().replace(FINE_TUNED, '$1');
+  const here = name.replace(REGION, '');
+  const plain = here.replace(MAKER_PREFIX, '');
+  return (
+    named(list, name) ?? (here === name ? null : named(list, here)) ?? (plain === here ? null : named(list, plain))
+  );
 }
 
 /** The model itself, or the longest name of which it is a version. */
@@ -99,12 +54,13 @@ function named(list: PriceList, name: string): Price | null {
 export interface Prices {
   /** `overrides` are those of the virtual key and stand before every list. */
   priceOf(provider: string, model: string, overrides?: PriceList | null): Price | null;
-  /** US dollars; null when the model's price or the tokens are unknown, never a made-up zero. */
+  /** US dollars; null when the model's price or what it is for is unknown, never a made-up zero. */
   costOf(
     provider: string | null,
     model: string | null,
     usage: Usage | null | undefined,
     overrides?: PriceList | null,
+    paid?: Paid,
   ): number | null;
   /** The providers on whose own lists a model stands. */
   listedBy(model: string): readonly string[];
@@ -113,7 +69,7 @@ export interface Prices {
 /** The same few models come again and again; the bound is for clients that invent names. */
 const MOST_ANSWERS = 1_000;
 
-export function pricesIn(lists: ReadonlyMap<string, PriceList>): Prices {
+function pricesIn(lists: Lists): Prices {
   const answers = new Map<string, Map<string, Price | null>>();
   let known = 0;
 
@@ -144,7 +100,7 @@ export function pricesIn(lists: ReadonlyMap<string, PriceList>): Prices {
   const listedBy = (model: string): readonly string[] => {
     const found = listings.get(model);
     if (found) return found;
-    const names = [...lists].filter(([, list]) => inList(list, model)).map(([name]) => name);
+    const names = lists.names.filter((name) => inList(lists.get(name)!, model));
     if (listings.size < MOST_ANSWERS) listings.set(model, names);
     return names;
   };
@@ -155,39 +111,66 @@ export function pricesIn(lists: ReadonlyMap<string, PriceList>): Prices {
   return {
     priceOf,
     listedBy,
-    costOf: (provider, model, usage, overrides) => {
+    costOf: (provider, model, usage, overrides, paid) => {
       if (!provider || !model || !usage) return null;
-      if (usage.inputTokens === undefined && usage.outputTokens === undefined) return null;
       const found = priceOf(provider, model, overrides);
-      return found && costAt(found, usage);
+      return found && costAt(found, usage, paid);
     },
   };
 }
 
-function costAt(found: Price, usage: Usage): number {
-  const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
-  const plain = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens);
-  const total =
-    plain * found.input +
-    cachedInputTokens * (found.cached ?? found.input) +
-    cacheWriteTokens * (found.cacheWrite ?? found.input) +
-    outputTokens * found.output;
-  return total / 1e6;
+/** Lists by provider. */
+interface Lists {
+  readonly names: readonly string[];
+  get(provider: string): PriceList | undefined;
 }
 
-const listsOf = (file: PriceFile): Map<string, PriceList> =>
-  new Map(Object.entries(file.prices).map(([provider, members]) => [provider, priceListOf(members)]));
+/** Most gateways call a few of the providers that have a list, so each is read when it is first asked for. */
+function listsOf({ prices }: PriceFile): Lists {
+  const read = new Map<string, PriceList>();
+  return {
+    names: Object.keys(prices),
+    get: (provider) => {
+      let list = read.get(provider);
+      if (!list && Object.hasOwn(prices, provider)) {
+        list = priceListOf(prices[provider]!);
+        read.set(provider, list);
+      }
+      return list;
+    },
+  };
+}
 
-const builtIn: ReadonlyMap<string, PriceList> = listsOf(builtInFile);
+/** One list over the other, model by model. */
+function laidOver(upper: Lists, lower: Lists): Lists {
+  const merged = new Map<string, PriceList>();
+  return {
+    names: [...new Set([...upper.names, ...lower.names])],
+    get: (provider) => {
+      const above = upper.get(provider);
+      const below = lower.get(provider);
+      if (!above || !below) return above ?? below;
+      let list = merged.get(provider);
+      if (!list) {
+        list = new Map([...below, ...above]);
+        merged.set(provider, list);
+      }
+      return list;
+    },
+  };
+}
 
-/** List prices as known on the date in the file, standard tier, short prompts; promotions that end are left out. */
+const builtIn = listsOf(builtInFile as unknown as PriceFile);
+
+/** List prices as known on the date in the file, standard tier; promotions that end are left out. */
 export const builtInPrices: Prices = pricesIn(builtIn);
 
-/** The operator's prices, laid over the built-in ones unless the file says otherwise. */
-export function pricesOf(file: PriceFile): Prices {
-  const own = listsOf(file);
-  if (file.built_in === false) return pricesIn(own);
-  const merged = new Map(builtIn);
-  for (const [provider, list] of own) merged.set(provider, new Map([...(builtIn.get(provider) ?? []), ...list]));
-  return pricesIn(merged);
+/** Files one over the other, the first on top, all over the built-in list unless one of them says otherwise. */
+export function pricesOf(...files: readonly PriceFile[]): Prices {
+  let lists: Lists | null = null;
+  for (const file of files) {
+    lists = lists ? laidOver(lists, listsOf(file)) : listsOf(file);
+    if (file.built_in === false) return pricesIn(lists);
+  }
+  return pricesIn(lists ? laidOver(lists, builtIn) : builtIn);
 }

@@ -284,13 +284,15 @@ const NOTHING: Taken = { inputTokens: 0, outputTokens: 0, tokens: 0, cost: 0, st
 /** Where the provider said nothing, the estimate stands in and the row says so. */
 function whatWasTaken(estimate: Estimate | null, { usage, cost }: Outcome): Taken {
   const estimated = estimate ? estimate.inputTokens + estimate.outputTokens : 0;
-  if (!usage) {
+  // What was paid by the picture or the minute has a cost, and no tokens.
+  const countsNone = usage?.inputTokens === undefined && usage?.outputTokens === undefined;
+  if (!usage || (countsNone && usage.totalTokens === undefined)) {
     return {
       inputTokens: estimate?.inputTokens ?? null,
       outputTokens: estimate?.outputTokens ?? null,
       tokens: estimated,
       cost: wholeCost(cost) ?? estimate?.cost ?? null,
-      state: 'estimated',
+      state: usage && cost !== null ? 'final' : 'estimated',
     };
   }
   const inputTokens = whole(usage.inputTokens);

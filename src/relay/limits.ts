@@ -6,6 +6,7 @@ import type { Estimate } from '../limits/ask.ts';
 import { estimateTokens } from '../limits/estimate.ts';
 import type { Admission, Limiter, Outcome } from '../limits/limiter.ts';
 import type { Facts, Policies } from '../limits/policies/policies.ts';
+import { askedUnits, longestRecording } from './asked-units.ts';
 import type { OpenCall, Prepared } from './call.ts';
 import type { Target } from './target.ts';
 
@@ -22,6 +23,7 @@ export async function admit(
   prepared: Prepared,
   { limiter, policies, prices }: LimitDeps,
 ): Promise<Admission> {
+  call.log.asked = askedUnits(call);
   const limits = limitsOf(call.principal, target, await policies.matching(factsOf(call, target)));
   return limiter.reserve(limits, {
     who: call.principal,
@@ -95,7 +97,10 @@ function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: 
     length: body?.rest ? declaredLength(call) : null,
     model,
   });
-  const cost = prices.costOf(target.provider.name, model, tokens, target.prices) ?? (isFree(call) ? 0 : null);
+  const units =
+    call.log.asked ?? longestRecording(call, Math.max(body?.head.byteLength ?? 0, declaredLength(call) ?? 0));
+  const usage = units ? { ...tokens, ...units } : tokens;
+  const cost = prices.costOf(target.provider.name, model, usage, target.prices) ?? (isFree(call) ? 0 : null);
   const { inputTokens, outputTokens } = tokens;
   return { inputTokens, outputTokens, cost: cost === null ? null : Math.ceil(cost * NANO_DOLLARS) };
 }

@@ -26,6 +26,8 @@ export interface Observation {
 export interface Metrics {
   /** Requests that have not sent their last byte. */
   readonly open: number;
+  /** Calls whose price is not known, since the start. */
+  readonly unpricedCalls: number;
   opened(): void;
   /** Its last byte was sent; what is known of it is counted by `closed`, a little later. */
   ended(): void;
@@ -145,6 +147,7 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
     [],
   );
   const open: Cell = { value: 0 };
+  let unpricedCalls = 0;
   const models = new Set<string>();
   const gauges: { name: string; help: string; read: () => number }[] = [
     { name: 'gateway_open_requests', help: 'Requests that have not sent their last byte.', read: () => open.value },
@@ -172,7 +175,10 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
       if (usage.outputTokens) tokens.at(name, label, 'output').value += usage.outputTokens;
       if (usage.cachedInputTokens) tokens.at(name, label, 'cached_input').value += usage.cachedInputTokens;
       if (usage.reasoningTokens) tokens.at(name, label, 'reasoning').value += usage.reasoningTokens;
-      if (cost === null) unpriced.at(name, label).value++;
+      if (cost === null) {
+        unpriced.at(name, label).value++;
+        unpricedCalls++;
+      }
     }
     if (cost) costs.at(name).value += cost;
   }
@@ -180,6 +186,9 @@ export function createMetrics({ version, startedAt }: MetricsOptions): Metrics {
   return {
     get open() {
       return open.value;
+    },
+    get unpricedCalls() {
+      return unpricedCalls;
     },
     opened: () => {
       open.value++;

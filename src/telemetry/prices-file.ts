@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import * as z from 'zod';
-import { type Prices, priceFile, pricesOf } from '../core/prices.ts';
+import { priceFile } from '../core/price-file.ts';
+import { type Prices, pricesOf } from '../core/prices.ts';
 
 /** How often a changed file is looked for. */
 const EVERY_MS = 30_000;

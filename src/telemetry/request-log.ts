@@ -130,6 +130,7 @@ export class LogEntry implements CallLog {
   keepBodies = false;
   /** Known when the caller counted by itself, as a translator does; otherwise read from the response. */
   usage: Usage | null = null;
+  asked: Usage | null = null;
   answeredBy: string | null = null;
 
   readonly #opening: LogOpening;
@@ -214,7 +215,9 @@ export class LogEntry implements CallLog {
     const { status, failedBy = null, errorCode = null } = this.#judged();
     const durationMs = this.#durationMs;
     const { id, traceId, method, path, route, clientAddress, startedAt } = this.#opening;
-    const usage = this.usage ?? reading.usage ?? null;
+    const counted = this.usage ?? reading.usage ?? null;
+    // What was asked for was made, unless the call failed.
+    const usage = this.asked && status < 400 && this.provider !== null ? { ...counted, ...this.asked } : counted;
     this.usage = usage;
     const answered = reading.model ?? this.answeredBy;
     const model = (this.model ?? answered)?.slice(0, LONGEST_MODEL) ?? null;

@@ -245,7 +245,7 @@ const cases: [
     'a transcription billed by time',
     JSON_TYPE,
     '{"text":"hi","usage":{"type":"duration","seconds":9}}',
-    undefined,
+    { seconds: 9 },
     undefined,
   ],
   ['an error', JSON_TYPE, '{"error":{"message":"no"}}', undefined, undefined],

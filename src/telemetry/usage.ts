@@ -170,9 +170,29 @@ const nested = (object: Json, outer: string, name: string): number | undefined =
   return isObject(inner) ? count(inner[name]) : undefined;
 };
 
-/** One provider's usage object in our words; undefined when it counts no tokens. */
+/** One provider's usage object in our words; undefined when it counts nothing that is paid. */
 function interpret(raw: Json): Usage | undefined {
-  return fromGemini(raw) ?? fromOpenAi(raw) ?? fromInputOutput(raw) ?? fromConverse(raw) ?? fromCohere(raw);
+  return (
+    fromGemini(raw) ??
+    fromOpenAi(raw) ??
+    fromInputOutput(raw) ??
+    fromConverse(raw) ??
+    fromCohere(raw) ??
+    fromDuration(raw)
+  );
+}
+
+/** Transcriptions that are paid by time. */
+function fromDuration(raw: Json): Usage | undefined {
+  const seconds = raw.type === 'duration' ? member(raw, 'seconds') : undefined;
+  return seconds === undefined ? undefined : { seconds };
+}
+
+/** Gemini counts each kind of content by itself. */
+function ofModality(details: unknown, modality: string): number | undefined {
+  if (!Array.isArray(details)) return undefined;
+  const one = details.find((each) => isObject(each) && each.modality === modality);
+  return isObject(one) ? member(one, 'tokenCount') : undefined;
 }
 
 function fromGemini(raw: Json): Usage | undefined {
@@ -186,6 +206,10 @@ function fromGemini(raw: Json): Usage | undefined {
     total,
     cached: member(raw, 'cachedContentTokenCount'),
     reasoning: thoughts,
+    audioInput: ofModality(raw.promptTokensDetails, 'AUDIO'),
+    imageInput: ofModality(raw.promptTokensDetails, 'IMAGE'),
+    audioOutput: ofModality(raw.candidatesTokensDetails, 'AUDIO'),
+    imageOutput: ofModality(raw.candidatesTokensDetails, 'IMAGE'),
   });
 }
 
@@ -200,6 +224,10 @@ function fromOpenAi(raw: Json): Usage | undefined {
     // DeepSeek has a name of its own for it.
     cached: nested(raw, 'prompt_tokens_details', 'cached_tokens') ?? member(raw, 'prompt_cache_hit_tokens'),
     reasoning: nested(raw, 'completion_tokens_details', 'reasoning_tokens'),
+    audioInput: nested(raw, 'prompt_tokens_details', 'audio_tokens'),
+    imageInput: nested(raw, 'prompt_tokens_details', 'image_tokens'),
+    audioOutput: nested(raw, 'completion_tokens_details', 'audio_tokens'),
+    imageOutput: nested(raw, 'completion_tokens_details', 'image_tokens'),
   });
 }
 
@@ -216,7 +244,13 @@ function fromInputOutput(raw: Json): Usage | undefined {
     total: member(raw, 'total_tokens'),
     cached: read ?? nested(raw, 'input_tokens_details', 'cached_tokens'),
     written,
+    writtenForAnHour: nested(raw, 'cache_creation', 'ephemeral_1h_input_tokens'),
     reasoning: nested(raw, 'output_tokens_details', 'reasoning_tokens'),
+    audioInput:
+      nested(raw, 'input_tokens_details', 'audio_tokens') ?? nested(raw, 'input_token_details', 'audio_tokens'),
+    imageInput: nested(raw, 'input_tokens_details', 'image_tokens'),
+    audioOutput: nested(raw, 'output_tokens_details', 'audio_tokens'),
+    imageOutput: nested(raw, 'output_tokens_details', 'image_tokens'),
   });
 }
 
@@ -240,7 +274,9 @@ function fromCohere(raw: Json): Usage | undefined {
   if (!tokens) return undefined;
   const input = member(tokens, 'input_tokens');
   const output = member(tokens, 'output_tokens');
-  return input === undefined && output === undefined ? undefined : usageOf({ input, output });
+  const searches = nested(raw, 'billed_units', 'search_units');
+  if (input === undefined && output === undefined) return searches === undefined ? undefined : { searches };
+  return searches === undefined ? usageOf({ input, output }) : { ...usageOf({ input, output }), searches };
 }
 
 interface Counts {
@@ -249,10 +285,16 @@ interface Counts {
   readonly total?: number;
   readonly cached?: number;
   readonly written?: number;
+  readonly writtenForAnHour?: number;
   readonly reasoning?: number;
+  readonly audioInput?: number;
+  readonly audioOutput?: number;
+  readonly imageInput?: number;
+  readonly imageOutput?: number;
 }
 
-function usageOf({ input, output, total = sum(input, output), cached, written, reasoning }: Counts): Usage {
+function usageOf(counts: Counts): Usage {
+  const { input, output, total = sum(input, output), cached, written, reasoning } = counts;
   // One by one: every call passes here, and each spread would be an object more.
   const usage: { -readonly [Member in keyof Usage]: Usage[Member] } = {};
   if (input !== undefined) usage.inputTokens = input;
@@ -261,6 +303,12 @@ function usageOf({ input, output, total = sum(input, output), cached, written, r
   if (cached !== undefined) usage.cachedInputTokens = cached;
   if (written !== undefined) usage.cacheWriteTokens = written;
   if (reasoning !== undefined) usage.reasoningTokens = reasoning;
+  // Providers name these with every call, and they are nearly always 0.
+  if (counts.writtenForAnHour) usage.cacheWriteHourTokens = counts.writtenForAnHour;
+  if (counts.audioInput) usage.audioInputTokens = counts.audioInput;
+  if (counts.audioOutput) usage.audioOutputTokens = counts.audioOutput;
+  if (counts.imageInput) usage.imageInputTokens = counts.imageInput;
+  if (counts.imageOutput) usage.imageOutputTokens = counts.imageOutput;
   return usage;
 }
 

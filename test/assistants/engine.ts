@@ -47,7 +47,7 @@ export interface Engine extends AssistantsApi {
 /** Assistants and their runs on a store, without the rest of a gateway. Not started, it creates and reads. */
 export function createEngine(options: EngineOptions): Engine {
   const { store, databaseUrl, callModel, name = 'node', builtIns, timing, isAlone } = options;
-  const health = { degraded: () => {}, well: () => {}, snapshot: () => [] };
+  const health = { degraded: () => {}, well: () => {}, snapshot: () => [], noteBy: () => {}, notes: () => [] };
   const changes = createChanges({ store, databaseUrl, health });
   const errors: string[] = [];
   let repeated = () => 0;

@@ -9,8 +9,6 @@ import { usageIn } from '../usage.ts';
 import { members, type NativeResult, text } from './api.ts';
 import { type Native, nativeOf } from './step.ts';
 
-/** Providers take half of the list price for what they answer within a day. */
-export const BATCH_PRICE = 0.5;
 const NANO_DOLLARS = 1e9;
 
 export interface AccountDeps {
@@ -44,8 +42,8 @@ export const accountFor =
 
 /** Billionths of a US dollar; null where the price is not known. */
 function costOf(prices: Prices, target: Target, body: unknown, usage: Usage): number | null {
-  const dollars = prices.costOf(target.provider.name, text(members(body).model), usage, target.prices);
-  return dollars === null ? null : Math.round(dollars * BATCH_PRICE * NANO_DOLLARS);
+  const dollars = prices.costOf(target.provider.name, text(members(body).model), usage, target.prices, 'in a batch');
+  return dollars === null ? null : Math.round(dollars * NANO_DOLLARS);
 }
 
 const NOTHING: WorkTaken = { requests: 0, tokens: 0, cost: 0 };

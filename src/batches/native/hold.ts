@@ -7,7 +7,6 @@ import type { Lease } from '../../work/work.ts';
 import { hasEnded } from '../batch.ts';
 import { LINES } from '../kinds.ts';
 import { lanesFor } from '../lane-plan.ts';
-import { BATCH_PRICE } from './account.ts';
 import { finish } from './ending.ts';
 import type { ModelSize } from './sizes.ts';
 import { type Context, nativeOf, nativeWith } from './step.ts';
@@ -74,13 +73,13 @@ function planned(
 ): WorkHold | null {
   const sum = (of: (size: ModelSize) => number) => sizes.reduce((total, size) => total + of(size), 0);
   const provider = target.provider.name;
-  const costs = sizes.map((size) => deps.limits.prices.costOf(provider, size.model, size, target.prices));
+  const costs = sizes.map((size) => deps.limits.prices.costOf(provider, size.model, size, target.prices, 'in a batch'));
   const isKnown = costs.every((cost) => cost !== null);
   const dollars = costs.reduce<number>((total, cost) => total + (cost ?? 0), 0);
   const estimate = {
     inputTokens: sum(({ inputTokens }) => inputTokens),
     outputTokens: sum(({ outputTokens }) => outputTokens),
-    cost: isKnown ? Math.ceil(dollars * BATCH_PRICE * NANO_DOLLARS) : null,
+    cost: isKnown ? Math.ceil(dollars * NANO_DOLLARS) : null,
   };
   const model = sizes.length === 1 ? sizes[0]!.model : null;
   try {

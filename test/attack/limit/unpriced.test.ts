@@ -74,6 +74,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       await eventually('both are counted', async () => (await usageOf(id)).unpriced_calls === 2);
       expect((await usageOf(id)).current_usage).toBe(0);
       const metrics = await gateway.api.get('/metrics');
+      const health = await gateway.api.get('/health');
+      expect([health.status, health.json.status, health.json.degraded]).toEqual([200, 'ok', []]);
+      expect(health.json.notes[0]).toContain('is not known');
+      expect(health.text).not.toContain('nobody-knows-its-price');
       expect(metrics.text).toMatch(/gateway_unpriced_calls_total\{[^}]*nobody-knows-its-price[^}]*\} \d/);
       await gateway.api.put(`/v1/api-keys/${id}`, { reset_usage: true });
       expect((await usageOf(id)).unpriced_calls).toBe(0);
