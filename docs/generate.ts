@@ -7,7 +7,7 @@ import { Secret } from '../src/core/secret.ts';
 import type { Route } from '../src/http/route.ts';
 import type { Provider, TokenSource } from '../src/providers/provider.ts';
 import { providers } from '../src/providers/registry.ts';
-import { passesAsIs } from '../src/relay/prepare.ts';
+import { passesAsIs } from '../src/relay/supported.ts';
 import { readSettings } from '../src/settings.ts';
 import { type Gateway, start } from '../src/start.ts';
 import { checkRows } from './guardrail-checks.ts';
@@ -135,7 +135,7 @@ function endpointsTable(): string {
 function markOf(provider: Provider, endpoint: EndpointType): string {
   const own = provider.endpoints?.[endpoint];
   if (own) return own === 'chat' ? 'by chat' : 'translated';
-  return passesAsIs(provider, endpoint) ? '✓' : '';
+  return passesAsIs({ provider, customHost: null }, endpoint) ? '✓' : '';
 }
 
 const SHAPES: Record<Provider['dialect'], string> = {

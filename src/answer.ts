@@ -3,11 +3,13 @@ import { readKeys } from './auth/authenticate.ts';
 import type { Callers } from './auth/callers.ts';
 import type { SessionProof } from './auth/sessions.ts';
 import { silentLog } from './core/call-log.ts';
+import type { ClientDialect } from './core/endpoints.ts';
 import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
 import type { Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
 import { type BodyRule, isReadWhole, ruleBody, USUAL_BODY } from './http/arriving.ts';
+import { clientDialectOf } from './http/error-body.ts';
 import { refuseForbiddenHeaders } from './http/forbidden-headers.ts';
 import { headerOf, type SentHeaders, sentHeaders, sentHeadersWithAliases } from './http/headers.ts';
 import { readJson, readQuery } from './http/input.ts';
@@ -78,7 +80,8 @@ export function createAnswer(deps: AnswerDeps) {
     const counted = perAddress && attempt(() => perAddress.begin(clientAddress));
     if (counted?.error) {
       onTurnedAway();
-      return turnedAway(counted.error, { [REQUEST_ID]: requestId, 'x-request-id': requestId });
+      const dialect = clientDialectOf(undefined, path, headers);
+      return turnedAway(counted.error, dialect, { [REQUEST_ID]: requestId, 'x-request-id': requestId });
     }
     const leave = counted?.value ?? null;
     const found = typed?.error ? { error: typed.error } : attempt(() => match(request.method, path));
@@ -150,7 +153,7 @@ export function createAnswer(deps: AnswerDeps) {
       const isAborted = error instanceof UpstreamFailure && error.kind === 'aborted' && request.signal.aborted;
       const hasLeft = isAborted || failure.code === 'body_incomplete';
       if (failure.code === 'internal_error') report(requestId, error);
-      response = replyWithError(failure);
+      response = replyWithError(failure, { dialect: clientDialectOf(asked, path, headers), requestId });
       if (TOKEN_REFUSED.has(failure.code)) pending ??= audit.failedSignIn(facts);
       if (pending) {
         const identifyAnew = async () => callers.identify(headers, proofOf(request.method, asked));
@@ -177,8 +180,9 @@ export function createAnswer(deps: AnswerDeps) {
 }
 
 /** Nothing was done for it, so nothing is recorded but its number. */
-function turnedAway(error: unknown, ids: SentHeaders): Response {
-  const response = replyWithError(asGatewayError(error, ids[REQUEST_ID]!));
+function turnedAway(error: unknown, dialect: ClientDialect, ids: SentHeaders): Response {
+  const requestId = ids[REQUEST_ID]!;
+  const response = replyWithError(asGatewayError(error, requestId), { dialect, requestId });
   for (const name in ids) response.headers.set(name, ids[name]!);
   return response;
 }

@@ -140,7 +140,7 @@ export function createAuthenticator({ store, changes, now }: AuthenticatorDeps) 
   return {
     /** Answers at once when the key is in the cache. */
     authenticate(gatewayKey: string | null): NowOrLater<Principal> {
-      if (gatewayKey === null) fail('invalid_api_key');
+      if (gatewayKey === null) fail('missing_api_key');
       const hash = sha256(gatewayKey);
       const known = byHash.peek(hash);
       return known ? valid(known) : byHash.get(hash).then(valid);

@@ -35,3 +35,6 @@ export const ENDPOINTS: ReadonlyMap<string, EndpointType> = new Map([
   ['/messages/count_tokens', 'countTokens'],
   ['/responses', 'createModelResponse'],
 ]);
+
+/** Formats in which clients speak, and in which they are told of errors. */
+export type ClientDialect = 'openai-chat' | 'anthropic' | 'responses' | 'gemini';

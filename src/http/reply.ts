@@ -1,4 +1,6 @@
+import type { ClientDialect } from '../core/endpoints.ts';
 import { GatewayError } from '../core/errors.ts';
+import { errorBody } from './error-body.ts';
 import { UpstreamFailure } from './upstream.ts';
 
 /** Names and texts that callers gave stand in our own answers, too: no browser takes one for a page. */
@@ -16,9 +18,15 @@ export function asGatewayError(error: unknown, requestId: string): GatewayError 
   return new GatewayError('internal_error', [requestId]);
 }
 
+/** To clients of which format, and about which request. */
+export interface ErrorReply {
+  readonly dialect?: ClientDialect;
+  readonly requestId?: string;
+}
+
 /** The one place that answers an error. */
-export function replyWithError(error: GatewayError): Response {
-  return new Response(JSON.stringify(error.oauthBody() ?? error.body()), {
+export function replyWithError(error: GatewayError, { dialect = 'openai-chat', requestId }: ErrorReply = {}): Response {
+  return new Response(JSON.stringify(error.oauthBody() ?? errorBody(error, dialect, requestId ?? null)), {
     status: error.status,
     headers: { ...JSON_HEADERS, 'x-gateway-error-origin': 'gateway', ...sendable(error.headers) },
   });

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { CallLog } from '../core/call-log.ts';
+import type { ClientDialect } from '../core/endpoints.ts';
 import { lazily } from '../core/lazily.ts';
 import type { Principal, Witness } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
@@ -89,6 +90,8 @@ export interface Route {
   readonly wording?: Wording;
   /** Other methods of this path, and its neighbours, go to the provider: the path is a provider's, too. */
   readonly isProviders?: boolean;
+  /** The format of its clients, in which they are told of errors; left out, the path and the headers tell it. */
+  readonly dialect?: ClientDialect;
   /** Called by MCP clients: the handler finds out who is calling, and may take tokens of another issuer for that. */
   readonly isMcp?: boolean;
   /**
@@ -109,7 +112,7 @@ type Details<
   IsMcp extends boolean,
   Query extends z.ZodType,
   Body extends z.ZodType,
-> = Pick<Route, 'summary' | 'isProviders' | 'audit' | 'stamp' | 'wording' | 'largestBody'> & {
+> = Pick<Route, 'summary' | 'isProviders' | 'dialect' | 'audit' | 'stamp' | 'wording' | 'largestBody'> & {
   readonly scopes: Access;
   readonly isMcp?: IsMcp;
   readonly query?: Given<Query>;

@@ -34,7 +34,7 @@ export async function fetchModels(target: Target, deps: FetchModelsDeps): Promis
       incoming.cancel();
       return { models: [], failure: String(incoming.status) };
     }
-    const { models, hasMore } = readModels(listingOf(target.provider), parsed(await textOf(incoming)));
+    const { models, hasMore } = readModels(listingOf(target), parsed(await textOf(incoming)));
     return { models, failure: hasMore ? 'too_many' : null };
   } catch (error) {
     return { models: [], failure: failureOf(error) };
@@ -49,7 +49,7 @@ function failureOf(error: unknown): string {
 
 async function ask(target: Target, { upstream, simulate, tokens, now }: FetchModelsDeps): Promise<Incoming> {
   const { provider, options, credential } = target;
-  const [path = '', query] = listingOf(provider).path.split('?');
+  const [path = '', query] = listingOf(target).path.split('?');
   const url = upstreamUrl(provider, options, target.customHost, path, query ? `?${query}` : '');
   const headers = new Headers({
     accept: 'application/json',

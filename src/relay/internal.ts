@@ -2,6 +2,7 @@ import { ENDPOINTS } from '../core/endpoints.ts';
 import { newId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Proven } from '../guardrails/proof.ts';
+import { clientDialectOf } from '../http/error-body.ts';
 import { refuseForbiddenHeaders } from '../http/forbidden-headers.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError, replyWithError } from '../http/reply.ts';
@@ -92,7 +93,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
       if (failure.code === 'internal_error') report(requestId, error);
       const failedBy = error instanceof UpstreamFailure ? 'provider' : 'gateway';
       entry.close({ status: failure.status, failedBy: signal.aborted ? 'client' : failedBy, errorCode: failure.code });
-      return replyWithError(failure);
+      return replyWithError(failure, { dialect: clientDialectOf(undefined, `/v1${path}`, sent), requestId });
     }
   };
 }

@@ -4,20 +4,25 @@ import { type ModelListing, openaiModels, readModel, readModels } from '../diale
 import { FramingError } from '../dialects/framing-error.ts';
 import { parsed } from '../dialects/json.ts';
 import type { Incoming } from '../http/upstream.ts';
-import type { Provider } from '../providers/provider.ts';
 import type { OpenCall, Prepared } from './call.ts';
 import { refusal } from './recode.ts';
 import { jsonBytes, replaced, wholeAnswer } from './rewritten.ts';
+import type { Target } from './target.ts';
 
-/** How a provider lists its models; refuses one that does not. */
-export function listingOf({ name, dialect, models }: Provider): ModelListing {
+type Place = Pick<Target, 'provider' | 'customHost'>;
+
+/** How a provider lists its models; refuses one that does not. Another host than its own may do it as most do. */
+export function listingOf({ provider: { name, dialect, models }, customHost }: Place): ModelListing {
   if (models) return models;
-  return dialect === 'openai-chat' ? openaiModels : fail('unsupported_by_provider', name, 'list of models');
+  return dialect === 'openai-chat' || customHost !== null
+    ? openaiModels
+    : fail('unsupported_by_provider', name, 'list of models');
 }
 
 /** `/models` and `/models/{id}`: bytes as they are from providers that list as OpenAI does, the others made like it. */
-export function prepareListing(call: OpenCall, provider: Provider, asIs: Prepared): Prepared {
-  const listing = listingOf(provider);
+export function prepareListing(call: OpenCall, target: Place, asIs: Prepared): Prepared {
+  const { provider } = target;
+  const listing = listingOf(target);
   if (listing === openaiModels) return asIs;
   const id = decodeURIComponent(call.path.replace(/^\/models\/?/, ''));
   const address = id !== '' && listing.one ? listing.one.path(id) : listing.path;

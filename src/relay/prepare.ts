@@ -1,7 +1,4 @@
-import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
-import { CONVERSATIONS } from '../dialects/index.ts';
-import type { Provider } from '../providers/provider.ts';
 import { applyParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { keepWhole } from './body.ts';
@@ -16,6 +13,7 @@ import { prepareListing } from './model-list.ts';
 import type { ModelNames } from './model-names.ts';
 import { stringMember } from './receive.ts';
 import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
+import { passesAsIs, refuseUnsupported } from './supported.ts';
 import { type WordingDeps, worded } from './wording.ts';
 
 export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
@@ -30,7 +28,7 @@ export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
  * depends on it and the gateway has not seen it; the guardrails; the words. Throws when the target cannot be told.
  */
 export async function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Promise<Ready> {
-  refuseUnsupported(to.target.provider, given.endpoint);
+  refuseUnsupported(to.target, given.endpoint);
   let call = edited(isRead(given, to) ? await keptWhole(given, deps) : given, to);
   if (mayHideModel(call)) call = await withKnownModel(call, to.target, deps);
   const guarding = await guardingOf(call, to, deps.guard);
@@ -62,7 +60,7 @@ export async function putInWords(
 
 /** Whether the body is read for this target. */
 const isRead = ({ endpoint }: OpenCall, { target, settings }: Attempt): boolean =>
-  settings.params !== null || !passesAsIs(target.provider, endpoint);
+  settings.params !== null || !passesAsIs(target, endpoint);
 
 const keptWhole = async (call: OpenCall, { maxBodyBytes }: PrepareDeps): Promise<OpenCall> =>
   call.body?.rest ? { ...call, body: await keepWhole(call.body, maxBodyBytes, call.isJson) } : call;
@@ -82,10 +80,9 @@ async function readyToKeep(call: OpenCall, guarding: Guarding | null, to: Attemp
 }
 
 function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps): Ready {
-  const { provider } = to.target;
-  if (passesAsIs(provider, call.endpoint)) {
+  if (passesAsIs(to.target, call.endpoint)) {
     const asIs = asGiven(call);
-    const prepared = call.endpoint === 'listModels' ? prepareListing(call, provider, asIs) : asIs;
+    const prepared = call.endpoint === 'listModels' ? prepareListing(call, to.target, asIs) : asIs;
     return { call, guarding, prepared, supply: null };
   }
   try {
@@ -118,35 +115,6 @@ const asGiven = ({ path, search, body, grownBy }: OpenCall): Prepared => ({
   grownBy,
   translation: null,
 });
-
-const NAMES: Partial<Record<EndpointType, string>> = {
-  complete: 'completions endpoint',
-  embed: 'embeddings',
-  rerank: 'rerank endpoint',
-  moderate: 'moderations',
-  imageGenerate: 'image generation',
-  imageEdit: 'image edits',
-  imageVariation: 'image variations',
-  createSpeech: 'speech endpoint',
-  createTranscription: 'transcriptions',
-  createTranslation: 'audio translations',
-  countTokens: 'token counting',
-};
-
-/** What a provider has in no format is refused before its body is read. */
-export function refuseUnsupported(provider: Provider, endpoint: EndpointType): void {
-  if (passesAsIs(provider, endpoint) || endpoint in CONVERSATIONS || provider.endpoints?.[endpoint]) return;
-  fail('unsupported_by_provider', provider.name, NAMES[endpoint] ?? endpoint);
-}
-
-/** Whether the target takes this endpoint at the client's path and in the client's format. */
-export function passesAsIs({ dialect, serves, endpoints, chat }: Provider, endpoint: EndpointType): boolean {
-  if (endpoint === 'proxy' || endpoint === 'listModels') return true;
-  if (endpoints?.[endpoint]) return false;
-  if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;
-  if (serves) return serves.includes(endpoint);
-  return !(endpoint in CONVERSATIONS) && endpoint !== 'countTokens';
-}
 
 /**
  * The call with the parameters of its config: before guardrails judge it, since the caller may have written the config.

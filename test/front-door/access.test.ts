@@ -197,7 +197,7 @@ for (const route of guarded) {
     test('needs a key', async () => {
       const reply = await api.call(route.method, pathOf(route), { key: null });
       expect(reply.status).toBe(401);
-      expect(codeOf(route, reply, 'invalid_api_key')).toBe('invalid_api_key');
+      expect(codeOf(route, reply, 'missing_api_key')).toBe('missing_api_key');
     });
 
     test('refuses a key nobody issued', async () => {

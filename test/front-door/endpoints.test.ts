@@ -344,25 +344,51 @@ describe('what a provider does not have', () => {
     ['anthropic', '/v1/images/generations', 'Provider anthropic has no image generation.'],
     ['google', '/v1/audio/speech', 'Provider google has no speech endpoint.'],
     ['google', '/v1/messages/count_tokens', 'Provider google has no token counting.'],
-    ['stability', '/v1/moderations', 'Provider stability-ai has no moderations.'],
-    ['stability', '/v1/chat/completions', 'Provider stability-ai has no chat.'],
-    ['sim', '/v1/rerank', 'Provider openai has no rerank endpoint.'],
+    ['stability-ai', '/v1/moderations', 'Provider stability-ai has no moderations.'],
+    ['stability-ai', '/v1/chat/completions', 'Provider stability-ai has no chat.'],
+    ['openai', '/v1/rerank', 'Provider openai has no rerank endpoint.'],
   ];
-  for (const [slug, path, message] of rows) {
-    test(`${path} on ${slug} is 400 and names both`, async () => {
-      const before = provider.requests.length;
-      const reply = await gateway.api.post(path, { model: 'm', input: 'x', messages: [] }, via(slug));
+  /** At its own host. */
+  const atHome = async (name: string) => {
+    const slug = `${name}-at-home`;
+    await gateway.given.virtualKey({ slug, provider: name, custom_host: null }).catch(() => {});
+    return via(slug);
+  };
+  for (const [name, path, message] of rows) {
+    test(`${path} on ${name} is 400, names both and the way that is left`, async () => {
+      const reply = await gateway.api.post(path, { model: 'm', input: 'x', messages: [] }, await atHome(name));
       expect(reply.status).toBe(400);
       expect(reply.json.error.code).toBe('unsupported_by_provider');
       expect(reply.json.error.message).toStartWith(message);
-      expect(provider.requests.length).toBe(before);
+      expect(reply.json.error.message).toContain('/v1/proxy');
     });
   }
+
+  test("another host may have: it is held to no table of the provider's", async () => {
+    provider.answers(({ path }) => Response.json({ path }));
+    for (const [slug, path, at] of [
+      ['groq', '/v1/rerank', '/v1/rerank'],
+      ['groq', '/v1/messages/count_tokens', '/v1/messages/count_tokens'],
+      ['anthropic', '/v1/embeddings', '/v1/embeddings'],
+      ['google', '/v1/audio/speech', '/v1beta/audio/speech'],
+      ['voyage', '/v1/images/generations', '/v1/images/generations'],
+    ] as const) {
+      const body = { model: 'm', any: ['thing'] };
+      const reply = await gateway.api.post(path, body, via(slug));
+      expect([slug, reply.status, reply.json.path]).toEqual([slug, 200, at]);
+      expect(provider.last.json).toEqual(body);
+    }
+    const { json } = await gateway.api.get('/v1/models', via('voyage'));
+    expect(json).toEqual({ path: '/v1/models' });
+    // What the gateway can say in the provider's own format is still said so.
+    await gateway.api.post('/v1/embeddings', { model: 'm', input: 'x' }, via('google'));
+    expect(provider.last.path).toBe('/v1beta/models/m:batchEmbedContents');
+  });
 
   test('is refused before a large form is read', async () => {
     const form = new FormData();
     form.set('file', new Blob([new Uint8Array(70 << 20)]), 'long.wav');
-    const reply = await gateway.api.post('/v1/audio/transcriptions', form, via('google'));
+    const reply = await gateway.api.post('/v1/audio/transcriptions', form, await atHome('google'));
     expect(reply.status).toBe(400);
     expect(reply.json.error.code).toBe('unsupported_by_provider');
   });

@@ -180,7 +180,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         [
           'a missing key',
           () => gateway.api.get('/v1/models', { key: null }),
-          { status: 401, error_code: 'invalid_api_key', workspace_id: null, api_key_id: null },
+          { status: 401, error_code: 'missing_api_key', workspace_id: null, api_key_id: null },
         ],
         [
           'a wrong key',

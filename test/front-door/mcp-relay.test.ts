@@ -475,7 +475,7 @@ describe('the log', () => {
 
   test('holds calls that were refused, too', async () => {
     const refused = await gateway.logOf(await send('logged', toolCall(), {}, null));
-    expect(refused).toMatchObject({ status: 401, error_code: 'invalid_api_key', provider: 'mcp', path: '/logged/mcp' });
+    expect(refused).toMatchObject({ status: 401, error_code: 'missing_api_key', provider: 'mcp', path: '/logged/mcp' });
   });
 });
 

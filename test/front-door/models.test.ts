@@ -98,7 +98,7 @@ describe('of the provider that was chosen', () => {
   });
 
   test('a provider without a list is 400', async () => {
-    await gateway.given.virtualKey({ slug: 'voyage', provider: 'voyage', custom_host: `${provider.origin}/v1` });
+    await gateway.given.virtualKey({ slug: 'voyage', provider: 'voyage', custom_host: null });
     const reply = await gateway.api.get('/v1/models', via('voyage'));
     expect(reply.status).toBe(400);
     expect(reply.json.error.message).toStartWith('Provider voyage has no list of models.');

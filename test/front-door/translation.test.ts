@@ -219,7 +219,10 @@ describe('what cannot be said', () => {
   });
 
   test('because the provider has no such endpoint names both', async () => {
-    const reply = await gateway.api.post('/v1/audio/speech', { model: 'x', input: 'Hello' }, { key: keys.anthropic! });
+    // At its own host: another one may have it.
+    await gateway.given.virtualKey({ slug: 'at-home', provider: 'anthropic', custom_host: null });
+    const headers = { 'x-gateway-virtual-key': 'at-home' };
+    const reply = await gateway.api.post('/v1/audio/speech', { model: 'x', input: 'Hello' }, { headers });
     expect([reply.status, reply.json.error.code]).toEqual([400, 'unsupported_by_provider']);
     expect(reply.json.error.message).toContain('anthropic');
   });

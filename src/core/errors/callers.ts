@@ -2,10 +2,15 @@ import { error } from './entry.ts';
 
 /** Who is calling: keys, users, sessions and machines. */
 export const callerErrors = {
+  missing_api_key: error(
+    401,
+    () =>
+      'No gateway key was sent. Send it as x-gateway-api-key, or, as SDKs do, as Authorization: Bearer <key>, x-api-key or x-goog-api-key.',
+  ),
   invalid_api_key: error(
     401,
     () =>
-      'The gateway key is missing or unknown. Send it as x-gateway-api-key, or as Authorization: Bearer, x-api-key or x-goog-api-key when x-gateway-api-key is absent.',
+      'The gateway does not know the key that was sent: it is mistyped, was deleted, or belongs elsewhere. Where x-gateway-api-key is absent, the key in Authorization: Bearer, x-api-key or x-goog-api-key is taken for it.',
   ),
   expired_api_key: error(401, (when: string) => `This gateway key expired at ${when}. Ask for a new one or rotate it.`),
   caller_gone: error(

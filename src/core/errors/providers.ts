@@ -80,7 +80,8 @@ export const providerErrors = {
   ),
   unsupported_by_provider: error(
     400,
-    (provider: string, what: string) => `Provider ${provider} has no ${what}. Choose another provider for it.`,
+    (provider: string, what: string) =>
+      `Provider ${provider} has no ${what}. Choose another provider for it, or put /v1/proxy before the path: then whatever the provider has there is asked, as it is.`,
   ),
   model_not_found: error(
     404,

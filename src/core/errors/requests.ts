@@ -1,14 +1,19 @@
 import { error, named } from './entry.ts';
 
+/** Some paths of ours are a provider's, too. */
+const onward = (path: string): string =>
+  path.startsWith('/v1/') && !path.startsWith('/v1/proxy/') ? ` /v1/proxy${path.slice(3)} reaches the provider.` : '';
+
 /** What was asked, and how. */
 export const requestErrors = {
   route_not_found: error(404, (method: string, path: string, neighbours: readonly string[] = []) => {
     const known = neighbours.length === 0 ? 'The API lives under /v1' : `There are ${neighbours.join(', ')}`;
-    return `There is no ${method} ${path}. ${known}; see /docs.`;
+    return `There is no ${method} ${path}. ${known}; see /docs.${onward(path)}`;
   }),
   method_not_allowed: error(
     405,
-    (method: string, path: string, allowed: string) => `${method} is not possible on ${path}. Use ${allowed}.`,
+    (method: string, path: string, allowed: string) =>
+      `${method} is not possible on ${path}. Use ${allowed}.${onward(path)}`,
   ),
   invalid_path: error(400, (why: string) => `The request path cannot be used: ${why}.`),
   invalid_header: error(400, (header: string, why: string) => `${header}: ${why}`, named),

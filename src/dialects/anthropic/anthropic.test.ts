@@ -263,7 +263,7 @@ test('an error of the gateway itself is one that the vendor’s client knows', (
     status: 400,
     body: {
       type: 'error',
-      error: { type: 'invalid_request_error', message: 'messages: must be a list' },
+      error: { type: 'invalid_request_error', message: 'messages: must be a list', code: 'invalid_request' },
       request_id: null,
     },
   });

@@ -25,7 +25,7 @@ export function decodeError(status: number | undefined, body: unknown): Failure 
     kind,
     status: status ?? statusOf(kind),
     message: someTextIn(error.message) ?? plainMessage(body) ?? 'The provider gave no reason.',
-    code: someTextIn(objectIn(error.details).error_code) ?? type,
+    code: someTextIn(objectIn(error.details).error_code) ?? someTextIn(error.code) ?? type,
     raw: body,
   });
 }
@@ -33,7 +33,8 @@ export function decodeError(status: number | undefined, body: unknown): Failure 
 const plainMessage = (body: unknown): string | undefined =>
   isObject(body) ? someTextIn(body.message) : someTextIn(body)?.slice(0, 1_000);
 
-export const encodeError = ({ kind, status, message }: Failure): { status: number; body: JsonObject } => ({
-  status,
-  body: { type: 'error', error: { type: TYPES[kind], message }, request_id: null },
-});
+export function encodeError({ kind, status, message, code }: Failure): { status: number; body: JsonObject } {
+  const type = TYPES[kind];
+  const error = code === undefined || code === type ? { type, message } : { type, message, code };
+  return { status, body: { type: 'error', error, request_id: null } };
+}

@@ -66,7 +66,7 @@ export interface UnidentifiedRequest {
 export async function findCaller({ slug, server, headers }: UnidentifiedRequest, deps: CallerDeps): Promise<Caller> {
   const { key, own, token } = await readCredentials(server, headers, deps);
   const keyHolder = key === null ? null : await deps.authenticator.authenticate(key);
-  if (!keyHolder && own === null && token === null) return fail('invalid_api_key');
+  if (!keyHolder && own === null && token === null) return fail('missing_api_key');
   if (keyHolder) checkAccess(keyHolder, server, slug);
   const holder =
     own === null ? null : await deps.accessTokens.identify(own, server && endpointOf(deps.publicUrl(), slug));
@@ -91,7 +91,7 @@ export async function findCommonCaller(headers: SentHeaders, deps: CallerDeps): 
   const holder = own === null ? null : await deps.accessTokens.identify(own, commonResource(deps.publicUrl()).uri);
   if (keyHolder && holder && keyHolder.workspaceId !== holder.token.workspaceId) fail('invalid_access_token');
   if (holder) return callerOfGrant(holder, keyHolder, deps);
-  return keyHolder ? callerOfKey(keyHolder, null, deps) : fail('invalid_api_key');
+  return keyHolder ? callerOfKey(keyHolder, null, deps) : fail('missing_api_key');
 }
 
 /** A caller that was let in before, with what it sent then. */
