@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { warmUp } from './assistants/sandbox.ts';
 import { bundle } from './bundle.ts';
 import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts';
 
@@ -100,16 +101,25 @@ if (!isLong) {
 await ensureCurl();
 const postgres = await startPostgres();
 const temporary = newTemporaryFolder();
+const removeTemporary = () => rmSync(temporary, { recursive: true, force: true });
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    removeTemporary();
+    process.exit(1);
+  });
 try {
   const environment = {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
-    TMPDIR: temporary,
+    // Long tests fill more than memory has room for.
+    ...(!isLong && { TMPDIR: temporary }),
   };
-  // What all workers would make at once.
+  // What all workers would make at once, and the snapshot of Python beside busy tests not in its time.
   process.env[sharedUrlVariable] = postgres.url;
   await createDatabase();
   bundle();
+  // A machine without a sandbox is for the tests of it to tell.
+  await warmUp().catch(() => {});
   const where = isLong ? ['test/long/'] : ['src/', 'simulator/', 'bench/', 'test/'];
   const options = isLong
     ? []
@@ -127,7 +137,7 @@ try {
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
 } finally {
   await postgres.remove();
-  rmSync(temporary, { recursive: true, force: true });
+  removeTemporary();
 }
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed > 0 ? 1 : 0);
