@@ -4,7 +4,7 @@ import { doctor } from './cli/doctor.ts';
 import { migrateOnly } from './cli/migrate.ts';
 import { Processes, type ReadyMessage } from './cli/processes.ts';
 import { ownCommand } from './core/program.ts';
-import { giveBackMemory, QUIET_AFTER_MS } from './core/spare-memory.ts';
+import { giveBackMemory, QUIET_AFTER_MS } from './core/runtime/idle-memory.ts';
 import { tryAddress } from './http/server.ts';
 import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
 import type { Gateway } from './start.ts';

@@ -1,5 +1,5 @@
-import { LARGE_BODY } from '../core/ballast.ts';
-import { InGroups } from '../core/in-groups.ts';
+import { LARGE_BODY } from '../core/runtime/gc-headroom.ts';
+import { InGroups } from '../core/runtime/in-groups.ts';
 
 /** How long a connection may wait for its next request. Longer than proxies do, so that it is not we who hang up. */
 const IDLE_SECONDS = 240;

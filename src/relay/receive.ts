@@ -1,7 +1,7 @@
-import { bodyBallast, LARGE_BODY } from '../core/ballast.ts';
 import { includesBytes, textOf } from '../core/bytes.ts';
 import { fail } from '../core/errors.ts';
 import { findMembers, type Member, splice } from '../core/json-bytes.ts';
+import { bodyHeadroom, LARGE_BODY } from '../core/runtime/gc-headroom.ts';
 import { wholeBody } from '../http/arriving.ts';
 import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
 import { withAddress } from './address-in-body.ts';
@@ -60,7 +60,7 @@ function bodyLength({ request, headers }: ModelCall, maxBytes: number): number |
   }
   const declared = length === undefined ? Number.NaN : Number(length);
   if (declared > maxBytes) fail('body_too_large', maxBytes);
-  if (declared <= WHOLE_BELOW && declared >= LARGE_BODY) bodyBallast.passed(declared);
+  if (declared <= WHOLE_BELOW && declared >= LARGE_BODY) bodyHeadroom.passed(declared);
   return declared;
 }
 

@@ -5,10 +5,10 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
-import { Ballast } from '../core/ballast.ts';
 import { type Columns, rowsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
-import { giveBackMemory, QUIET_AFTER_MS } from '../core/spare-memory.ts';
+import { GcHeadroom } from '../core/runtime/gc-headroom.ts';
+import { giveBackMemory, QUIET_AFTER_MS } from '../core/runtime/idle-memory.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
 import type { Question } from './analytics/question.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
@@ -107,11 +107,11 @@ function stepBack() {
 }
 
 /** In this thread hardly anything stays: moved bodies would call the collector fifty times a second. */
-const ballast = new Ballast(32 << 20);
+const headroom = new GcHeadroom(32 << 20);
 
 function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
   stepBack();
-  ballast.carry();
+  headroom.hold();
   const writer = new LogWriter({
     open: () => (target.engine === 'sqlite' ? openSqliteSink(target.file) : openStore(target, 'writer')),
     spool: new Spool({

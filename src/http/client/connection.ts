@@ -1,5 +1,5 @@
 import type { Socket, SocketHandler, TLSOptions } from 'bun';
-import { InGroups } from '../../core/in-groups.ts';
+import { InGroups } from '../../core/runtime/in-groups.ts';
 import { Malformed } from './failure.ts';
 import type { ResponseHead } from './head.ts';
 import { ResponseReader } from './response.ts';
