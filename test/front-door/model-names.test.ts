@@ -245,6 +245,15 @@ describe('a model whose own name begins with an @', () => {
     expect(await named.ask(CF)).toMatchObject({ at: 'workers', model: CF, header: 'workers' });
   });
 
+  test.each([OPENAI, WORKERS])('reaches who was chosen, also where a virtual key has the slug cf', async (given) => {
+    const { ask } = await workspaceWith({ cf: given, workers: WORKERS });
+    const chosen = { 'x-gateway-virtual-key': 'workers' };
+    expect(await ask(CF, chosen)).toMatchObject({ at: 'workers', model: CF });
+    // Elsewhere a slug before the model stands above the header.
+    const other = await workspaceWith({ cf: OPENAI, mine: OPENAI });
+    expect(await other.ask(CF, { 'x-gateway-virtual-key': 'mine' })).toMatchObject({ at: 'cf', model: 'meta/llama-3' });
+  });
+
   test('reaches a provider that the caller names, with the credential of the caller', async () => {
     const { key } = await workspaceWith({ mine: OPENAI });
     const headers = {
