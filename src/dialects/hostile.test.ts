@@ -6,7 +6,7 @@ import { dialects } from './index.ts';
 
 /** Whatever a client or a provider sends, the answer is a named fault or a failure, never a bug of ours. */
 
-const BOTH = ['openai-chat', 'anthropic', 'responses'] as const;
+const BOTH = ['openai-chat', 'anthropic', 'responses', 'gemini'] as const;
 const ROUNDS = 60;
 
 for (const name of BOTH) {
@@ -18,7 +18,8 @@ for (const name of BOTH) {
       if (!request) continue;
       for (let seed = 0; seed < ROUNDS; seed++) {
         const random = new Random(seed);
-        const body = spoilt(request, random);
+        // Google's clients name the model in the address.
+        const body = spoilt(name === 'gemini' ? { model: 'm', ...request } : request, random);
         const run = () => JSON.stringify(other.outbound!.encodeRequest(inbound!.decodeRequest(body)).body);
         attempt(body, run, isClientsFault);
       }

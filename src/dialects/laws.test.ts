@@ -60,7 +60,7 @@ const finished = (reply: ModelReply): ModelReply => ({
   choices: reply.choices.map(({ finish: { raw, ...finish }, ...choice }) => ({ ...choice, finish })),
 });
 
-for (const name of ['openai-chat', 'anthropic', 'responses'] as const) {
+for (const name of ['openai-chat', 'anthropic', 'responses', 'gemini'] as const) {
   const { inbound, outbound } = dialects[name];
   const context = (model: string, isStrict: boolean): ReplyContext => ({
     request: { model, includeUsage: true },

@@ -72,9 +72,19 @@ export class Losses {
         const matters = isOrigin && (this.#origin?.essential?.includes(name) ?? false);
         const path = isOrigin ? name : `ext.${dialect}.${name}`;
         this.#dropped.push({ path, why: `only ${dialect} has this member`, matters });
+        if (isOrigin) this.#essentialIn(name, ext[dialect as DialectName]?.[name]);
       }
     }
     return ext?.[this.#into];
+  }
+
+  /** Of a member that is none by itself, such as `config`, those that are: `config.voice`. */
+  #essentialIn(name: string, value: unknown) {
+    if (typeof value !== 'object' || value === null) return;
+    for (const path of this.#origin?.essential ?? []) {
+      if (path.startsWith(`${name}.`) && Object.hasOwn(value, path.slice(name.length + 1)))
+        this.#dropped.push({ path, why: `only ${this.#origin?.dialect} has this member`, matters: true });
+    }
   }
 
   with<Body extends object>(body: Body): Encoded<Body> {

@@ -115,6 +115,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
     const logprobs = readLogprobs(candidate.logprobsResult);
     const lastText = parts.findLastIndex((part) => part.type === 'text');
     for (const [index, part] of parts.entries()) addPart(state, part, index === lastText ? logprobs : [], events);
+    if (lastText < 0 && logprobs.length > 0 && state.open?.type === 'text')
+      events.push({ type: 'part-delta', choice, index: state.open.index, delta: { logprobs } });
     state.finish = someTextIn(candidate.finishReason) ?? state.finish;
     state.rest = { ...state.rest, ...restOf(candidate, CANDIDATE_MEMBERS) };
   }
@@ -160,11 +162,11 @@ function addText(
 
 function addThought(state: ChoiceState, part: Extract<Part, { type: 'reasoning' }>, events: ReplyEvent[]) {
   const { text, signature, signedBy, ext } = part;
-  // The signature of a text is a thought that says nothing.
+  // The signature of a text is a thought without text; that of a thought says that it is one.
   if (text === undefined) endOpen(state, events);
   const { choice } = state;
   const index = openText(state, present<Part>({ type: 'reasoning', ext }), events);
-  if (text !== undefined) events.push({ type: 'part-delta', choice, index, delta: { text } });
+  if (text) events.push({ type: 'part-delta', choice, index, delta: { text } });
   if (signature === undefined) return;
   events.push({ type: 'part-end', choice, index, end: { signature, signedBy } });
   state.open = null;

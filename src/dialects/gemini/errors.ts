@@ -20,6 +20,33 @@ const KINDS = new Map<string, FailureKind>([
 /** A key that is wrong is an invalid argument here. */
 const WRONG_KEYS = new Set(['API_KEY_INVALID', 'API_KEY_EXPIRED']);
 
+const WORDS: Readonly<Record<FailureKind, string>> = {
+  'invalid-request': 'INVALID_ARGUMENT',
+  authentication: 'UNAUTHENTICATED',
+  billing: 'FAILED_PRECONDITION',
+  permission: 'PERMISSION_DENIED',
+  'not-found': 'NOT_FOUND',
+  'too-large': 'INVALID_ARGUMENT',
+  'rate-limit': 'RESOURCE_EXHAUSTED',
+  timeout: 'DEADLINE_EXCEEDED',
+  overloaded: 'UNAVAILABLE',
+  server: 'INTERNAL',
+};
+
+/** The field that is blamed and the code stand where Google's clients look for them. */
+export function encodeError({ kind, status, message, code, param }: Failure): { status: number; body: JsonObject } {
+  const details = [
+    ...(code === undefined ? [] : [{ '@type': `${TYPES}ErrorInfo`, reason: code, domain: 'gateway' }]),
+    ...(param === undefined
+      ? []
+      : [{ '@type': `${TYPES}BadRequest`, fieldViolations: [{ field: param, description: message }] }]),
+  ];
+  const error = { code: status, message, status: WORDS[kind], ...(details.length > 0 && { details }) };
+  return { status, body: { error } };
+}
+
+const TYPES = 'type.googleapis.com/google.rpc.';
+
 /** Streams tell their errors in a list. Without a status it came inside a stream. */
 export function decodeError(status: number | undefined, body: unknown): Failure {
   const holder = Array.isArray(body) ? body.find(isObject) : body;

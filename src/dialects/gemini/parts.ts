@@ -1,6 +1,7 @@
 import type { JsonObject, Part, TokenLogprob, TokenUsage } from '../ir.ts';
 import { countIn, isObject, objectIn, objectsIn, present, restOf, someTextIn, textIn } from '../json.ts';
 import { kindOf } from '../media.ts';
+import { unsealed } from './signature.ts';
 
 const TEXT_MEMBERS = new Set(['text', 'thought', 'thoughtSignature']);
 const CALL_MEMBERS = new Set(['functionCall', 'thoughtSignature']);
@@ -18,7 +19,7 @@ function withExt<Value extends Part>(part: Value, raw: JsonObject, known: Readon
  */
 export function readPart(raw: JsonObject, newCallId: () => string): Part[] {
   const signature = someTextIn(raw.thoughtSignature);
-  const signed = signature === undefined ? undefined : ({ signature, signedBy: 'gemini' } as const);
+  const signed = signature === undefined ? undefined : unsealed(signature);
   if (isObject(raw.functionCall)) {
     const call = withExt(readCall(raw.functionCall, newCallId), raw, CALL_MEMBERS);
     return signature === undefined ? [call] : [{ type: 'reasoning', redacted: signature, signedBy: 'gemini' }, call];
@@ -27,7 +28,13 @@ export function readPart(raw: JsonObject, newCallId: () => string): Part[] {
   if (text === undefined) return readMedia(raw, signature);
   if (raw.thought === true)
     return text || signed
-      ? [withExt(present({ type: 'reasoning', text: text || undefined, ...signed }), raw, TEXT_MEMBERS)]
+      ? [
+          withExt(
+            present({ type: 'reasoning', text: signed?.redacted ? undefined : text, ...signed }),
+            raw,
+            TEXT_MEMBERS,
+          ),
+        ]
       : [];
   const said: Part[] = text ? [withExt({ type: 'text', text }, raw, TEXT_MEMBERS)] : [];
   return signed ? [...said, { type: 'reasoning', ...signed }] : said;

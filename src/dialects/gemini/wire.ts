@@ -130,6 +130,8 @@ const REASONS = new Map<string, FinishReason>([
   ].map((raw) => [raw, 'content-filter'] as const),
 ]);
 
+export const isFinishWord = (word: string): boolean => REASONS.has(word);
+
 /** Gemini says STOP after calls of functions too. */
 export function finishReason(raw: string, hasCalls: boolean): FinishReason {
   const reason = REASONS.get(raw) ?? 'other';
