@@ -28,6 +28,7 @@ export function createOpenAI(): Vendor {
         if (path === '/chat/completions') return readChat(call);
         if (path === '/completions') return readCompletion(call);
         if (path === '/embeddings') return readEmbeddings(call);
+        if (path === '/responses/input_tokens') return readCount(call);
       }
       if (method === 'GET' && path === '/models') return fixed({ object: 'list', data: MODELS.map(model) });
       if (method === 'GET' && path.startsWith('/models/')) {
@@ -37,6 +38,14 @@ export function createOpenAI(): Vendor {
       return path === '/files' || path.startsWith('/files/') ? readFiles(call, files) : null;
     },
   };
+}
+
+/** How many tokens the input of a response would have. */
+async function readCount(call: Call): Promise<Exchange> {
+  const body = await jsonBody(call);
+  checkRequest(call, body);
+  const count = tokensFor(charactersIn(body.instructions) + charactersIn(body.input) + charactersIn(body.tools));
+  return { said: '', answer: () => json({ object: 'response.input_tokens', input_tokens: count }) };
 }
 
 // Every name is served, so every name is also a model that can be looked up.

@@ -84,12 +84,14 @@ export function createAnswer(deps: AnswerDeps) {
       return turnedAway(counted.error, dialect, { [REQUEST_ID]: requestId, 'x-request-id': requestId });
     }
     const leave = counted?.value ?? null;
-    const found = typed?.error ? { error: typed.error } : attempt(() => match(request.method, path));
+    const found = typed?.error
+      ? { error: typed.error }
+      : attempt(() => match(request.method, typed?.value?.route ?? path));
     const asked = found.value?.route;
     const ids = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
     const stamp: SentHeaders = asked?.stamp ? { ...ids, ...asked.stamp(headers) } : ids;
     const entry =
-      path.startsWith(LOGGED) || asked?.isMcp
+      path.startsWith(LOGGED) || asked?.isMcp || asked?.isProviders
         ? log.open({
             id: requestId,
             traceId,

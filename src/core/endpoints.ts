@@ -14,6 +14,9 @@ export type EndpointType =
   | 'messages'
   | 'countTokens'
   | 'createModelResponse'
+  | 'generateContent'
+  | 'ollamaChat'
+  | 'ollamaGenerate'
   | 'listModels'
   | 'mcp'
   | 'proxy';
@@ -37,4 +40,21 @@ export const ENDPOINTS: ReadonlyMap<string, EndpointType> = new Map([
 ]);
 
 /** Formats in which clients speak, and in which they are told of errors. */
-export type ClientDialect = 'openai-chat' | 'anthropic' | 'responses' | 'gemini';
+export type ClientDialect = 'openai-chat' | 'anthropic' | 'responses' | 'gemini' | 'ollama';
+
+/** What clients of Google's ask of a model, as their addresses say it. */
+export const GOOGLE_VERBS = [
+  'generateContent',
+  'streamGenerateContent',
+  'embedContent',
+  'batchEmbedContents',
+  'countTokens',
+] as const;
+export type GoogleVerb = (typeof GOOGLE_VERBS)[number];
+
+/** What is asked in a format of the client's and is no conversation: by Google's clients, and Ollama's. */
+export type ClientForm =
+  | Extract<GoogleVerb, 'embedContent' | 'batchEmbedContents' | 'countTokens'>
+  | 'ollamaEmbed'
+  | 'ollamaEmbeddings'
+  | 'listModels';

@@ -5,6 +5,7 @@ import { converse } from './converse/converse.ts';
 import type { Dialect } from './dialect.ts';
 import { gemini } from './gemini/gemini.ts';
 import type { DialectName } from './ir.ts';
+import { ollama, ollamaGenerate } from './ollama/ollama.ts';
 import { openaiChat } from './openai-chat/openai-chat.ts';
 import { responses } from './responses/responses.ts';
 
@@ -16,6 +17,8 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   gemini,
   converse,
   cohere,
+  ollama,
+  'ollama-generate': ollamaGenerate,
 };
 
 /** Endpoints whose body is a conversation, and the dialect it is written in. */
@@ -23,4 +26,7 @@ export const CONVERSATIONS: Partial<Record<EndpointType, DialectName>> = {
   chatComplete: 'openai-chat',
   messages: 'anthropic',
   createModelResponse: 'responses',
+  generateContent: 'gemini',
+  ollamaChat: 'ollama',
+  ollamaGenerate: 'ollama-generate',
 };

@@ -22,7 +22,15 @@ import type { Usage } from '../core/usage.ts';
  * - A streamed reply, folded (`fold.ts`), is the reply that would have come in one piece.
  * - Where a stream is cut changes nothing.
  */
-export type DialectName = 'openai-chat' | 'anthropic' | 'responses' | 'gemini' | 'converse' | 'cohere';
+export type DialectName =
+  | 'openai-chat'
+  | 'anthropic'
+  | 'responses'
+  | 'gemini'
+  | 'converse'
+  | 'cohere'
+  | 'ollama'
+  | 'ollama-generate';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

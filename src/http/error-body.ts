@@ -35,6 +35,8 @@ export function errorBody(error: GatewayError, dialect: ClientDialect, requestId
       },
       ...more,
     };
+  // Ollama's clients read a text.
+  if (dialect === 'ollama') return { error: message, ...more };
   return { error: own, ...more };
 }
 

@@ -38,7 +38,7 @@ export function describeRoutes(
   const paths: Record<string, Json> = {};
   const schemas: Json = { Error: ERROR_SCHEMA };
   for (const route of routes) {
-    const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}');
+    const path = described(route.path);
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = operation(route, schemas);
   }
@@ -62,10 +62,12 @@ export function describeRoutes(
   };
 }
 
+/** A colon within a segment is one: `{model}:countTokens`. */
+const described = (path: string): string => path.replace(/\/:(\w+)/g, '/{$1}').replace(/\*$/, '{path}');
+
 function operation(route: Route, schemas: Json) {
   const isPublic = route.scopes === 'public';
-  const names = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
-  if (route.path.endsWith('*')) names.push('path');
+  const names = [...described(route.path).matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   return {
     summary: route.summary,
     operationId: `${route.method.toLowerCase()}${route.path.replace('*', 'path').replace(/[^a-zA-Z0-9]+(\w)?/g, (_all, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,

@@ -1,4 +1,4 @@
-import { ENDPOINTS } from '../core/endpoints.ts';
+import { ENDPOINTS, GOOGLE_VERBS } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import type { SentHeaders } from './headers.ts';
 
@@ -7,6 +7,8 @@ export interface TypedAddress {
   readonly path: string;
   readonly search: string;
   readonly headers: SentHeaders;
+  /** The path under which the route is listed, where it is not found by the one that was asked for. */
+  readonly route?: string;
   /** What the address names: a model. */
   readonly params: Readonly<Record<string, string>> | null;
 }
@@ -34,8 +36,15 @@ const DEPLOYMENTS = '/openai/deployments/';
 const ENDINGS = [...ENDPOINTS.keys()].toSorted((one, other) => other.length - one.length);
 const VERSION = '/v1';
 
+/** Google's clients name a model and what is asked of it in one segment; a model may have slashes. */
+const GOOGLE = '(?:/(?:google|gemini))?/(?:v1beta|v1alpha)';
+const GOOGLE_CALL = new RegExp(`^(?:${GOOGLE}|/v1)/models/(.+):(${GOOGLE_VERBS.join('|')})$`);
+const GOOGLE_MODELS = new RegExp(`^${GOOGLE}/models(?:/([^:]+))?$`);
+const GOOGLES_OWN = /^(?:\/(?:google|gemini))?(\/(?:v1beta|v1alpha)\/.+)$/;
+
 /** Most paths: they are looked at no further. */
-export const isAsListed = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('v1/', 4);
+export const isAsListed = (path: string): boolean =>
+  path.startsWith('/v1/') && !path.startsWith('v1', 4) && !(path.startsWith('models/', 4) && path.includes(':', 11));
 
 /**
  * The address that is meant where one is asked for that the gateway does not list: `/chat/completions`,
@@ -43,13 +52,40 @@ export const isAsListed = (path: string): boolean => path.startsWith('/v1/') && 
  * changes; the router judges the rest as it judges every path.
  */
 export function typedAddress(path: string, search: string, headers: SentHeaders): TypedAddress | null {
+  const google = atGoogle(path);
+  if (google) return { ...google, ...asGoogle(search, headers) };
   const deployed = path.startsWith(DEPLOYMENTS) ? atDeployment(path) : null;
   if (deployed) return { ...deployed, ...asAzure(search, headers) };
   const [, prefix, rest, family] = SPELT.exec(path) ?? [];
   // An MCP server may have the name of a family.
-  if (!rest || !FAMILIES.has(family!) || (!prefix && rest.endsWith('/mcp'))) return null;
+  if (!rest || !FAMILIES.has(family!) || (!prefix && rest.endsWith('/mcp'))) return googlesOwn(path, search, headers);
   const asked = prefix === '/openai' ? asAzure(search, headers) : { search, headers };
   return { path: VERSION + rest, ...asked, params: null };
+}
+
+function atGoogle(path: string): Pick<TypedAddress, 'path' | 'route' | 'params'> | null {
+  const [, called, verb] = GOOGLE_CALL.exec(path) ?? [];
+  if (called) {
+    const route = `/v1beta/models/{model}:${verb}`;
+    return { path: `/v1beta/models/${called}:${verb}`, route, params: { model: decoded(called) } };
+  }
+  const [listed, named] = GOOGLE_MODELS.exec(path) ?? [];
+  if (!listed) return null;
+  if (named === undefined) return { path: '/v1beta/models', params: null };
+  return { path: `/v1beta/models/${named}`, route: '/v1beta/models/{model}', params: { model: decoded(named) } };
+}
+
+/** What else Google's API has goes to the provider as it is, as below `/v1/v1beta/`. */
+function googlesOwn(path: string, search: string, headers: SentHeaders): TypedAddress | null {
+  const [, own] = GOOGLES_OWN.exec(path) ?? [];
+  return own ? { path: VERSION + own, ...asGoogle(search, headers), params: null } : null;
+}
+
+/** Google's clients may send their key in the query. It goes no further: addresses end up in logs. */
+function asGoogle(search: string, headers: SentHeaders): Pick<TypedAddress, 'search' | 'headers'> {
+  if (!search.includes('key') && !search.includes('%')) return { search, headers };
+  const { search: rest, value } = withoutParameter(search, 'key');
+  return { search: rest, headers: value ? withSdkKey(headers, value) : headers };
 }
 
 /** Azure names the model in the address. A name may have slashes: `@slug/model`. */

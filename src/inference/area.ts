@@ -4,7 +4,10 @@ import type { ModelCall } from '../relay/call.ts';
 import type { ModelCatalogue } from '../relay/model-catalogue.ts';
 import type { ModelNames } from '../relay/model-names.ts';
 import { responseEndings } from './endings.ts';
+import { googleModelRoutes } from './google-models.ts';
+import { googleRoutes } from './google-routes.ts';
 import { modelRoutes } from './models.ts';
+import { ollamaRoutes } from './ollama-routes.ts';
 import { responseRoutes } from './response-routes.ts';
 import { createResponseStore, type ResponseStore } from './responses-store.ts';
 import { startResponsesSweeper } from './responses-sweeper.ts';
@@ -39,6 +42,9 @@ export const inferenceArea = area({
       ...responseRoutes({ responses, relay }),
       ...inferenceRoutes(relay),
       ...modelRoutes({ relay, catalogue, names }),
+      ...googleRoutes(relay),
+      ...googleModelRoutes({ relay, catalogue, names }),
+      ...ollamaRoutes({ relay, catalogue, names }),
     ],
   }),
 });

@@ -4,7 +4,12 @@ import type { ModelCall } from '../relay/call.ts';
 
 const VERSION = '/v1';
 
-const SUMMARIES: Readonly<Record<Exclude<EndpointType, 'proxy' | 'listModels' | 'mcp'>, string>> = {
+const SUMMARIES: Readonly<
+  Record<
+    Exclude<EndpointType, 'proxy' | 'listModels' | 'mcp' | 'generateContent' | 'ollamaChat' | 'ollamaGenerate'>,
+    string
+  >
+> = {
   chatComplete: "Chat, in OpenAI's format, on any provider",
   complete: "Text completion, in OpenAI's format",
   embed: "Embeddings, in OpenAI's format",

@@ -1,3 +1,4 @@
+import { openaiCountTokens } from '../dialects/endpoints/openai-count.ts';
 import { bearer, withOptionHeaders } from './authorize.ts';
 import type { Provider } from './provider.ts';
 
@@ -17,6 +18,7 @@ export const openai: Provider = {
     'createTranslation',
     'createModelResponse',
   ],
+  endpoints: { countTokens: openaiCountTokens },
   authorize: withOptionHeaders(bearer, {
     'openai-organization': 'openai_organization',
     'openai-project': 'openai_project',

@@ -92,7 +92,7 @@ export interface Provider {
    */
   readonly baseUrl: string | ((options: ProviderOptions, path: string) => string) | null;
   /** The shape its chat endpoint speaks. `none`: it has no chat. */
-  readonly dialect: Exclude<DialectName, 'responses'> | 'none';
+  readonly dialect: Exclude<DialectName, 'responses' | 'ollama' | 'ollama-generate'> | 'none';
   readonly authorize: Authorize;
   /** Headers it always wants, set unless the client sent its own. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -32,3 +32,7 @@ function inJson(head: Uint8Array, { model, stream, onConflict }: InAddress): Uin
 
 /** Google's names stand in a collection: `models/x`. Both are JSON. */
 const plainName = (name: string | null): string | null => name?.replace(/^"models\//, '"') ?? null;
+
+/** A body that asks for a stream, unless it says whether it does. */
+export const streaming = (head: Uint8Array): Uint8Array =>
+  findMembers(head, 'stream', 1).length > 0 ? head : (prependMembers(head, '"stream":true') ?? head);

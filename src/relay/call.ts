@@ -1,5 +1,5 @@
 import type { CallLog } from '../core/call-log.ts';
-import type { EndpointType } from '../core/endpoints.ts';
+import type { ClientForm, EndpointType } from '../core/endpoints.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Usage } from '../core/usage.ts';
 import type { CallName, CallThoughts } from '../dialects/lost-thoughts.ts';
@@ -37,6 +37,10 @@ export interface ModelCall {
   readonly proven?: Proven;
   /** What the address says of the call. Everything else looks for it in the body, so it is put there. */
   readonly inAddress?: InAddress;
+  /** The client's format streams where its body does not say otherwise. */
+  readonly streamsByDefault?: true;
+  /** Set where a client asks for this endpoint in a format of Google's or Ollama's. */
+  readonly form?: ClientForm;
   readonly log: CallLog;
 }
 

@@ -1,6 +1,6 @@
 import { fail } from '../core/errors.ts';
 import { decodeError } from '../dialects/endpoints/errors.ts';
-import { type ModelListing, openaiModels, readModel, readModels } from '../dialects/endpoints/models.ts';
+import { geminiModels, type ModelListing, openaiModels, readModel, readModels } from '../dialects/endpoints/models.ts';
 import { FramingError } from '../dialects/framing-error.ts';
 import { parsed } from '../dialects/json.ts';
 import type { Incoming } from '../http/upstream.ts';
@@ -23,7 +23,9 @@ export function listingOf({ provider: { name, dialect, models }, customHost }: P
 export function prepareListing(call: OpenCall, target: Place, asIs: Prepared): Prepared {
   const { provider } = target;
   const listing = listingOf(target);
-  if (listing === openaiModels) return asIs;
+  // The query of a client of Google's means something to Google alone.
+  if (call.form === 'listModels' && listing === geminiModels) return asIs;
+  if (listing === openaiModels) return call.form === 'listModels' ? { ...asIs, search: '' } : asIs;
   const id = decodeURIComponent(call.path.replace(/^\/models\/?/, ''));
   const address = id !== '' && listing.one ? listing.one.path(id) : listing.path;
   const [path = '', query] = address.split('?');

@@ -28,7 +28,7 @@ export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
  * depends on it and the gateway has not seen it; the guardrails; the words. Throws when the target cannot be told.
  */
 export async function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Promise<Ready> {
-  refuseUnsupported(to.target, given.endpoint);
+  if (!isInForm(given)) refuseUnsupported(to.target, given.endpoint);
   let call = edited(isRead(given, to) ? await keptWhole(given, deps) : given, to);
   if (mayHideModel(call)) call = await withKnownModel(call, to.target, deps);
   const guarding = await guardingOf(call, to, deps.guard);
@@ -58,9 +58,12 @@ export async function putInWords(
   return ready(call, guarding, to, deps);
 }
 
+/** Whether a body in Google's format stands for another endpoint. */
+const isInForm = ({ form }: Pick<OpenCall, 'form'>): boolean => form !== undefined && form !== 'listModels';
+
 /** Whether the body is read for this target. */
-const isRead = ({ endpoint }: OpenCall, { target, settings }: Attempt): boolean =>
-  settings.params !== null || !passesAsIs(target, endpoint);
+const isRead = ({ endpoint, form }: OpenCall, { target, settings }: Attempt): boolean =>
+  settings.params !== null || isInForm({ form }) || !passesAsIs(target, endpoint);
 
 const keptWhole = async (call: OpenCall, { maxBodyBytes }: PrepareDeps): Promise<OpenCall> =>
   call.body?.rest ? { ...call, body: await keepWhole(call.body, maxBodyBytes, call.isJson) } : call;
@@ -80,7 +83,7 @@ async function readyToKeep(call: OpenCall, guarding: Guarding | null, to: Attemp
 }
 
 function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: PrepareDeps): Ready {
-  if (passesAsIs(to.target, call.endpoint)) {
+  if (!isInForm(call) && passesAsIs(to.target, call.endpoint)) {
     const asIs = asGiven(call);
     const prepared = call.endpoint === 'listModels' ? prepareListing(call, to.target, asIs) : asIs;
     return { call, guarding, prepared, supply: null };

@@ -4,10 +4,10 @@ import { findMembers, type Member, splice } from '../core/json-bytes.ts';
 import { bodyHeadroom, LARGE_BODY } from '../core/runtime/gc-headroom.ts';
 import { wholeBody } from '../http/arriving.ts';
 import { flagOf, headerOf, type SentHeaders } from '../http/headers.ts';
-import { withAddress } from './address-in-body.ts';
+import { streaming, withAddress } from './address-in-body.ts';
 import { modelInPath } from './addressed-model.ts';
 import { openLarge, WHOLE_BELOW } from './body.ts';
-import type { InAddress, ModelCall, OpenCall, Opening } from './call.ts';
+import type { ModelCall, OpenCall, Opening } from './call.ts';
 import { FormWatch, furtherModels } from './form-watch.ts';
 import { boundaryOf, formModel, renamedInForm } from './multipart-model.ts';
 
@@ -26,7 +26,7 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
       : length <= WHOLE_BELOW
         ? { head: await wholeBody(request, length), rest: null }
         : await openLarge(request, headers, { isJson, maxBytes: maxBodyBytes });
-  const received = arrived && call.inAddress ? told(arrived, call.inAddress, headers, isJson) : arrived;
+  const received = arrived && (call.inAddress || call.streamsByDefault) ? told(arrived, call, isJson) : arrived;
   const named = received && namedIn(received.head, headers, isJson);
   const body = received && opened(received, named, headers);
   const addressed = call.endpoint === 'proxy' && request.method === 'POST' ? modelInPath(call.path) : null;
@@ -44,10 +44,11 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
   };
 }
 
-const told = ({ head, rest }: Opening, said: InAddress, headers: SentHeaders, isJson: boolean): Opening => ({
-  head: withAddress(head, said, headers['content-type'], isJson),
-  rest,
-});
+/** The body with what is said elsewhere: in the address, or by the client's format. */
+function told({ head, rest }: Opening, { inAddress, streamsByDefault, headers }: ModelCall, isJson: boolean): Opening {
+  const named = inAddress ? withAddress(head, inAddress, headers['content-type'], isJson) : head;
+  return { head: streamsByDefault && isJson ? streaming(named) : named, rest };
+}
 
 /** How many bytes the body has; null: there is none. `NaN`: the request does not say. */
 function bodyLength({ request, headers }: ModelCall, maxBytes: number): number | null {

@@ -1,18 +1,21 @@
+import type { ClientForm } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
 import { flagOf } from '../http/headers.ts';
 import { chatEndpoint } from '../providers/chat.ts';
-import type { ChatEndpoint } from '../providers/provider.ts';
+import type { ChatEndpoint, Provider } from '../providers/provider.ts';
 import { applyParams, compileParams } from '../routing/params.ts';
 import type { Attempt, OpenCall, Opening, Prepared, Translation } from './call.ts';
+import { answeredInForm, askedInForm } from './client-form.ts';
 import { framings } from './framing.ts';
 import type { ThoughtKeeper } from './kept-thoughts.ts';
 import { isStream, stringMember } from './receive.ts';
 import { recode } from './recode.ts';
-import { refuseBrokenName } from './rewritten.ts';
+import { jsonBytes, parsedRequest, refuseBrokenName } from './rewritten.ts';
 import { hasRefused } from './stream-usage.ts';
+import { passesAsIs } from './supported.ts';
 import { translate } from './translate.ts';
 
 export interface WordingDeps {
@@ -25,6 +28,7 @@ export function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared
   const { target } = to;
   const { provider } = target;
   const body = wholeJson(call);
+  if (call.form && call.form !== 'listModels') return inForm(call, body, call.form, to, deps);
   const codec = provider.endpoints?.[call.endpoint];
   if (codec && codec !== 'chat') {
     const { now } = deps;
@@ -62,11 +66,65 @@ const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
 
 /** The same dialect at another address. */
 function moved(call: OpenCall, body: Uint8Array, endpoint: ChatEndpoint): Prepared {
-  const head = forAddress(body, endpoint);
+  const head = forAddress(endpoint.dialect === 'gemini' ? asSent(body) : body, endpoint);
   const [path = '', query] = endpoint.path.split('?');
   const opening = { head, rest: null };
   return { path, search: joined(call.search, query), body: opening, grownBy: grown(call, opening), translation: null };
 }
+
+const IN_ADDRESS = compileParams({ drop_params: ['model', 'stream'] })!;
+
+/** Without what the address of a client of Google's says, which is in the body only on its way through the gateway. */
+const asSent = (body: Uint8Array): Uint8Array => applyParams(body, IN_ADDRESS);
+
+/** Embeddings and counting in a client's own format: at Google's own address, or as the endpoint that others have for it. */
+function inForm(call: OpenCall, body: Uint8Array, form: Verb, to: Attempt, deps: WordingDeps): Prepared {
+  const { provider } = to.target;
+  const model = stringMember(body, 'model') ?? '';
+  refuseBrokenName(model);
+  const isGoogle = isGoogles(provider) && !form.startsWith('ollama');
+  const asked = askedInForm(form, parsedRequest(body), {
+    model: model.replace(/^models\//, ''),
+    named: call.inAddress?.model ?? model,
+    knowsTasks: provider.dialect === 'gemini',
+    provider: provider.name,
+    isGoogle,
+  });
+  if (isGoogle) {
+    const path = `/models/${encodeURIComponent(model)}:${form}`;
+    const opening = { head: asked.own ? jsonBytes(asked.own) : asSent(body), rest: null };
+    return { path, search: call.search, body: opening, grownBy: grown(call, opening), translation: null };
+  }
+  const { endpoint } = call;
+  if (!passesAsIs(to.target, endpoint) && !provider.endpoints?.[endpoint])
+    return fail('unsupported_by_provider', provider.name, FORM_NAMES[form]);
+  const opening = { head: jsonBytes(asked.body), rest: null };
+  const plain: OpenCall = {
+    ...call,
+    form: undefined,
+    path: asked.path,
+    search: '',
+    body: opening,
+    grownBy: grown(call, opening),
+  };
+  const prepared = passesAsIs(to.target, endpoint)
+    ? { path: asked.path, search: '', body: opening, grownBy: plain.grownBy, translation: null }
+    : worded(plain, to, deps);
+  return answeredInForm(prepared, asked, provider.name);
+}
+
+/** Where Google's own API is spoken, and not only its chat. */
+const isGoogles = ({ dialect, chat }: Provider): boolean => dialect === 'gemini' && !chat;
+
+type Verb = Exclude<ClientForm, 'listModels'>;
+
+const FORM_NAMES: Readonly<Record<Verb, string>> = {
+  embedContent: 'embeddings',
+  ollamaEmbed: 'embeddings',
+  ollamaEmbeddings: 'embeddings',
+  batchEmbedContents: 'embeddings',
+  countTokens: 'token counting',
+};
 
 function translated(
   call: OpenCall,

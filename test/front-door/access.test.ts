@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SCOPES } from '../../src/core/scopes.ts';
 import type { Route } from '../../src/http/route.ts';
-import { ADMIN_KEY, startGateway } from '../gateway.ts';
+import { ADMIN_KEY, type Reply, startGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 
 // Started while the file loads, because each route of its table becomes a test.
@@ -138,8 +138,13 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
 }
 
 /** HEAD answers have no body to look into. */
-const codeOf = (route: Route, reply: { json: { error?: { code?: string } } | null }, expected: string) =>
-  route.method === 'HEAD' ? expected : reply.json?.error?.code;
+/** Google's clients find the code among the details; Ollama's are told a text alone. */
+const codeOf = (route: Route, reply: Reply, expected: string) => {
+  if (route.method === 'HEAD') return expected;
+  const { error } = reply.json ?? {};
+  if (route.dialect === 'ollama') return typeof error === 'string' ? expected : error;
+  return route.dialect === 'gemini' ? error?.details?.[0]?.reason : error?.code;
+};
 
 test('exactly the pages for strangers and orchestrators are public', () => {
   expect(routes.filter(isPublic).map(titleOf).sort()).toEqual([
@@ -151,6 +156,7 @@ test('exactly the pages for strangers and orchestrators are public', () => {
     'GET /.well-known/oauth-protected-resource/:server/mcp',
     'GET /.well-known/oauth-protected-resource/mcp',
     'GET /.well-known/openid-configuration',
+    'GET /api/version',
     'GET /connect/:server',
     'GET /docs',
     'GET /health',
@@ -211,7 +217,7 @@ for (const route of guarded) {
         const reply = await api.call(route.method, pathOf(route), { key: lacking.get(scope)! });
         expect(reply.status).toBe(403);
         expect(codeOf(route, reply, 'insufficient_scope')).toBe('insufficient_scope');
-        if (route.method !== 'HEAD') expect(reply.json.error.message).toContain(scope);
+        if (route.method !== 'HEAD') expect(reply.json.error.message ?? reply.json.error).toContain(scope);
       });
     }
 

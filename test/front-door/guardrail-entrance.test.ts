@@ -19,6 +19,7 @@ const WITHOUT: readonly [pattern: RegExp, why: string][] = [
   [/^\/v1\/fine_tuning\b/, 'a file is given to a provider to learn from; nobody asks a model anything'],
   [/^\/v1\/vector_stores\b/, 'stored; a run sends what is found to a model'],
   [/^\/v1\/(models|providers)/, 'names of models and providers'],
+  [/^\/v1beta\/models(\/\{model\})?$|^\/api\/(tags|ps|show)$/, 'names of models'],
   [/^\/v1\/(feedback|logs|analytics)\b/, 'for those who operate this'],
   [/^\/mcp$/, 'what it sends to a server goes the way of a call of that server'],
 ];
@@ -27,7 +28,17 @@ const WITHOUT: readonly [pattern: RegExp, why: string][] = [
 const SERVED_BY: Readonly<Record<string, string>> = { '/v1/rerank': 'ranker', '/v1/messages/count_tokens': 'claude' };
 
 /** Something for every endpoint. */
-const BODY = JSON.stringify({ model: 'm', input: 'x', max_tokens: 1, messages: [{ role: 'user', content: 'x' }] });
+const content = { parts: [{ text: 'x' }] };
+const BODY = JSON.stringify({
+  model: 'm',
+  input: 'x',
+  prompt: 'x',
+  max_tokens: 1,
+  messages: [{ role: 'user', content: 'x' }],
+  contents: [content],
+  content,
+  requests: [{ content }],
+});
 
 let gateway: TestGateway;
 
@@ -60,7 +71,10 @@ test('every route of the data plane stands before the guard, or says why it need
   const unguarded: string[] = [];
   for (const route of gateway.routes.filter(isData)) {
     if (WITHOUT.some(([pattern]) => pattern.test(route.path))) continue;
-    const path = route.path.replace('*', 'any/thing').replace(/:\w+/g, 'x');
+    const path = route.path
+      .replace('*', 'any/thing')
+      .replace(/\/:\w+/g, '/x')
+      .replace('{model}', 'm');
     const hasBody = route.method !== 'GET' && route.method !== 'HEAD';
     const before = gateway.provider.calls;
     const { status } = await gateway.api.call(route.method, path, {

@@ -41,6 +41,7 @@ const unchanged = (explanation: string): CheckResult => ({ verdict: true, data: 
 /** Only a conversation has room for another message. */
 function withMessage({ json, endpointType }: Facts, role: string, content: string): CheckResult {
   const body = json !== null && typeof json === 'object' ? (json as Message) : {};
+  if (endpointType === 'generateContent') return withContent(body, role, content);
   const name = Array.isArray(body.messages) ? 'messages' : Array.isArray(body.input) ? 'input' : null;
   if (name === null || !['chatComplete', 'messages', 'createModelResponse'].includes(endpointType))
     return errored(`there is no ${role} message to put the prefix before`);
@@ -56,6 +57,27 @@ function withMessage({ json, endpointType }: Facts, role: string, content: strin
   const at = first >= 0 ? first : role === 'system' || role === 'developer' ? 0 : messages.length;
   const changed = [...messages.slice(0, at), { role, content }, ...messages.slice(at)];
   return { verdict: true, data: { where: `${name}[${at}]` }, transformed: { json: { ...body, [name]: changed } } };
+}
+
+/** Google's format has a place for what the system says, and calls the assistant a model. */
+function withContent(body: Message, role: string, text: string): CheckResult {
+  const changed = (where: string, members: Message): CheckResult => ({
+    verdict: true,
+    data: { where },
+    transformed: { json: { ...body, ...members } },
+  });
+  if (role === 'system' || role === 'developer') {
+    const name = body.system_instruction === undefined ? 'systemInstruction' : 'system_instruction';
+    const given = body[name] as { readonly parts?: unknown } | undefined;
+    const parts = given?.parts === undefined ? [] : [given.parts].flat();
+    return changed(name, { [name]: { ...given, parts: [{ text }, ...parts] } });
+  }
+  const contents = body.contents === undefined ? [] : ([body.contents].flat() as unknown as readonly Message[]);
+  const spelt = role === 'assistant' ? 'model' : 'user';
+  const first = contents.findIndex((content) => (content?.role ?? 'user') === spelt);
+  const at = first < 0 ? contents.length : first;
+  const added = { role: spelt, parts: [{ text }] };
+  return changed(`contents[${at}]`, { contents: [...contents.slice(0, at), added, ...contents.slice(at)] });
 }
 
 function systemWith(system: unknown, text: string): unknown {

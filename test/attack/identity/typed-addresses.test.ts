@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { ADMIN_KEY, startGateway, type TestGateway } from '../../gateway.ts';
+import { givenBrowser } from '../../people.ts';
 import { startRecorder } from '../../recorder.ts';
 import { openSocket } from '../../socket.ts';
 
@@ -64,6 +65,65 @@ test('a key in the query is no key there, and is logged nowhere', async () => {
   expect(logs.text).not.toContain(keys.one);
 });
 
+test("a key in the query is one for Google's clients alone, goes no further, and is logged nowhere", async () => {
+  await gateway.given.virtualKey({ slug: 'google', provider: 'google', custom_host: `${recorder.origin}/v1beta` });
+  const defaults = { virtual_key: 'google' };
+  const { key } = await gateway.given.apiKey({ name: 'one', defaults });
+  const paths = ['models/m:generateContent', 'models/m:countTokens', 'models', 'models/m', 'files', 'cachedContents/x'];
+  for (const path of paths)
+    for (const name of ['key', 'k%65y', '%6bey']) {
+      const method = path.includes(':') ? 'POST' : 'GET';
+      const reply = await gateway.api.call(method, `/v1beta/${path}?a=1&${name}=${key}&${name}=again`, {
+        key: null,
+        ...(method === 'POST' && { body: { contents: [] } }),
+      });
+      expect([path, name, reply.status]).toEqual([path, name, 200]);
+      expect(recorder.last.path).toBe(`/v1beta/${path}?a=1`);
+      expect(recorder.last.headers.get('x-goog-api-key')).toBe('sk-test-credential');
+      const log = await gateway.logOf(reply);
+      expect(JSON.stringify(log)).not.toContain(key);
+      expect(JSON.stringify(log)).not.toContain('again');
+    }
+  const both = await gateway.api.post(
+    `/v1beta/models/m:generateContent?key=${keys.other}`,
+    { contents: [] },
+    { key: null, headers: { 'x-goog-api-key': key } },
+  );
+  expect(await nameOf((await gateway.logOf(both)).api_key_id)).toBe('one');
+  const wrong = await gateway.api.post(
+    `/v1beta/models/m:generateContent?key=${key}`,
+    { contents: [] },
+    { key: null, headers: { 'x-goog-api-key': 'gw-wrong' } },
+  );
+  expect([wrong.status, wrong.text.includes(key)]).toEqual([401, false]);
+  expect((await gateway.api.get(`/v1/logs?key=${keys.one}`, { key: null })).status).toBe(401);
+});
+
+test('a model that the body names beside the address counts for nothing, or the call is refused', async () => {
+  const path = '/v1beta/models/cheap:generateContent';
+  const call = (body: unknown) =>
+    gateway.api.call('POST', path, {
+      key: null,
+      headers: { 'x-goog-api-key': keys.one, 'content-type': 'application/json' },
+      body: body as string,
+    });
+  for (const body of [
+    '{"contents":[],"model":"dear"}',
+    '{"contents":[],"model":"cheap","m\\u006fdel":"dear"}',
+    '{"contents":[],"stream":true}',
+    '{"contents":[],"str\\u0065am":false}',
+    '[]',
+    'null',
+    '"{"',
+  ]) {
+    const before = recorder.requests.length;
+    const reply = await call(body);
+    expect([body, reply.status]).toEqual([body, 400]);
+    expect(reply.json.error.status).toBe('INVALID_ARGUMENT');
+    expect(recorder.requests.length).toBe(before);
+  }
+});
+
 test('another address needs the scopes of its route', async () => {
   for (const path of ['/chat/completions', '/openai/v1/chat/completions', CHAT, '/v1/v1/messages']) {
     const reply = await call(path, { 'x-gateway-api-key': keys.poor });
@@ -72,7 +132,7 @@ test('another address needs the scopes of its route', async () => {
 });
 
 test('no other address leads to what administrators manage', async () => {
-  for (const before of ['', '/openai', '/openai/v1', '/anthropic/v1', '/v1beta/openai'])
+  for (const before of ['', '/openai', '/openai/v1', '/anthropic/v1'])
     for (const path of ['/api-keys', '/admin/workspaces', '/logs', '/virtual-keys', '/audit-logs', '/proxy/models']) {
       const reply = await gateway.api.get(before + path);
       expect([before + path, reply.status]).toEqual([before + path, 404]);
@@ -106,10 +166,12 @@ test('dots, slashes and escapes in it lead nowhere', async () => {
 });
 
 test('a page in the browser of a signed-in user cannot spend by another address', async () => {
-  const reply = await gateway.api.post(
-    '/openai/v1/chat/completions',
-    { messages: [] },
-    { key: null, headers: { cookie: 'gateway_session=forged' } },
-  );
-  expect(reply.status).toBe(401);
+  const { browser } = await givenBrowser(gateway, { role: 'admin' });
+  const { cookie } = browser.headers;
+  for (const path of ['/openai/v1/chat/completions', CHAT, '/v1beta/models/m:generateContent', '/api/chat']) {
+    const reply = await gateway.api.post(path, { messages: [] }, { key: null, headers: { cookie: cookie! } });
+    expect([path, reply.status]).toEqual([path, 403]);
+  }
+  const reading = await gateway.api.get('/v1beta/models', { key: null, headers: { cookie: cookie! } });
+  expect(reading.status).toBe(403);
 });
