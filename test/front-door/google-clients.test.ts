@@ -182,12 +182,12 @@ describe("Google's client", () => {
 
   test('is refused by the name of what only Google has', async () => {
     const refused = await clientOf(keys.anthropic)
-      .models.generateContent({ model: 'claude', contents: 'Hello', config: { tools: [{ googleSearch: {} }] } })
+      .models.generateContent({ model: 'claude', contents: 'Hello', config: { cachedContent: 'cachedContents/x' } })
       .catch((error) => JSON.parse(error.message).error);
     expect(refused).toMatchObject({
       code: 400,
       status: 'INVALID_ARGUMENT',
-      message: expect.stringContaining('tools[0]'),
+      message: expect.stringContaining('cachedContent'),
     });
     const embed = await clientOf(keys.anthropic)
       .models.embedContent({ model: 'claude', contents: 'Hello' })
