@@ -189,10 +189,6 @@ describe("Google's client", () => {
       status: 'INVALID_ARGUMENT',
       message: expect.stringContaining('cachedContent'),
     });
-    const embed = await clientOf(keys.anthropic)
-      .models.embedContent({ model: 'claude', contents: 'Hello' })
-      .catch((error) => JSON.parse(error.message).error);
-    expect(embed.details[0].reason).toBe('unsupported_by_provider');
   });
 
   test('logs its model and usage, and counts a stream', async () => {

@@ -104,9 +104,6 @@ describe("Ollama's client", () => {
       status_code: 400,
       error: expect.stringContaining('options.temperature'),
     });
-    await expect(clientOf(keys.anthropic).embed({ model: 'any', input: 'a' })).rejects.toMatchObject({
-      error: expect.stringContaining('embeddings'),
-    });
     const raw = { model: 'any', prompt: 'x', raw: true };
     await expect(clientOf(keys.openai).generate(raw)).rejects.toMatchObject({ error: expect.stringContaining('raw') });
   });
