@@ -19,7 +19,7 @@ import { runKind } from './runs/kind.ts';
 import { refuseMessages, refuseSecondRun } from './runs/rows.ts';
 import { createRuns, type Runs } from './runs/runs.ts';
 import { createThreads, type Threads } from './threads.ts';
-import type { Tokens } from './tokens.ts';
+import type { Tokens } from '../core/tokens.ts';
 import { createStores } from './vector-stores/stores.ts';
 import { createToolStores } from './vector-stores/tool-stores.ts';
 

@@ -4,6 +4,7 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { ownFile } from '../core/program.ts';
+import type { Tokens } from '../core/tokens.ts';
 import type { Files } from '../files/files.ts';
 import type { ModelCall } from '../relay/call.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
@@ -16,7 +17,6 @@ import { assistantEndings } from './endings.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
 import { type InterpreterSettings, openSandbox } from './interpreter/open-sandbox.ts';
 import { assistantRoutes } from './routes.ts';
-import { createTokens } from './tokens.ts';
 import { vectorStoreEndings } from './vector-stores/endings.ts';
 import type { EmbeddingSettings } from './vector-stores/search/embeddings.ts';
 import { createFileSearchParts } from './vector-stores/search/file-search.ts';
@@ -31,6 +31,7 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
   readonly detachFiles: (by: (db: Db, fileId: string) => Promise<void>) => void;
   readonly proofs: WorkProofs;
   readonly virtualKeys: VirtualKeys;
+  readonly counter: Tokens;
   readonly configs: Configs;
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
@@ -56,7 +57,6 @@ export const assistantsArea = area({
       dataDir,
       workerUrl: ownFile('assistants/vector-stores/search/search-worker'),
     });
-    const tokens = createTokens({ workerUrl: ownFile('assistants/token-worker') });
     const reader = createDocumentReader();
     const fileSearch = createFileSearchParts({
       ...{ store, chunks, callModel, health, workspaceAsCaller, now },
@@ -66,7 +66,8 @@ export const assistantsArea = area({
     const vectorStores = createVectorStores({ store, files, ...fileSearch, reader, workers, proofs, now });
     parts.detachFiles((db, fileId) => vectorStores.files.detach(db, fileId));
     const { kinds, ...api } = createAssistantsApi({
-      ...{ store, changes, files, callModel, proofs, principalOf, workers, metrics, tokens, now },
+      ...{ store, changes, files, callModel, proofs, principalOf, workers, metrics, now },
+      tokens: parts.counter,
       runSeconds: settings.runSeconds,
       builtIns: {
         file_search: createFileSearch({ store, search: fileSearch.search, used: vectorStores.stores.touch, now }),
@@ -92,7 +93,6 @@ export const assistantsArea = area({
       close: async () => {
         await sandbox?.stop();
         chunks.close();
-        tokens.close();
         reader.close();
       },
     };

@@ -67,6 +67,8 @@ export interface ReplyContext {
   readonly now: number;
   /** Leave out every member that the vendor's own API does not have. */
   readonly isStrict?: boolean;
+  /** All the same, show thoughts where clients of other vendors look for them. */
+  readonly showsThoughts?: boolean;
 }
 
 /** Where providers that speak the same dialect differ. Data of the provider; absent means as its inventor has it. */

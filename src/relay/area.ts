@@ -4,8 +4,10 @@ import type { JwtVerifier } from '../auth/jwt-verify.ts';
 import type { EnvironmentCredential } from '../auth/virtual-key.ts';
 import { turnTime } from '../core/clock.ts';
 import { addressOf, type LocalServer } from '../core/local-models.ts';
+import { ownFile } from '../core/program.ts';
 import { Secret } from '../core/secret.ts';
 import { startSweeper } from '../core/sweeper.ts';
+import { createTokens } from '../core/tokens.ts';
 import type { CheckThreads } from '../guardrails/check.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
@@ -97,6 +99,7 @@ export const relayArea = area({
       ...{ guardrails, guardrailDefaults, egress, upstream, verifier, checkThreads, now },
       callModel: () => callModel,
     });
+    const counter = createTokens({ workerUrl: ownFile('core/token-worker') });
     const thoughts = createKeptThoughts({ store, sealer, now });
     const catalogue = createModelCatalogue({ virtualKeys, upstream, simulate, tokens, now: turnNow });
     const names = createModelNames({
@@ -118,6 +121,7 @@ export const relayArea = area({
       simulate,
       virtualKeys,
       tokens,
+      counter,
       timeouts,
       maxBodyBytes,
       now: turnNow,
@@ -137,10 +141,12 @@ export const relayArea = area({
         names,
         guard,
         tokens,
+        counter,
         proofs: createWorkProofs({ guard, configs, sealer }),
       },
       sweepers: [() => startSweeper({ what: 'kept thoughts', everyMs: THOUGHTS_SWEPT_MS, sweep: thoughts.sweep })],
       ends: thoughtEndings(store),
+      close: async () => counter.close(),
     };
   },
 });

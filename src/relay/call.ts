@@ -112,6 +112,8 @@ export interface Prepared {
   readonly translation: Translation | null;
   /** Calls of tools that came without the thoughts which the provider may want back. */
   readonly bareCalls?: readonly CallName[];
+  /** The answer, where the gateway has it without the provider. */
+  readonly here?: () => Promise<Incoming>;
   /** The body without the wish for usage that the gateway added, for a server that does not know it. */
   readonly unasked?: () => Uint8Array;
 }

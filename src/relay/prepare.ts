@@ -1,4 +1,5 @@
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
+import type { Tokens } from '../core/tokens.ts';
 import { applyParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { keepWhole } from './body.ts';
@@ -14,12 +15,14 @@ import type { ModelNames } from './model-names.ts';
 import { stringMember } from './receive.ts';
 import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
 import { passesAsIs, refuseUnsupported } from './supported.ts';
+import { countedHere } from './token-count.ts';
 import { type WordingDeps, worded } from './wording.ts';
 
 export interface PrepareDeps extends LimitDeps, FetchDeps, WordingDeps {
   readonly names: ModelNames;
   readonly guard: Guard;
   readonly responses?: ResponseKeeper;
+  readonly counter: Tokens;
   readonly maxBodyBytes: number;
 }
 
@@ -88,6 +91,8 @@ function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: Pre
     const prepared = call.endpoint === 'listModels' ? prepareListing(call, to.target, asIs) : asIs;
     return { call, guarding, prepared, supply: null };
   }
+  if (call.endpoint === 'countTokens' && !to.target.provider.endpoints?.countTokens)
+    return { call, guarding, prepared: countedHere(call, deps.counter), supply: null };
   try {
     const prepared = worded(call, to, deps);
     const { bareCalls } = prepared;
@@ -99,6 +104,9 @@ function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: Pre
     };
     return { call, guarding, prepared, supply };
   } catch (error) {
+    // Some count for some of their models only.
+    if (call.endpoint === 'countTokens' && error instanceof GatewayError && error.code === 'not_expressible')
+      return { call, guarding, prepared: countedHere(call, deps.counter), supply: null };
     if (!(error instanceof MediaWanted)) throw error;
     const { wanted, bareCalls } = error;
     const supply = async () => {

@@ -52,6 +52,8 @@ async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<At
     const cached = to.settings.cache ? await lookUp(exchange, deps.cache) : null;
     exchange.turn = cached?.turn ?? null;
     note(exchange, cached?.status ?? 'DISABLED');
+    const { here } = exchange.prepared;
+    if (here) return settle(exchange, await finish(exchange, await here(), deps));
     if (!cached?.hit) return settle(exchange, await ask(exchange, answer, deps));
     call.log.isCached = true;
     return settle(exchange, await finish(exchange, replay(cached.hit), deps));

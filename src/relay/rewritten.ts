@@ -68,6 +68,10 @@ export function replaced(
 export const held = (incoming: Incoming, bytes: Uint8Array): Incoming =>
   atHand(incoming.status, incoming.statusText, receivedHeaders(incoming), bytes);
 
+/** An answer that the gateway gives itself. */
+export const answerOf = (status: number, bytes: Uint8Array): Incoming =>
+  atHand(status, '', { 'content-type': 'application/json', 'content-length': String(bytes.byteLength) }, bytes);
+
 function atHand(status: number, statusText: string, fields: SentHeaders, bytes: Uint8Array): Incoming {
   let rest: Uint8Array | null = bytes;
   const take = () => {

@@ -23,6 +23,8 @@ type Place = Pick<Target, 'provider' | 'customHost'>;
 /** What a provider has in no format is refused before its body is read. */
 export function refuseUnsupported({ provider, customHost }: Place, endpoint: EndpointType): void {
   if (passesAsIs({ provider, customHost }, endpoint) || hasFormat(provider, endpoint)) return;
+  // What a provider with a chat does not count, the gateway counts.
+  if (endpoint === 'countTokens' && provider.dialect !== 'none') return;
   fail('unsupported_by_provider', provider.name, NAMES[endpoint] ?? endpoint);
 }
 

@@ -2,7 +2,8 @@ import { fail } from '../core/errors.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Dialect, Inbound, Outbound } from '../dialects/dialect.ts';
 import { FramingError } from '../dialects/framing-error.ts';
-import type { ModelRequest } from '../dialects/ir.ts';
+import type { ModelReply, ModelRequest } from '../dialects/ir.ts';
+import { jsonByTool, jsonEvent, withJsonText } from '../dialects/json-tool.ts';
 import { KnownCalls, withKnownCalls } from '../dialects/known-calls.ts';
 import {
   type CallName,
@@ -55,6 +56,7 @@ export interface TranslateOptions {
   readonly requestId: string;
   readonly now: () => number;
   readonly isStrict: boolean;
+  readonly showsThoughts: boolean;
   /** What the provider cannot be told is left out and named, and not refused. */
   readonly dropsUnsayable: boolean;
   readonly provider: string;
@@ -78,7 +80,8 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const { kept } = options;
   const request = inbound.decodeRequest(kept ? kept.body : parsedRequest(body));
   const plain = plainTools(kept ? kept.asked(request) : request, to.name);
-  const whole = plain.request;
+  const json = jsonByTool(plain.request, to.name);
+  const whole = json.request;
   // Usage is wanted for every stream, whether or not the client asked for it.
   const counted = request.stream ? { ...whole, includeUsage: true } : whole;
   const bareCalls = isForgetful(options) && !options.thoughts ? callsWithoutThoughts(whole) : [];
@@ -98,11 +101,12 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
     headers: encoded.headers ?? {},
     notes: notesOf({
       dropped: [...plain.dropped, ...encoded.dropped],
-      changed: [...plain.changed, ...encoded.changed],
+      changed: [...plain.changed, ...json.changed, ...encoded.changed],
     }),
     isStream: request.stream === true,
     bareCalls,
-    answer: (incoming, report) => answer(incoming, report, { request, inbound, outbound, options, known: plain.known }),
+    answer: (incoming, report) =>
+      answer(incoming, report, { request, inbound, outbound, options, known: plain.known, isJsonCall: json.isCalled }),
   };
 }
 
@@ -117,6 +121,8 @@ interface Sides {
   readonly options: TranslateOptions;
   /** Tools that were sent as functions of these names. */
   readonly known: PlainTools['known'];
+  /** The answer is what a function was called with. */
+  readonly isJsonCall: boolean;
 }
 
 async function answer(incoming: Incoming, report: (usage: Usage) => void, sides: Sides): Promise<Incoming> {
@@ -134,6 +140,7 @@ const contextOf = ({ request, options }: Sides) => ({
   id: options.kept?.id ?? options.requestId,
   now: options.now(),
   isStrict: options.isStrict,
+  showsThoughts: options.showsThoughts,
 });
 
 async function refusal(incoming: Incoming, { inbound, outbound, options }: Sides): Promise<Incoming> {
@@ -156,11 +163,14 @@ async function whole(incoming: Incoming, report: (usage: Usage) => void, sides: 
   if (reply.usage) report(reply.usage);
   if (isForgetful(sides.options))
     await sides.options.keepThoughts?.(reply.choices.flatMap(({ parts }) => thoughtsIn(parts)));
-  const { body } = sides.inbound.encodeReply(withKnownCalls(reply, sides.known), contextOf(sides));
+  const { body } = sides.inbound.encodeReply(asKnown(reply, sides), contextOf(sides));
   const { kept } = sides.options;
   if (kept) await kept.keep(sides.request, { ...body, id: kept.id });
   return replaced(incoming, { status: incoming.status, type: 'application/json', bytes: jsonBytes(body) });
 }
+
+const asKnown = (reply: ModelReply, { known, isJsonCall }: Sides): ModelReply =>
+  isJsonCall ? withJsonText(reply) : withKnownCalls(reply, known);
 
 function read({ outbound, options }: Sides, body: unknown) {
   try {
@@ -195,7 +205,8 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
       for (const event of replyEvents) {
         if (event.type === 'usage') usage = { ...usage, ...event.usage };
         watch?.push(event);
-        if (calls) for (const known of calls.push(event)) send(encoder.push(known));
+        if (sides.isJsonCall) for (const said of jsonEvent(event)) send(encoder.push(said));
+        else if (calls) for (const known of calls.push(event)) send(encoder.push(known));
         else send(encoder.push(event));
       }
     };

@@ -61,6 +61,12 @@ export function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared
 const dropsUnsayable = ({ headers }: OpenCall, { settings }: Attempt): boolean =>
   settings.dropsUnsayable ?? flagOf(headers, 'x-gateway-drop-params') ?? false;
 
+/** Thoughts are shown as text, unless the config or the call says strict: yes hides them, no shows their signatures, too. */
+function shown({ headers }: OpenCall, { settings }: Attempt) {
+  const strict = settings.strict ?? flagOf(headers, 'x-gateway-strict-open-ai-compliance');
+  return { isStrict: strict ?? true, showsThoughts: strict === null };
+}
+
 /** Text completions on models that only chat. */
 const PROMPTS: Dialect = { name: 'openai-chat', inbound: completions };
 
@@ -142,7 +148,7 @@ function translated(
     framing: framings[endpoint.framing ?? 'sse'],
     requestId: call.stamp['x-gateway-request-id'] ?? '',
     now,
-    isStrict: to.settings.strict ?? flagOf(call.headers, 'x-gateway-strict-open-ai-compliance') ?? true,
+    ...shown(call, to),
     dropsUnsayable: dropsUnsayable(call, to),
     kept: call.kept,
     files: call.files,

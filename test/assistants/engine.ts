@@ -1,6 +1,6 @@
 import { type AssistantsApi, createAssistantsApi } from '../../src/assistants/api.ts';
 import type { BuiltInTools } from '../../src/assistants/runs/built-in.ts';
-import { estimateTokens } from '../../src/assistants/tokens.ts';
+import { estimateTokens } from '../../src/core/tokens.ts';
 import type { OrganisationId, WorkspaceId } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/principal.ts';
 import type { Files } from '../../src/files/files.ts';

@@ -343,7 +343,7 @@ describe('what a provider does not have', () => {
     ['groq', '/v1/rerank', 'Provider groq has no rerank endpoint.'],
     ['anthropic', '/v1/images/generations', 'Provider anthropic has no image generation.'],
     ['google', '/v1/audio/speech', 'Provider google has no speech endpoint.'],
-    ['google', '/v1/messages/count_tokens', 'Provider google has no token counting.'],
+    ['stability-ai', '/v1/messages/count_tokens', 'Provider stability-ai has no token counting.'],
     ['stability-ai', '/v1/moderations', 'Provider stability-ai has no moderations.'],
     ['stability-ai', '/v1/chat/completions', 'Provider stability-ai has no chat.'],
     ['openai', '/v1/rerank', 'Provider openai has no rerank endpoint.'],

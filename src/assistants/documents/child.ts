@@ -1,5 +1,5 @@
 import { readSync, writeSync } from 'node:fs';
-import { loadTokenizer } from '../tokenizer.ts';
+import { loadTokenizer } from '../../core/tokenizer.ts';
 import { chunksOf } from './chunks.ts';
 import { DocumentFault } from './document.ts';
 import { extractText } from './extract-text.ts';

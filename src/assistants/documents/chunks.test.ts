@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { loadTokenizer } from '../tokenizer.ts';
+import { loadTokenizer } from '../../core/tokenizer.ts';
 import { type Chunk, chunksOf } from './chunks.ts';
 
 const tokenizer = await loadTokenizer('o200k_base');

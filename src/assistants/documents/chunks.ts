@@ -1,4 +1,4 @@
-import type { Tokenizer, Word } from '../tokenizer.ts';
+import type { Tokenizer, Word } from '../../core/tokenizer.ts';
 import { invalid } from './document.ts';
 
 /** A piece of a file's text that search finds as a whole: `text.slice(start, end)`, in UTF-16 units. */

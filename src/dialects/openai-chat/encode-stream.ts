@@ -142,7 +142,7 @@ export class ChatStreamEncoder implements StreamEncoder {
           ],
         };
       case 'reasoning':
-        if (this.#context.isStrict) return null;
+        if (this.#context.isStrict) return this.#context.showsThoughts ? { reasoning_content: text } : null;
         return { reasoning_content: text, content_blocks: [{ index, delta: { thinking: text } }] };
       default:
         return null;

@@ -170,7 +170,7 @@ function encodeChoice(
     content: joinedText(parts, 'text'),
     refusal: joinedText(parts, 'refusal'),
     ...(calls.length > 0 && { tool_calls: calls }),
-    ...(!context.isStrict && extensions(parts)),
+    ...(context.isStrict ? context.showsThoughts && thoughtText(parts) : extensions(parts)),
     ...objectIn(more),
   };
   noteParts(parts, path, context, losses);
@@ -194,9 +194,13 @@ export const wireCall = ({ id, name, argsText, custom }: Extract<Part, { type: '
 /** `reasoning_content` is what most clients read; the blocks have the signatures and everything else. */
 function extensions(parts: readonly Part[]): JsonObject {
   if (!needsBlocks(parts)) return {};
-  const thoughts = parts.flatMap((part) => (part.type === 'reasoning' && part.text ? [part.text] : []));
   const content_blocks = parts.map(partBlock).filter((block) => block !== null);
-  return { ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }), content_blocks };
+  return { ...thoughtText(parts), content_blocks };
+}
+
+function thoughtText(parts: readonly Part[]): JsonObject {
+  const thoughts = parts.flatMap((part) => (part.type === 'reasoning' && part.text ? [part.text] : []));
+  return thoughts.length > 0 ? { reasoning_content: thoughts.join('') } : {};
 }
 
 function encodeLogprobs(parts: readonly Part[]): Logprobs | null {

@@ -1,5 +1,5 @@
-import { plainModelName } from '../core/context-windows.ts';
-import { threadOnDemand } from '../core/thread.ts';
+import { plainModelName } from './context-windows.ts';
+import { threadOnDemand } from './thread.ts';
 import type { CountQuestion, CountReply } from './token-worker.ts';
 import type { Encoding } from './tokenizer.ts';
 

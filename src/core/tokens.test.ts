@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { contextWindowOf } from '../core/context-windows.ts';
+import { contextWindowOf } from './context-windows.ts';
 import { loadTokenizer } from './tokenizer.ts';
 import { createTokens, encodingOf, estimateTokens, mostTokens } from './tokens.ts';
 
