@@ -118,6 +118,14 @@ test('PostgreSQL needs an encryption key that all nodes share', () => {
   expect(() => readSettings({ DATABASE_URL: 'postgres://host/name' })).toThrow(/^GATEWAY_ENCRYPTION_KEY is missing/);
 });
 
+test("the gateway's own variable stands before the one that other programs read, too", () => {
+  const others = { DATABASE_URL: 'postgres://litellm/its-own', GATEWAY_ENCRYPTION_KEY: encryptionKey };
+  const own = 'postgres://gateway/ours';
+
+  expect(readSettings({ ...others, GATEWAY_DATABASE_URL: own }).databaseUrl?.reveal()).toBe(own);
+  expect(() => readSettings({ GATEWAY_DATABASE_URL: 'mysql://x' })).toThrow(/^GATEWAY_DATABASE_URL is not/);
+});
+
 test('a signing key is taken from the variable, with its line ends spelt out, or from a file', () => {
   const pem = pemOf(2048);
   const folder = mkdtempSync(join(tmpdir(), 'gateway-settings-'));

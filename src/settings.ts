@@ -118,6 +118,7 @@ export const variables = {
   GATEWAY_ADMIN_KEY: 'bootstrap key with every scope',
   GATEWAY_ENCRYPTION_KEY: 'master secret for stored credentials',
   GATEWAY_PUBLIC_URL: 'public address',
+  GATEWAY_DATABASE_URL: 'PostgreSQL; stands before DATABASE_URL',
   DATABASE_URL: 'PostgreSQL',
   REDIS_URL: 'Redis',
   GATEWAY_BLOB_URL: 'S3-compatible storage for files',
@@ -206,9 +207,11 @@ export function readSettings(env: Environment): Settings {
     refuse('HOST', `is "${host}"`, 'give an address or a host name such as 0.0.0.0');
   const port = wholeNumber('PORT', 8787, 0, 65_535);
   const localModels = localModelsOf(get('GATEWAY_LOCAL_MODELS'));
+  // Other programs read DATABASE_URL, too, and an environment that is shared with one has that one's database in it.
+  const ownDatabase = get('GATEWAY_DATABASE_URL');
   const databaseUrl = urlOf(
-    get('DATABASE_URL'),
-    'DATABASE_URL',
+    ownDatabase ?? get('DATABASE_URL'),
+    ownDatabase ? 'GATEWAY_DATABASE_URL' : 'DATABASE_URL',
     ['postgres:', 'postgresql:'],
     'postgres://user:password@host:5432/name',
   );

@@ -1,4 +1,4 @@
-import { type Findings, findingLines } from './reading/findings.ts';
+import { type Finding, type Findings, findingLines } from './reading/findings.ts';
 
 /** Prints every fault and sets the exit code; says whether there is any. */
 export function refuseFaults({ faults }: Findings): boolean {
@@ -9,11 +9,16 @@ export function refuseFaults({ faults }: Findings): boolean {
   return true;
 }
 
-/** What stays behind, for the operator to decide about. */
-export function showLeftOut({ leftOut }: Findings) {
-  if (leftOut.length === 0) return;
-  console.log('\nNot taken over:');
-  for (const line of findingLines(leftOut)) console.log(`  ${line}`);
+/** What stays behind or is another than it was, for the operator to decide about. */
+export function showLeftOut({ skipped, leftOut, notes }: Findings) {
+  const show = (title: string, findings: readonly Finding[]) => {
+    if (findings.length === 0) return;
+    console.log(`\n${title}:`);
+    for (const line of findingLines(findings)) console.log(`  ${line}`);
+  };
+  show('Skipped because of faults', skipped);
+  show('Not taken over', leftOut);
+  show('Taken over in another form', notes);
 }
 
 const STEP = 100;

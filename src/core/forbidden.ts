@@ -23,6 +23,7 @@ export const FORBIDDABLE = [
   'default_params',
   'override_params',
   'drop_params',
+  'strip_model_prefix',
   'forward_headers',
   'strict_open_ai_compliance',
   'input_guardrails',

@@ -23,6 +23,7 @@ export interface ConfigObject {
   readonly drop_params?: boolean | readonly string[];
   /** What `drop_params: true` means, beside the paths of a target above or below it. No client writes it. */
   readonly dropsUnsayable?: boolean;
+  readonly strip_model_prefix?: string;
   readonly forward_headers?: readonly string[];
   readonly strict_open_ai_compliance?: boolean;
   readonly input_guardrails?: readonly GuardrailReference[];
@@ -197,6 +198,7 @@ const members = lazily(() => ({
   drop_params: z
     .union([z.boolean(), z.array(path()).max(100)], { error: 'give true, false or a list of paths' })
     .optional(),
+  strip_model_prefix: z.string().min(1, 'give the beginning of a name such as "openai/"').max(256).optional(),
   forward_headers: z.array(headerName()).max(100).optional(),
   strict_open_ai_compliance: z.boolean().optional(),
   prompt_id: notYet('stored prompts'),

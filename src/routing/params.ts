@@ -1,8 +1,10 @@
 import { appendMember, findMembers, removeMembers, splice } from '../core/json-bytes.ts';
 import type { ConfigObject } from './config.ts';
 
-/** What a config changes in a JSON body: defaults, then overrides, then what is dropped. */
+/** What a config changes in a JSON body: the name of the model, defaults, then overrides, then what is dropped. */
 export interface ParamEdits {
+  /** Taken off the model's name where it begins so; null: the name stays. */
+  readonly modelPrefix: string | null;
   /** Set where the body has no such member. */
   readonly defaults: readonly TextMember[];
   readonly overrides: readonly TextMember[];
@@ -25,10 +27,18 @@ interface DropPath {
 
 const MODEL_SLUG = /^@([^/]+)\/(.+)$/s;
 
-export function compileParams({ default_params, override_params, drop_params }: ConfigObject): ParamEdits | null {
+export function compileParams(config: ConfigObject): ParamEdits | null {
+  const { default_params, override_params, drop_params } = config;
+  const modelPrefix = config.strip_model_prefix ?? null;
   const drops = Array.isArray(drop_params) ? drop_params.map(dropPath) : [];
-  const whole = { defaults: members(default_params), overrides: members(override_params), drops, slugged: null };
-  if (whole.defaults.length + whole.overrides.length + drops.length === 0) return null;
+  const whole = {
+    modelPrefix,
+    defaults: members(default_params),
+    overrides: members(override_params),
+    drops,
+    slugged: null,
+  };
+  if (modelPrefix === null && whole.defaults.length + whole.overrides.length + drops.length === 0) return null;
   const model = override_params?.model ?? default_params?.model;
   const [, slug, name] = typeof model === 'string' ? (MODEL_SLUG.exec(model) ?? []) : [];
   if (slug === undefined || name === undefined) return whole;
@@ -56,7 +66,7 @@ function dropPath(path: string): DropPath {
 
 /** The body with the edits. Members that are not named keep their bytes. */
 export function applyParams(body: Uint8Array, edits: ParamEdits): Uint8Array {
-  let bytes = body;
+  let bytes = edits.modelPrefix === null ? body : withoutPrefix(body, edits.modelPrefix);
   for (const { name, text } of edits.defaults) {
     if (findMembers(bytes, name, 1).length === 0) bytes = appendMember(bytes, name, text);
   }
@@ -65,6 +75,20 @@ export function applyParams(body: Uint8Array, edits: ParamEdits): Uint8Array {
     bytes = steps.length === 0 ? removeAll(bytes, member) : dropInside(bytes, member, steps);
   }
   return bytes;
+}
+
+/** A name that is nothing but the prefix stays: no provider has a model without a name. */
+function withoutPrefix(body: Uint8Array, prefix: string): Uint8Array {
+  const [member] = findMembers(body, 'model', 1);
+  if (!member) return body;
+  let name: unknown;
+  try {
+    name = JSON.parse(new TextDecoder().decode(body.subarray(member.start, member.end)));
+  } catch {
+    return body;
+  }
+  if (typeof name !== 'string' || !name.startsWith(prefix) || name === prefix) return body;
+  return setMember(body, 'model', JSON.stringify(name.slice(prefix.length)));
 }
 
 /** Sets a top-level member; of several of that name only one is left. */

@@ -224,6 +224,7 @@ const INHERITED: Readonly<Record<string, true>> = {
   default_params: true,
   override_params: true,
   drop_params: true,
+  strip_model_prefix: true,
   forward_headers: true,
   strict_open_ai_compliance: true,
   dropsUnsayable: true,

@@ -30,6 +30,7 @@ export async function migrate(
   table: string,
   migrations: readonly Migration[],
 ): Promise<string[]> {
+  if (engine === 'postgres') await refuseForeign(db, table);
   await withLock(db, engine, (locked) =>
     locked.schema
       .createTable(table)
@@ -56,6 +57,19 @@ export async function migrate(
     if (ran) applied.push(migration.name);
   }
   return applied;
+}
+
+/** A LiteLLM proxy reads DATABASE_URL, too: whoever starts both in one environment must not mix their tables. */
+async function refuseForeign(db: AnyDb, table: string) {
+  const { rows } = await sql<{ table_name: string }>`
+    select table_name from information_schema.tables
+    where table_schema = current_schema() and (table_name = ${table} or table_name like 'LiteLLM\\_%')
+    limit 100`.execute(db);
+  const names = rows.map(({ table_name }) => table_name);
+  if (names.length === 0 || names.includes(table)) return;
+  throw new Error(
+    `DATABASE_URL is the database of a LiteLLM proxy (it holds ${names[0]}). Nothing was written there; give the gateway a database of its own in GATEWAY_DATABASE_URL.`,
+  );
 }
 
 function refuseNewerSchema(names: Set<string>, migrations: readonly Migration[], table: string) {

@@ -173,6 +173,17 @@ test('a store that is not there says store_unavailable', async () => {
   await store.close();
 });
 
+test('the database of a LiteLLM proxy is refused before anything is written there', async () => {
+  const store = await openPostgres(await createDatabase());
+  await sql`create table "LiteLLM_VerificationToken" (token text)`.execute(store.db);
+
+  await expect(store.migrate()).rejects.toThrow('DATABASE_URL is the database of a LiteLLM proxy');
+
+  const { rows } = await sql`select * from information_schema.tables where table_schema = 'public'`.execute(store.db);
+  expect(rows).toHaveLength(1);
+  await store.close();
+});
+
 test('migration names are unique and sorted', () => {
   const all = migrations.map(({ name }) => name);
   expect(all).toEqual([...new Set(all)].sort());

@@ -84,11 +84,47 @@ describe('from LiteLLM', () => {
         .split('\n')
         .flatMap((line) => /^(faulty\S*?):(\d+): /.exec(line)?.slice(1, 3).join(' ') ?? []);
       expect(places).toEqual([
-        ...[5, 6, 10, 13, 16, 25, 30].map((line) => `faulty.yaml ${line}`),
+        ...[5, 6, 10, 13, 25, 30].map((line) => `faulty.yaml ${line}`),
         ...[2, 3, 4, 5, 6].map((line) => `faulty-keys.jsonl ${line}`),
       ]);
-      expect(errors).toContain('12 faults. Nothing was changed.');
+      expect(errors).toContain('11 faults. Nothing was changed.');
       expect(existsSync(join(home, 'data'))).toBe(false);
+    }));
+
+  test('with --skip-faults what is right is imported, and the rest is listed with its lines', () =>
+    withNewHome(async (home) => {
+      const faulty = ['--config', litellm('faulty.yaml'), '--keys', litellm('faulty-keys.jsonl'), '--skip-faults'];
+      const { exitCode, errors, output } = await run(home, ['import', 'litellm', ...faulty], {
+        TRUSTED_CUSTOM_HOSTS: '',
+        OPENAI_API_KEY: '',
+      });
+
+      expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
+      expect(output).toContain('+ create virtual key default/openai');
+      expect(output).toContain('Skipped because of faults:\n  faulty.yaml:5: model_list[0]');
+      expect(output).toContain('calls are refused until TRUSTED_CUSTOM_HOSTS names 10.0.0.1');
+    }));
+
+  test("a proxy's environment file is for its references, and its database never becomes ours", () =>
+    withNewHome(async (home) => {
+      await Bun.write(
+        join(home, 'litellm.env'),
+        'export PROXY_KEY="sk-of-the-proxy" # a comment\nDATABASE_URL=postgres://127.0.0.1:1/litellm\n',
+      );
+      await Bun.write(
+        join(home, 'config.yaml'),
+        `environment_variables: { DATABASE_URL: "postgres://127.0.0.1:1/litellm" }
+model_list: [{ model_name: a, litellm_params: { model: openai/gpt-4o, api_key: os.environ/PROXY_KEY } }]
+general_settings: { database_url: "postgres://127.0.0.1:1/litellm" }
+`,
+      );
+      const command = ['import', 'litellm', '--config', 'config.yaml', '--env-file', 'litellm.env'];
+      const { exitCode, errors, output } = await run(home, command);
+
+      expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
+      expect(output).toContain('+ create virtual key default/proxy');
+      expect(output).toContain('general_settings.database_url is never used');
+      expect(output).not.toContain('sk-of-the-proxy');
     }));
 
   test('a dry run shows the same and makes nothing', () =>

@@ -171,18 +171,19 @@ function readApiKey(value: unknown, path: Path, { source, findings, secrets }: R
   };
 }
 
-/** The first of two of a name would be changed into the second, and back again at the next run. */
+/** The first of two of a name would be changed into the second, and back again at the next run. Gives each name once. */
 export function refuseTwice<Wish extends { readonly place: { file: string; line: number } }>(
   wishes: readonly Wish[],
   findings: Findings,
   keyOf: (wish: Wish) => string,
   what: string,
   nameOfWish: (wish: Wish) => string = keyOf,
-) {
+): Wish[] {
   const seen = new Map<string, Wish>();
   for (const wish of wishes) {
     const first = seen.get(keyOf(wish));
     if (first) findings.fault(wish.place, `the same ${what} as in line ${first.place.line}: ${nameOfWish(wish)}`);
     else seen.set(keyOf(wish), wish);
   }
+  return [...seen.values()];
 }

@@ -1,3 +1,4 @@
+import { GatewayError } from '../../core/errors.ts';
 import { createEgressPolicy } from '../../http/egress.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { checkConfigParts } from '../../relay/check-config.ts';
@@ -6,21 +7,57 @@ import { checkConfig, configSchema } from '../../routing/config.ts';
 import { compilePlan } from '../../routing/plan.ts';
 import type { Settings } from '../../settings.ts';
 import { type Findings, heed } from '../reading/findings.ts';
-import type { Desired } from './desired.ts';
+import type { ConfigWish, Desired, VirtualKeyWish } from './desired.ts';
 
 /** The checks that the API makes when a virtual key is saved: provider, configurations, host; and when a config is saved. */
 export async function checkWishes(desired: Desired, settings: Settings, findings: Findings): Promise<void> {
+  await usableVirtualKeys(desired.virtualKeys, settings, findings);
+  await usableConfigs(desired.configs, findings);
+}
+
+/**
+ * Those without a fault. `trustsLater`: a host that the operator has yet to trust is no fault but said; no call goes there
+ * before.
+ */
+export async function usableVirtualKeys(
+  wishes: readonly VirtualKeyWish[],
+  settings: Pick<Settings, 'trustedCustomHosts'>,
+  findings: Findings,
+  { trustsLater = false }: { trustsLater?: boolean } = {},
+): Promise<VirtualKeyWish[]> {
   const check = checkVirtualKey(createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] }));
-  for (const { place, slug, fields } of desired.virtualKeys) {
+  const usable: VirtualKeyWish[] = [];
+  for (const wish of wishes) {
+    const { place, slug, fields } = wish;
     const { provider, custom_host: customHost, configurations } = fields;
-    await heed(findings, place, `virtual key ${slug}`, () => check({ provider, customHost, configurations }));
+    const before = findings.count;
+    await heed(findings, place, `virtual key ${slug}`, async () => {
+      try {
+        await check({ provider, customHost, configurations });
+      } catch (error) {
+        if (!trustsLater || !(error instanceof GatewayError) || error.code !== 'egress_refused') throw error;
+        const { host } = new URL(customHost ?? String(configurations.azure_foundry_url));
+        findings.note(place, `virtual key ${slug}: calls are refused until TRUSTED_CUSTOM_HOSTS names ${host}`);
+      }
+    });
+    if (findings.count === before) usable.push(wish);
   }
+  return usable;
+}
+
+/** Those without a fault. */
+export async function usableConfigs(wishes: readonly ConfigWish[], findings: Findings): Promise<ConfigWish[]> {
   const schema = configSchema([...optionNames]);
-  for (const { place, slug, config } of desired.configs) {
+  const usable: ConfigWish[] = [];
+  for (const wish of wishes) {
+    const { place, slug, config } = wish;
+    const before = findings.count;
     await heed(findings, place, `config ${slug}`, async () => {
       const known = checkConfig(config, schema);
       checkConfigParts(known);
       compilePlan(known, slug, new Set(optionNames));
     });
+    if (findings.count === before) usable.push(wish);
   }
+  return usable;
 }

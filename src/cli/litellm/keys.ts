@@ -5,6 +5,7 @@ import { sha256 } from '../../crypto/seal.ts';
 import type { ApiKeyWish } from '../desired/desired.ts';
 import { checked, type Findings, pathText } from '../reading/findings.ts';
 import type { Path, Source } from '../reading/source.ts';
+import { resetOf } from './budgets.ts';
 import { fromText } from './csv-values.ts';
 
 const moment = z
@@ -163,18 +164,4 @@ function budgetOf(key: Key, path: Path, source: Source, findings: Findings): rea
   const limits = { type: 'cost', credit_limit: key.max_budget, ...reset, ...anchor };
   const found = checked(usageLimit(), limits, { source, path: [...path, 'max_budget'], findings });
   return found === null ? null : [found];
-}
-
-type Reset = Pick<UsageLimit, 'periodic_reset' | 'periodic_reset_days'>;
-
-/** LiteLLM resets `7d` on Mondays and `30d` on the first of the month. */
-function resetOf(duration: string | null | undefined): Reset | string {
-  const text = duration?.trim().toLowerCase() ?? '';
-  if (text === '' || text === 'none' || text === 'null') return {};
-  if (text === '7d' || text === '1w' || text === 'weekly') return { periodic_reset: 'weekly' };
-  if (text === '30d' || text === '1mo' || text === 'monthly') return { periodic_reset: 'monthly' };
-  const [, number, unit] = /^(\d+)([dw])$/.exec(text === 'daily' ? '1d' : text) ?? [];
-  const days = Number(number) * (unit === 'w' ? 7 : 1);
-  if (days >= 1 && days <= 365) return { periodic_reset_days: days };
-  return `"${text.slice(0, 20)}" cannot be kept: budgets start again after 1 to 365 days (30d), weekly or monthly (1mo)`;
 }

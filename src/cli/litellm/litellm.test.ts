@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { sha256 } from '../../crypto/seal.ts';
 import { checkConfig, configSchema } from '../../routing/config.ts';
+import { compilePlan } from '../../routing/plan.ts';
 import { createFindings, findingLines } from '../reading/findings.ts';
 import { readDocument, readSource } from '../reading/source.ts';
 import { readKeys } from './keys.ts';
@@ -58,8 +59,9 @@ describe('models', () => {
   test('what has no counterpart is listed with its line, the master key among it', () => {
     const lines = findingLines(modelsOf('config.yaml').findings.leftOut);
 
-    expect(lines.map((line) => Number(line.split(':')[1]))).toEqual([8, 13, 15, 20, 21, 26, 29, 30]);
+    expect(lines.map((line) => Number(line.split(':')[1]))).toEqual([8, 21, 29, 30]);
     expect(lines.join('\n')).toContain('general_settings.master_key is not imported');
+    expect(lines.join('\n')).toContain('general_settings.database_url is never used');
     expect(lines.join('\n')).not.toContain('sk-master-key');
   });
 
@@ -95,9 +97,7 @@ describe('models', () => {
     const { keys, findings } = modelsOf('providers.yaml');
 
     expect(keys.openai).toMatchObject({ key: null, fields: { custom_host: 'https://models.example.com/v1' } });
-    expect(findingLines(findings.leftOut).join('\n')).toContain(
-      'models.example.com gets none; OPENAI_API_KEY is not sent',
-    );
+    expect(findingLines(findings.leftOut).join('\n')).toContain('models.example.com gets none');
   });
 
   test('a provider that is not known here is left out and said', () => {
@@ -109,7 +109,7 @@ describe('models', () => {
   test('every fault is listed with its line', () => {
     expect(findingLines(modelsOf('faulty.yaml').findings.faults)).toEqual([
       'faulty.yaml:5: model_list[0].litellm_params.api_key: the environment variable NOT_SET_ANYWHERE is not set',
-      'faulty.yaml:6: model_list[1].model_name: Invalid input: expected string, received undefined',
+      'faulty.yaml:6: model_list[1].model_name: give a text',
       'faulty.yaml:10: model_list[2].litellm_params.api_key: is missing, and so is GROQ_API_KEY',
       'faulty.yaml:13: model_list[3].litellm_params.api_base: is missing: the address of the Azure resource',
       'faulty.yaml:25: model_list[5].litellm_params.api_base: is not an address such as https://models.example.com/v1',
@@ -121,7 +121,7 @@ describe('models', () => {
 describe('routing', () => {
   const routingIn = (yaml: string) => {
     const findings = createFindings();
-    const source = readDocument('config.yaml', yaml, findings)!;
+    const source = readDocument('config.yaml', yaml, findings, 'python')!;
     const { models } = readModels(source, findings, { environment, folder: fixtures, workspace: 'default' });
     const wish = routingOf(models, { source, findings, workspace: 'default' });
     return { config: wish?.config as Record<string, unknown> & { targets: unknown[] }, findings };
@@ -174,11 +174,87 @@ describe('routing', () => {
     expect(() => checkConfig(config, configSchema([]))).not.toThrow();
   });
 
-  test('a name with a star is not routed by, and that is said', () => {
-    const { config, findings } = routingIn(`model_list:\n${model('openai/*', 'openai/*')}`);
+  test('a name with a star finds its models, those with the longest name first and exact names before', () => {
+    const list = `${model('*', 'openai/*')}${model('openai/*', 'openai/*')}${model('gpt-*', 'openai/gpt-*')}${model('gpt-4o', 'openai/gpt-4.1')}`;
+    const { config, findings } = routingIn(`model_list:\n${list}`);
 
-    expect(config).toBeUndefined();
-    expect(findings.leftOut[0]!.says).toContain('a name with * is not routed by');
+    expect(findings.leftOut).toEqual([]);
+    expect(config.targets).toEqual([
+      { name: 'gpt-4o', virtual_key: 'openai', override_params: { model: 'gpt-4.1' } },
+      { name: 'openai/*', virtual_key: 'openai', strip_model_prefix: 'openai/' },
+      { name: 'gpt-*', virtual_key: 'openai' },
+      { name: '*', virtual_key: 'openai' },
+      { name: 'any other model', passthrough: true },
+    ]);
+    expect(() => compilePlan(checkConfig(config, configSchema([])), 'litellm', new Set())).not.toThrow();
+  });
+
+  test('parameters of a model are added to calls that do not say them, and its time limit and retries stay', () => {
+    const more =
+      ', temperature: 0.2, max_tokens: 4_096, extra_body: { top_k: 5 }, timeout: 30, max_retries: 9, stream_timeout: 5';
+    const { config, findings } = routingIn(`model_list:\n${model('a', 'openai/gpt-4o', more)}`);
+
+    expect(config.targets[0]).toEqual({
+      name: 'a',
+      virtual_key: 'openai',
+      override_params: { model: 'gpt-4o' },
+      default_params: { temperature: 0.2, max_tokens: 4096, top_k: 5 },
+      request_timeout: 30_000,
+      retry: { attempts: 5 },
+    });
+    expect(findingLines(findings.leftOut)).toEqual([
+      'config.yaml:3: model_list[0].litellm_params.stream_timeout has no counterpart',
+    ]);
+    expect(findings.notes[0]!.says).toContain('is 9; a call is tried again at most 5 times');
+  });
+
+  test('aliases, fallbacks for all, cooling down and the cache stay', () => {
+    const list = `${model('a', 'openai/a')}${model('b', 'openai/b')}${model('b', 'openai/c')}`;
+    const settings = `litellm_settings: { default_fallbacks: [b], cache: true, cache_params: { type: local, ttl: 300 } }
+router_settings: { model_group_alias: { old: a }, allowed_fails: 2, cooldown_time: 60 }
+`;
+    const { config } = routingIn(`model_list:\n${list}${settings}`);
+    const balanced = {
+      strategy: { mode: 'loadbalance', cb_config: { failure_threshold: 2, cooldown_interval: 60_000 } },
+      targets: [{ virtual_key: 'openai' }, { virtual_key: 'openai', override_params: { model: 'c' } }],
+    };
+
+    expect(config).toMatchObject({ cache: { mode: 'simple', max_age: 300 } });
+    expect(config.targets).toEqual([
+      { name: 'a', strategy: { mode: 'fallback' }, targets: [{ virtual_key: 'openai' }, balanced] },
+      { name: 'b', ...balanced },
+      { name: 'old', strategy: { mode: 'fallback' }, targets: [{ virtual_key: 'openai' }, balanced] },
+      { name: 'any other model', passthrough: true },
+    ]);
+  });
+});
+
+describe('prices', () => {
+  const pricesIn = (yaml: string) => {
+    const findings = createFindings();
+    const source = readDocument('config.yaml', yaml, findings, 'python')!;
+    const { virtualKeys } = readModels(source, findings, { environment, folder: fixtures, workspace: 'default' });
+    return { prices: virtualKeys[0]!.fields.configurations.prices, findings };
+  };
+
+  test('of tokens become the prices of the virtual key, per million', () => {
+    const { prices } = pricesIn(`model_list:
+  - model_name: own
+    litellm_params: { model: openai/own, input_cost_per_token: 2.5e-07, output_cost_per_token: "1e-6" }
+    model_info: { cache_read_input_token_cost: 0.000000025, cache_creation_input_token_cost: 3e-7 }
+`);
+
+    expect(prices).toEqual({ own: { input: 0.25, output: 1, cached: 0.025, cache_write: 0.3 } });
+  });
+
+  test('a deployment whose name no list knows costs what its base model costs', () => {
+    const { prices } = pricesIn(`model_list:
+  - model_name: mine
+    litellm_params: { model: azure/my-deployment, api_base: https://x.openai.azure.com, api_key: k }
+    model_info: { base_model: azure/gpt-4o }
+`);
+
+    expect(prices).toEqual({ 'my-deployment': expect.objectContaining({ input: 2.5, output: 10 }) });
   });
 });
 
@@ -231,7 +307,7 @@ describe('keys', () => {
   test('every fault is listed with its line; a budget that cannot be kept is one', () => {
     expect(findingLines(keysOf('faulty-keys.jsonl').findings.faults)).toEqual([
       'faulty-keys.jsonl:2: [1].token: give the hash of the key (64 hexadecimal digits) or the sk-… key',
-      'faulty-keys.jsonl:3: [2].budget_duration: "1h" cannot be kept: budgets start again after 1 to 365 days (30d), weekly or monthly (1mo)',
+      'faulty-keys.jsonl:3: [2].budget_duration: "1h" cannot be kept: budgets start again after 1 to 365 whole days (24h, 30d), weekly (7d) or monthly (1mo)',
       'faulty-keys.jsonl:4: [3].rpm_limit: give a whole number above 0; block the key instead of 0',
       'faulty-keys.jsonl:6: [5].expires: give a moment such as 2030-01-31T12:00:00Z',
     ]);

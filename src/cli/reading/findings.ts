@@ -15,20 +15,39 @@ export interface Finding extends Place {
 /** What reading a file brings to light. A single fault is enough for nothing to be changed. */
 export interface Findings {
   readonly faults: readonly Finding[];
+  /** Faults whose part of the file stays behind, because the operator asked for the rest. */
+  readonly skipped: readonly Finding[];
   /** What has no counterpart here, and is left behind. */
   readonly leftOut: readonly Finding[];
+  /** What is taken over in another form than the file has it. */
+  readonly notes: readonly Finding[];
+  /** Faults so far, skipped or not. A part during which it grows is not taken over. */
+  readonly count: number;
   fault(place: Place, says: string): void;
   leaveOut(place: Place, says: string): void;
+  note(place: Place, says: string): void;
 }
 
-export function createFindings(): Findings {
+export function createFindings({ skipsFaults = false }: { skipsFaults?: boolean } = {}): Findings {
   const faults: Finding[] = [];
+  const skipped: Finding[] = [];
   const leftOut: Finding[] = [];
+  const notes: Finding[] = [];
+  const into =
+    (list: Finding[]) =>
+    ({ file, line }: Place, says: string) =>
+      void list.push({ file, line, says });
   return {
     faults,
+    skipped,
     leftOut,
-    fault: ({ file, line }, says) => void faults.push({ file, line, says }),
-    leaveOut: ({ file, line }, says) => void leftOut.push({ file, line, says }),
+    notes,
+    get count() {
+      return faults.length + skipped.length;
+    },
+    fault: into(skipsFaults ? skipped : faults),
+    leaveOut: into(leftOut),
+    note: into(notes),
   };
 }
 

@@ -44,6 +44,35 @@ test('a key that is given twice is a fault', () => {
   expect(documentOf('name: a\nname: b\n').findings.faults).toMatchObject([{ line: 2 }]);
 });
 
+test('YAML of Python has its numbers, booleans and merges, and of two keys of a name the last counts', () => {
+  const findings = createFindings();
+  const yaml = `rpm: 20_000
+hex: 0x1F
+n: 2
+day: 2024-02-01
+is_on: yes
+base: &base { a: 1, b: 2 }
+merged:
+  <<: *base
+  b: 3
+rpm: 30
+`;
+  const source = readDocument('file.yaml', yaml, findings, 'python')!;
+
+  expect(source.value).toEqual({
+    rpm: 30,
+    hex: 31,
+    n: 2,
+    day: '2024-02-01',
+    is_on: true,
+    base: { a: 1, b: 2 },
+    merged: { a: 1, b: 3 },
+  });
+  expect(findings.faults).toEqual([]);
+  expect(findingLines(findings.notes)).toEqual(['file.yaml:10: rpm is given twice; the last one counts']);
+  expect(source.placeOf(['rpm']).line).toBe(10);
+});
+
 test('a bomb of aliases is refused', () => {
   const bomb = Array.from({ length: 12 }, (_, level) => {
     const inside =
