@@ -59,7 +59,7 @@ export async function migrate(
   return applied;
 }
 
-/** A LiteLLM proxy reads DATABASE_URL, too: whoever starts both in one environment must not mix their tables. */
+/** A LiteLLM proxy reads DATABASE_URL, too: where an operator starts both in one environment, their tables must not mix. */
 async function refuseForeign(db: AnyDb, table: string) {
   const { rows } = await sql<{ table_name: string }>`
     select table_name from information_schema.tables
