@@ -174,7 +174,7 @@ test('a store that is not there says store_unavailable', async () => {
 });
 
 test('the database of a LiteLLM proxy is refused before anything is written there', async () => {
-  const store = await openPostgres(await createDatabase());
+  const store = await openPostgres(await createEmptyDatabase());
   await sql`create table "LiteLLM_VerificationToken" (token text)`.execute(store.db);
 
   await expect(store.migrate()).rejects.toThrow('DATABASE_URL is the database of a LiteLLM proxy');

@@ -26,7 +26,7 @@ const attempts = z.int('give a whole number').min(0).nullish();
 /** What a config says of one deployment beside whom it asks. */
 export interface TargetParts {
   readonly default_params?: Readonly<Record<string, unknown>>;
-  readonly drop_params?: readonly string[];
+  readonly drop_params?: readonly string[] | true;
   readonly request_timeout?: number;
   readonly retry?: { readonly attempts: number };
 }
@@ -162,11 +162,11 @@ export function atMost5(retries: number | null, note: (says: string) => void): n
 
 const partsOf = (
   defaults: Readonly<Record<string, unknown>>,
-  drops: readonly string[],
+  drops: readonly string[] | true,
   { timeout, retries }: { timeout: number | null; retries: number | null },
 ): TargetParts => ({
   ...(Object.keys(defaults).length > 0 && { default_params: defaults }),
-  ...(drops.length > 0 && { drop_params: drops }),
+  ...((drops === true || drops.length > 0) && { drop_params: drops }),
   ...(timeout !== null && { request_timeout: Math.round(timeout * 1_000) }),
   ...(retries !== null && { retry: { attempts: retries } }),
 });

@@ -37,8 +37,8 @@ const isIdle = (name: string) => IDLE.has(name) || name.startsWith('supports_');
 export interface Sorted {
   /** Sent where the call does not say them. */
   readonly defaults: Readonly<Record<string, unknown>>;
-  /** Taken out of every call. */
-  readonly drops: readonly string[];
+  /** Taken out of every call; true: what the target cannot be told. */
+  readonly drops: readonly string[] | true;
   /** Members that have no counterpart. */
   readonly unknown: readonly string[];
 }
@@ -56,7 +56,8 @@ export function sorted(parameters: Parameters): Sorted {
   else if (extra !== undefined && extra !== null) unknown.push('extra_body');
   const isList = Array.isArray(dropped) && dropped.every((each) => typeof each === 'string' && each !== '');
   if (dropped !== undefined && dropped !== null && !isList) unknown.push('additional_drop_params');
-  return { defaults, drops: isList ? (dropped as string[]) : [], unknown };
+  const named = isList ? (dropped as string[]) : [];
+  return { defaults, drops: named.length === 0 && parameters.drop_params === true ? true : named, unknown };
 }
 
 /** Members of `model_info` that say more than LiteLLM notes for itself. */

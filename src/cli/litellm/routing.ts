@@ -60,6 +60,7 @@ export function routingOf(
     ...(settings.retries !== null && { retry: { attempts: settings.retries } }),
     ...(settings.timeoutMs !== null && { request_timeout: settings.timeoutMs }),
     ...(settings.defaults && { default_params: settings.defaults }),
+    ...(settings.drops && { drop_params: true }),
     ...(cache && { cache }),
     ...guardrails,
     targets: [...targets, { name: OTHERS, passthrough: true }],

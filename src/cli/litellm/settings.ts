@@ -47,6 +47,8 @@ export interface RoutingSettings {
   readonly breaker: { readonly failure_threshold: number; readonly cooldown_interval: number } | null;
   readonly aliases: ReadonlyMap<string, { readonly model: string; readonly place: Place }>;
   readonly defaults: Readonly<Record<string, unknown>> | null;
+  /** What a target cannot be told is left out and named, instead of refused. */
+  readonly drops: boolean;
 }
 
 const LEAST_COOLDOWN_MS = 30_000;
@@ -73,7 +75,6 @@ export function settingsIn(source: Source, findings: Findings): RoutingSettings 
   if (strategy && strategy.found !== 'simple-shuffle')
     strategy.note(`is ${strategy.found}; deployments of one name are balanced by their weights`);
   const drops = find(z.boolean('give true or false'), 'drop_params');
-  if (drops) drops.note('is what the gateway always does: x-gateway-dropped names what a target has no words for');
   const cooldownMs = (cooldown?.found ?? COOLDOWN_S) * 1_000;
   if (cooldown && cooldownMs < LEAST_COOLDOWN_MS)
     cooldown.note(`is ${cooldown.found}; a deployment rests at least ${LEAST_COOLDOWN_MS / 1_000} seconds`);
@@ -97,6 +98,7 @@ export function settingsIn(source: Source, findings: Findings): RoutingSettings 
       Object.entries(aliases?.found ?? {}).map(([name, model]) => [name, { model, place: aliases!.place }]),
     ),
     defaults: find(params, 'default_litellm_params')?.found ?? null,
+    drops: drops?.found ?? false,
   };
 }
 
