@@ -52,10 +52,15 @@ function ofBase(provider: string, base: unknown, note: Say): OwnPrice | null {
     .replace(/^(azure|openai|azure_ai|bedrock|vertex_ai|anthropic|gemini)\//, '')
     .replace(/^(us|eu|global)\//, '');
   const found = builtInPrices.priceOf(provider, name);
-  if (!found) {
+  if (!found?.rates) {
     note('base_model', `"${name}" is on no list of prices here, so its calls have no cost unless you give one`);
     return null;
   }
-  const { cacheWrite, ...price } = found;
-  return cacheWrite === undefined ? price : { ...price, cache_write: cacheWrite };
+  const { input, output, cached, cacheWrite } = found.rates;
+  return {
+    input,
+    output,
+    ...(cached !== input && { cached }),
+    ...(cacheWrite !== input && { cache_write: cacheWrite }),
+  };
 }
