@@ -76,7 +76,7 @@ function callFrom(request: Request, now: number): Call {
   };
 }
 
-const OPENAI_PATH = /^\/(chat\/completions|completions|embeddings|files|fine_tuning)\b/;
+const OPENAI_PATH = /^\/(chat\/completions|completions|responses|embeddings|files|fine_tuning)\b/;
 
 /** Some paths (`/models`, and all unknown ones) are in no format of their own: there the client's headers tell. */
 function vendorOf({ path, version, headers, query }: Call, openai: Vendor): Vendor {

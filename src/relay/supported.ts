@@ -34,8 +34,8 @@ export function passesAsIs({ provider, customHost }: Place, endpoint: EndpointTy
   if (endpoint === 'proxy' || endpoint === 'listModels') return true;
   if (endpoints?.[endpoint]) return false;
   if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;
-  // Another host than the provider's own has whatever it answers.
-  if (customHost !== null && !hasFormat(provider, endpoint)) return true;
+  // A server that copies OpenAI's API at a host of its own has whatever it answers.
+  if (customHost !== null && dialect === 'openai-chat' && !hasFormat(provider, endpoint)) return true;
   if (serves) return serves.includes(endpoint);
   return !hasFormat(provider, endpoint) && endpoint !== 'countTokens';
 }

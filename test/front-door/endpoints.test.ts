@@ -369,9 +369,6 @@ describe('what a provider does not have', () => {
     for (const [slug, path, at] of [
       ['groq', '/v1/rerank', '/v1/rerank'],
       ['groq', '/v1/messages/count_tokens', '/v1/messages/count_tokens'],
-      ['anthropic', '/v1/embeddings', '/v1/embeddings'],
-      ['google', '/v1/audio/speech', '/v1beta/audio/speech'],
-      ['voyage', '/v1/images/generations', '/v1/images/generations'],
     ] as const) {
       const body = { model: 'm', any: ['thing'] };
       const reply = await gateway.api.post(path, body, via(slug));

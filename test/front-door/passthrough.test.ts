@@ -250,21 +250,35 @@ describe("a provider's answer", () => {
     expect(gunzipSync(bytes).toString()).toBe('{"packed":true}');
   });
 
-  for (const framing of ['crlf', 'cr+no-space', 'split+comments', 'multiline']) {
+  // Every stream is asked for its usage. What was said of it goes again, unless lines end as no provider is known to end them.
+  for (const [framing, staysAsAsked] of [
+    ['crlf', false],
+    ['split', false],
+    ['cr+no-space', true],
+    ['multiline', true],
+  ] as const) {
     test(`keeps an event stream framed with ${framing} byte for byte`, async () => {
-      const body = JSON.stringify({
+      const body = {
         model: 'any',
         stream: true,
         messages: [{ role: 'user', content: `Tell me. [[simulate: framing=${framing}, length=60]]` }],
-      });
+      };
+      const asked = staysAsAsked ? { ...body, stream_options: { include_usage: true } } : body;
       const headers = { 'content-type': 'application/json' };
-      const direct = await fetch(`${gateway.provider.url}/chat/completions`, { method: 'POST', headers, body });
+      const sent = (given: object) => ({
+        method: 'POST',
+        headers: { ...viaSim, ...headers },
+        body: JSON.stringify(given),
+      });
+      const direct = await fetch(`${gateway.provider.url}/chat/completions`, { ...sent(asked), headers });
       const directBytes = new Uint8Array(await direct.arrayBuffer());
 
-      const relayed = await send('/v1/chat/completions', { method: 'POST', headers: { ...viaSim, ...headers }, body });
+      const relayed = await send('/v1/chat/completions', sent(body));
 
       expect(relayed.headers.get('content-type')).toBe(direct.headers.get('content-type'));
-      expect(withoutTime(relayed.bytes)).toBe(withoutTime(directBytes));
+      // The simulator makes ids from what it was asked.
+      const plain = (bytes: Uint8Array) => withoutTime(bytes).replaceAll(/chatcmpl-\w+/g, 'chatcmpl-');
+      expect(plain(relayed.bytes)).toBe(plain(directBytes));
     });
   }
 

@@ -30,7 +30,9 @@ test("Anthropic's client gets a count on every chat model", async () => {
 
 test('a count of the gateway says that it is one, asks no provider, and costs nothing', async () => {
   const before = gateway.provider.calls;
-  const reply = await count(keys.openai, { model: 'gpt-4o', ...hello });
+  await gateway.given.virtualKey({ slug: 'groq', provider: 'groq', custom_host: null });
+  const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'groq' } });
+  const reply = await count(key, { model: 'gpt-4o', ...hello });
   // 6 tokens of the text, as the vendor's tokenizer counts them, and those around the turn.
   expect(reply).toMatchObject({ status: 200, json: { input_tokens: 10 } });
   expect(reply.headers.get('x-gateway-estimated')).toBe('input_tokens');
