@@ -1,4 +1,5 @@
 import type { Principal, WorkCaller } from '../core/principal.ts';
+import type { Tokens } from '../core/tokens.ts';
 import type { Files } from '../files/files.ts';
 import type { CallModel } from '../relay/internal.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
@@ -19,7 +20,6 @@ import { runKind } from './runs/kind.ts';
 import { refuseMessages, refuseSecondRun } from './runs/rows.ts';
 import { createRuns, type Runs } from './runs/runs.ts';
 import { createThreads, type Threads } from './threads.ts';
-import type { Tokens } from '../core/tokens.ts';
 import { createStores } from './vector-stores/stores.ts';
 import { createToolStores } from './vector-stores/tool-stores.ts';
 

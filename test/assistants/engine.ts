@@ -1,8 +1,8 @@
 import { type AssistantsApi, createAssistantsApi } from '../../src/assistants/api.ts';
 import type { BuiltInTools } from '../../src/assistants/runs/built-in.ts';
-import { estimateTokens } from '../../src/core/tokens.ts';
 import type { OrganisationId, WorkspaceId } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/principal.ts';
+import { estimateTokens } from '../../src/core/tokens.ts';
 import type { Files } from '../../src/files/files.ts';
 import { NOTHING_PROVEN } from '../../src/guardrails/proof.ts';
 import type { CallModel } from '../../src/relay/internal.ts';

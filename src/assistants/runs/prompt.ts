@@ -1,6 +1,6 @@
+import type { Tokens } from '../../core/tokens.ts';
 import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Store } from '../../storage/store.ts';
-import type { Tokens } from '../../core/tokens.ts';
 import type { Tool } from '../tools.ts';
 import { type BuiltInTools, isBuiltIn, placeOf, type ThreadPlace } from './built-in.ts';
 import { failRun, RunEnds } from './failures.ts';

@@ -1,6 +1,6 @@
 import { contextWindowOf } from '../../core/context-windows.ts';
-import type { RunRow } from '../../storage/schema.ts';
 import { mostTokens, type Tokens } from '../../core/tokens.ts';
+import type { RunRow } from '../../storage/schema.ts';
 import { failRun, RunEnds } from './failures.ts';
 import type { Saying } from './history.ts';
 import { bodyOf, type RunBody } from './run.ts';
