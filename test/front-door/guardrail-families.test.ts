@@ -34,6 +34,13 @@ const call = async (family: (typeof families)[number], text: string, stream: boo
   return gateway.api.call('POST', family.path, { body, headers: { ...headers, 'x-gateway-config': given } });
 };
 
+/** Each format has its own envelope. */
+function denialFor(path: string) {
+  if (path.startsWith('/v1/messages')) return { type: 'permission_error', code: 'guardrail_denied' };
+  if (/:\w*(?:Content|Contents)(?:\?|$)/.test(path)) return { code: 446, details: [{ reason: 'guardrail_denied' }] };
+  return { type: 'hooks_failed', code: 'guardrail_denied', param: null };
+}
+
 for (const family of families) {
   for (const stream of family.streams ? [false, true] : [false]) {
     describe(`${family.name}${stream ? ', streamed' : ''}`, () => {
@@ -52,11 +59,7 @@ for (const family of families) {
           expect(reply.status).toBe(446);
           expect(received).toEqual([]);
           expect(reply.text).not.toContain(SEEN_BY_NOBODY);
-          expect(reply.json.error).toMatchObject(
-            family.path.startsWith('/v1beta/')
-              ? { code: 446, details: [{ reason: 'guardrail_denied' }] }
-              : { type: 'hooks_failed', code: 'guardrail_denied', param: null },
-          );
+          expect(reply.json.error).toMatchObject(denialFor(family.path));
           expect(reply.json.hook_results).toMatchObject({
             before_request_hooks: [
               { id: 'words', verdict: false, deny: true, checks: [{ id: 'default.contains', verdict: false }] },
