@@ -77,4 +77,5 @@ export const everyArea = noAreas<Base>()
   //                                POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   //                                POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
   //                                GET /v1/audit-logs  /v1/audit-logs/export  /v1/providers
+  //                                GET DELETE /v1/admin/prices, POST …/sync
   .with(passthroughArea); //        any method, /v1/proxy/* and /v1/*

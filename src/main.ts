@@ -20,6 +20,7 @@ const USAGE = `gateway ${version}
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
   gateway audit     prove that nobody tampered with the audit log: verify, head, restart
   gateway erase     forget a person: --user <id or email>
+  gateway prices    take over a checked list of prices: sync, show, remove
   gateway login     keep the address of a gateway and a key for it; gateway logout forgets them
   gateway keys      create and list API keys of a running gateway
   gateway logs      show the request log of a running gateway; --follow goes on
@@ -153,6 +154,7 @@ const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: 
   logout: async (settings, rest) => (await import('./cli/login.ts')).logout(settings, rest),
   logs: async (settings, rest) => (await import('./cli/logs.ts')).logs(settings, rest),
   import: async (settings, rest) => (await import('./cli/import.ts')).importFrom(settings, rest),
+  prices: async (settings, rest) => (await import('./cli/prices.ts')).prices(settings, rest),
 };
 
 async function main(): Promise<void> {

@@ -102,6 +102,8 @@ export interface Settings {
   readonly timeouts: Timeouts;
   /** The operator's own prices. Null: the built-in list alone. */
   readonly pricesFile: string | null;
+  /** Lists of prices that are taken over: by whose signature, and from where by itself. */
+  readonly pricesSync: { readonly url: string | null; readonly key: string | null };
   /** Every variable that could be a provider's key; the registry decides which are. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -154,6 +156,8 @@ export const variables = {
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
   GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries and feedback are deleted',
   GATEWAY_PRICES_FILE: 'prices of models',
+  GATEWAY_PRICES_SYNC_URL: 'a signed list of prices that is fetched every six hours',
+  GATEWAY_PRICES_SYNC_KEY: 'the public key by which lists of prices are signed',
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
   GATEWAY_BODY_TIMEOUT_MS: 'limit between two pieces of a request body',
   GATEWAY_CONNECTIONS_PER_ADDRESS: 'most requests of one client address at once',
@@ -285,6 +289,7 @@ export function readSettings(env: Environment): Settings {
       totalMs: wholeNumber('GATEWAY_TOTAL_TIMEOUT_MS', 0, 0, 86_400_000),
     },
     pricesFile: pathOf(get('GATEWAY_PRICES_FILE')),
+    pricesSync: pricesSyncOf(get),
     environment: env,
   });
 }
@@ -406,6 +411,21 @@ function s3Of(get: Get, [urlName, idName, secretName]: readonly [Name, Name, Nam
   if (!accessKeyId) return refuse(idName, 'is missing', `${urlName} needs a pair of keys`);
   if (!secretAccessKey) return refuse(secretName, 'is missing', `${urlName} needs a pair of keys`);
   return { ...place, accessKeyId, secretAccessKey: new Secret(secretAccessKey) };
+}
+
+function pricesSyncOf(get: Get): Settings['pricesSync'] {
+  const url = urlOf(
+    get('GATEWAY_PRICES_SYNC_URL'),
+    'GATEWAY_PRICES_SYNC_URL',
+    ['http:', 'https:'],
+    'https://prices.example.com/list.json',
+  );
+  const key = get('GATEWAY_PRICES_SYNC_KEY') ?? null;
+  const form = 'give the 32 bytes of an Ed25519 public key in base64';
+  if (key !== null && Buffer.from(key, 'base64').length !== 32)
+    refuse('GATEWAY_PRICES_SYNC_KEY', 'is not of that form', form);
+  if (url && key === null) refuse('GATEWAY_PRICES_SYNC_KEY', 'is missing while GATEWAY_PRICES_SYNC_URL is set', form);
+  return { url: url ?? null, key };
 }
 
 const WEBHOOK_SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;

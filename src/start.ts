@@ -6,7 +6,6 @@ import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } 
 import { oncePerTurn } from './core/clock.ts';
 import { GatewayError } from './core/errors.ts';
 import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
-import { builtInPrices } from './core/prices.ts';
 import { ownFile } from './core/program.ts';
 import { createSealer } from './crypto/seal.ts';
 import { createEgressPolicy } from './http/egress.ts';
@@ -21,7 +20,9 @@ import { groupedStore } from './storage/grouped.ts';
 import { connectRedis } from './storage/redis.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
+import { createLivePrices, followSynced } from './telemetry/live-prices.ts';
 import { createMetrics } from './telemetry/metrics.ts';
+import { syncedPrices } from './telemetry/price-sync.ts';
 import { openPricesFile } from './telemetry/prices-file.ts';
 import { version } from './version.ts';
 
@@ -49,8 +50,13 @@ export async function start(
   const health = createHealth({ now: Date.now });
   // Whatever may refuse comes first: a key that is made by a start that fails would never be shown.
   const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
-  const prices = settings.pricesFile
-    ? await openPricesFile({ path: settings.pricesFile, onProblem: reportPrices(health) })
+  const prices = createLivePrices();
+  const pricesFile = settings.pricesFile
+    ? await openPricesFile({
+        path: settings.pricesFile,
+        onProblem: reportPrices(health),
+        onFile: (file) => prices.lay('operator', file),
+      })
     : null;
   openDataDir(dataDir);
   const lock = settings.databaseUrl ? null : lockDataDir(dataDir);
@@ -74,6 +80,9 @@ export async function start(
   });
   health.noteBy(() => unpricedNote(metrics.unpricedCalls));
   const changes = createChanges({ store, databaseUrl, health });
+  const synced = followSynced(prices, () => syncedPrices(store.db));
+  await synced.refresh();
+  changes.subscribe('prices', () => void synced.refresh());
   const redis = settings.redisUrl ? connectRedis(settings.redisUrl.reveal()) : null;
   const upstream = createUpstream({ egress });
   const now = Date.now;
@@ -83,7 +92,7 @@ export async function start(
       ...{ settings, store, databaseUrl, dataDir, redis, changes, health, sealer, egress, upstream, simulate },
       ...{ metrics, organisationId, version, now, report: reportToStderr },
       groupedStore: groupedStore(store),
-      prices: prices ?? builtInPrices,
+      prices,
       witnesses: openWitnesses(settings.auditWitnesses, { upstream, redis, organisationId, now }),
       // Port 0 is whatever the system gives.
       publicUrl: () => (new URL(settings.publicUrl).port === '0' ? server.url : settings.publicUrl),
@@ -115,7 +124,8 @@ export async function start(
       redis?.close();
       await changes.close();
       await store.close();
-      prices?.close();
+      pricesFile?.close();
+      synced.close();
       lock?.release();
       return outcome;
     },

@@ -6,6 +6,7 @@ import { createOrganisation } from '../auth/organisation.ts';
 import type { People } from '../auth/people.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { createWorkspaces } from '../auth/workspaces.ts';
+import type { NoteEvent } from '../core/audit-event.ts';
 import type { Budgets } from '../core/budgets.ts';
 import type { EndingsOf } from '../endings/endings.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
@@ -13,6 +14,8 @@ import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Policies } from '../limits/policies/policies.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Store } from '../storage/store.ts';
+import { schedulePrices } from '../telemetry/price-schedule.ts';
+import { createPriceSync } from '../telemetry/price-sync.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { auditLogRoutes } from './audit-logs.ts';
 import { configRoutes } from './configs.ts';
@@ -22,6 +25,7 @@ import { inviteRoutes } from './invites.ts';
 import { machineTokenRoutes } from './machine-tokens.ts';
 import { organisationRoutes } from './organisation.ts';
 import { policyRoutes } from './policies.ts';
+import { priceRoutes } from './prices.ts';
 import { providerRoutes } from './providers.ts';
 import { type ServiceParts, serviceRoutes } from './service.ts';
 import { sessionRoutes } from './sessions.ts';
@@ -39,6 +43,8 @@ export interface AdminParts extends Tools, People {
   readonly guardrailDefaults: GuardrailDefaultsStore;
   readonly auditLog: AuditReading;
   readonly endings: EndingsOf;
+  readonly note: NoteEvent;
+  readonly settings: { readonly pricesSync: { readonly url: string | null; readonly key: string | null } };
 }
 
 /** What a stranger and an orchestrator ask first. */
@@ -55,6 +61,8 @@ export const adminArea = area({
     const organisation = createOrganisation({ store, transaction });
     const workspaces = createWorkspaces({ store, transaction, budgets, end: endings.endWorkspace });
     const apiKeys = createApiKeys({ store, transaction, budgets });
+    const { url, key: publicKey } = parts.settings.pricesSync;
+    const prices = createPriceSync({ ...parts, publicKey });
     return {
       gives: {},
       routes: [
@@ -73,7 +81,9 @@ export const adminArea = area({
         ...machineTokenRoutes(parts),
         ...auditLogRoutes(parts.auditLog, store),
         ...providerRoutes(),
+        ...priceRoutes(prices),
       ],
+      ...(url !== null && { sweepers: [() => schedulePrices({ ...parts, prices, url })] }),
     };
   },
 });

@@ -31,7 +31,7 @@ export interface ErasureInput {
 }
 
 /** What nodes hold in memory of workspaces and their people. The transaction of the change tells of keys itself. */
-const TOLD = TOPICS.filter((topic) => topic !== 'keys');
+const TOLD = TOPICS.filter((topic) => topic !== 'keys' && topic !== 'prices');
 
 /**
  * The ends of workspaces and persons. What must stop working does so in the transaction of the request; the rest is

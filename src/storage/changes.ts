@@ -7,7 +7,16 @@ import { lockName } from './name-lock.ts';
 import type { Db, Store } from './store.ts';
 
 /** What nodes keep in memory and must forget when another node changes it. */
-export const TOPICS = ['users', 'configs', 'guardrails', 'mcp-servers', 'mcp-tokens', 'policies', 'keys'] as const;
+export const TOPICS = [
+  'users',
+  'configs',
+  'guardrails',
+  'mcp-servers',
+  'mcp-tokens',
+  'policies',
+  'keys',
+  'prices',
+] as const;
 export type Topic = (typeof TOPICS)[number];
 
 /**

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import * as z from 'zod';
-import { priceFile } from '../core/price-file.ts';
+import { type PriceFile, priceFile } from '../core/price-file.ts';
 import { type Prices, pricesOf } from '../core/prices.ts';
 
 /** How often a changed file is looked for. */
@@ -19,8 +19,11 @@ export interface PricesFile extends Prices {
 export async function openPricesFile({
   path,
   onProblem,
+  onFile = () => {},
 }: {
   path: string;
+  /** Called with the file whenever it is in force. */
+  onFile?: (file: PriceFile) => void;
   /** Called with every new fault, and with null when the file is good again. */
   onProblem: (problem: string | null) => void;
 }): Promise<PricesFile> {
@@ -28,6 +31,7 @@ export async function openPricesFile({
   if ('fault' in first) throw new Error(`GATEWAY_PRICES_FILE: ${first.fault}.`);
   let { version, prices } = first;
   let problem: string | null = null;
+  if (first.file) onFile(first.file);
 
   const refresh = async () => {
     const next = await readIfChanged(path, version);
@@ -39,6 +43,7 @@ export async function openPricesFile({
     }
     if (!next.prices) return;
     prices = next.prices;
+    onFile(next.file!);
     if (problem !== null) onProblem(null);
     problem = null;
   };
@@ -58,7 +63,7 @@ export async function openPricesFile({
 }
 
 type Reading =
-  | { readonly version: string | null; readonly prices: Prices | null }
+  | { readonly version: string | null; readonly prices: Prices | null; readonly file: PriceFile | null }
   | { readonly version: string | null; readonly fault: string };
 
 /** A file that is written while it is read has another version the next time, and is read again then. */
@@ -68,10 +73,10 @@ async function readIfChanged(path: string, known: string | null): Promise<Readin
     await using file = await open(path, 'r');
     const { ino, size, mtimeMs } = await file.stat();
     version = `${ino} ${size} ${mtimeMs}`;
-    if (version === known) return { version, prices: null };
+    if (version === known) return { version, prices: null, file: null };
     if (size > MOST_BYTES) return { version, fault: `${path} is larger than ${MOST_BYTES} bytes` };
     const parsed = priceFile().safeParse(JSON.parse(await file.readFile('utf8')));
-    if (parsed.success) return { version, prices: pricesOf(parsed.data) };
+    if (parsed.success) return { version, prices: pricesOf(parsed.data), file: parsed.data };
     const [issue] = parsed.error.issues;
     const where = issue && issue.path.length > 0 ? `${z.core.toDotPath(issue.path)}: ` : '';
     return { version, fault: `${path} cannot be used: ${where}${issue?.message}` };

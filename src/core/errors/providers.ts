@@ -138,6 +138,10 @@ export const providerErrors = {
       `The budget of ${whose} is ${limit}: ${why}. ${resets ? `It starts again at ${resets}.` : 'It does not start again by itself; its owner can raise it or reset its usage.'}`,
   ),
 
+  prices_refused: error(
+    400,
+    (why: string) => `The list of prices cannot be used: ${why}. Nothing was changed; see docs/policies.md#sync.`,
+  ),
   price_unknown: error(
     412,
     (provider: string, model: string | null, whose: string, limit: string) =>
