@@ -268,7 +268,8 @@ for (const isHeededLate of [false, true])
 
         expect(await failureOf(reading)).toMatchObject({ kind: 'aborted', phase: beginning ? 'body' : 'first byte' });
         while (closedAt === 0) await Bun.sleep(1);
-        expect(closedAt - abortedAt).toBeLessThan(1_000);
+        // At once, and what a busy machine adds to it; a call that was not aborted would last for a minute.
+        expect(closedAt - abortedAt).toBeLessThan(10_000);
         expect(upstream.open).toBe(0);
       }
   });

@@ -91,7 +91,7 @@ function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: Pre
     const prepared = call.endpoint === 'listModels' ? prepareListing(call, to.target, asIs) : asIs;
     return { call, guarding, prepared, supply: null };
   }
-  if (call.endpoint === 'countTokens' && !to.target.provider.endpoints?.countTokens)
+  if (!isInForm(call) && call.endpoint === 'countTokens' && !to.target.provider.endpoints?.countTokens)
     return { call, guarding, prepared: countedHere(call, deps.counter), supply: null };
   try {
     const prepared = worded(call, to, deps);
@@ -105,7 +105,12 @@ function ready(call: OpenCall, guarding: Guarding | null, to: Attempt, deps: Pre
     return { call, guarding, prepared, supply };
   } catch (error) {
     // Some count for some of their models only.
-    if (call.endpoint === 'countTokens' && error instanceof GatewayError && error.code === 'not_expressible')
+    if (
+      !isInForm(call) &&
+      call.endpoint === 'countTokens' &&
+      error instanceof GatewayError &&
+      error.code === 'not_expressible'
+    )
       return { call, guarding, prepared: countedHere(call, deps.counter), supply: null };
     if (!(error instanceof MediaWanted)) throw error;
     const { wanted, bareCalls } = error;
