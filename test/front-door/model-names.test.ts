@@ -282,7 +282,7 @@ describe('wherever the name stands', () => {
     expect(provider.last.json.model).toBe('text-embedding-x');
     expect(await sentTo('/v1/some/endpoint', { model: 'llama3' })).toBe('/local/some/endpoint');
     expect(await sentTo('/v1/proxy/chat/completions', { model: 'llama3' })).toBe('/local/chat/completions');
-    expect(await sentTo('/v1/models/llama3:generateContent', {})).toBe('/local/models/llama3:generateContent');
+    expect(await sentTo('/v1/proxy/models/llama3:generateContent', {})).toBe('/local/models/llama3:generateContent');
   });
 
   test.each(['before', 'behind'])('a form with a large file, the model %s it', async (place) => {
