@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { TestGateway } from './gateway.ts';
 import { filledLeaving, givenConnection } from './mcp/connecting.ts';
 import { filledForms } from './mcp/oauth.ts';
@@ -20,6 +21,15 @@ export interface AdminCall {
 let count = 0;
 
 export const PASSWORD = 'correct horse battery';
+
+/** A list of prices with its checksum. */
+function priceList(): Record<string, unknown> {
+  const content = JSON.stringify({
+    as_of: '2026-11-16',
+    prices: { openai: { [`m-${count++}`]: { input: 1, output: 2 } } },
+  });
+  return { source: 'list.json', content, sha256: createHash('sha256').update(content).digest('hex') };
+}
 
 /**
  * For each admin route that changes something, a call that works: what must be there for it is made first. A route
@@ -120,6 +130,11 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     'DELETE /v1/admin/organisation/machine-tokens': async () => {
       await api.put('/v1/admin/organisation/machine-tokens', { jwks });
       return { path: '/v1/admin/organisation/machine-tokens' };
+    },
+    'POST /v1/admin/prices/sync': async () => ({ path: '/v1/admin/prices/sync', body: priceList() }),
+    'DELETE /v1/admin/prices': async () => {
+      await api.post('/v1/admin/prices/sync', priceList());
+      return { path: '/v1/admin/prices' };
     },
     'POST /v1/admin/workspaces': async () => ({ path: '/v1/admin/workspaces', body: { name: name() } }),
     'PUT /v1/admin/workspaces/:workspace': async () => ({
