@@ -281,7 +281,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys of users on %s', (engine) =
   });
 });
 
-test('what a user loses on one node, their key and their session lose on the other within a second', async () => {
+test('what a user loses on one node, their key and their session lose on the other before it would look by itself', async () => {
   const one = await startGateway({ engine: 'postgres' });
   const two = await startGateway({ engine: 'postgres', databaseUrl: one.databaseUrl! });
   try {
