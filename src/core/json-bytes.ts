@@ -1,5 +1,6 @@
 import { textOf } from './bytes.ts';
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-marks.ts';
+import { closingQuote } from './json-text.ts';
 
 /** Where one member of a JSON object's top level stands in its bytes. */
 export interface Member {
@@ -21,16 +22,8 @@ function skipSpace(bytes: Uint8Array, from: number): number {
 
 /** One past the closing quote of the string that starts at `from`; the length when it never closes. */
 function skipString(bytes: Uint8Array, from: number): number {
-  let at = from + 1;
-  for (;;) {
-    const quote = bytes.indexOf(QUOTE, at);
-    if (quote < 0) return bytes.length;
-    // A quote is escaped when an odd number of backslashes stands before it.
-    let backslashes = 0;
-    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
-    at = quote + 1;
-    if (backslashes % 2 === 0) return at;
-  }
+  const quote = closingQuote(bytes, from + 1);
+  return quote < 0 ? bytes.length : quote + 1;
 }
 
 function skipValue(bytes: Uint8Array, from: number): number {
@@ -109,7 +102,11 @@ export function isWholeObject(bytes: Uint8Array): boolean {
   return bytes[at] === CLOSE_BRACE && skipSpace(bytes, at + 1) === bytes.length;
 }
 
+/** A letter can be written in six, as `\u006d`. */
+export const LONGEST_LETTER = 6;
+
 function keyMatches(bytes: Uint8Array, start: number, end: number, name: string, wanted: string): boolean {
+  if (end - start - 2 > name.length * LONGEST_LETTER) return false;
   let matches = end - start === wanted.length;
   for (let index = start; index < end; index++) {
     const byte = bytes[index];

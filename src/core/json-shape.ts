@@ -1,5 +1,16 @@
 import { textOf } from './bytes.ts';
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-marks.ts';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  IS_MARK,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-marks.ts';
+import { endsEscaped, SHORT_TEXT } from './json-text.ts';
 
 /** How much structure JSON may have before it is parsed: what reading it costs grows with this, not with its bytes. */
 export interface ShapeLimits {
@@ -30,8 +41,6 @@ export interface ShapeFault {
   readonly member: string | null;
 }
 
-/** Most texts end sooner; looking for the end of a longer one is left to the runtime, which is faster at it. */
-const SHORT_TEXT = 64;
 const LONGEST_NAME = 100;
 
 /**
@@ -86,11 +95,15 @@ class ShapeScan {
     let texts = 0;
     let lastText = -1;
     let at = 0;
-    while (at < length && at < this.#end) {
+    let end = Math.min(length, this.#end);
+    while (at < end) {
+      while (at < end && IS_MARK[bytes[at]!] === 0) at++;
+      if (at === end) break;
       const byte = bytes[at]!;
       if (byte === QUOTE) {
         lastText = at;
         at = this.#afterText(at);
+        end = Math.min(length, this.#end);
         if (++texts > mostTexts) return `has more than ${mostTexts} names and texts; send less at once`;
         continue;
       }
@@ -122,9 +135,8 @@ class ShapeScan {
   }
 
   /**
-   * One past the closing quote; the length when there is none. A short stretch is walked by hand, then the runtime looks
-   * for the next quote, and so on from there when that one is escaped: in most texts the first look finds the end, and a
-   * text of escaped quotes is nearly all walked by hand, which costs a tenth of looking for each.
+   * One past the closing quote; the length when there is none. As `closingQuote` finds it, but what is walked by hand
+   * counts, and the walk ends when it was too much.
    */
   #afterText(from: number): number {
     const bytes = this.#bytes;
@@ -139,10 +151,7 @@ class ShapeScan {
       const quote = bytes.indexOf(QUOTE, at);
       const next = quote < 0 ? bytes.length : quote + 1;
       this.#end += next - at - LOOK;
-      // A quote is escaped when an odd number of backslashes stands before it.
-      let before = quote - 1;
-      while (before >= at && bytes[before] === BACKSLASH) before--;
-      if ((quote - 1 - before) % 2 === 0 || quote < 0) return next;
+      if (quote < 0 || !endsEscaped(bytes, at, quote)) return next;
       at = next;
     }
     return at;

@@ -1,9 +1,8 @@
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-marks.ts';
+import { LONGEST_LETTER } from './json-bytes.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, IS_MARK, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-marks.ts';
+import { closingQuote, endsEscaped } from './json-text.ts';
 
 const SPACE = 0x20;
-
-/** A letter can be written in six, as `\u006d`. */
-const LONGEST_LETTER = 6;
 
 /**
  * Sees the members of that name at the top level of a JSON object while its bytes pass, however they are cut. Of bodies
@@ -16,8 +15,8 @@ export class MemberWatch {
   #depth = 0;
   #isKeyNext = false;
   #isInString = false;
-  /** Backslashes at the end of what has come of a string. */
-  #backslashes = 0;
+  /** Whether what has come of a string ends in a backslash that escapes what comes next. */
+  #isEscaped = false;
   /** What has come of a name at the top level; null outside of names, and of names that are too long. */
   #key: string | null = null;
 
@@ -28,45 +27,49 @@ export class MemberWatch {
   /** How many of them have their name complete with this piece. */
   push(piece: Uint8Array): number {
     let found = 0;
-    for (let at = 0; at < piece.length; ) {
-      if (!this.#isInString) this.#step(piece[at++]!);
-      else {
-        const end = this.#string(piece, at);
-        at = end.at;
-        if (end.isOver && this.#takeKey()) found++;
+    let depth = this.#depth;
+    let at = this.#isObject === null ? this.#begin(piece) : 0;
+    while (at < piece.length) {
+      if (this.#isInString) {
+        at = this.#string(piece, at);
+        if (!this.#isInString && this.#takeKey()) found++;
+        continue;
       }
+      while (at < piece.length && IS_MARK[piece[at]!] === 0) at++;
+      if (at === piece.length) break;
+      const byte = piece[at++]!;
+      if (byte === QUOTE) {
+        this.#isInString = true;
+        this.#key = this.#isObject && depth === 1 && this.#isKeyNext ? '' : null;
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        depth++;
+        this.#isKeyNext = depth === 1;
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--;
+      else if (depth !== 1) continue;
+      else if (byte === COLON) this.#isKeyNext = false;
+      else if (byte === COMMA) this.#isKeyNext = true;
     }
+    this.#depth = depth;
     return found;
   }
 
-  #step(byte: number) {
-    if (this.#isObject === null && byte > SPACE) this.#isObject = byte === OPEN_BRACE;
-    if (byte === QUOTE) {
-      this.#isInString = true;
-      this.#backslashes = 0;
-      this.#key = this.#isObject && this.#depth === 1 && this.#isKeyNext ? '' : null;
-    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-      this.#depth++;
-      this.#isKeyNext = this.#depth === 1;
-    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#depth--;
-    else if (this.#depth !== 1) return;
-    else if (byte === COLON) this.#isKeyNext = false;
-    else if (byte === COMMA) this.#isKeyNext = true;
+  /** Up to its first byte that is no space. */
+  #begin(piece: Uint8Array): number {
+    let at = 0;
+    while (at < piece.length && piece[at]! <= SPACE) at++;
+    if (at < piece.length) this.#isObject = piece[at] === OPEN_BRACE;
+    return at;
   }
 
-  /** Goes on to the string's end, to a quote in it, or to the end of the piece. */
-  #string(piece: Uint8Array, from: number): { readonly at: number; readonly isOver: boolean } {
-    const quote = piece.indexOf(QUOTE, from);
+  /** Goes on behind the string's end, or to the end of the piece. */
+  #string(piece: Uint8Array, from: number): number {
+    const inside = this.#isEscaped ? from + 1 : from;
+    const quote = closingQuote(piece, inside);
     const end = quote < 0 ? piece.length : quote;
-    let backslashes = 0;
-    while (end - backslashes > from && piece[end - 1 - backslashes] === BACKSLASH) backslashes++;
-    if (end - backslashes === from) backslashes += this.#backslashes;
-    const isOver = quote >= 0 && backslashes % 2 === 0;
-    this.#backslashes = quote < 0 ? backslashes : 0;
-    const at = quote < 0 ? end : quote + 1;
-    this.#collect(piece, from, isOver ? end : at);
-    if (isOver) this.#isInString = false;
-    return { at, isOver };
+    this.#isEscaped = quote < 0 && endsEscaped(piece, inside, end);
+    this.#isInString = quote < 0;
+    this.#collect(piece, from, end);
+    return end + 1;
   }
 
   #collect(piece: Uint8Array, from: number, end: number) {
