@@ -105,15 +105,20 @@ export function isWholeObject(bytes: Uint8Array): boolean {
 /** A letter can be written in six, as `\u006d`. */
 export const LONGEST_LETTER = 6;
 
+/** Escapes make a name longer: what is shorter is another name, and what is as long is the same only byte by byte. */
 function keyMatches(bytes: Uint8Array, start: number, end: number, name: string, wanted: string): boolean {
-  if (end - start - 2 > name.length * LONGEST_LETTER) return false;
-  let matches = end - start === wanted.length;
-  for (let index = start; index < end; index++) {
-    const byte = bytes[index];
-    if (byte === BACKSLASH) return decodedKey(bytes, start, end) === name;
-    if (byte !== wanted.charCodeAt(index - start)) matches = false;
-  }
-  return matches;
+  const longer = end - start - wanted.length;
+  if (longer < 0 || end - start > wanted.length * LONGEST_LETTER) return false;
+  if (longer > 0) return hasEscape(bytes, start, end) && decodedKey(bytes, start, end) === name;
+  for (let index = 0; index < wanted.length; index++)
+    if (bytes[start + index] !== wanted.charCodeAt(index)) return false;
+  return true;
+}
+
+function hasEscape(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = start;
+  while (at < end && bytes[at] !== BACKSLASH) at++;
+  return at < end;
 }
 
 function decodedKey(bytes: Uint8Array, start: number, end: number): unknown {

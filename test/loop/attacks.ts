@@ -53,6 +53,9 @@ const conversations: Readonly<Record<string, (value: string) => string>> = {
     `{"model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":${JSON.stringify(value)}}}]},{"role":"tool","tool_call_id":"a","content":"b"}]}`,
 };
 
+/** By how much a place makes a value longer that is mostly quotes. */
+const growth = (put: (value: string) => string): number => (put('""').includes('\\"\\"') ? 2 : 1);
+
 /** Calls of models: bytes that pass as they are, and bytes that are translated. */
 export function* modelCallAttacks({ share }: { readonly share: number }): Generator<Attack> {
   let number = 0;
@@ -66,7 +69,7 @@ export function* modelCallAttacks({ share }: { readonly share: number }): Genera
               name: `${path} on ${provider}, ${place}: ${family}, ${size} bytes`,
               path,
               headers: { 'x-gateway-virtual-key': provider },
-              body: () => put(make(size)),
+              body: () => put(make(size / growth(put))),
             };
           }
   // A condition on what a call asks for makes the gateway read a body that it would only pass on.
