@@ -93,15 +93,26 @@ function rootOf(way: Way): string | number {
   return step.key;
 }
 
-function written(way: Way, nameOf: (step: Way) => string | number | null): string {
-  const steps: string[] = [];
-  for (let step: Way | null = way; step; step = step.above) {
-    const name = nameOf(step);
-    if (name === null) continue;
-    steps.push(typeof name === 'number' ? `[${name}]` : step.above ? `.${name}` : name);
+/** Written once for all that is inside of it: a list may hold a hundred thousand texts. */
+const whereOf = new WeakMap<Way, string>();
+
+function where(way: Way | null): string {
+  if (!way) return '';
+  let known = whereOf.get(way);
+  if (known === undefined) {
+    known = whereInside(where(way.above), way);
+    whereOf.set(way, known);
   }
-  return steps.reverse().join('');
+  return known;
 }
+
+const whereInside = (outer: string, { above, key, isChosen }: Way): string =>
+  isChosen ? outer : outer + stepOf(key, above);
+
+const stepOf = (name: string | number, above: Way | null): string =>
+  typeof name === 'number' ? `[${name}]` : above ? `.${name}` : name;
+
+const channelOf = (way: Way | null): string => (way ? channelOf(way.above) + stepOf(way.named, way.above) : '');
 
 class Text implements FoundText {
   readonly text: string;
@@ -136,13 +147,13 @@ class Text implements FoundText {
   }
 
   get where(): string {
-    return written(this.#way, ({ key, isChosen }) => (isChosen ? null : key));
+    return whereInside(where(this.#way.above), this.#way);
   }
 
   get channel(): string {
     const { type, index, output_index, content_index, summary_index, item_id } = this.#event ?? {};
     const event = JSON.stringify([type, index, output_index, content_index, summary_index, item_id]);
-    return `${event} ${written(this.#way, ({ named }) => named)}`;
+    return `${event} ${channelOf(this.#way)}`;
   }
 }
 

@@ -214,10 +214,17 @@ export class Chaos {
     node.leave();
     await eventually(`node ${node.number} has nothing to do`, () => this.clients.openOn(node) === 0);
     const mine = new Set(this.clients.calls.filter((call) => call.node === node && call.outcome === 200));
-    await eventually('what it did is in the ledger', async () => {
-      const written = new Set((await this.#parts.store.ledger()).map(({ model }) => model));
-      return [...mine].every(({ name }) => written.has(name));
-    });
+    let missing: readonly Call[] = [];
+    try {
+      await eventually('what it did is in the ledger', async () => {
+        const written = new Set((await this.#parts.store.ledger()).map(({ model }) => model));
+        missing = [...mine].filter(({ name }) => !written.has(name));
+        return missing.length === 0;
+      });
+    } catch (error) {
+      const calls = missing.map(({ name, startedAt, endedAt }) => `${name} (${startedAt} to ${endedAt})`).join(', ');
+      throw new Error(`${(error as Error).message}; missing: ${calls}; node ${node.number} said: ${node.errors}`);
+    }
   }
 
   freeze(node: ChaosNode): void {

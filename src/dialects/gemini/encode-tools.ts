@@ -55,12 +55,15 @@ function parameters(
 }
 
 /** The vendor refuses an object without members, and wants no parameters at all then. */
-function takesNothing({ type, properties, ...rest }: JsonObject): boolean {
-  const hasNone = properties === undefined || Object.keys(properties as object).length === 0;
-  const isPlain = Object.keys(rest).every((name) => ['additionalProperties', 'required', '$schema'].includes(name));
-  const isClosed = rest.additionalProperties === undefined || rest.additionalProperties === false;
-  return type === 'object' && hasNone && isPlain && isClosed;
+function takesNothing(schema: JsonObject): boolean {
+  const { type, properties, additionalProperties } = schema;
+  if (type !== 'object' || (additionalProperties !== undefined && additionalProperties !== false)) return false;
+  for (const _ in properties as object) return false;
+  for (const name in schema) if (!PLAIN.has(name)) return false;
+  return true;
 }
+
+const PLAIN = new Set(['type', 'properties', 'additionalProperties', 'required', '$schema']);
 
 export function encodeToolConfig({ toolChoice }: ModelRequest): ToolConfig['functionCallingConfig'] {
   switch (toolChoice?.type) {

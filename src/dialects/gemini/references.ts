@@ -3,7 +3,8 @@ import type { JsonObject } from '../ir.ts';
 import { isObject } from '../json.ts';
 
 /** References can double a schema at every step; a schema beyond these bounds is an attack or a mistake. */
-const MOST_NODES = 10_000;
+/** Schemas, and members of them. */
+const MOST_PARTS = 12_000;
 const MOST_DEPTH = 100;
 
 /** Keywords whose value is a schema or a list of schemas, and those with a schema under each name. Others hold data. */
@@ -55,7 +56,7 @@ class Writer {
   readonly #path: string;
   /** Pointers to schemas that hold themselves, and what they are called. */
   readonly #recursive = new Map<string, string>();
-  #nodes = 0;
+  #parts = 0;
   hasReferences = false;
 
   constructor(root: JsonObject, path: string) {
@@ -68,8 +69,7 @@ class Writer {
     if (Array.isArray(value)) return value.map((item) => this.node(item, open, depth + 1));
     if (!isObject(value)) return value;
     if (depth > MOST_DEPTH) this.#refuse(`is nested more than ${MOST_DEPTH} levels deep`);
-    if (++this.#nodes > MOST_NODES)
-      this.#refuse(`has more than ${MOST_NODES} parts when its references are written out`);
+    this.#count();
     const rest = this.#members(value, open, depth);
     if (typeof value.$ref !== 'string') return rest;
     this.hasReferences = true;
@@ -86,7 +86,9 @@ class Writer {
 
   #members(value: JsonObject, open: readonly string[], depth: number): JsonObject {
     const members: Record<string, unknown> = {};
-    for (const [name, member] of Object.entries(value)) {
+    for (const name in value) {
+      this.#count();
+      const member = value[name];
       if (LEFT_OUT.has(name)) continue;
       if (SCHEMAS.has(name)) members[name] = this.node(member, open, depth + 1);
       else if (SCHEMA_MAPS.has(name) && isObject(member))
@@ -96,6 +98,11 @@ class Writer {
       else members[name] = member;
     }
     return members;
+  }
+
+  #count() {
+    if (++this.#parts > MOST_PARTS)
+      this.#refuse(`has more than ${MOST_PARTS} parts when its references are written out`);
   }
 
   #target(reference: string, open: readonly string[], depth: number): unknown {

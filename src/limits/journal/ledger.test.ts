@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { chargeOf, reservationOf, settlementOf } from '../../../test/limits/counters-suite.ts';
 import { startPostgres, type TestPostgres } from '../../../test/postgres.ts';
+import { fail, GatewayError } from '../../core/errors.ts';
 import { openPostgres, openSqlite, type Store } from '../../storage/store.ts';
 import { createPostgresCounters } from '../coordinated/postgres-counters.ts';
 import type { Settlement } from '../counters/counters.ts';
@@ -147,6 +148,26 @@ test('counters that ended an hour ago are deleted, others are not', async () => 
   await until(async () => (await used('prune-old')) === undefined);
   expect(await used('prune-new')).toBe(1);
   expect(await used('prune-never')).toBe(1);
+  await ledger.close();
+});
+
+test('a catching up that failed goes on by itself, although it is not asked for again', async () => {
+  const settlement = settlementOf(call('caught-up'), 3);
+  let isAway = true;
+  const silent = {
+    getExecutor: () => ({
+      transformQuery: (node: unknown) => node,
+      compileQuery: () => ({}),
+      executeQuery: () => Bun.sleep(100).then(() => fail('store_unavailable')),
+    }),
+  };
+  const awayAtFirst: Store = Object.create(store, { db: { get: () => (isAway ? silent : store.db) } });
+  const ledger = open({ store: awayAtFirst });
+  ledger.add(settlement);
+  await expect(ledger.catchUp()).rejects.toThrow(GatewayError);
+  isAway = false;
+
+  await until(async () => (await rowsOf([settlement])).length === 1);
   await ledger.close();
 });
 

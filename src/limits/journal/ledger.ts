@@ -162,12 +162,17 @@ class StoredLedger implements Ledger {
   }
 
   async catchUp(): Promise<void> {
-    await this.#writing;
+    while (this.#writing) await this.#writing;
     this.keep();
     this.#isBehind = true;
     this.#waiting = [];
     const running = this.#writeFiles();
-    this.#writing = running.catch(() => {}).finally(() => (this.#writing = null));
+    this.#writing = running
+      // The caller may not try again: what is left in the files goes to the store by itself.
+      .catch(() => this.#writeSoon(this.#pauseMs))
+      .finally(() => {
+        this.#writing = null;
+      });
     await running;
   }
 
