@@ -1,7 +1,7 @@
 import type { RunEventRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import type { RunBus } from './bus.ts';
-import { insertEvents, type PlacedEvent, rowOf } from './events.ts';
+import { insertEvents, type Place, type PlacedEvent, rowOf } from './events.ts';
 
 export interface Pieces {
   readonly call: number;
@@ -34,7 +34,7 @@ export class DeltaWriter {
 
   add(runId: string, call: number, event: PlacedEvent) {
     const pieces = this.#waiting.get(runId);
-    if (pieces) pieces.events.push(event);
+    if (pieces && isOf(pieces, call, event)) pieces.events.push(event);
     else this.#waiting.set(runId, { call, events: [event] });
     if (this.#timer === undefined) this.#writeSoon();
   }
@@ -63,11 +63,19 @@ export class DeltaWriter {
         { flush: 'later' },
       );
     } catch {
-      // The store is away: clients that watch on this node have the pieces, and the whole comes with the end of the
-      // call.
+      // The store is away: clients that watch on this node have the pieces, those on other nodes get them next time.
+      this.#putBack(waiting);
     }
     this.#timer = undefined;
     if (this.#waiting.size > 0) this.#writeSoon();
+  }
+
+  #putBack(unwritten: ReadonlyMap<string, Pieces>) {
+    for (const [runId, { call, events }] of unwritten) {
+      const later = this.#waiting.get(runId);
+      if (!later) this.#waiting.set(runId, { call, events });
+      else if (isOf(later, call, events[0]!)) later.events.unshift(...events);
+    }
   }
 
   /** Counted from the end of the last time: a slow store is not asked for more than it can do. */
@@ -77,6 +85,10 @@ export class DeltaWriter {
     }, this.#options.everyMs ?? EVERY_MS);
   }
 }
+
+/** Pieces of a call before this one went with its end; those of an older epoch are said again. */
+const isOf = (pieces: Pieces, call: number, { epoch }: Place): boolean =>
+  pieces.call === call && pieces.events[0]!.epoch === epoch;
 
 async function stillOurs(db: Db, rows: readonly RunEventRow[]): Promise<RunEventRow[]> {
   const epochs = new Map<string, number>();

@@ -52,6 +52,19 @@ export function eventsIn({ epoch, seq, events }: RunEventRow): PlacedEvent[] {
   });
 }
 
+/**
+ * The events of rows in their order, each once: pieces that a node could not write, or could not know to be written, go
+ * again together with those after them.
+ */
+function eachOnce(rows: readonly RunEventRow[], after: Place): PlacedEvent[] {
+  let last = after;
+  return rows.flatMap(eventsIn).filter((event) => {
+    if (!isAfter(event, last)) return false;
+    last = event;
+    return true;
+  });
+}
+
 /** A repeated insert has the same rows: the first was committed, but its answer was lost on the way. */
 export async function insertEvents(db: Db, rows: readonly RunEventRow[]): Promise<void> {
   if (rows.length === 0) return;
@@ -77,7 +90,7 @@ export async function eventsAfter(db: Db, runId: string, { epoch, seq }: Place):
     .orderBy('seq')
     .limit(ROWS_AT_ONCE)
     .execute();
-  return rows.flatMap(eventsIn).filter((event) => isAfter(event, { epoch, seq }));
+  return eachOnce(rows, { epoch, seq });
 }
 
 /** What a call has said so far, as far as it was written down: the pieces of its last attempt. */
@@ -91,7 +104,10 @@ export async function piecesOf(db: Db, runId: string, call: number): Promise<Pla
     .orderBy('seq')
     .execute();
   const last = rows.at(-1)?.epoch;
-  return rows.filter(({ epoch }) => epoch === last).flatMap(eventsIn);
+  return eachOnce(
+    rows.filter(({ epoch }) => epoch === last),
+    BEGINNING,
+  );
 }
 
 /** They will be said again. */
