@@ -22,13 +22,15 @@ export interface LimitNodeOptions {
   readonly pollMs?: number;
   readonly deadAfterMs?: number;
   readonly waitMs?: number;
+  /** A Redis that is silent for longer counts as away. */
+  readonly redisAnswerMs?: number;
 }
 
 export async function startLimitNode(
   store: Store,
-  { redisUrl, pollMs = 100, deadAfterMs = 3_000, waitMs }: LimitNodeOptions,
+  { redisUrl, pollMs = 100, deadAfterMs = 3_000, waitMs, redisAnswerMs }: LimitNodeOptions,
 ): Promise<LimitNode> {
-  const redis = redisUrl ? connectRedis(redisUrl) : null;
+  const redis = redisUrl ? connectRedis(redisUrl, { answerMs: redisAnswerMs }) : null;
   const folder = mkdtempSync(join(tmpdir(), 'gateway-counters-'));
   const health = createHealth({ now: Date.now });
   const timing = { pollMs, stableMs: 200, deadAfterMs, ...(waitMs && { waitMs }) };
