@@ -18,6 +18,7 @@ import { asGatewayError, json, replyWithError } from './http/reply.ts';
 import type { LoggedCaller, Route } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
 import type { Connection } from './http/server.ts';
+import { sessionIn } from './http/session-id.ts';
 import { isAsListed, typedAddress } from './http/typed-address.ts';
 import { UpstreamFailure } from './http/upstream.ts';
 import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
@@ -76,7 +77,8 @@ export function createAnswer(deps: AnswerDeps) {
     const { path, search } = typed?.value ?? asAsked;
     const headers = typed?.value?.headers ?? asSent;
     const clientAddress = clientAddressHeader ? addressIn(headers, clientAddressHeader, peerAddress) : peerAddress;
-    const traceId = traceIdOf(headers) ?? requestId;
+    const sentTrace = traceIdOf(headers);
+    const traceId = sentTrace ?? requestId;
     const counted = perAddress && attempt(() => perAddress.begin(clientAddress));
     if (counted?.error) {
       onTurnedAway();
@@ -124,6 +126,7 @@ export function createAnswer(deps: AnswerDeps) {
       const isOpen = isPublic || route.isMcp;
       const principal = isOpen ? null : await callers.identify(headers, proofOf(request.method, route));
       if (principal) identify(loggedCaller(principal));
+      if (entry) entry.sessionId = sessionIn(headers) ?? sentTrace;
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
       if (principal?.forbids) refuseForbiddenHeaders(principal.forbids, headers);
       pending?.admit();

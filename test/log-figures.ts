@@ -4,7 +4,7 @@ import type { LogRow } from '../src/telemetry/log-columns.ts';
 
 /** What graphs and groups should say of these entries, found by looking at each of them. */
 
-export type Entry = Omit<LogRow, 'metadata' | 'hook_results'>;
+export type Entry = Omit<LogRow, 'metadata' | 'hook_results' | 'session_id' | 'attempt_count' | 'attempts'>;
 type Entries = readonly Entry[];
 
 const sum = (entries: Entries, column: 'cost' | 'duration_ms' | 'input_tokens') =>

@@ -22,6 +22,7 @@ const KEPT_HEADERS = [
   'x-gateway-config',
   'x-gateway-metadata',
   'x-gateway-trace-id',
+  'x-gateway-session-id',
   'x-gateway-request-timeout',
   'x-gateway-debug',
 ];

@@ -66,4 +66,10 @@ export const batchRoutes = ({ batches, files, virtualKeys, configs, proofs }: Ba
 };
 
 /** What the requests of a batch take over from the request that created it. */
-const KEPT_HEADERS = ['x-gateway-config', 'x-gateway-metadata', 'x-gateway-cache-force-refresh', 'x-gateway-debug'];
+const KEPT_HEADERS = [
+  'x-gateway-config',
+  'x-gateway-metadata',
+  'x-gateway-session-id',
+  'x-gateway-cache-force-refresh',
+  'x-gateway-debug',
+];

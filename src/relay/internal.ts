@@ -6,6 +6,7 @@ import { clientDialectOf } from '../http/error-body.ts';
 import { refuseForbiddenHeaders } from '../http/forbidden-headers.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError, replyWithError } from '../http/reply.ts';
+import { sessionIn } from '../http/session-id.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
 import type { ModelCall } from './call.ts';
@@ -22,6 +23,8 @@ export interface InternalCall {
   readonly signal: AbortSignal;
   /** Groups the calls of one batch or run in the log. */
   readonly traceId?: string;
+  /** The session it belongs to, unless its headers say another. */
+  readonly sessionId?: string;
   /** Made by a guardrail itself, and so judged by none. */
   readonly isUnguarded?: boolean;
   /** What was proven when the work was accepted that makes this call. */
@@ -45,7 +48,7 @@ export type CallModel = (call: InternalCall) => Promise<Response>;
 
 /** Calls a model the way a client would: the same routing, limits, guardrails and log. Failures are answers, too. */
 export function createCallModel({ relay, log, now, report }: InternalDeps): CallModel {
-  return async ({ who, path, body, headers = {}, signal, traceId, isUnguarded, proven, route }) => {
+  return async ({ who, path, body, headers = {}, signal, traceId, sessionId, isUnguarded, proven, route }) => {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const requestId = newId<string>();
     const sent: SentHeaders = {
@@ -67,6 +70,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
     entry.workspaceId = who.workspaceId;
     entry.apiKeyId = who.keyId;
     entry.userId = who.userId;
+    entry.sessionId = sessionIn(headers) ?? sessionId ?? null;
     try {
       // What was accepted before it was forbidden is not carried out any more.
       if (who.forbids) refuseForbiddenHeaders(who.forbids, headers, CHOSEN_HERE);

@@ -1,7 +1,13 @@
 import type { Endings } from '../storage/ending.ts';
 import type { RequestLog } from './request-log.ts';
 
-const TABLES = ['request_logs', 'request_log_bodies', 'request_log_labels'];
+const TABLES = [
+  'request_logs',
+  'request_log_bodies',
+  'request_log_labels',
+  'request_log_sessions',
+  'request_log_session_models',
+];
 
 /** Entries of the request log with their bodies. */
 export const logEndings = (log: Pick<RequestLog, 'erase'>): Endings => ({

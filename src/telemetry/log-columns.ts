@@ -2,13 +2,36 @@ import type { LogRecord } from './record.ts';
 
 export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
 /** A log that has seen this one has seen those before it. */
-export const LAST_LOG_MIGRATION = '0003-ascending-indexes';
+export const LAST_LOG_MIGRATION = '0004-attempts-and-sessions';
 
-/** A record as a row: metadata and hook results are JSON text. */
+/** A record as a row: metadata, hook results and attempts are JSON text. */
 export type LogRow = Omit<LogRecord, 'metadata' | 'hook_results'> & {
   readonly metadata: string | null;
   readonly hook_results: string | null;
+  /** Packed (`attempts.ts`); null: no target was reached. */
+  readonly attempts: string | null;
 };
+
+/** What the entries of one session amount to. */
+export interface SessionRow {
+  workspace_id: string;
+  session_id: string;
+  organisation_id: string | null;
+  /** When its first and its last call came, and when the last one to end had ended; milliseconds since the epoch. */
+  first_at: number;
+  last_at: number;
+  ended_at: number;
+  calls: number;
+  errors: number;
+  unpriced_calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
+  cached_tokens: number;
+  reasoning_tokens: number;
+  /** Billionths of a US dollar: whole numbers add up, and can be taken away again. */
+  nano_dollars: number;
+}
 
 export interface LogTables {
   /** `body_place`: where the embedded store keeps headers and bodies (`body-segments.ts`). */
@@ -17,6 +40,14 @@ export interface LogTables {
   request_log_bodies: { log_id: string; content: Uint8Array };
   /** Metadata pairs once more, so that a rare value is found without reading every record. */
   request_log_labels: { workspace_id: string; key: string; value: string; created_at: number; log_id: string };
+  request_log_sessions: SessionRow;
+  request_log_session_models: {
+    workspace_id: string;
+    session_id: string;
+    model: string;
+    calls: number;
+    nano_dollars: number;
+  };
 }
 
 /** The workspace of labels whose record has none: a primary key takes no null. */
@@ -52,4 +83,12 @@ export const LOG_COLUMNS = [
   'client_address',
   'metadata',
   'hook_results',
+  'session_id',
+  'attempt_count',
+  'attempts',
 ] as const satisfies readonly (keyof LogRow)[];
+
+/** What a page of entries shows: attempts are for those who open one. */
+export type ListedRow = Omit<LogRow, 'attempts'>;
+
+export const LISTED_COLUMNS = LOG_COLUMNS.filter((column) => column !== 'attempts');

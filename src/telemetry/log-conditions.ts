@@ -49,6 +49,7 @@ function exactly(filter: LogFilter): Condition[] {
     virtual_key: filter.virtualKey,
     api_key_id: filter.apiKeyId,
     user_id: filter.userId,
+    session_id: filter.sessionId,
     is_stream: filter.isStream,
   };
   return Object.entries(wanted)

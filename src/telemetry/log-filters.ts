@@ -36,6 +36,7 @@ export const filterFields = lazily(() => ({
   api_key_id: word().optional(),
   user_id: word().optional(),
   trace_id: word().optional(),
+  session_id: word().optional(),
   path: word().optional().describe('The beginning of the path.'),
   is_stream: z.enum(['true', 'false']).optional(),
 }));
@@ -74,6 +75,7 @@ export const filterOf = (query: Filters & Readonly<Record<string, unknown>>): Om
   apiKeyId: query.api_key_id,
   userId: query.user_id,
   traceId: query.trace_id,
+  sessionId: query.session_id,
   pathPrefix: query.path,
   metadata: metadataIn(query),
 });

@@ -18,6 +18,7 @@ export interface LogFilter extends LogReach {
   readonly apiKeyId?: string;
   readonly userId?: string;
   readonly traceId?: string;
+  readonly sessionId?: string;
   readonly pathPrefix?: string;
   readonly isStream?: boolean;
   readonly metadata?: Readonly<Record<string, string>>;

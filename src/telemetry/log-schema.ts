@@ -18,9 +18,16 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
     },
   },
   {
-    name: LAST_LOG_MIGRATION,
+    name: '0003-ascending-indexes',
     up: async (db, engine) => {
       if (engine === 'sqlite') await rebuildDescending(db);
+    },
+  },
+  {
+    name: LAST_LOG_MIGRATION,
+    up: async (db, engine) => {
+      await addAttempts(db, engine);
+      await createSessions(db, engine);
     },
   },
 ];
@@ -110,6 +117,45 @@ async function rebuildDescending(db: Kysely<unknown>) {
   );
 }
 
+async function addAttempts(db: Kysely<unknown>, engine: Engine) {
+  const table = () => db.schema.alterTable('request_logs');
+  await table().addColumn('session_id', text(engine)).execute();
+  await table().addColumn('attempt_count', 'integer').execute();
+  await table().addColumn('attempts', text(engine)).execute();
+  await sql`
+    create index request_logs_by_session on request_logs (workspace_id, session_id, created_at)
+    where session_id is not null
+  `.execute(db);
+  if (engine === 'sqlite') await writeFigures(db, ['request_logs_by_session']);
+}
+
+async function createSessions(db: Kysely<unknown>, engine: Engine) {
+  const counts = ['calls', 'errors', 'unpriced_calls', ...TOKENS, 'nano_dollars'];
+  let sessions = db.schema
+    .createTable('request_log_sessions')
+    .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('session_id', text(engine), (column) => column.notNull())
+    .addColumn('organisation_id', text(engine));
+  for (const name of ['first_at', 'last_at', 'ended_at', ...counts])
+    sessions = sessions.addColumn(name, bigint(engine), (column) => column.notNull());
+  const keyed = sessions.addPrimaryKeyConstraint('request_log_sessions_pk', ['workspace_id', 'session_id']);
+  await (engine === 'sqlite' ? keyed.modifyEnd(sql`without rowid`) : keyed).execute();
+  await sql`
+    create index request_log_sessions_by_time on request_log_sessions (workspace_id, last_at, session_id)
+  `.execute(db);
+  const models = db.schema
+    .createTable('request_log_session_models')
+    .addColumn('workspace_id', text(engine), (column) => column.notNull())
+    .addColumn('session_id', text(engine), (column) => column.notNull())
+    .addColumn('model', text(engine), (column) => column.notNull())
+    .addColumn('calls', bigint(engine), (column) => column.notNull())
+    .addColumn('nano_dollars', bigint(engine), (column) => column.notNull())
+    .addPrimaryKeyConstraint('request_log_session_models_pk', ['workspace_id', 'session_id', 'model']);
+  await (engine === 'sqlite' ? models.modifyEnd(sql`without rowid`) : models).execute();
+}
+
+const TOKENS = ['input_tokens', 'output_tokens', 'total_tokens', 'cached_tokens', 'reasoning_tokens'] as const;
+
 /**
  * SQLite knows nothing about a table that was never analysed, and would rather walk along the time than sort the few
  * entries of one millisecond by id. These figures (rows, then rows per value of each column) tell it that the index
@@ -117,13 +163,17 @@ async function rebuildDescending(db: Kysely<unknown>) {
  */
 async function describeIndexes(db: Kysely<unknown>) {
   await sql`analyze request_logs`.execute(db);
-  await writeFigures(db, Object.keys(FIGURES));
+  await writeFigures(
+    db,
+    Object.keys(FIGURES).filter((index) => index !== 'request_logs_by_session'),
+  );
 }
 
 const FIGURES: Readonly<Record<string, string>> = {
   request_logs_by_time: '1000000 1000000 10 1',
   request_logs_by_status: '10000 10000 100 1',
   request_logs_by_trace: '1000000 2',
+  request_logs_by_session: '1000000 1000000 1000 1',
   ...Object.fromEntries(SELECTIVE.map((column) => [`request_logs_by_${column}`, '1000000 1000000 1000 1'])),
 };
 

@@ -9,7 +9,14 @@ import { drawLogGraph } from './analytics/log-graphs.ts';
 import { type GroupPage, listGroups } from './analytics/log-groups.ts';
 import type { Question } from './analytics/question.ts';
 import { BodySegments, Share } from './body-segments.ts';
-import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
+import {
+  LISTED_COLUMNS,
+  type ListedRow,
+  LOG_COLUMNS,
+  type LogRow,
+  type LogTables,
+  NO_WORKSPACE,
+} from './log-columns.ts';
 import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-conditions.ts';
 import { labelsOf, plainText } from './log-labels.ts';
 import { migrateLog } from './log-migrate.ts';
@@ -122,7 +129,7 @@ const insertBodies = (count: number) => {
   return `insert into request_log_bodies (log_id, content) values ${holes.join(', ')} on conflict do nothing`;
 };
 
-type Select = SelectQueryBuilder<LogTables, 'request_logs', LogRow>;
+type Select = SelectQueryBuilder<LogTables, 'request_logs', ListedRow>;
 
 class SqlLogStore implements LogStore {
   readonly insert: Insert;
@@ -155,7 +162,7 @@ class SqlLogStore implements LogStore {
   async list(query: LogQuery): Promise<LogPage> {
     const { limit } = query;
     const workspaces = await this.#within(query);
-    let rows: LogRow[] = [];
+    let rows: ListedRow[] = [];
     // One question per workspace keeps every index usable; each branch only looks for what could still make the page.
     for (const workspace of workspaces) {
       const oldest = rows.length > limit ? rows[limit]!.created_at : undefined;
@@ -184,7 +191,7 @@ class SqlLogStore implements LogStore {
     if (workspaceId !== null) select = select.where('workspace_id', '=', workspaceId);
     const found = await select.executeTakeFirst();
     if (!found) return null;
-    const { body_place: place, ...row } = found;
+    const { body_place: place, attempts: _packed, ...row } = found;
     const packed = await this.#bodyOf(id, place);
     const shown = packed ? await showMessages(unpack(packed)) : { request: null, response: null };
     return { ...toRecord(row), ...shown };
@@ -285,7 +292,7 @@ class SqlLogStore implements LogStore {
   #inWorkspace(workspace: string | null): Select {
     return this.#db
       .selectFrom('request_logs')
-      .select(LOG_COLUMNS.map((column) => `request_logs.${column}` as const))
+      .select(LISTED_COLUMNS.map((column) => `request_logs.${column}` as const))
       .where(isInWorkspace(workspace));
   }
 
@@ -294,7 +301,7 @@ class SqlLogStore implements LogStore {
     const joined = this.#db
       .selectFrom('request_log_labels as label')
       .crossJoin('request_logs')
-      .select(LOG_COLUMNS.map((column) => `request_logs.${column}` as const))
+      .select(LISTED_COLUMNS.map((column) => `request_logs.${column}` as const))
       .where(isLabelled(workspace, pair));
     return joined as unknown as Select;
   }
@@ -356,10 +363,10 @@ async function removeRows(
   return rows.length;
 }
 
-const newestFirst = (one: LogRow, other: LogRow) =>
+const newestFirst = (one: ListedRow, other: ListedRow) =>
   other.created_at - one.created_at || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0);
 
-const toRecord = (row: LogRow): LogRecord => ({
+const toRecord = (row: ListedRow): LogRecord => ({
   ...row,
   is_stream: Boolean(row.is_stream),
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),

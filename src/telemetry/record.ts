@@ -38,6 +38,10 @@ export interface LogRecord {
   readonly metadata: Readonly<Record<string, string>> | null;
   /** What guardrails found; null where none looked. */
   readonly hook_results: unknown;
+  /** What its caller's calls are grouped by; null: the call belongs to no session. */
+  readonly session_id: string | null;
+  /** How often a provider was asked; null in entries of versions that did not count. */
+  readonly attempt_count: number | null;
 }
 
 /** What is stored apart from the record, compressed, when bodies are logged. */

@@ -110,6 +110,7 @@ export class LogEntry implements CallLog {
   workspaceId: string | null = null;
   apiKeyId: string | null = null;
   userId: string | null = null;
+  sessionId: string | null = null;
   virtualKey: string | null = null;
   provider: string | null = null;
   model: string | null = null;
@@ -262,6 +263,10 @@ export class LogEntry implements CallLog {
       client_address: clientAddress,
       metadata: this.metadata && Object.keys(this.metadata).length > 0 ? JSON.stringify(this.metadata) : null,
       hook_results: this.#hookResults(bodies !== null),
+      // Of a stranger nobody could look it up.
+      session_id: this.workspaceId ? this.sessionId : null,
+      attempt_count: 0,
+      attempts: null,
     };
     if (!this.isOfStranger || this.#ledger.strangers.takes(row)) this.#ledger.add(row, bodies);
     if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null);

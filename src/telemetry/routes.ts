@@ -65,6 +65,8 @@ const logRecord = lazily(() =>
       .object({ before_request_hooks: z.array(z.unknown()), after_request_hooks: z.array(z.unknown()) })
       .nullable()
       .describe('What guardrails found; null where none looked.'),
+    session_id: z.string().nullable().describe('The session the call belongs to; null where it named none.'),
+    attempt_count: count().describe('How often a provider was asked; null in entries from before this was counted.'),
   }),
 );
 

@@ -70,5 +70,8 @@ function rowOf({ kind, count, from, to, addresses, fromOthers }: LeftOut<Kind>):
       addresses: shown.join(', '),
     }),
     hook_results: null,
+    session_id: null,
+    attempt_count: 0,
+    attempts: null,
   };
 }

@@ -303,6 +303,45 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
     });
 
+    describe('the session of an entry', () => {
+      const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+      const sent = {
+        'x-gateway-session-id': 'ours',
+        'x-claude-code-session-id': 'of-claude-code',
+        'session-id': 'of-codex',
+        session_id: 'of-codex-before',
+        'x-gateway-trace-id': 'of-trace',
+        traceparent: `00-${TRACE}-00f067aa0ba902b7-01`,
+      };
+      test('is what the first of six headers says, and null where none does', async () => {
+        const names = Object.keys(sent) as (keyof typeof sent)[];
+        for (const [at, name] of names.entries()) {
+          const rest = Object.fromEntries(names.slice(at).map((each) => [each, sent[each]]));
+          const wanted = name === 'traceparent' ? TRACE : sent[name];
+          expect((await gateway.logOf(await chat({}, rest))).session_id).toBe(wanted);
+        }
+        expect((await gateway.logOf(await chat())).session_id).toBeNull();
+      });
+
+      test('is refused where ours is none, and passed over where that of others is none', async () => {
+        for (const bad of ['with space', 'é', 's'.repeat(257)]) {
+          const refused = await chat({}, { 'x-gateway-session-id': bad });
+          expect(refused.status).toBe(400);
+          expect(refused.json.error).toMatchObject({ code: 'invalid_header', param: 'x-gateway-session-id' });
+          const ignored = await chat({}, { 'x-claude-code-session-id': bad, 'session-id': 'good' });
+          expect((await gateway.logOf(ignored)).session_id).toBe('good');
+        }
+      });
+
+      test('finds its entries', async () => {
+        const replies = [await chat({}, { 'session-id': 'find-me' }), await chat({}, { 'x-gateway-session-id': 'find-me' })];
+        for (const reply of replies) await gateway.logOf(reply);
+        const { json } = await gateway.api.get('/v1/logs?session_id=find-me');
+        expect(json.data.map((entry: { session_id: string }) => entry.session_id)).toEqual(['find-me', 'find-me']);
+        expect((await gateway.api.get('/v1/logs?session_id=other')).json.data).toEqual([]);
+      });
+    });
+
     describe('bodies', () => {
       test('can be read, with their headers', async () => {
         const reply = await chat({}, { 'x-custom': 'seen' });

@@ -50,6 +50,9 @@ export function row(over: Partial<LogRow> = {}): LogRow {
     client_address: '127.0.0.1',
     metadata: null,
     hook_results: null,
+    session_id: null,
+    attempt_count: 1,
+    attempts: null,
     ...over,
   };
 }

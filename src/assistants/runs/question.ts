@@ -60,6 +60,7 @@ export function sendQuestion(
     proven,
     signal,
     traceId,
+    sessionId: run.thread_id,
     route: ROUTE,
   });
 }
