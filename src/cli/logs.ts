@@ -33,6 +33,7 @@ interface Entry {
   readonly total_tokens: number | null;
   readonly cost: number | null;
   readonly duration_ms: number;
+  readonly attempt_count: number | null;
 }
 
 interface LogPage {
@@ -108,12 +109,14 @@ async function* newestFirst(
 
 function lineOf(entry: Entry): string {
   const { created_at, status, method, path, provider, model, total_tokens, cost, duration_ms, error_code } = entry;
+  const { attempt_count } = entry;
   const parts = [
     new Date(created_at).toISOString(),
     String(status),
     `${method} ${path}`.trim() || 'calls of strangers',
     provider && (model ? `${provider}/${model}` : provider),
     `${Math.round(duration_ms)} ms`,
+    (attempt_count ?? 0) > 1 && `${attempt_count} attempts`,
     total_tokens !== null && `${total_tokens} tokens`,
     cost !== null && `$${cost.toFixed(6)}`,
     error_code,

@@ -28,8 +28,28 @@ export interface Counted {
   readonly model: string | null;
 }
 
+/**
+ * What the relay tells of the targets that it tries, in this order: `aims` at one, `looksUp` in its cache, `asks` it, it has
+ * `answered`. Where its answer does not become the call's, it `failed`, or the relay `leaves` it.
+ */
+export interface AttemptLog {
+  /** A target has its turn: `config`, `config.targets[1]`. */
+  aims(target: string): void;
+  /** A target is not tried, and why. */
+  passesOver(target: string, reason: string, virtualKey: string | null, provider: string | null): void;
+  /** What the cache said; `since` is a moment of the monotonic clock. */
+  looksUp(status: string, since: number): void;
+  /** A request goes out; null: to a provider inside this process. `reason`: why once more, where no retry policy says so. */
+  asks(url: string | null, reason: string | null): void;
+  /** Its answer has begun. `connectMs`: how long a connection took; null: there was one. */
+  answered(status: number, connectMs: number | null): void;
+  /** The first call counts. */
+  failed(status: number, code: string): void;
+  leaves(): void;
+}
+
 /** What the parts of the gateway tell the request log about a call while it is under way. */
-export interface CallLog {
+export interface CallLog extends AttemptLog {
   virtualKey: string | null;
   provider: string | null;
   model: string | null;
@@ -56,6 +76,9 @@ export interface CallLog {
   /** Starts to take note of a body; its pieces go into what this answers. */
   captureRequest(): Capture;
   captureResponse(): Capture;
+  /** The same for what goes to a target in other words than the client's, and for what it says to that; null: it is not kept. */
+  captureSent(): Capture | null;
+  captureReceived(): Capture | null;
   /** Set by a handler that answers with a stream: the entry then closes on the stream's last byte. */
   closesLater: boolean;
   /** Work that still has something to say of the call: the entry is stored without it, and completed when it has ended. */
@@ -84,8 +107,17 @@ export const silentLog = (): CallLog => ({
   onCounted: null,
   captureRequest: () => ({ transferable: false, add: () => {} }),
   captureResponse: () => ({ transferable: false, add: () => {} }),
+  captureSent: () => null,
+  captureReceived: () => null,
   closesLater: false,
   awaits: () => {},
+  aims: () => {},
+  passesOver: () => {},
+  looksUp: () => {},
+  asks: () => {},
+  answered: () => {},
+  failed: () => {},
+  leaves: () => {},
   firstByte: () => {},
   close: () => {},
 });

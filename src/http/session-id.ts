@@ -11,7 +11,9 @@ const FORM = /^[\x21-\x7e]{1,256}$/;
 export function sessionIn(headers: SentHeaders): string | null {
   const own = headerOf(headers, SESSION_ID);
   if (own !== null)
-    return FORM.test(own) ? own : fail('invalid_header', SESSION_ID, 'give 1 to 256 printable ASCII characters, no space');
+    return FORM.test(own)
+      ? own
+      : fail('invalid_header', SESSION_ID, 'give 1 to 256 printable ASCII characters, no space');
   for (const name of OF_CLIENTS) {
     const theirs = headers[name];
     if (theirs !== undefined && FORM.test(theirs)) return theirs;

@@ -41,6 +41,8 @@ export interface Incoming {
   readonly headers: Headers;
   /** The same as plain data, where they came so: reading these spares making `Headers` of them. */
   readonly fields?: SentHeaders;
+  /** How long it took to make a connection, in milliseconds; null: there was one. */
+  readonly connectMs?: number | null;
   read(): Promise<Uint8Array | null>;
   /** The whole body, for answers known to be small. */
   bytes(): Promise<Uint8Array>;

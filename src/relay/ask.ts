@@ -1,4 +1,4 @@
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import type { PlainHeaders } from '../core/header-map.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { forwardedHeaders, headerOf, namedHeader, type SentHeaders } from '../http/headers.ts';
@@ -41,7 +41,8 @@ export async function ask<Deps extends AskDeps>(
   let body = await bodyToSend(exchange, deps.maxBodyBytes);
   const askWithoutWish = (unasked: Uint8Array) => {
     body = unasked;
-    return askOnce(exchange, isJudged, body, deps);
+    call.log.leaves();
+    return askOnce(exchange, isJudged, body, deps, 'stream_options_refused');
   };
   let waitedMs = 0;
   for (let count = 1; ; count++) {
@@ -61,6 +62,7 @@ export async function ask<Deps extends AskDeps>(
       if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') admission.sent();
       status = failureStatus(error);
       failure = error;
+      noteFailure(call.log, error);
       incoming = null;
     }
     const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
@@ -77,6 +79,7 @@ export async function ask<Deps extends AskDeps>(
     }
     exchange.admission = next;
     Object.assign(notes, next.headers);
+    call.log.leaves();
     incoming?.cancel();
     waitedMs += wait;
     await sleep(wait, call.request.signal);
@@ -84,9 +87,17 @@ export async function ask<Deps extends AskDeps>(
 }
 
 /** The body as it goes out, and into the log. */
-async function bodyToSend({ call, target, prepared: { body } }: Exchange, maxBytes: number): Promise<Body> {
+async function bodyToSend(exchange: Exchange, maxBytes: number): Promise<Body> {
+  const { call, target } = exchange;
+  const { body } = exchange.prepared;
   if (!body) return null;
   const capture = call.log.captureRequest();
+  if (exchange.isTranslated && call.body && !body.rest) {
+    // In the client's words, as its config and its guardrails have left it.
+    capture.add(call.body.head);
+    call.log.captureSent()?.add(body.head);
+    return body.head;
+  }
   // The client below has let go of a body that it was given whole when its exchange ends.
   capture.transferable = body.rest === null;
   if (!body.rest) {
@@ -111,6 +122,14 @@ function failureStatus(error: unknown): number {
   return 0;
 }
 
+/** Tells the log how a target failed. */
+export function noteFailure(log: OpenCall['log'], error: unknown): void {
+  const failure = error instanceof UpstreamFailure ? error.toGatewayError() : error;
+  if (error instanceof UpstreamFailure && error.kind === 'aborted') log.failed(499, 'client_closed');
+  else if (failure instanceof GatewayError) log.failed(failure.status, failure.code);
+  else log.failed(500, 'internal_error');
+}
+
 /** Ends early when the client leaves: nothing waits for the next attempt then. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -125,10 +144,17 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** One request to the provider. */
-async function askOnce(exchange: Exchange, isJudged: boolean, body: Body, deps: AskDeps): Promise<Incoming> {
+async function askOnce(
+  exchange: Exchange,
+  isJudged: boolean,
+  body: Body,
+  deps: AskDeps,
+  reason: string | null = null,
+): Promise<Incoming> {
   const { call, target, settings, prepared } = exchange;
   const { method } = call.request;
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
+  call.log.asks(target.provider.inProcess ? null : url, reason);
   const headers = outgoingHeaders(exchange, isJudged, body);
   await target.provider.authorize({
     provider: target.provider.name,
@@ -145,7 +171,9 @@ async function askOnce(exchange: Exchange, isJudged: boolean, body: Body, deps: 
     target.provider.inProcess
       ? askInProcess(deps.simulate, { method, url, headers, body, signal })
       : deps.upstream.send({ method, url, headers, body, signal, isHeededLate, timeouts: deps.timeouts });
-  return withinDeadline(call, settings, send);
+  const incoming = await withinDeadline(call, settings, send);
+  call.log.answered(incoming.status, incoming.connectMs ?? null);
+  return incoming;
 }
 
 /** A status that HTTP does not know would be the gateway's fault in the client's eyes. */

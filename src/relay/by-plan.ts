@@ -7,6 +7,7 @@ import type { Breakers } from '../routing/breaker.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Plan, TargetSettings, TargetStep } from '../routing/plan.ts';
 import { runPlan } from '../routing/strategy.ts';
+import { noteFailure } from './ask.ts';
 import { keepWhole } from './body.ts';
 import type { Attempt, Attempted, OpenCall } from './call.ts';
 import { refuseCostlyChecks } from './check-config.ts';
@@ -41,6 +42,7 @@ export async function followPlan<Deps extends PlanDeps>(
   if (call.slug === null) return walk(whole, plan, attempt, deps);
   // A model that names its virtual key has chosen before any target could.
   const { settings } = plan;
+  call.log.aims('config');
   return step(whole, { choice: { by: 'virtual-key', slug: call.slug }, settings, path: 'config' }, attempt, deps);
 }
 
@@ -50,9 +52,13 @@ function walk<Deps extends PlanDeps>(
   attempt: AttemptOne<Deps>,
   deps: Deps,
 ): Promise<Attempted> {
-  const { principal, request } = call;
+  const { principal, request, log } = call;
+  const { model } = log;
   // Most configs have one target and no circuit breaker: nothing is to be chosen, and nothing to be remembered.
-  if (plan.root.kind === 'target' && !plan.root.breaker) return step(call, plan.root, attempt, deps);
+  if (plan.root.kind === 'target' && !plan.root.breaker) {
+    log.aims(plan.root.path);
+    return step(call, plan.root, attempt, deps);
+  }
   let params: Readonly<Record<string, unknown>> | null | undefined;
   const parsed = () => {
     params ??= call.isJson && call.body && !call.body.rest ? parsedObject(call.body.head) : null;
@@ -61,9 +67,22 @@ function walk<Deps extends PlanDeps>(
   // Two workspaces may send the same config, and their virtual keys are not the same.
   const own = { ...plan, id: `${principal.workspaceId} ${plan.id}` };
   return runPlan(own, {
-    attempt: (target) => step(call, target, attempt, deps),
+    attempt: (target) => {
+      log.aims(target.path);
+      // A target before may have set another one.
+      log.model = model;
+      return step(call, target, attempt, deps);
+    },
+    onFailure: (error) => noteFailure(log, error),
+    onPassedOver: ({ path, choice }) =>
+      log.passesOver(
+        path,
+        'circuit_open',
+        choice.by === 'virtual-key' ? choice.slug : null,
+        choice.by === 'provider' ? choice.name : null,
+      ),
     breakers: deps.breakers,
-    facts: { metadata: call.log.metadata, params: parsed, pathname: `/v1${call.path}` },
+    facts: { metadata: log.metadata, params: parsed, pathname: `/v1${call.path}` },
     now: deps.now,
     random: Math.random,
     statusOf: (error) => (request.signal.aborted || isNoneOfTarget(error) ? null : statusOf(error)),

@@ -156,6 +156,8 @@ export interface Exchange extends Attempt {
   admission: Admission;
   /** Set when this call gets the answer for others that wait: it tells the cache how it went. */
   turn: Lead | null;
+  /** It goes out in another dialect than the client's. */
+  isTranslated: boolean;
   /** What the gateway says about the answer, beside the provider's headers. */
   readonly notes: Record<string, string>;
 }

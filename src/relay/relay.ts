@@ -8,7 +8,7 @@ import type { AnswerCache } from '../routing/cache.ts';
 import { NO_SETTINGS } from '../routing/plan.ts';
 import { type AskDeps, ask } from './ask.ts';
 import { followPlan, type PlanDeps } from './by-plan.ts';
-import { keeping, lookUp, replay } from './cached.ts';
+import { type Cached, keeping, lookUp, replay } from './cached.ts';
 import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready, Report } from './call.ts';
 import { type ChooseDeps, choose } from './choose.ts';
 import { judgeAnswer } from './guarding/answer-guard.ts';
@@ -19,6 +19,7 @@ import { type PrepareDeps, prepare, putInWords } from './prepare.ts';
 import { modelMember, receive } from './receive.ts';
 import { respond } from './respond.ts';
 import { askForUsage } from './stream-usage.ts';
+import { tapped } from './tapped.ts';
 import { findTarget } from './target.ts';
 
 export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, AskDeps {
@@ -36,9 +37,13 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, AskDeps {
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
   const { call: open, route } = await choose(await receive(call, deps.maxBodyBytes), deps);
   if (route.by === 'config') return respond(call, await followPlan(open, route.reference, attempt, deps));
+  call.log.aims(NO_PLAN);
   const target = await findTarget(route, call.principal, call, deps.virtualKeys);
-  return respond(call, await attempt(open, { target, settings: NO_SETTINGS, path: 'config' }, deps));
+  return respond(call, await attempt(open, { target, settings: NO_SETTINGS, path: NO_PLAN }, deps));
 }
+
+/** Where a target stands that no config names. */
+const NO_PLAN = 'config';
 
 /** Asks one target. A plan may have several, one after the other. */
 async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<Attempted> {
@@ -48,8 +53,9 @@ async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<At
   try {
     // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
     if (passed.supply) exchange.prepared = await passed.supply();
+    exchange.isTranslated = exchange.prepared.translation !== null;
     exchange.prepared = await askForUsage(exchange);
-    const cached = to.settings.cache ? await lookUp(exchange, deps.cache) : null;
+    const cached = to.settings.cache ? await lookedUp(exchange, deps) : null;
     exchange.turn = cached?.turn ?? null;
     note(exchange, cached?.status ?? 'DISABLED');
     const { here } = exchange.prepared;
@@ -100,8 +106,16 @@ const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, 
   onPassed,
   admission,
   turn: null,
+  isTranslated: false,
   notes: {},
 });
+
+async function lookedUp(exchange: Exchange, { cache }: RelayDeps): Promise<Cached> {
+  const since = performance.now();
+  const cached = await lookUp(exchange, cache);
+  if (cached.status !== 'DISABLED') exchange.call.log.looksUp(cached.status, since);
+  return cached;
+}
 
 /** What the answer says of how it came. */
 function note({ call, notes, admission, prepared, path }: Exchange, cacheStatus: string): void {
@@ -123,7 +137,9 @@ async function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): 
     log.usage = usage;
     log.answeredBy = model;
   };
-  return finish(exchange, await translation.answer(incoming, report), deps);
+  // What guardrails may blank out of the answer is kept nowhere.
+  const seen = exchange.isTranslated && !exchange.guarding?.judgesAnswers ? log.captureReceived() : null;
+  return finish(exchange, await translation.answer(seen ? tapped(incoming, seen) : incoming, report), deps);
 }
 
 /** Puts an answer into the cache and before its guardrails, in this order: what is kept is judged again each time. */
@@ -141,6 +157,7 @@ function settle({ call: { log }, admission, notes }: Exchange, incoming: Incomin
     );
   const discard = () => {
     log.onCounted = null;
+    log.leaves();
     admission.settle(status >= 400 ? NOTHING_TAKEN : UNKNOWN_TAKEN);
     incoming.cancel();
   };

@@ -19,6 +19,10 @@ export interface StrategyDeps<Result extends Attempted> {
   readonly random: () => number;
   /** The status an error of a target stands for; null: the target did not cause it, and no other target is tried. */
   readonly statusOf: (error: unknown) => number | null;
+  /** Told of each target that failed with an error. */
+  readonly onFailure?: (error: unknown) => void;
+  /** Told of each target that is left alone because its circuit breaker is open. */
+  readonly onPassedOver?: (target: TargetStep) => void;
 }
 
 /** What a guardrail has denied, another target is only asked when the config says so. */
@@ -70,6 +74,14 @@ export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps
   const isOpen = (step: Step): boolean =>
     step.kind === 'target' && step.breaker !== null && deps.breakers.isOpen(keyOf(step));
 
+  /** Without those that are left alone; all of them, where that would be none. */
+  const withoutOpen = (steps: readonly Step[]): readonly Step[] => {
+    const open = steps.filter(isOpen);
+    if (open.length === 0 || open.length === steps.length) return steps;
+    for (const step of open) if (step.kind === 'target') deps.onPassedOver?.(step);
+    return steps.filter((step) => !open.includes(step));
+  };
+
   const tryTarget = async (target: TargetStep): Promise<Result> => {
     const record = (status: number | null) => {
       if (target.breaker && status !== null) deps.breakers.record(keyOf(target), target.breaker, status);
@@ -79,6 +91,7 @@ export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps
       record(result.status);
       return result;
     } catch (error) {
+      deps.onFailure?.(error);
       record(deps.statusOf(error));
       throw error;
     }
@@ -87,8 +100,7 @@ export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps
   const fallback = async (steps: readonly Step[], statuses: ReadonlySet<number> | null): Promise<Result> => {
     const isFailure = (status: number) =>
       statuses ? statuses.has(status) : (status < 200 || status > 299) && status !== DENIED;
-    const closed = steps.filter((step) => !isOpen(step));
-    const tried = closed.length > 0 ? closed : steps;
+    const tried = withoutOpen(steps);
     for (const step of tried.slice(0, -1)) {
       try {
         const result = await run(step);
@@ -104,8 +116,7 @@ export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps
 
   const balance = (step: LoadbalanceStep): Step => {
     const weighted = step.steps.filter(({ weight }) => weight > 0);
-    const closed = weighted.filter((each) => !isOpen(each));
-    const steps = closed.length > 0 ? closed : weighted;
+    const steps = withoutOpen(weighted);
     const total = steps.reduce((sum, { weight }) => sum + weight, 0);
     let left = (step.sticky ? stickyPoint(step, deps) : deps.random()) * total;
     for (const each of steps) {

@@ -12,6 +12,7 @@ import type { LogOutcome } from './log-writer.ts';
 import type { Metrics } from './metrics.ts';
 import { createRequestLog } from './request-log.ts';
 import { telemetryRoutes } from './routes.ts';
+import { logSessionRoutes } from './sessions/routes.ts';
 
 export interface TelemetryParts extends Tools {
   readonly metrics: Metrics;
@@ -46,7 +47,11 @@ export const telemetryArea = area({
     });
     return {
       gives: { log },
-      routes: [...telemetryRoutes({ log, metrics, store }), ...analyticsRoutes({ log, store })],
+      routes: [
+        ...telemetryRoutes({ log, metrics, store }),
+        ...logSessionRoutes({ log, store }),
+        ...analyticsRoutes({ log, store }),
+      ],
       ends: logEndings(log),
       close: async () => {
         await log.flush();

@@ -8,6 +8,7 @@ import type { LogOwner } from './log-sink.ts';
 import type { LogTarget } from './log-store.ts';
 import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
 import type { LogOutcome } from './log-writer.ts';
+import type { SessionQuery } from './sessions/reading.ts';
 
 /** Records as the event loop hands them over; the buffers belong to the receiver afterwards. */
 export interface OutgoingBatch {
@@ -27,6 +28,10 @@ export interface LogWorkerPort {
   list(query: LogQuery): Promise<string>;
   /** One entry as JSON text, or null. */
   read(reach: LogReach, id: string): Promise<string | null>;
+  /** A page of sessions as JSON text. Throws `store_unavailable`. */
+  sessions(query: SessionQuery): Promise<string>;
+  /** The sessions of that id, as a list in JSON text: several workspaces may have one. */
+  session(reach: LogReach, id: string): Promise<string>;
   /** Figures as JSON text. Throws `store_unavailable`, and `analytics_too_slow` when they take too long. */
   analyse(question: Question): Promise<string>;
   /** Removes at most so many entries of one owner, with their bodies; says how many. Throws `store_unavailable`. */
@@ -136,6 +141,8 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
       const json = await ask((call) => ({ kind: 'read', number: call, reach, id }));
       return json === 'null' ? null : json;
     },
+    sessions: (query) => ask((call) => ({ kind: 'sessions', number: call, query })),
+    session: (reach, id) => ask((call) => ({ kind: 'session', number: call, reach, id })),
     analyse: (question) => ask((call) => ({ kind: 'analyse', number: call, question, withinMs: analyseWithinMs })),
     erase: async (whose, atMost) =>
       Number(await writer.call((call) => ({ kind: 'erase', number: call, whose, atMost }))),

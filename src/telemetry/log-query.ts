@@ -1,5 +1,6 @@
 import type { ShownMessage } from './packed-bodies.ts';
 import type { FailedBy, LogRecord } from './record.ts';
+import type { ShownAttempts } from './shown-attempts.ts';
 
 /** Whose entries may be seen. */
 export interface LogReach {
@@ -46,7 +47,7 @@ export interface LogPage {
   readonly next_cursor?: string;
 }
 
-export interface LogDetail extends LogRecord {
+export interface LogDetail extends LogRecord, ShownAttempts {
   /** null when bodies were not kept. */
   readonly request: ShownMessage | null;
   readonly response: ShownMessage | null;

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
+import { CompiledQuery, Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { unpackHookResults } from '../core/hook-results.ts';
 import type { Engine } from '../storage/migrate.ts';
@@ -22,8 +22,18 @@ import { labelsOf, plainText } from './log-labels.ts';
 import { migrateLog } from './log-migrate.ts';
 import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
 import { FOUND_MORE, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
-import { compress, decompress, type PackedBody, showMessages, unpack } from './packed-bodies.ts';
+import { compress, decompress, type PackedBody, showExchanges, showMessages, unpack } from './packed-bodies.ts';
 import type { LogRecord } from './record.ts';
+import { addToSessions, removeFromSessions } from './sessions/postgres.ts';
+import {
+  listSessions,
+  readSessions,
+  type SessionPage,
+  type SessionQuery,
+  type ShownSession,
+} from './sessions/reading.ts';
+import { SUMMED, type Summed } from './sessions/sums.ts';
+import { showAttempts } from './shown-attempts.ts';
 import { openSqliteSink } from './sqlite-sink.ts';
 
 /** Where request logs live. */
@@ -34,6 +44,8 @@ export type LogTarget =
 export interface LogStore extends LogSink {
   list(query: LogQuery): Promise<LogPage>;
   read(reach: LogReach, id: string): Promise<LogDetail | null>;
+  sessions(query: SessionQuery): Promise<SessionPage>;
+  session(reach: LogReach, id: string): Promise<readonly ShownSession[]>;
   /** Counts entries. `deadline` is a moment of `performance.now()`; after it, throws `analytics_too_slow`. */
   analyse(question: Question, deadline: number): Promise<Graph | GroupPage>;
 }
@@ -91,6 +103,9 @@ function postgresInsert(pool: Pool): Insert {
   const insertRows = `insert into request_logs (${columns})
     select ${columns} from json_populate_recordset(null::request_logs, $1::json)
     on conflict (id) do update set hook_results = excluded.hook_results where ${FOUND_MORE}`;
+  // Rows that were not there, as far as sessions need them.
+  const insertSessions = `with stored as (${insertRows} returning xmax = 0 as is_new, ${SUMMED.join(', ')})
+    select ${SUMMED.join(', ')} from stored where is_new and session_id is not null`;
   const insertLabels = `insert into request_log_labels (workspace_id, key, value, created_at, log_id)
     select workspace_id, key, value, created_at, log_id
     from json_populate_recordset(null::request_log_labels, $1::json) on conflict do nothing`;
@@ -110,7 +125,11 @@ function postgresInsert(pool: Pool): Insert {
     let failure: Error | undefined;
     try {
       await connection.query('begin');
-      await connection.query(insertRows, [plainText(JSON.stringify(rows))]);
+      const given = [plainText(JSON.stringify(rows))];
+      if (rows.some(({ session_id }) => session_id)) {
+        const { rows: fresh } = await connection.query<Summed>(insertSessions, given);
+        await addToSessions((text, values) => connection.query(text, values), fresh);
+      } else await connection.query(insertRows, given);
       if (contents.length) await connection.query(insertBodies(contents.length / 2), contents);
       if (labels.length) await connection.query(insertLabels, [JSON.stringify(labels)]);
       await connection.query('commit');
@@ -191,10 +210,20 @@ class SqlLogStore implements LogStore {
     if (workspaceId !== null) select = select.where('workspace_id', '=', workspaceId);
     const found = await select.executeTakeFirst();
     if (!found) return null;
-    const { body_place: place, attempts: _packed, ...row } = found;
+    const { body_place: place, ...stored } = found;
+    const { attempts: _packed, ...row } = stored;
     const packed = await this.#bodyOf(id, place);
-    const shown = packed ? await showMessages(unpack(packed)) : { request: null, response: null };
-    return { ...toRecord(row), ...shown };
+    const bodies = packed && unpack(packed);
+    const shown = bodies ? await showMessages(bodies) : { request: null, response: null };
+    return { ...toRecord(row), ...showAttempts(stored, bodies ? showExchanges(bodies) : []), ...shown };
+  }
+
+  async sessions(query: SessionQuery): Promise<SessionPage> {
+    return listSessions(this.#db, await this.#within(query), query);
+  }
+
+  async session(reach: LogReach, id: string): Promise<readonly ShownSession[]> {
+    return readSessions(this.#db, await this.#within(reach), reach, id);
   }
 
   async analyse(question: Question, deadline: number): Promise<Graph | GroupPage> {
@@ -359,6 +388,7 @@ async function removeRows(
   const ids = JSON.stringify(rows.map((row) => row.id));
   const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
   await db.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
+  await removeFromSessions((text, values) => db.executeQuery(CompiledQuery.raw(text, values)), ids);
   await db.deleteFrom('request_logs').where('id', 'in', listed).execute();
   return rows.length;
 }

@@ -17,6 +17,7 @@ import type { Cell, LogBatch, LogOwner } from './log-sink.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { PackedBody } from './packed-bodies.ts';
+import type { SessionQuery } from './sessions/reading.ts';
 import { Spool } from './spool.ts';
 import { openSqliteSink } from './sqlite-sink.ts';
 
@@ -54,6 +55,8 @@ export type ToWorker =
   | { readonly kind: 'erase'; readonly number: number; readonly whose: LogOwner; readonly atMost: number }
   | { readonly kind: 'list'; readonly number: number; readonly query: LogQuery }
   | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string }
+  | { readonly kind: 'sessions'; readonly number: number; readonly query: SessionQuery }
+  | { readonly kind: 'session'; readonly number: number; readonly reach: LogReach; readonly id: string }
   | { readonly kind: 'analyse'; readonly number: number; readonly question: Question; readonly withinMs: number };
 
 export type FromWorker =
@@ -238,6 +241,9 @@ function answer({ target }: LogWorkerOptions): Handler {
     if (typeof message === 'string') return;
     if (message.kind === 'list') void reply(message.number, (store) => store.list(message.query));
     else if (message.kind === 'read') void reply(message.number, (store) => store.read(message.reach, message.id));
+    else if (message.kind === 'sessions') void reply(message.number, (store) => store.sessions(message.query));
+    else if (message.kind === 'session')
+      void reply(message.number, (store) => store.session(message.reach, message.id));
     else if (message.kind === 'analyse') {
       const deadline = performance.now() + message.withinMs;
       void reply(message.number, (store) => inTurn(() => store.analyse(message.question, deadline)));

@@ -1,9 +1,9 @@
-import type { LogBodies } from './record.ts';
+import type { LogBodies, LogExchange } from './record.ts';
 import { decodeForUsage, isEncoded } from './usage.ts';
 
 /**
  * Headers and bodies of one call as one block of bytes: the length of the head (4 bytes, little endian), the head as
- * JSON, the request body, the response body. One block is compressed in one go, and the event loop only appends.
+ * JSON, the request body, the response body, and where the call was translated what went to the provider and came back. One block is compressed in one go, and the event loop only appends.
  */
 export interface PackedHead {
   readonly request_headers: Readonly<Record<string, string>>;
@@ -11,6 +11,18 @@ export interface PackedHead {
   readonly request_kept: number;
   readonly response_kept: number;
   readonly request_truncated: boolean;
+  readonly response_truncated: boolean;
+  /** What went to providers in other words, and what came back; the bodies follow those of the client. */
+  readonly upstream?: readonly PackedExchange[];
+}
+
+/** How much of one exchange with a provider is kept. */
+export interface PackedExchange {
+  /** Where the target stands in the plan. */
+  readonly target: string;
+  readonly request_kept: number;
+  readonly request_truncated: boolean;
+  readonly response_kept: number;
   readonly response_truncated: boolean;
 }
 
@@ -55,7 +67,23 @@ export function unpack(packed: Uint8Array): LogBodies {
     response_body: head.response_kept ? packed.subarray(requestEnd, responseEnd) : null,
     request_truncated: head.request_truncated,
     response_truncated: head.response_truncated,
+    upstream: exchangesIn(packed, head.upstream ?? [], responseEnd),
   };
+}
+
+function exchangesIn(packed: Uint8Array, upstream: readonly PackedExchange[], from: number): LogExchange[] {
+  let at = from;
+  const take = (size: number) => {
+    at += size;
+    return size > 0 ? packed.subarray(at - size, at) : null;
+  };
+  return upstream.map(({ target, request_kept, response_kept, request_truncated, response_truncated }) => ({
+    target,
+    request_body: take(request_kept),
+    response_body: take(response_kept),
+    request_truncated,
+    response_truncated,
+  }));
 }
 
 export const compress = (packed: Uint8Array): Uint8Array =>
@@ -76,6 +104,29 @@ export interface ShownMessage {
   /** How `body` spells bytes that are no text. */
   readonly encoding: 'utf8' | 'base64';
   readonly truncated: boolean;
+}
+
+/** One side of an exchange with a provider; its headers are not kept. */
+export type ShownBody = Omit<ShownMessage, 'headers'>;
+
+export interface ShownExchange {
+  readonly target: string;
+  readonly request: ShownBody | null;
+  readonly response: ShownBody | null;
+}
+
+export const showExchanges = ({ upstream }: LogBodies): ShownExchange[] =>
+  upstream.map(({ target, request_body, response_body, request_truncated, response_truncated }) => ({
+    target,
+    request: shownBody(request_body, request_truncated),
+    response: shownBody(response_body, response_truncated),
+  }));
+
+function shownBody(bytes: Uint8Array | null, truncated: boolean): ShownBody | null {
+  if (!bytes) return null;
+  const text = asText(bytes, truncated);
+  if (text !== null) return { body: text, encoding: 'utf8', truncated };
+  return { body: Buffer.from(bytes).toString('base64'), encoding: 'base64', truncated };
 }
 
 export async function showMessages(bodies: LogBodies): Promise<{ request: ShownMessage; response: ShownMessage }> {

@@ -53,4 +53,15 @@ export interface LogBodies {
   readonly response_body: Uint8Array | null;
   readonly request_truncated: boolean;
   readonly response_truncated: boolean;
+  /** Of targets that speak another dialect than the client. */
+  readonly upstream: readonly LogExchange[];
+}
+
+/** What went to a target in its own words, and what came back. */
+export interface LogExchange {
+  readonly target: string;
+  readonly request_body: Uint8Array | null;
+  readonly response_body: Uint8Array | null;
+  readonly request_truncated: boolean;
+  readonly response_truncated: boolean;
 }

@@ -24,6 +24,8 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
     },
     list: async () => '{}',
     read: async () => null,
+    sessions: async () => '{}',
+    session: async () => '[]',
     analyse: async () => '{}',
     erase: async () => 0,
     flush: async () => {},
@@ -117,6 +119,9 @@ test('an entry becomes a record with usage, cost, times and bodies', async () =>
       client_address: '127.0.0.1',
       metadata: '{"team":"blue"}',
       hook_results: null,
+      session_id: null,
+      attempt_count: 0,
+      attempts: null,
     },
   ]);
   expect(bodies[0]).toMatchObject({

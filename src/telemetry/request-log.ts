@@ -1,6 +1,7 @@
 import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
 import type { Question } from './analytics/question.ts';
+import { AttemptTrail } from './attempts.ts';
 import { BodyCapture } from './capture.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
@@ -10,8 +11,10 @@ import type { Metrics } from './metrics.ts';
 import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { RedactedJson, redactPath } from './redact.ts';
+import type { SessionQuery } from './sessions/reading.ts';
 import { LONGEST_PATH, StrangerEntries } from './stranger-entries.ts';
 import { endsInFailure } from './stream-failure.ts';
+import { UpstreamBodies } from './upstream-bodies.ts';
 import { decodeForUsage, HEAD_BYTES, isEncoded, type Reading, readUsage } from './usage.ts';
 
 /** Short, so that the writer works in short bursts: on a busy core a long one would make calls wait. */
@@ -66,6 +69,10 @@ export interface RequestLog {
   list(query: LogQuery): Promise<string>;
   /** One entry with its bodies as JSON text; null when it does not exist within reach. */
   read(reach: LogReach, id: string): Promise<string | null>;
+  /** A page of sessions as JSON text. */
+  sessions(query: SessionQuery): Promise<string>;
+  /** The sessions of that id within reach as JSON text: a list. */
+  session(reach: LogReach, id: string): Promise<string>;
   /** What entries amount to, as JSON text. */
   analyse(question: Question): Promise<string>;
   /** Removes at most so many entries of one owner, with their bodies, also those that have just closed; says how many. */
@@ -95,9 +102,11 @@ interface KeptBodies {
   readonly head: HeadText;
   readonly request: BodyCapture | null;
   readonly response: BodyCapture | null;
+  readonly upstream: readonly BodyCapture[];
   readonly bytes: number;
 }
 
+const NONE: readonly BodyCapture[] = [];
 const requestJson = new RedactedJson();
 const responseJson = new RedactedJson();
 
@@ -105,7 +114,7 @@ const responseJson = new RedactedJson();
  * One request to /v1, while it is served. Each part that learns a fact sets it; `close` on the last byte makes the
  * record.
  */
-export class LogEntry implements CallLog {
+export class LogEntry extends AttemptTrail implements CallLog {
   organisationId: string | null = null;
   workspaceId: string | null = null;
   apiKeyId: string | null = null;
@@ -138,6 +147,7 @@ export class LogEntry implements CallLog {
   readonly #ledger: Ledger;
   #request: BodyCapture | null = null;
   #response: BodyCapture | null = null;
+  #upstream: UpstreamBodies | null = null;
   #firstByteMs: number | null = null;
   #isClosed = false;
   readonly #awaited: Promise<unknown>[] = [];
@@ -145,8 +155,25 @@ export class LogEntry implements CallLog {
   #durationMs = 0;
 
   constructor(opening: LogOpening, ledger: Ledger) {
+    super();
     this.#opening = opening;
     this.#ledger = ledger;
+  }
+
+  protected override get openedAt(): number {
+    return this.#opening.startedAt;
+  }
+
+  protected override get openedMono(): number {
+    return this.#opening.startedMono;
+  }
+
+  protected override get priceList(): Prices {
+    return this.#ledger.prices;
+  }
+
+  protected override readTime(): number {
+    return this.#ledger.now();
   }
 
   get id(): string {
@@ -165,6 +192,22 @@ export class LogEntry implements CallLog {
   captureResponse(): BodyCapture {
     this.#response ??= new BodyCapture(this.#ledger.capBytes);
     return this.#response;
+  }
+
+  captureSent(): BodyCapture | null {
+    if (!this.keepBodies || !this.#ledger.keepsBodies || this.target === null) return null;
+    this.#upstream ??= new UpstreamBodies();
+    return this.#upstream.sent(this.target, this.#ledger.capBytes);
+  }
+
+  captureReceived(): BodyCapture | null {
+    return this.#upstream?.received(this.#ledger.capBytes) ?? null;
+  }
+
+  override aims(target: string): void {
+    // What one target before was asked is not what this one is asked.
+    this.#request = null;
+    super.aims(target);
   }
 
   awaits(work: Promise<unknown>): void {
@@ -188,7 +231,7 @@ export class LogEntry implements CallLog {
 
   /** What it holds in memory until it is finished. */
   get keptBytes(): number {
-    return (this.#request?.keptBytes ?? 0) + (this.#response?.keptBytes ?? 0);
+    return (this.#request?.keptBytes ?? 0) + (this.#response?.keptBytes ?? 0) + (this.#upstream?.keptBytes ?? 0);
   }
 
   /** Reads the usage and makes the record. */
@@ -263,16 +306,17 @@ export class LogEntry implements CallLog {
       client_address: clientAddress,
       metadata: this.metadata && Object.keys(this.metadata).length > 0 ? JSON.stringify(this.metadata) : null,
       hook_results: this.#hookResults(bodies !== null),
-      // Of a stranger nobody could look it up.
+      // Strangers have no log in which to look it up.
       session_id: this.workspaceId ? this.sessionId : null,
-      attempt_count: 0,
-      attempts: null,
+      attempt_count: this.attemptCount,
+      attempts: this.packAttempts({ status, errorCode }),
     };
     if (!this.isOfStranger || this.#ledger.strangers.takes(row)) this.#ledger.add(row, bodies);
     if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null);
     // Code that still holds the entry must not keep the bodies in memory.
     this.#request = null;
     this.#response = null;
+    this.#upstream = null;
     this.requestHeaders = null;
     this.responseHeaders = null;
   }
@@ -313,6 +357,7 @@ export class LogEntry implements CallLog {
   #bodies(): KeptBodies {
     const request = this.#request;
     const response = this.#response;
+    const upstream = this.#upstream;
     const requestKept = request?.keptBytes ?? 0;
     const responseKept = response?.keptBytes ?? 0;
     const facts = {
@@ -320,13 +365,15 @@ export class LogEntry implements CallLog {
       response_kept: responseKept,
       request_truncated: request?.truncated ?? false,
       response_truncated: response?.truncated ?? false,
+      ...(upstream && { upstream: upstream.facts }),
     };
     const head = headText(
       facts,
       requestJson.of(this.requestHeaders ?? {}),
       responseJson.of(this.responseHeaders ?? {}),
     );
-    return { head, request, response, bytes: head.bytes + requestKept + responseKept };
+    const bytes = head.bytes + requestKept + responseKept + (upstream?.keptBytes ?? 0);
+    return { head, request, response, upstream: upstream?.captures ?? NONE, bytes };
   }
 }
 
@@ -442,6 +489,8 @@ export function createRequestLog({
     },
     list: (query) => worker.list(query),
     read: (reach, id) => worker.read(reach, id),
+    sessions: (query) => worker.sessions(query),
+    session: (reach, id) => worker.session(reach, id),
     analyse: (question) => worker.analyse(question),
     erase: async (whose, atMost) => {
       await flush();
@@ -474,7 +523,7 @@ function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | nu
       copied.push(piece);
       run += piece.byteLength;
     };
-    for (const capture of [bodies.request, bodies.response]) {
+    for (const capture of [bodies.request, bodies.response, ...bodies.upstream]) {
       for (const piece of capture?.pieces() ?? []) {
         if (!capture!.transferable || !isMovable(piece) || moved.has(piece.buffer)) {
           copy(piece);

@@ -35,6 +35,8 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
       },
       erase: async () => 0,
       analyse: async () => '{}',
+      sessions: async () => '{}',
+      session: async () => '[]',
       flush: async () => {},
       close: async () => {},
     },

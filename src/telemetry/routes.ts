@@ -88,8 +88,67 @@ const message = lazily(() =>
   }),
 );
 
+const body = lazily(() =>
+  z.object({ body: z.string().nullable(), encoding: z.enum(['utf8', 'base64']), truncated: z.boolean() }),
+);
+
+const cacheDecision = lazily(() =>
+  z.object({
+    status: z.enum(['HIT', 'MISS', 'REFRESH']),
+    started_ms: z.number(),
+    duration_ms: z.number(),
+  }),
+);
+
+const attempt = lazily(() =>
+  z.object({
+    target: z.string().describe('Where it stands in the config: config, config.targets[1].'),
+    provider: z.string().nullable(),
+    model: z.string().nullable(),
+    virtual_key: z.string().nullable(),
+    host: z.string().nullable().describe('null: the provider is inside the gateway, or was not asked.'),
+    skipped: z.boolean().describe('The provider was not asked.'),
+    reason: z
+      .enum(['retry', 'fallback', 'stream_options_refused', 'circuit_open'])
+      .nullable()
+      .describe('Why it was made after another one, or why the target was passed over.'),
+    started_ms: z.number().describe('Times are milliseconds since created_at.'),
+    connect_ms: count().describe('How long a connection took to make; null: an open one was used.'),
+    first_byte_ms: count().describe('When the answer began.'),
+    ended_ms: z.number(),
+    status: count().describe('What the provider answered, or the gateway for it where it was not asked.'),
+    error_code: z.string().nullable(),
+    input_tokens: count(),
+    output_tokens: count(),
+    total_tokens: count(),
+    cost: count(),
+    cache: cacheDecision().nullable(),
+    guardrails: z.array(
+      z.object({
+        hook: z.enum(['input', 'output']),
+        id: z.string(),
+        verdict: z.boolean().nullable(),
+        deny: z.boolean(),
+        started_ms: z.number(),
+        duration_ms: z.number(),
+      }),
+    ),
+    request: body()
+      .nullable()
+      .describe('What went to the provider, where it speaks another format than the client and bodies were kept.'),
+    response: body().nullable().describe('What it answered; null where guardrails judge answers.'),
+  }),
+);
+
 const logDetail = lazily(() =>
   logRecord().extend({
+    attempts: z
+      .array(attempt())
+      .describe('Every request to a provider, and every target that was passed over, in order.'),
+    cache: cacheDecision()
+      .extend({ target: z.string() })
+      .nullable()
+      .describe('Set where the answer was one that had been kept.'),
     request: message().nullable().describe('null when bodies were not kept.'),
     response: message().nullable(),
   }),

@@ -7,6 +7,7 @@ import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
 import { type Cell, FOUND_MORE, type LogBatch, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
+import { SqliteSessions } from './sessions/sqlite.ts';
 
 /**
  * The writer's side of the embedded log, on bun:sqlite alone. Its thread loads Kysely only to make the tables, and the
@@ -46,16 +47,19 @@ const ROWS_PER_STATEMENT = 32;
 /** Calls of one moment are of few kinds. */
 const MOST_PREPARED = 16;
 const METADATA = LOG_COLUMNS.indexOf('metadata');
+const SESSION = LOG_COLUMNS.indexOf('session_id');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
 function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] {
   const statements = new Statements(raw);
+  const sessions = new SqliteSessions(raw);
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
   const insertAll = (batch: LogBatch) => {
     const columns = batch.columns ?? columnsOf(batch.rows, LOG_COLUMNS);
     const count = batch.bodies.length;
     const places = segments.append(batch.bodies);
+    if (columns[SESSION]!.some(Boolean)) sessions.add(batch.rows);
     const common = columns.filter(isCommon).map(([cell]) => cell!);
     const own = [...columns.filter((column) => !isCommon(column)), places];
     const { many, one } = statements.for(columns);
@@ -135,6 +139,7 @@ function removeRows(raw: Database, workspace: string | null, rows: readonly OldR
   for (const row of rows)
     for (const [key, value] of labelsOf(row)) label.run(workspace ?? NO_WORKSPACE, key, value, row.created_at, row.id);
   const ids = JSON.stringify(rows.map(({ id }) => id));
+  new SqliteSessions(raw).remove(ids);
   raw.query('delete from request_logs where id in (select value from json_each(?))').run(ids);
   return rows.length;
 }

@@ -251,6 +251,7 @@ test('guardrails beside the call hold up neither it nor its entry, and what they
   });
   expect(late).toMatchObject({
     ...early,
+    attempts: [{ guardrails: [{ id: 'aside' }, { id: 'after' }] }],
     hook_results: {
       before_request_hooks: [{ id: 'aside', async: true, verdict: false }],
       after_request_hooks: [{ id: 'after', async: true, verdict: false }],

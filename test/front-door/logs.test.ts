@@ -334,7 +334,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
 
       test('finds its entries', async () => {
-        const replies = [await chat({}, { 'session-id': 'find-me' }), await chat({}, { 'x-gateway-session-id': 'find-me' })];
+        const replies = [
+          await chat({}, { 'session-id': 'find-me' }),
+          await chat({}, { 'x-gateway-session-id': 'find-me' }),
+        ];
         for (const reply of replies) await gateway.logOf(reply);
         const { json } = await gateway.api.get('/v1/logs?session_id=find-me');
         expect(json.data.map((entry: { session_id: string }) => entry.session_id)).toEqual(['find-me', 'find-me']);

@@ -83,5 +83,6 @@ export const resourceErrors = {
     () =>
       'Feedback belongs to one workspace, and this key acts on all of the organisation. Send the key of a workspace, one without organisation.manage.',
   ),
+  log_session_not_found: error(404, (id: string) => `No session ${id.slice(0, 80)} in the log of this workspace.`),
   log_not_found: error(404, (id: string) => `No log entry ${id} in this workspace.`),
 };

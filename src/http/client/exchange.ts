@@ -29,6 +29,7 @@ export class Exchange implements Incoming, ConnectionUser {
   status = 0;
   statusText = '';
   fields = NO_FIELDS;
+  connectMs: number | null = null;
   /** It failed on a connection that the server had probably given up already: it was not carried out. */
   looksStale = false;
   readonly #outgoing: Outgoing;
@@ -77,6 +78,8 @@ export class Exchange implements Incoming, ConnectionUser {
   }
 
   connected(connection: Connection): void {
+    // Set while it is being made; a connection that was there is used at once.
+    if (this.#connection !== null) this.connectMs = this.elapsedMs;
     this.#connection = connection;
     this.#phase = 'first byte';
     const { method, url, headers, body, timeouts, resend } = this.#outgoing;
