@@ -121,11 +121,13 @@ test('a streamed translation is compared with a streamed identity, everything el
     guarded: 161,
     tls: 130,
     streamed: 1_000,
+    unaskedStream: 1_100,
     translatedStream: 1_900,
   });
   expect(verdicts({ paths: found }).map(({ value, isMet }) => [value, isMet])).toEqual([
     ['2.01 × (201 / 100 µs)', false],
     ['1.90 × (1,900 / 1,000 µs)', true],
+    ['1.10 × (1,100 / 1,000 µs)', null],
     ['1.00 × (100 / 100 µs)', true],
     ['2.50 × (250 / 100 µs)', null],
     ['1.30 × (130 / 100 µs)', null],

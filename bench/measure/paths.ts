@@ -23,6 +23,7 @@ export const pathNames = [
   'guarded',
   'tls',
   'streamed',
+  'unaskedStream',
   'translatedStream',
 ] as const;
 export type PathName = (typeof pathNames)[number];
@@ -35,6 +36,7 @@ export const pathLabels: Readonly<Record<PathName, string>> = {
   guarded: 'identity, with a guardrail of three checks',
   tls: 'identity, upstream over TLS',
   streamed: 'identity, streamed',
+  unaskedStream: 'identity, streamed, usage not asked for',
   translatedStream: 'translated, streamed',
 };
 
@@ -57,6 +59,8 @@ const CHECKS = [
   { id: 'default.wordCount', parameters: { minWords: 1, maxWords: 100_000 } },
 ];
 const CLAUDE = { model: 'claude-sonnet-4-5' };
+/** The gateway asks for the usage itself, and takes it out of the stream again. */
+const UNASKED = { stream_options: undefined };
 
 export async function measurePaths(lab: Lab): Promise<PathSample[]> {
   // Trust in the upstream's certificate can only be given when the process starts.
@@ -119,11 +123,13 @@ async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
     arm('guarded', config('guarded'), chat, says('last-used-option-index', 'config')),
     arm('tls', key('secure'), chat, id('chatcmpl-bench')),
     arm('streamed', key('plain'), streamRequest(STREAM_CHUNKS), id('chatcmpl-bench')),
+    arm('unaskedStream', key('plain'), streamRequest(STREAM_CHUNKS, undefined, UNASKED), id('chatcmpl-bench')),
     arm('translatedStream', key('claude'), streamRequest(STREAM_CHUNKS, undefined, CLAUDE), id('msg_01Bench')),
   ];
 }
 
-const isStream = ({ path }: Arm): boolean => path === 'streamed' || path === 'translatedStream';
+const STREAMED: ReadonlySet<PathName> = new Set(['streamed', 'unaskedStream', 'translatedStream']);
+const isStream = ({ path }: Arm): boolean => STREAMED.has(path);
 
 /** Nothing is measured that does not go the way its name says, and end in a whole answer in OpenAI's format. */
 async function check(arm: Arm): Promise<void> {
@@ -134,7 +140,8 @@ async function check(arm: Arm): Promise<void> {
   const response = await ask();
   const text = await response.text();
   const said = `${response.status} ${JSON.stringify([...response.headers])} ${text.slice(-2_000)}`;
-  if (response.status !== 200 || !text.includes('"total_tokens":120')) throw new Error(`${label}: ${said}`);
+  const tellsUsage = text.includes('"total_tokens":120');
+  if (response.status !== 200 || tellsUsage === (arm.path === 'unaskedStream')) throw new Error(`${label}: ${said}`);
   if (!arm.isThisWay(response.headers, text)) throw new Error(`${label} went another way: ${said}`);
   if (!isStream(arm)) return;
   const chunks = text.split('\n\n').filter((event) => event.includes('"delta":{"content":" '));

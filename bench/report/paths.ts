@@ -13,6 +13,7 @@ interface Comparison {
 const comparisons: readonly Comparison[] = [
   { path: 'translated', against: 'identity', most: 2 },
   { path: 'translatedStream', against: 'streamed', most: 2 },
+  { path: 'unaskedStream', against: 'streamed', most: null },
   { path: 'cached', against: 'identity', most: 1 },
   { path: 'fallback', against: 'identity', most: null },
   { path: 'tls', against: 'identity', most: null },
