@@ -1,5 +1,6 @@
 import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
+import { totalTokens } from '../core/usage.ts';
 import type { Question } from './analytics/question.ts';
 import { AttemptTrail } from './attempts.ts';
 import { BodyCapture } from './capture.ts';
@@ -27,6 +28,7 @@ const LONGEST_MODEL = 256;
 /** Checks answer in lines; what a webhook says can be a book. */
 const LONGEST_RESULTS = 64 * 1024;
 const LONGEST_WAIT_MS = 15_000;
+const TELLS_USAGE = /json|event-stream/;
 /** Large bodies come in fewer batches for it: what a batch costs whatever is in it is shared by more. */
 const SEND_AT_BYTES = 16 * 1024 * 1024;
 const MOST_QUEUED_BYTES = 64 * 1024 * 1024;
@@ -246,7 +248,12 @@ export class LogEntry extends AttemptTrail implements CallLog {
   #read(capture: BodyCapture): Reading {
     const head = capture.head(HEAD_BYTES);
     const tail = capture.tail(head.byteLength);
-    return readUsage({ contentType: this.responseHeaders?.['content-type'] ?? null, head, tail });
+    const contentType = this.responseHeaders?.['content-type'] ?? null;
+    const reading = readUsage({ contentType, head, tail });
+    if (reading.usage || !tail || capture.truncated || !TELLS_USAGE.test(contentType ?? '')) return reading;
+    // Some servers end a stream with an event that has its usage before other, long members.
+    const { usage } = readUsage({ contentType, head: capture.head(capture.keptBytes), tail: null });
+    return usage ? { ...reading, usage } : reading;
   }
 
   async #decode(coding: string, capture: BodyCapture): Promise<Reading> {
@@ -299,7 +306,7 @@ export class LogEntry extends AttemptTrail implements CallLog {
       duration_ms: rounded(durationMs),
       input_tokens: usage?.inputTokens ?? null,
       output_tokens: usage?.outputTokens ?? null,
-      total_tokens: usage?.totalTokens ?? null,
+      total_tokens: totalTokens(usage),
       cached_tokens: usage?.cachedInputTokens ?? null,
       reasoning_tokens: usage?.reasoningTokens ?? null,
       cost,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { startGateway, type TestGateway } from '../gateway.ts';
+import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { openaiClient } from '../sdk-clients.ts';
 
 for (const engine of ['sqlite', 'postgres'] as const) {
@@ -83,5 +83,83 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(gone.status).toBe(400);
       expect(gone.json.error.code).toBe('previous_response_not_found');
     });
+  });
+}
+
+/** As OpenAI streams a response: its last event repeats the tools, and has the usage behind them. */
+const native = (tools: unknown, usageFirst: boolean) => {
+  const usage = { input_tokens: 12, output_tokens: 8, total_tokens: 20 };
+  const message = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello' }] };
+  const body = { id: 'resp_1', object: 'response', model: 'gpt-4o-mini', status: 'completed', output: [message] };
+  const response = usageFirst ? { usage, ...body, tools } : { ...body, tools, usage };
+  const events = [
+    { type: 'response.created', response: { ...body, tools, usage: null } },
+    { type: 'response.output_text.delta', delta: 'Hello' },
+    { type: 'response.completed', response },
+  ];
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+};
+
+/** As many and as long as those of an agent. */
+const tools = Array.from({ length: 30 }, (_, index) => ({
+  type: 'function' as const,
+  name: `tool_${index}`,
+  description: 'Does something. '.repeat(100),
+  parameters: { type: 'object' },
+  strict: false,
+}));
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  describe(`a streamed response is counted in the log and in budgets, on ${engine}`, () => {
+    let gateway: TestGateway;
+    let openai: ReturnType<typeof serve>;
+    beforeAll(async () => {
+      gateway = await startGateway({ engine });
+      openai = serve(async (request) => {
+        const asked = (await request.json()) as { tools: unknown; instructions?: string };
+        const pieces = native(asked.tools, asked.instructions === 'usage first');
+        const stream = new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            const piece = pieces.shift();
+            if (!piece) return controller.close();
+            controller.enqueue(Buffer.from(piece));
+            await Bun.sleep(1);
+          },
+        });
+        return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
+      });
+      const { origin, url } = gateway.provider;
+      await gateway.given.virtualKey({ slug: 'native', custom_host: `${openai.origin}/v1` });
+      await gateway.given.virtualKey({ slug: 'groq', provider: 'groq', custom_host: url });
+      await gateway.given.virtualKey({ slug: 'claude', provider: 'anthropic' });
+      await gateway.given.virtualKey({ slug: 'gemini', provider: 'google', custom_host: `${origin}/v1beta` });
+    });
+    afterAll(async () => {
+      openai.stop();
+      await gateway.stop();
+    });
+
+    for (const [slug, model, more] of [
+      ['native', 'gpt-4o-mini', {}],
+      ['native', 'gpt-4o-mini', { instructions: 'usage first' }],
+      ['groq', 'llama-3.3-70b-versatile', {}],
+      ['claude', 'claude-sonnet-4-5', {}],
+      ['gemini', 'gemini-2.5-flash', {}],
+    ] as const)
+      test(`${slug}${'instructions' in more ? ', which tells its usage before all else' : ''}`, async () => {
+        const { key, id } = await gateway.given.apiKey({
+          defaults: { virtual_key: slug },
+          usage_limits: { type: 'tokens', credit_limit: 1_000_000 },
+        });
+        const body = { model, input: 'Hello', stream: true, store: false, tools, ...more };
+        const reply = await gateway.api.post('/v1/responses', body, { key });
+        expect(reply.text).toContain('response.completed');
+        const entry = await gateway.logOf(reply);
+        expect(entry.input_tokens).toBeGreaterThan(0);
+        expect(entry.total_tokens).toBe(entry.input_tokens + entry.output_tokens);
+        expect(entry.cost).toBeGreaterThan(0);
+        const { usage } = (await gateway.api.get(`/v1/api-keys/${id}`)).json;
+        expect([usage].flat()[0].current_usage).toBe(entry.total_tokens);
+      });
   });
 }
