@@ -179,6 +179,8 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
+export type JsonFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
+
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof EFFORTS)[number];
 

@@ -1,42 +1,32 @@
-import type { Changed } from './dialect.ts';
-import type { Choice, DialectName, ModelReply, ModelRequest, Part, ReplyEvent, ToolCallPart } from './ir.ts';
+import type { Choice, JsonFormat, ModelReply, ModelRequest, Part, ReplyEvent, ToolCallPart } from './ir.ts';
 
-/** Dialects that give JSON by a schema only. */
-const BY_SCHEMA: ReadonlySet<DialectName> = new Set(['anthropic', 'converse']);
+/** JSON for a provider that has no setting for it: the model must call a function, whose arguments are the answer. */
 
 export const JSON_TOOL = 'give_json_answer';
 
-export interface JsonByTool {
-  readonly request: ModelRequest;
-  /** Whether the answer comes as a call of that tool. */
-  readonly isCalled: boolean;
-  readonly changed: readonly Changed[];
+const DESCRIPTION = 'Gives the answer. Its arguments are the JSON object that the user asked for.';
+
+/** "Any JSON object". */
+export const jsonByTool = (request: ModelRequest): ModelRequest =>
+  calling(request, { type: 'object', properties: {}, additionalProperties: true });
+
+/** An object of a schema; null for a schema of something else, which no function takes. */
+export function schemaByTool(
+  request: ModelRequest,
+  { schema, description }: Extract<JsonFormat, { type: 'schema' }>,
+): ModelRequest | null {
+  return schema.type === 'object' ? calling(request, schema, description) : null;
 }
 
-/**
- * "Any JSON object" for a provider that wants a schema: the model must call a function, and what it calls it with is the
- * answer. Not beside other tools or thoughts, with which a call cannot be forced.
- */
-export function jsonByTool(request: ModelRequest, into: DialectName): JsonByTool {
-  const { responseFormat, tools = [], reasoning } = request;
-  const isThinking = reasoning !== undefined && reasoning.mode !== 'off' && reasoning.effort !== 'none';
-  if (responseFormat?.type !== 'json' || !BY_SCHEMA.has(into) || tools.length > 0 || isThinking)
-    return { request, isCalled: false, changed: [] };
-  const { responseFormat: _format, ...others } = request;
-  const parameters = { type: 'object', properties: {}, additionalProperties: true };
-  const description = 'Gives the answer. Its arguments are the JSON object that the user asked for.';
-  return {
-    request: {
-      ...others,
-      tools: [{ type: 'function', name: JSON_TOOL, description, parameters }],
-      toolChoice: { type: 'tool', name: JSON_TOOL },
-    },
-    isCalled: true,
-    changed: [
-      { path: request.origin?.names.responseFormat ?? 'responseFormat', how: 'by a function that must be called' },
-    ],
-  };
-}
+const calling = (
+  request: ModelRequest,
+  parameters: Readonly<Record<string, unknown>>,
+  description = DESCRIPTION,
+): ModelRequest => ({
+  ...request,
+  tools: [{ type: 'function', name: JSON_TOOL, description, parameters }],
+  toolChoice: { type: 'tool', name: JSON_TOOL },
+});
 
 const isAnswer = (part: Part): part is ToolCallPart => part.type === 'tool-call' && part.name === JSON_TOOL;
 const said = ({ argsText }: ToolCallPart): Part => ({ type: 'text', text: argsText });

@@ -11,6 +11,7 @@ import { closeBody } from './body.ts';
 import type { Body, Exchange, OpenCall } from './call.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
+import { type Asking, answeredInJson } from './repair.ts';
 import { againIfRefused } from './stream-usage.ts';
 
 export interface AskDeps extends LimitDeps {
@@ -44,9 +45,17 @@ export async function ask<Deps extends AskDeps>(
     call.log.leaves();
     return askOnce(exchange, isJudged, body, deps, 'stream_options_refused');
   };
+  const checking = (): Asking => ({
+    answer: (incoming) => answer(exchange, incoming, deps),
+    again: async (repair) => {
+      const incoming = await askOnce(exchange, isJudged, repair, deps);
+      refuseStatus(incoming, target.provider.name);
+      exchange.admission.sent();
+      return incoming;
+    },
+  });
   let waitedMs = 0;
   for (let count = 1; ; count++) {
-    const { admission } = exchange;
     let status: number;
     let incoming: Incoming | null = null;
     let failure: unknown;
@@ -55,11 +64,14 @@ export async function ask<Deps extends AskDeps>(
       if (incoming.status >= 400 && prepared.unasked)
         incoming = await againIfRefused(exchange, incoming, askWithoutWish);
       refuseStatus(incoming, target.provider.name);
-      admission.sent();
-      if (isGood(incoming)) incoming = await answer(exchange, incoming, deps);
+      exchange.admission.sent();
+      if (isGood(incoming))
+        incoming = prepared.isChecked
+          ? await answeredInJson(exchange, incoming, checking(), deps)
+          : await answer(exchange, incoming, deps);
       status = incoming.status;
     } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') admission.sent();
+      if (!(error instanceof UpstreamFailure) || error.sent === 'maybe') exchange.admission.sent();
       status = failureStatus(error);
       failure = error;
       noteFailure(call.log, error);
@@ -68,7 +80,7 @@ export async function ask<Deps extends AskDeps>(
     const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
     const wait = waitBefore(retry, { attempt: count, status, headers, waitedMs, now: deps.now() });
     const mayAsk = wait !== null && !call.request.signal.aborted;
-    if (mayAsk) admission.settle(incoming ? NOTHING_TAKEN : UNKNOWN_TAKEN);
+    if (mayAsk) exchange.admission.settle(incoming ? NOTHING_TAKEN : UNKNOWN_TAKEN);
     const next = mayAsk ? await admitAgain(call, target, prepared, deps) : null;
     if (wait === null || next === null) {
       if (!incoming) throw failure;

@@ -35,6 +35,8 @@ export interface ModelCall {
   readonly isUnguarded?: boolean;
   /** Of a call that work makes without its caller: what was proven when the work was accepted. */
   readonly proven?: Proven;
+  /** The wish for usage in the body is not a client's: a server that refuses it is asked again without it. */
+  readonly hopesForUsage?: true;
   /** What the address says of the call. Everything else looks for it in the body, so it is put there. */
   readonly inAddress?: InAddress;
   /** The client's format streams where its body does not say otherwise. */
@@ -114,6 +116,8 @@ export interface Prepared {
   readonly bareCalls?: readonly CallName[];
   /** The answer, where the gateway has it without the provider. */
   readonly here?: () => Promise<Incoming>;
+  /** The model is asked for JSON in words, so `answer` may throw `UnfitAnswer`. */
+  readonly isChecked?: true;
   /** The body without the wish for usage that the gateway added, for a server that does not know it. */
   readonly unasked?: () => Uint8Array;
 }
@@ -154,6 +158,8 @@ export interface Exchange extends Attempt {
   prepared: Prepared;
   /** What is held for the request that is under way; what was held for one before it has been settled. */
   admission: Admission;
+  /** What a first call took whose answer was not the JSON that was asked for; null: there was none. */
+  spent: { readonly usage: Usage | null; readonly cost: number | null } | null;
   /** Set when this call gets the answer for others that wait: it tells the cache how it went. */
   turn: Lead | null;
   /** It goes out in another dialect than the client's. */

@@ -9,15 +9,19 @@ import type { Incoming } from '../http/upstream.ts';
 import type { Prepared, Translation } from './call.ts';
 import { jsonBytes, notesOf, refuseShape, replaced, wholeAnswer } from './rewritten.ts';
 
-/** What a client asks for in a format of Google's or Ollama's. What Google alone could answer is refused, unless Google is asked. */
+/**
+ * What a client asks for in a format of Google's or Ollama's. What Google alone could answer is refused, unless Google is
+ * asked or what cannot be said is to be left out.
+ */
 export function askedInForm(
   form: Exclude<ClientForm, 'listModels'>,
   body: unknown,
-  options: FormOptions & { readonly provider: string; readonly isGoogle: boolean },
+  options: FormOptions & { readonly provider: string; readonly isGoogle: boolean; readonly dropsUnsayable: boolean },
 ): AskedForm {
   const isOllamas = form === 'ollamaEmbed' || form === 'ollamaEmbeddings';
   const asked = isOllamas ? readOllamaForm(form, body) : readGoogleForm(form, body, options);
-  const refused = options.isGoogle ? undefined : asked.dropped.find(({ matters }) => matters);
+  if (options.isGoogle) return asked;
+  const refused = options.dropsUnsayable ? asked.indispensable : asked.dropped.find(({ matters }) => matters);
   return refused ? fail('not_expressible', refused.path, options.provider, refused.why) : asked;
 }
 
@@ -29,8 +33,17 @@ export function answeredInForm(prepared: Prepared, asked: AskedForm, provider: s
     return inClientsWords(plain, asked, provider);
   };
   const headers = { ...inner?.headers, 'accept-encoding': 'identity' };
-  return { ...prepared, translation: { headers, notes: { ...notesOf(asked), ...inner?.notes }, answer } };
+  return { ...prepared, translation: { headers, notes: joinedNotes(notesOf(asked), inner?.notes ?? {}), answer } };
 }
+
+/** What was left out on the way into the endpoint's words, and then into the provider's. */
+function joinedNotes(first: Notes, second: Notes): Notes {
+  const joined: Record<string, string> = { ...first };
+  for (const [name, line] of Object.entries(second)) joined[name] = joined[name] ? `${joined[name]}, ${line}` : line;
+  return joined;
+}
+
+type Notes = Translation['notes'];
 
 async function inClientsWords(incoming: Incoming, asked: AskedForm, provider: string): Promise<Incoming> {
   const { status } = incoming;

@@ -29,6 +29,8 @@ export interface InternalCall {
   readonly isUnguarded?: boolean;
   /** What was proven when the work was accepted that makes this call. */
   readonly proven?: Proven;
+  /** The body asks its stream for usage, and can do without: a server that refuses the wish is asked again without it. */
+  readonly hopesForUsage?: true;
   /** Where the call comes from, in the log: `/v1/batches`. */
   readonly route: string;
 }
@@ -48,7 +50,20 @@ export type CallModel = (call: InternalCall) => Promise<Response>;
 
 /** Calls a model the way a client would: the same routing, limits, guardrails and log. Failures are answers, too. */
 export function createCallModel({ relay, log, now, report }: InternalDeps): CallModel {
-  return async ({ who, path, body, headers = {}, signal, traceId, sessionId, isUnguarded, proven, route }) => {
+  return async (call) => {
+    const {
+      who,
+      path,
+      body,
+      headers = {},
+      signal,
+      traceId,
+      sessionId,
+      isUnguarded,
+      proven,
+      hopesForUsage,
+      route,
+    } = call;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const requestId = newId<string>();
     const sent: SentHeaders = {
@@ -90,6 +105,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
         readsModel: true,
         isUnguarded,
         proven,
+        hopesForUsage,
         log: entry,
       });
     } catch (error) {

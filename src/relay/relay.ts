@@ -1,5 +1,6 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { NANO_DOLLARS } from '../core/limits.ts';
+import { GatewayError } from '../core/errors.ts';
+import { addUsage } from '../core/usage.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { withHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
@@ -17,6 +18,7 @@ import type { Passed } from './guarding/guarded.ts';
 import { admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
 import { type PrepareDeps, prepare, putInWords } from './prepare.ts';
 import { modelMember, receive } from './receive.ts';
+import { lastTaken } from './repair.ts';
 import { respond } from './respond.ts';
 import { askForUsage } from './stream-usage.ts';
 import { tapped } from './tapped.ts';
@@ -105,6 +107,7 @@ const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, 
   guarding,
   onPassed,
   admission,
+  spent: null,
   turn: null,
   isTranslated: false,
   notes: {},
@@ -134,7 +137,8 @@ async function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): 
   if (!translation) return finish(exchange, incoming, deps);
   const { log } = exchange.call;
   const report: Report = (usage, model = null) => {
-    log.usage = usage;
+    const before = exchange.spent?.usage;
+    log.usage = before ? addUsage(before, usage) : usage;
     log.answeredBy = model;
   };
   // What guardrails may blank out of the answer is kept nowhere.
@@ -149,12 +153,12 @@ function finish({ guarding, turn, onPassed }: Exchange, incoming: Incoming, { no
 }
 
 /** The limits are settled with what the log has counted when the last byte has passed, or when the answer is not used. */
-function settle({ call: { log }, admission, notes }: Exchange, incoming: Incoming): Attempted {
+function settle(exchange: Exchange, incoming: Incoming): Attempted {
+  const { call, admission, notes } = exchange;
+  const { log } = call;
   const { status } = incoming;
   log.onCounted = ({ usage, cost, model }) =>
-    admission.settle(
-      status >= 400 ? NOTHING_TAKEN : { usage, cost: cost === null ? null : Math.round(cost * NANO_DOLLARS), model },
-    );
+    admission.settle(status >= 400 ? NOTHING_TAKEN : { ...lastTaken(exchange, usage, cost), model });
   const discard = () => {
     log.onCounted = null;
     log.leaves();
@@ -164,19 +168,17 @@ function settle({ call: { log }, admission, notes }: Exchange, incoming: Incomin
   return { status, incoming, notes, discard };
 }
 
-/** The same where no answer came of it. The provider is paid for an answer that guardrails kept from the client. */
-function settleFailed(
-  { call: { log }, target, admission, turn }: Exchange,
-  error: unknown,
-  { prices }: RelayDeps,
-): void {
+/** The same where no answer came of it. The provider is paid for an answer that the gateway kept from the client. */
+function settleFailed(exchange: Exchange, error: unknown, { prices }: RelayDeps): void {
+  const { call, target, admission, turn } = exchange;
   turn?.giveUp();
-  const { usage, model } = log;
-  const isPaid = error instanceof GuardrailDenied && error.hook === 'output' && usage !== null && !log.isCached;
+  const { usage, model, isCached } = call.log;
+  const isPaid = isWithheld(error) && usage !== null && !isCached;
   const cost = isPaid ? prices.costOf(target.provider.name, model, usage, target.prices) : null;
-  admission.settle({
-    usage: isPaid ? usage : null,
-    cost: cost === null ? null : Math.round(cost * NANO_DOLLARS),
-    model: null,
-  });
+  admission.settle({ ...lastTaken(exchange, isPaid ? usage : null, cost), model: null });
 }
+
+const isWithheld = (error: unknown): boolean =>
+  error instanceof GuardrailDenied
+    ? error.hook === 'output'
+    : error instanceof GatewayError && error.code === 'answer_not_json';

@@ -4,7 +4,7 @@ import { findMembers } from '../core/json-bytes.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
 import { upstreamUrl } from '../providers/address.ts';
 import { quirksOf } from '../providers/chat.ts';
-import { setMember } from '../routing/params.ts';
+import { applyParams, compileParams, setMember } from '../routing/params.ts';
 import { keepUpTo } from './body.ts';
 import type { Exchange, Prepared } from './call.ts';
 import { mayNameStream } from './receive.ts';
@@ -31,6 +31,7 @@ export async function askForUsage(exchange: Exchange): Promise<Prepared> {
 function withWish(exchange: Exchange, prepared: Prepared, given: Uint8Array): Prepared {
   if (!mayStream(given)) return prepared;
   const options = streamOptions(given);
+  if (options === 'asked' && exchange.call.hopesForUsage) return withHope(exchange, prepared, given);
   // A client that asked for it once, and not twice in two ways, gets what the provider says.
   if (options === null || options === 'asked' || isRefused(exchange)) return prepared;
   const head = setMember(given, 'stream_options', JSON.stringify({ ...options, include_usage: true }));
@@ -45,6 +46,15 @@ function withWish(exchange: Exchange, prepared: Prepared, given: Uint8Array): Pr
       answer: async (incoming, report) => withoutUsage(incoming, report),
     },
   };
+}
+
+const WISH = compileParams({ drop_params: ['stream_options'] })!;
+
+/** A call of the gateway's own that says the wish itself, reads what is told, and can do without. */
+function withHope(exchange: Exchange, prepared: Prepared, given: Uint8Array): Prepared {
+  if (!isRefused(exchange)) return { ...prepared, unasked: () => applyParams(given, WISH) };
+  const head = applyParams(given, WISH);
+  return { ...prepared, body: { head, rest: null }, grownBy: prepared.grownBy + head.byteLength - given.byteLength };
 }
 
 /** Which of two members of that name counts is the provider's to choose. */

@@ -95,6 +95,7 @@ function inForm(call: OpenCall, body: Uint8Array, form: Verb, to: Attempt, deps:
     knowsTasks: provider.dialect === 'gemini',
     provider: provider.name,
     isGoogle,
+    dropsUnsayable: dropsUnsayable(call, to),
   });
   if (isGoogle) {
     const path = `/models/${encodeURIComponent(model)}:${form}`;
@@ -150,6 +151,8 @@ function translated(
     now,
     ...shown(call, to),
     dropsUnsayable: dropsUnsayable(call, to),
+    hopesForUsage: call.hopesForUsage,
+    forAddress: (edited) => forAddress(edited, endpoint),
     kept: call.kept,
     files: call.files,
     thoughts: call.thoughts,
@@ -157,9 +160,10 @@ function translated(
     provider: to.target.provider.name,
   });
   const prepared = rewritten(call, { ...made, path: endpoint.path, body: forAddress(made.body, endpoint) });
-  const { bareCalls, unasked } = made;
+  const { bareCalls, unasked, isChecked } = made;
   return {
     ...prepared,
+    ...(isChecked && { isChecked }),
     ...(bareCalls.length > 0 && { bareCalls }),
     ...(unasked && { unasked: () => forAddress(unasked(), endpoint) }),
   };

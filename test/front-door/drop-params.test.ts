@@ -58,6 +58,31 @@ test('the rule that forbids drop_params forbids the header, too', async () => {
   expect(reply).toMatchObject({ status: 403, json: { error: { code: 'forbidden_by_rule' } } });
 });
 
+test("it reaches embeddings and token counts in Google's format", async () => {
+  const headers = { 'x-gateway-virtual-key': 'openai' };
+  const dropping = { headers: { ...headers, 'x-gateway-drop-params': 'true' } };
+  const picture = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
+  const embed = '/v1beta/models/text-embedding-3-small:embedContent';
+  const both = { content: { parts: [{ text: 'Hello' }, picture] }, taskType: 'RETRIEVAL_QUERY' };
+  expect((await gateway.api.post(embed, both, { headers })).status).toBe(400);
+  const embedded = await gateway.api.post(embed, both, dropping);
+  expect([embedded.status, dropped(embedded)]).toEqual([200, ['content.parts[1]', 'taskType']]);
+  expect(embedded.json.embedding.values.length).toBeGreaterThan(100);
+  const nothing = await gateway.api.post(embed, { content: { parts: [picture] } }, dropping);
+  expect([nothing.status, nothing.json.error.message]).toEqual([400, expect.stringContaining('content.parts[0]')]);
+
+  const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
+  const count = '/v1beta/models/gpt-4o:countTokens';
+  const request = { generateContentRequest: { contents, generationConfig: { candidateCount: 2 } } };
+  expect((await gateway.api.post(count, request, { headers })).status).toBe(400);
+  const counted = await gateway.api.post(count, request, dropping);
+  expect([counted.status, counted.headers.get('x-gateway-dropped')]).toEqual([
+    200,
+    expect.stringContaining('generationConfig.candidateCount'),
+  ]);
+  expect(counted.json.totalTokens).toBeGreaterThan(0);
+});
+
 test('another value is refused with the right form', async () => {
   for (const drop_params of ['yes', 1, [1]]) {
     const reply = await gateway.api.post('/v1/configs', { name: 'x', config: { virtual_key: 'sim', drop_params } });

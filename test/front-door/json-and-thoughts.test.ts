@@ -98,15 +98,6 @@ describe('response_format: json_object on a provider that gives JSON by a schema
     const { output } = (await ask(body, {}, '/v1/responses')).json;
     expect(output).toMatchObject([{ type: 'message', content: [{ text: '{"city":"Oslo","rain":true}' }] }]);
   });
-
-  test('is refused beside tools, with which a call cannot be forced', async () => {
-    const tools = [{ type: 'function', function: { name: 'get_weather', parameters: { type: 'object' } } }];
-    const reply = await ask({ response_format, tools });
-    expect(reply).toMatchObject({
-      status: 400,
-      json: { error: { code: 'not_expressible', param: 'response_format' } },
-    });
-  });
 });
 
 describe('thoughts of a model', () => {

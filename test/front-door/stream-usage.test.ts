@@ -185,6 +185,19 @@ describe('a server that refuses stream_options', () => {
     expect(await asks(() => post('/v1/chat/completions', { ...hello, model: 'new' }, 'refusing'))).toEqual([wish]);
   });
 
+  test('is asked once more for a run of an assistant, and the next run knows', async () => {
+    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'refusing' } });
+    const { json: assistant } = await gateway.api.post('/v1/assistants', { model: 'old-for-runs' }, { key });
+    const run = async () => {
+      const thread = { messages: [{ role: 'user', content: 'Hello' }] };
+      const body = { assistant_id: assistant.id, thread, stream: true };
+      const { text } = await gateway.api.post('/v1/threads/runs', body, { key });
+      expect(text).toContain('event: thread.run.completed');
+    };
+    expect(await asks(run)).toEqual([wish, null]);
+    expect(await asks(run)).toEqual([null]);
+  });
+
   test('may be known for it', async () => {
     const custom_host = server.url;
     await gateway.given.virtualKey({ slug: 'mistral', provider: 'mistral-ai', custom_host });

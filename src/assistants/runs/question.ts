@@ -58,6 +58,7 @@ export function sendQuestion(
     body: prompt.body,
     headers,
     proven,
+    hopesForUsage: true,
     signal,
     traceId,
     sessionId: run.thread_id,

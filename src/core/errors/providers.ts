@@ -153,6 +153,11 @@ export const providerErrors = {
     502,
     (host: string, why: string) => `No connection to ${host}: ${why}. Nothing was sent.`,
   ),
+  answer_not_json: error(
+    502,
+    (provider: string, why: string) =>
+      `${provider} has no setting for this JSON beside the rest of the call, was asked for it in words, and did not give it: ${why}.`,
+  ),
   upstream_failed: error(
     502,
     (host: string, why: string) =>

@@ -44,3 +44,9 @@ export function takesEffort(model: string): boolean {
   const generation = generationOf(model);
   return generation !== null && isAtLeast(generation, 4, 6);
 }
+
+/** Answers by a schema came with Opus 4.1 and, for the others, 4.5. A name that is not known may be of a newer model. */
+export function takesSchemas(model: string): boolean {
+  const generation = generationOf(model);
+  return generation === null || isAtLeast(generation, 4, generation.family === 'opus' ? 1 : 5);
+}

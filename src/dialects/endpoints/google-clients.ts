@@ -17,6 +17,8 @@ export interface AskedForm {
   /** For Google itself, where the client's body names the model otherwise than the address does. Null: it goes as it is. */
   readonly own: JsonObject | null;
   readonly dropped: readonly Dropped[];
+  /** What cannot be left out, because nothing would remain. */
+  readonly indispensable?: Dropped;
   readonly encodeError: (failure: Failure) => { readonly body: JsonObject };
   /** The answer of that endpoint as the client's vendor would give it. Throws `FramingError` when it is none. */
   encode(answer: unknown): JsonObject;
@@ -57,6 +59,7 @@ export function readGoogleForm(form: GoogleForm, body: unknown, options: FormOpt
     }),
     own: isBatch && isRenamed ? renamed(fields.raw(), options.model) : null,
     dropped: requests.flatMap(({ dropped }) => dropped),
+    indispensable: requests.find(({ text }) => text === '')?.dropped.find(({ matters }) => matters),
     encodeError: gemini.inbound.encodeError,
     encode: (answer) => encodeVectors(answer, isBatch, requests.length),
   };

@@ -32,7 +32,13 @@ const isNode = (value: unknown): value is Node => value !== null && typeof value
 
 /** Makes a test of a JSON Schema (2020-12). Throws `SchemaFault` on one that cannot be used. */
 export function schemaTest(given: Node | boolean): SchemaTest {
-  if (typeof given === 'boolean') return () => given;
+  const check = schemaCheck(given);
+  return (value, isLate) => check(value, isLate) === null;
+}
+
+/** The same, with what is wrong with a value in words; null: it fits. */
+export function schemaCheck(given: Node | boolean): (value: unknown, isLate: () => boolean) => string | null {
+  if (typeof given === 'boolean') return () => (given ? null : 'nothing fits the schema');
   refuseDepth(given);
   const schema = structuredClone(given) as Schema;
   const lookup = resolved(schema);
@@ -52,11 +58,18 @@ export function schemaTest(given: Node | boolean): SchemaTest {
     // Nothing else runs before they are taken out again, so no other check sees them.
     for (const [name, test] of tests) table[name] = test;
     try {
-      return validate(value, schema, '2020-12', watched(lookup, isLate), true).valid;
+      const { valid, errors } = validate(value, schema, '2020-12', watched(lookup, isLate), true);
+      return valid ? null : faultIn(errors);
     } finally {
       for (const name of tests.keys()) delete table[name];
     }
   };
+}
+
+/** The innermost fault: those around it only say that there is one. */
+function faultIn(errors: readonly { instanceLocation: string; error: string }[]): string {
+  const { instanceLocation = '#', error = 'it does not fit the schema' } = errors.at(-1) ?? {};
+  return `${instanceLocation}: ${error}`;
 }
 
 function resolved(schema: Schema): Lookup {
