@@ -10,6 +10,7 @@ import { providers } from '../src/providers/registry.ts';
 import { passesAsIs } from '../src/relay/supported.ts';
 import { readSettings } from '../src/settings.ts';
 import { type Gateway, start } from '../src/start.ts';
+import { clientRows } from './client-rows.ts';
 import { checkRows } from './guardrail-checks.ts';
 
 /** `npm run docs` writes the tables that follow from the source into the pages, between their markers. */
@@ -28,6 +29,7 @@ export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/providers.md', name: 'endpoints', render: endpointsTable },
   { page: 'docs/configuration.md', name: 'provider keys', render: providerKeysTable },
   { page: 'docs/guardrails.md', name: 'checks', render: checksTable },
+  { page: 'docs/clients.md', name: 'clients', render: clientsTable },
   { page: 'docs/keys.md', name: 'ends with a workspace', render: () => endingsTable('withWorkspace') },
   { page: 'docs/users.md', name: 'ends with a user', render: () => endingsTable('withUser') },
 ];
@@ -221,6 +223,11 @@ function providerKeysTable(): string {
 
 function checksTable(): string {
   return table(['Check', 'On', 'Parameters', 'Passes when'], checkRows());
+}
+
+function clientsTable(): string {
+  const { head, rows, notes } = clientRows();
+  return `${table(head, rows)}\n\n${notes.join('\n')}`;
 }
 
 if (import.meta.main) {

@@ -1,0 +1,4 @@
+import { aiSdkClients } from './ai-sdk.ts';
+import { walk } from './walk.ts';
+
+walk(...aiSdkClients(6));

@@ -1,0 +1,4 @@
+import { anthropicClients } from './anthropic.ts';
+import { walk } from './walk.ts';
+
+walk(...anthropicClients);

@@ -1,0 +1,4 @@
+import { googleClients } from './google.ts';
+import { walk } from './walk.ts';
+
+walk(...googleClients);

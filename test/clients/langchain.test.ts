@@ -1,0 +1,4 @@
+import { langchainClients } from './langchain.ts';
+import { walk } from './walk.ts';
+
+walk(...langchainClients);

@@ -1,0 +1,4 @@
+import { ollamaClients } from './ollama.ts';
+import { walk } from './walk.ts';
+
+walk(...ollamaClients);

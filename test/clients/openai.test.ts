@@ -1,0 +1,4 @@
+import { openaiClients } from './openai.ts';
+import { walk } from './walk.ts';
+
+walk(...openaiClients);

@@ -1,0 +1,4 @@
+import { portkeyClients } from './portkey.ts';
+import { walk } from './walk.ts';
+
+walk(...portkeyClients);
