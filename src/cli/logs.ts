@@ -2,12 +2,13 @@ import type { Settings } from '../settings.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { type Remote, remoteOf } from './remote.ts';
 
-const USAGE = `gateway logs [--follow] [--limit <number>] [--where <filter>]… [--json] [--url <address>]
+const USAGE = `gateway logs [--follow] [--limit <number>] [--filter <text>] [--where <filter>]… [--json] [--url <address>]
 
 Shows the newest entries of the request log, the newest last.
 
   --follow           go on with entries as their calls end, until Ctrl-C. A call that took more than 15 minutes is not shown
   --limit <number>   how many to begin with, at most 1000; 20 unless given
+  --filter <text>    which entries, for example 'status:>=500 model:gpt* cost:>0.1 meta.team:search'
   --where <filter>   a filter of GET /v1/logs, for example status=429, model=gpt-5 or metadata.team=search
   --json             one JSON object to a line, with all fields
   --url <address>    where the gateway is; where you have signed in, or this machine's, unless given
@@ -16,6 +17,7 @@ Shows the newest entries of the request log, the newest last.
 const options = {
   follow: { type: 'boolean', default: false, short: 'f' },
   limit: { type: 'string', default: '20' },
+  filter: { type: 'string' },
   where: { type: 'string', multiple: true },
   json: { type: 'boolean', default: false },
   url: { type: 'string' },
@@ -54,6 +56,7 @@ export async function logs(settings: Settings, rest: readonly string[]): Promise
   if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
     throw new UsageError(`--limit ${values.limit} is no number from 1 to 1000.\n\n${USAGE}`);
   const filters = (values.where ?? []).map(filterIn);
+  if (values.filter !== undefined) filters.push(['filter', values.filter]);
   const remote = remoteOf(settings, values.url);
   const show = (entry: Entry) => console.log(values.json ? JSON.stringify(entry) : lineOf(entry));
   const query = new URLSearchParams([...filters, ['limit', String(limit)]]);

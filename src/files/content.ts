@@ -1,6 +1,6 @@
+import { streamOf } from '../http/pulled-stream.ts';
 import type { FileSegmentRow } from '../storage/schema.ts';
 import type { BlobId, BlobRange, Blobs } from './blobs.ts';
-import { streamOf } from './pieces.ts';
 
 export type Segment = Pick<FileSegmentRow, 'blob' | 'bytes'>;
 

@@ -1,11 +1,10 @@
-import type { CallLog } from '../core/call-log.ts';
 import { rangeOf } from '../http/byte-range.ts';
 import { FOREIGN_HEADERS } from '../http/foreign.ts';
 import { headerOf } from '../http/headers.ts';
+import { closingLog } from '../http/pulled-stream.ts';
 import type { Call } from '../http/route.ts';
 import type { FileRow } from '../storage/schema.ts';
 import type { Files } from './files.ts';
-import { streamOf } from './pieces.ts';
 
 /** Less than this is read at once and answered with its length; Bun sends streams without one. */
 const SMALL = 256 * 1024;
@@ -34,34 +33,7 @@ export async function download(call: Call, file: FileRow, files: Files): Promise
   if (call.request.method === 'HEAD') return new Response(null, init);
   const content = await files.open(file, { start, end });
   if (end - start <= SMALL) return new Response(await new Response(content).bytes(), init);
-  log.closesLater = true;
-  return new Response(logged(content, log, status), init);
-}
-
-/** The stream, and the log entry that closes with it. */
-function logged(content: ReadableStream<Uint8Array>, log: CallLog, status: number): ReadableStream<Uint8Array> {
-  const reader = content.getReader();
-  let isOver = false;
-  const next = async () => {
-    try {
-      const { value } = await reader.read();
-      log.firstByte();
-      if (value) return value;
-      isOver = true;
-      log.close({ status });
-      return null;
-    } catch {
-      isOver = true;
-      log.close({ status, failedBy: 'gateway', errorCode: 'stream_broken' });
-      // Cuts the connection: a clean end would pass a part off as the whole. Bun prints every reason but this one.
-      throw undefined;
-    }
-  };
-  return streamOf(next, () => {
-    if (isOver) return;
-    log.close({ status, failedBy: 'client', errorCode: 'client_closed' });
-    return reader.cancel();
-  });
+  return new Response(closingLog(content, log, status), init);
 }
 
 /** RFC 8187: what encodeURIComponent leaves alone and a header must not hold is encoded as well. */

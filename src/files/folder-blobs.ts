@@ -3,9 +3,10 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
+import { streamOf } from '../http/pulled-stream.ts';
 import { type BlobEntry, type BlobId, type Blobs, blobId } from './blobs.ts';
 import { OpenFile } from './open-file.ts';
-import { nothing, streamOf } from './pieces.ts';
+import { nothing } from './pieces.ts';
 
 const READ_BYTES = 256 * 1024;
 const FAN = /^[0-9a-f]{2}$/;

@@ -1,3 +1,4 @@
+import { streamOf } from '../http/pulled-stream.ts';
 import type { BlobContent } from './blobs.ts';
 
 /** The content in pieces of exactly that size; only the last may be smaller. No content, no piece. */
@@ -15,29 +16,6 @@ export async function* inChunks(content: BlobContent, size: number): AsyncGenera
     bytes -= at;
   }
   if (bytes > 0) yield Buffer.concat(held);
-}
-
-/** A stream that asks for the next piece only when its reader does; `end` is called once, however it ends. */
-export function streamOf(next: () => Promise<Uint8Array | null>, end: () => unknown = () => {}) {
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        try {
-          const piece = await next();
-          if (piece) return controller.enqueue(piece);
-          await end();
-          controller.close();
-        } catch (error) {
-          await end();
-          controller.error(error);
-        }
-      },
-      cancel: async () => {
-        await end();
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 export const nothing = (): ReadableStream<Uint8Array> => streamOf(async () => null);

@@ -1,8 +1,9 @@
 import type { Clock } from '../core/clock.ts';
 import { newId } from '../core/ids.ts';
+import { streamOf } from '../http/pulled-stream.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
 import type { BlobContent, BlobId, Blobs } from './blobs.ts';
-import { inChunks, nothing, streamOf } from './pieces.ts';
+import { inChunks, nothing } from './pieces.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 const LIST_PAGE = 500;

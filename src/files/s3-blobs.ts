@@ -1,8 +1,9 @@
 import type { Clock } from '../core/clock.ts';
 import { GatewayError } from '../core/errors.ts';
+import { streamOf } from '../http/pulled-stream.ts';
 import { type Incoming, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import { type BlobEntry, type BlobId, type Blobs, blobId } from './blobs.ts';
-import { inChunks, nothing, streamOf } from './pieces.ts';
+import { inChunks, nothing } from './pieces.ts';
 import { createS3, elementsIn, type S3, type S3Place, textIn } from './s3.ts';
 
 /** At most 10,000 parts make an object, of at least 5 MiB each. */

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { charactersIn } from '../core/characters.ts';
+import { conditionOf } from './filter/conditions.ts';
 import { NO_WORKSPACE } from './log-columns.ts';
 import type { LogFilter } from './log-query.ts';
 
@@ -18,7 +19,11 @@ export function conditionsOf(filter: LogFilter, workspace: string | null): Condi
   if (pathPrefix !== undefined)
     conditions.push(sql<boolean>`substr(request_logs.path, 1, ${charactersIn(pathPrefix)}) = ${pathPrefix}`);
   const [, ...pairs] = Object.entries(filter.metadata ?? {});
-  return [...conditions, ...pairs.map(([key, value]) => hasLabel(workspace, key, value))];
+  return [
+    ...conditions,
+    ...pairs.map(([key, value]) => hasLabel(workspace, key, value)),
+    ...(filter.terms ?? []).map((term) => conditionOf(term, workspace)),
+  ];
 }
 
 export const isInWorkspace = (workspace: string | null): Condition =>

@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import { fail } from '../core/errors.ts';
 import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { momentOf } from '../core/moments.ts';
+import { FilterFault, type Term, termsIn } from './filter/language.ts';
 import type { LogFilter, LogReach } from './log-query.ts';
 
 /** How the query of a route says which entries are meant. */
@@ -40,6 +42,16 @@ export const filterFields = lazily(() => ({
   path: word().optional().describe('The beginning of the path.'),
   is_stream: z.enum(['true', 'false']).optional(),
 }));
+
+/** What is asked in the language of filters. A fault names its place. */
+export function termsOf(text: string | undefined): readonly Term[] {
+  try {
+    return text === undefined ? [] : termsIn(text);
+  } catch (error) {
+    if (!(error instanceof FilterFault)) throw error;
+    return fail('invalid_request', 'filter', `at character ${error.position}: ${error.message}`);
+  }
+}
 
 const METADATA = 'metadata.';
 

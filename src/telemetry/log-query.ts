@@ -1,3 +1,4 @@
+import type { Term } from './filter/language.ts';
 import type { ShownMessage } from './packed-bodies.ts';
 import type { FailedBy, LogRecord } from './record.ts';
 import type { ShownAttempts } from './shown-attempts.ts';
@@ -23,6 +24,8 @@ export interface LogFilter extends LogReach {
   readonly pathPrefix?: string;
   readonly isStream?: boolean;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** All of them must hold, beside what is above. */
+  readonly terms?: readonly Term[];
 }
 
 export interface LogQuery extends LogFilter {

@@ -3,23 +3,44 @@ import { fail } from '../core/errors.ts';
 import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import { closingLog } from '../http/pulled-stream.ts';
 import { jsonText } from '../http/reply.ts';
 import type { Call, CallAt, Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 import { workspaceAsked } from '../storage/workspace-lookup.ts';
-import { filterFields, filterOf, queryWithMetadata, time, timeOf, word } from './log-filters.ts';
+import { EXPORT_TYPES, exported } from './export.ts';
+import { filterFields, filterOf, queryWithMetadata, termsOf, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics.ts';
 import type { RequestLog } from './request-log.ts';
 
+const entriesAsked = lazily(() => ({
+  workspace_id: word()
+    .optional()
+    .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
+  start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
+  end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
+  filter: z
+    .string()
+    .min(1)
+    .refine((text) => !text.includes('\0'), 'must not contain U+0000')
+    .optional()
+    .describe('A filter as text, such as status:>=500 model:gpt* cost:>0.1 meta.team:search.'),
+  ...filterFields(),
+}));
+
+const exportQuery = lazily(() =>
+  queryWithMetadata({
+    ...entriesAsked(),
+    format: z.enum(['ndjson', 'csv']).default('ndjson'),
+  }),
+);
+
+type ExportQuery = Checked<typeof exportQuery>;
+
 const logsQuery = lazily(() =>
   queryWithMetadata({
-    workspace_id: word()
-      .optional()
-      .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
-    start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
-    end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
-    ...filterFields(),
+    ...entriesAsked(),
     limit: integerInQuery(1, 1000).default(100),
     after: word()
       .refine((cursor) => positionOf(cursor) !== null, 'must be the next_cursor of an earlier page')
@@ -173,6 +194,22 @@ export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[]
   },
   {
     method: 'GET',
+    path: '/v1/logs/export',
+    scopes: ['logs.list'],
+    summary: 'All request logs that a filter means, as a stream of lines, newest first',
+    query: exportQuery,
+    handle: async ({ principal, query, log: own }: Call<ExportQuery>) => {
+      const entries = exported(await toFilter(store, principal, query), query.format, (page) => log.list(page));
+      const headers = {
+        'content-type': EXPORT_TYPES[query.format],
+        'content-disposition': `attachment; filename="logs.${query.format}"`,
+        'x-content-type-options': 'nosniff',
+      };
+      return new Response(closingLog(entries, own, 200), { headers });
+    },
+  },
+  {
+    method: 'GET',
     path: '/v1/logs/:id',
     scopes: ['logs.read'],
     summary: 'One request log with its bodies',
@@ -197,14 +234,23 @@ const reachOf = (who: Principal): LogReach => ({
   workspaceId: reachesOrganisation(who) ? null : who.workspaceId,
 });
 
-async function toQuery(store: Store, who: Principal, query: LogsQuery): Promise<LogQuery> {
+async function toFilter(
+  store: Store,
+  who: Principal,
+  query: Omit<LogsQuery, 'limit' | 'after'>,
+): Promise<Omit<LogQuery, 'limit' | 'after'>> {
   return {
     ...filterOf(query),
+    terms: termsOf(query.filter),
     organisationId: who.organisationId,
     workspaceId: await workspaceAsked(store.db, who, query.workspace_id),
-    limit: query.limit,
     ...(query.start_time !== undefined && { startTime: timeOf(query.start_time) }),
     ...(query.end_time !== undefined && { endTime: timeOf(query.end_time) }),
-    ...(query.after !== undefined && { after: positionOf(query.after)! }),
   };
 }
+
+const toQuery = async (store: Store, who: Principal, query: LogsQuery): Promise<LogQuery> => ({
+  ...(await toFilter(store, who, query)),
+  limit: query.limit,
+  ...(query.after !== undefined && { after: positionOf(query.after)! }),
+});

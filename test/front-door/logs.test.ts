@@ -439,6 +439,49 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         expect(await found(`end_time=${new Date(entries[4]!.created_at + 1).toISOString()}`)).toEqual([0, 1, 2, 3, 4]);
       });
 
+      test('takes filters as text', async () => {
+        const meant = (filter: string) => found(`filter=${encodeURIComponent(filter)}`);
+        expect(await meant('status:>=400')).toEqual([2, 4]);
+        expect(await meant('-status:>=400')).toEqual([0, 1, 3]);
+        expect(await meant('status:200,429 virtual_key:gpt')).toEqual([0, 1, 2]);
+        expect(await meant('model:GPT*')).toEqual([0, 1, 2]);
+        expect(await meant('model:*_5')).toEqual([]);
+        expect(await meant('model:none')).toEqual([3, 4]);
+        expect(await meant('-model:gpt-5')).toEqual([3, 4]);
+        expect(await meant('stream:true')).toEqual([1]);
+        expect(await meant('tokens:>0 cost:<1000 duration:<1h')).toEqual(await meant('-tokens:none -cost:none'));
+        expect(await meant('meta.team:red,blue')).toEqual([0, 1]);
+        expect(await meant('meta.team:b*')).toEqual([1]);
+        expect(await meant('-meta.team:red')).toEqual([1, 2, 3, 4]);
+        expect(await meant('meta.team:none status:200')).toEqual([3]);
+        expect(await meant('path:/v1/*models error:none')).toEqual([3]);
+        const refused = await gateway.api.get('/v1/logs?filter=status:200+colour:red');
+        expect(refused.status).toBe(400);
+        expect(refused.json.error).toMatchObject({ code: 'invalid_request', param: 'filter' });
+        expect(refused.json.error.message).toContain('at character 12: there is no field "colour"');
+      });
+
+      test('is exported line by line, under the same filters', async () => {
+        const ndjson = await gateway.api.get(`/v1/logs/export?trace_id=${mark}`);
+        expect(ndjson.headers.get('content-type')).toBe('application/x-ndjson');
+        const lines = ndjson.text
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line));
+        expect(lines).toEqual((await gateway.api.get(`/v1/logs?trace_id=${mark}`)).json.data);
+
+        const csv = await gateway.api.get(`/v1/logs/export?trace_id=${mark}&format=csv&filter=-status:>=400`);
+        expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+        const rows = csv.text.trimEnd().split('\r\n');
+        expect(rows).toHaveLength(4);
+        expect(rows[0]).toStartWith('id,trace_id,');
+        expect(rows[1]).toStartWith(`${entries[3]!.id},${mark},`);
+
+        expect((await gateway.api.get('/v1/logs/export?trace_id=none-such')).text).toBe('');
+        expect((await gateway.api.get('/v1/logs/export?format=xml')).json.error.param).toBe('format');
+        expect((await gateway.api.get('/v1/logs/export?filter=x')).json.error.param).toBe('filter');
+      });
+
       test('comes in pages that meet without gap or overlap', async () => {
         const ids: string[] = [];
         let after = '';
