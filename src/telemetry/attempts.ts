@@ -172,11 +172,10 @@ export abstract class AttemptTrail implements AttemptLog {
     if (target === null && this.#earlier === null) return null;
     const isOnly = this.#earlier === null && this.#cache === null && this.#error === null && this.#endAt === NOT_YET;
     if (isOnly && this.#isAsked) {
-      const host = this.#url === null ? null : hostIn(this.#url);
       const first = this.#firstAt === NOT_YET ? null : this.#since(this.#firstAt);
-      const single = [target, host, this.#since(this.#at), rounded(this.#connectMs), first];
-      if (this.#status !== 0 && this.#status !== status) single.push(this.#status);
-      return JSON.stringify(single);
+      const times = `${this.#since(this.#at)},${rounded(this.#connectMs)},${first}`;
+      const other = this.#status !== 0 && this.#status !== status ? `,${this.#status}` : '';
+      return `[${placeOf(target!, this.#url)},${times}${other}]`;
     }
     // Answers that were kept, or that the gateway gave itself: no provider was asked, and nothing failed.
     const isOwnAnswer = target !== null && !this.#isAsked && errorCode === null && this.#error === null;
@@ -250,6 +249,20 @@ export abstract class AttemptTrail implements AttemptLog {
   #since(mono: number): number {
     return rounded(mono - this.openedMono);
   }
+}
+
+let lastTarget = '';
+let lastUrl: string | null = null;
+let lastPlace = '';
+
+/** Target and host as JSON. Most calls go where the last one went. */
+function placeOf(target: string, url: string | null): string {
+  if (target !== lastTarget || url !== lastUrl) {
+    lastTarget = target;
+    lastUrl = url;
+    lastPlace = `${JSON.stringify(target)},${url === null ? null : JSON.stringify(hostIn(url))}`;
+  }
+  return lastPlace;
 }
 
 const LONGEST_MODEL = 256;

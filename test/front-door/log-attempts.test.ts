@@ -219,6 +219,16 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(hit.cache.started_ms).toBeLessThanOrEqual(hit.duration_ms);
     });
 
+    test('of a provider inside the gateway have no host', async () => {
+      await gateway.given.virtualKey({ slug: 'inside', provider: 'simulator', key: undefined, custom_host: undefined });
+      const reply = await gateway.api.post('/v1/chat/completions', chat, {
+        headers: { 'x-gateway-virtual-key': 'inside' },
+      });
+      const { attempts, attempt_count } = await gateway.logOf(reply);
+      expect([reply.status, attempt_count]).toEqual([200, 1]);
+      expect(attempts).toMatchObject([{ provider: 'simulator', host: null, connect_ms: null, status: 200 }]);
+    });
+
     test('of a client that left in the middle of a stream', async () => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',

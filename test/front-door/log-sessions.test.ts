@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { clientFor, conversation } from '../assistants/client.ts';
 import { ADMIN_KEY, startGateway, startProvider, type TestGateway } from '../gateway.ts';
 import { createDatabase } from '../postgres.ts';
 import { eventually, forTests, newDataDir, removeDataDir, startProcess } from '../process.ts';
@@ -102,6 +103,20 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const { key: blind } = await gateway.given.apiKey({ scopes: ['completions.write'] });
       expect((await gateway.api.get('/v1/log-sessions', { key: blind })).json.error.code).toBe('insufficient_scope');
       expect((await gateway.api.get(pathOf('mine'), { key: blind })).json.error.code).toBe('insufficient_scope');
+    });
+
+    test('of a run are its thread, unless the request that began it named another', async () => {
+      const { openai } = await clientFor(gateway);
+      const { thread_id, assistant_id } = await conversation(openai, {});
+      const modelCalls = async (session: string) =>
+        (await gateway.api.get(`/v1/logs?session_id=${session}&path=/v1/chat/completions`)).json.data.length;
+      await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id });
+      await eventually('the thread is a session', async () => (await modelCalls(thread_id)) === 1);
+      expect((await gateway.api.get(pathOf(thread_id))).json).toMatchObject({ calls: 1, id: thread_id });
+      const headers = { 'x-gateway-session-id': 'of-my-run' };
+      await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id }, { headers });
+      await eventually('the other is one', async () => (await modelCalls('of-my-run')) === 1);
+      expect(await modelCalls(thread_id)).toBe(1);
     });
 
     test('go with their workspace', async () => {
