@@ -87,9 +87,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     for (let round = 0; round < 6; round++) {
       const batch = Array.from({ length: 40 }, (_, at) => anyRow(round * 100 + at));
       await store.insert(batchOf(...batch));
-      // Sent again, as after a crash, with some that are new.
+      // Sent again, as after a crash, with one that is new, and some of which guardrails have found more.
       const more = anyRow(round * 100 + 50);
-      await store.insert(batchOf(...batch.slice(20), more));
+      const again = batch.slice(20).map((each, at) => (at % 2 ? { ...each, hook_results: '{"a":1}' } : each));
+      await store.insert(batchOf(...again, more));
       there.push(...batch, more);
       await agree();
     }
