@@ -34,8 +34,9 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         .responses.create({ model: 'claude', input: 'And now?', previous_response_id: first.id })
         .withResponse();
       expect(second.data.previous_response_id).toBe(first.id);
-      const { request } = await gateway.logOf(second.response);
-      expect(JSON.parse(request.body).messages).toMatchObject([
+      const { request, attempts } = await gateway.logOf(second.response);
+      expect(JSON.parse(request.body)).toMatchObject({ input: 'And now?', previous_response_id: first.id });
+      expect(JSON.parse(attempts[0].request.body).messages).toMatchObject([
         { role: 'user', content: [{ text: 'Hello' }] },
         { role: 'assistant', content: [{ text: first.output_text }] },
         { role: 'user', content: [{ text: 'And now?' }] },
