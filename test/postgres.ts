@@ -241,7 +241,10 @@ let version: string | null = null;
 
 function schemaVersion(): string {
   const src = join(import.meta.dir, '../src');
-  const files = [...new Bun.Glob('{storage/**/*.ts,telemetry/log-*.ts}').scanSync(src)].sort();
+  // One pattern each: a list in braces that holds `**` matches nothing.
+  const files = ['storage/**/*.ts', 'telemetry/log-*.ts'].flatMap((glob) =>
+    [...new Bun.Glob(glob).scanSync(src)].sort(),
+  );
   version ??= new Bun.CryptoHasher('sha256')
     .update(files.map((file) => readFileSync(join(src, file), 'utf8')).join('\n'))
     .digest('hex')

@@ -12,10 +12,12 @@ import {
   forbidden,
   guardrailDefaults,
   limits,
+  models,
   resetUsage,
   scopes,
   shownForbidden,
   shownLimits,
+  shownModels,
 } from './schemas.ts';
 
 const MINUTE = 60_000;
@@ -43,6 +45,7 @@ export const create = lazily(() =>
     defaults: defaults().optional(),
     expires_at: expiry().optional(),
     ...forbidden(),
+    ...models(),
     ...limits(),
   }),
 );
@@ -72,6 +75,7 @@ const apiKey = lazily(() =>
       scopes: z.array(z.enum(SCOPES)),
       defaults: z.record(z.string(), z.unknown()),
       ...shownForbidden(),
+      ...shownModels(),
       expires_at: z.string().nullable(),
       ...shownLimits(),
       status: z

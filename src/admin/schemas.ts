@@ -61,6 +61,30 @@ export const shownForbidden = lazily(() => ({
   forbidden: z.array(z.string()).nullable().describe('What calls may not bring along; null: nothing is forbidden.'),
 }));
 
+/** Which models a key may call. */
+const LONGEST_MODEL = 256;
+const MOST_MODELS = 1_000;
+const modelName = lazily(() =>
+  z
+    .string({ error: 'give the name of a model' })
+    .min(1, 'give the name of a model')
+    .max(LONGEST_MODEL, `give at most ${LONGEST_MODEL} characters`)
+    .regex(/^[^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?$/u, 'has spaces around it, or control characters'),
+);
+export const models = lazily(() => ({
+  models: z
+    .array(modelName(), { error: 'give a list of names such as gpt-4o, gpt-4o* or openai/*, or null' })
+    .min(1, 'give at least one name, or null for every model')
+    .max(MOST_MODELS, `give at most ${MOST_MODELS} names; a star stands for any text`)
+    .refine((list) => new Set(list).size === list.length, 'names a model twice')
+    .nullable()
+    .optional()
+    .describe('The models that the key may call: names, with stars for any text. null: every model.'),
+}));
+export const shownModels = lazily(() => ({
+  models: z.array(z.string()).nullable().describe('The models that the key may call; null: every model.'),
+}));
+
 /** What keys, virtual keys and workspaces may be given to use. */
 export const limits = lazily(() => ({
   rate_limits: rateLimits().nullable().optional().describe('Fixed windows, each type and unit once.'),

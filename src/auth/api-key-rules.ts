@@ -1,3 +1,4 @@
+import { coversModels, modelsIn } from '../core/allowed-models.ts';
 import { fail } from '../core/errors.ts';
 import { rulesIn } from '../core/forbidden.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
@@ -29,6 +30,21 @@ export function checkRulesKept(who: Principal, rules: readonly string[] | null |
     if (isOfKey && !rules?.includes(rule)) fail('rule_not_liftable', rule);
 }
 
+/**
+ * A key that may call certain models makes and gets at only keys that may call no others. A default config chooses models
+ * by itself, so such a key gives no key another one than its own. Undefined: the list stays as it is.
+ */
+export function checkModelsKept(
+  who: Principal,
+  models: readonly string[] | null | undefined,
+  defaults: Principal['defaults'] = {},
+) {
+  if (!who.models) return;
+  if (models !== undefined && !coversModels(who.models, models)) fail('models_not_widenable', who.models.names);
+  if (defaults.config !== undefined && defaults.config !== who.defaults.config)
+    fail('models_not_widenable', who.models.names);
+}
+
 /** A key acts for its user. Only that user may decide so, or an owner. */
 const speaksFor = (who: Principal, userId: string | null): boolean =>
   userId === null || userId === who.userId || who.scopes.has('owners.manage');
@@ -56,6 +72,7 @@ export async function findChangeableKey(db: Db, who: Principal, id: string): Pro
   // Changing a key that can do more than the caller would be another way to hold what the key holds.
   checkGrant(who, await scopesNow(db, row));
   checkRulesKept(who, rulesIn(row.forbidden));
+  checkModelsKept(who, modelsIn(row.models));
   if (row.origin === 'bootstrap')
     fail('invalid_request', 'id', 'this is the bootstrap key; it is set by GATEWAY_ADMIN_KEY');
   return row;

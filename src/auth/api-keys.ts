@@ -1,3 +1,4 @@
+import { modelsIn, storedModels } from '../core/allowed-models.ts';
 import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { rulesIn, storedRules } from '../core/forbidden.ts';
@@ -15,6 +16,7 @@ import {
   checkGrant,
   checkKeyChange,
   checkKeyUser,
+  checkModelsKept,
   checkRulesKept,
   findApiKey,
   findChangeableKey,
@@ -43,6 +45,7 @@ export interface ApiKey extends ShownLimits {
   readonly scopes: readonly Scope[];
   readonly defaults: Principal['defaults'];
   readonly forbidden: readonly string[] | null;
+  readonly models: readonly string[] | null;
   readonly expires_at: string | null;
   /** `suspended`: its user may not act in its workspace any more. */
   readonly status: 'active' | 'exhausted' | 'expired' | 'suspended';
@@ -58,6 +61,7 @@ export interface ApiKeyInput extends LimitInput {
   readonly user_id?: string | null;
   readonly defaults?: Principal['defaults'];
   readonly forbidden?: readonly string[] | null;
+  readonly models?: readonly string[] | null;
   readonly expires_at?: string | null;
 }
 
@@ -96,6 +100,7 @@ const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']
   scopes: JSON.parse(row.scopes),
   defaults: JSON.parse(row.defaults),
   forbidden: rulesIn(row.forbidden),
+  models: modelsIn(row.models),
   expires_at: iso(row.expires_at),
   ...limits,
   status,
@@ -131,6 +136,7 @@ export function createApiKeys({
     const scopes = input.scopes ?? DATA_SCOPES;
     checkGrant(who, scopes);
     checkRulesKept(who, input.forbidden);
+    checkModelsKept(who, input.models ?? null, input.defaults);
     const row = await store.transaction(async (db) => {
       const workspaceId = await workspaceFor(db, who, input.workspace_id);
       const userId = input.user_id ?? null;
@@ -149,6 +155,7 @@ export function createApiKeys({
         expires_at: millis(input.expires_at),
         ...storedLimits(input),
         forbidden: storedRules(input.forbidden),
+        models: storedModels(input.models),
         created_at: now,
         updated_at: now,
       };
@@ -193,6 +200,7 @@ export function createApiKeys({
     ): Promise<ApiKey> {
       if (input.scopes) checkGrant(who, input.scopes);
       if (input.forbidden !== undefined) checkRulesKept(who, input.forbidden);
+      checkModelsKept(who, input.models, input.defaults);
       const row = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           const old = await findChangeableKey(db, who, id);
@@ -205,6 +213,7 @@ export function createApiKeys({
             expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
             ...storedLimits(input, old),
             forbidden: input.forbidden === undefined ? old.forbidden : storedRules(input.forbidden),
+            models: input.models === undefined ? old.models : storedModels(input.models),
             updated_at: now,
           };
           checkKeyChange(who, old, updated);

@@ -1,3 +1,4 @@
+import { allowedModels } from '../core/allowed-models.ts';
 import { fail } from '../core/errors.ts';
 import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
@@ -57,6 +58,7 @@ const knownKeys = (db: Db) =>
       'api_keys.rate_limits',
       'api_keys.usage_limits',
       'api_keys.forbidden',
+      'api_keys.models',
       'api_keys.created_at',
       'workspaces.slug as workspace_slug',
       'workspaces.defaults as workspace_defaults',
@@ -112,6 +114,7 @@ function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
         workspace: { slug: row.workspace_slug, stored: row.workspace_forbidden },
         key: { name: row.name, stored: row.forbidden },
       }),
+      models: allowedModels(row.models),
     },
   };
 }

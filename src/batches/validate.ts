@@ -1,18 +1,19 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { unlistedIn } from '../relay/allowed-model.ts';
 import type { BatchLineRow, BatchRow } from '../storage/schema.ts';
 import type { Kind, Lease } from '../work/work.ts';
 import { type BatchFault, entered } from './batch.ts';
 import { CustomIds } from './custom-ids.ts';
-import { type BatchDeps, enqueueFinish, failWith, LINES, NATIVE, VALIDATE } from './kinds.ts';
+import { type BatchDeps, callerOf, enqueueFinish, failWith, LINES, NATIVE, VALIDATE } from './kinds.ts';
 import { lanesFor } from './lane-plan.ts';
 import { type Line, linesOf } from './lines.ts';
 import type { Demands, Members } from './native/api.ts';
 import { nativeApi } from './native/apis.ts';
 import { Sizes } from './native/sizes.ts';
 import { nativeOf, nativeWith } from './native/step.ts';
-import { LONGEST_LINE, readLine } from './request-line.ts';
+import { bodyOf, LONGEST_LINE, readLine } from './request-line.ts';
 
 const MOST_LINES = 50_000;
 const MOST_FAULTS = 100;
@@ -85,7 +86,8 @@ export function validateKind(deps: BatchDeps): Kind {
   };
 }
 
-async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, litter }: BatchDeps) {
+async function inspect(batch: BatchRow, lease: Lease, deps: BatchDeps) {
+  const { files, table, gates, litter } = deps;
   const faults: BatchFault[] = [];
   const seen = new CustomIds();
   let group: BatchLineRow[] = [];
@@ -93,6 +95,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
   const models = new Set<string | null>();
   const sizes = batch.mode === 'native' ? new Sizes() : null;
   const fitting = new Fitting(nativeApi(nativeOf(batch).provider ?? '')?.demands);
+  const faultOfModel = await modelRule(batch, deps);
   const flush = async () => {
     lease.signal.throwIfAborted();
     const lines = group;
@@ -116,7 +119,7 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
       if (models.size < 2) models.add(modelIn(read.body));
       sizes?.add(bytes!, read.body);
     }
-    const fault = 'fault' in read ? read.fault : duplicate(read.customId, seen);
+    const fault = 'fault' in read ? read.fault : (duplicate(read.customId, seen) ?? faultOfModel?.(bytes!));
     if (fault) faults.push({ ...fault, line: number });
     else
       group.push({
@@ -132,6 +135,21 @@ async function inspect(batch: BatchRow, lease: Lease, { files, table, gates, lit
   await flush();
   const model = models.size === 1 ? [...models][0]! : null;
   return { total, model, fits: fitting.isSo(total), sizes: sizes?.all, faults: total === 0 ? [EMPTY] : faults };
+}
+
+/** What a provider carries out as a whole does not pass the relay, which would look at the model of each request. */
+async function modelRule(batch: BatchRow, deps: BatchDeps) {
+  if (batch.mode !== 'native') return null;
+  // A batch whose caller is gone fails at its next step.
+  const { models } = (await callerOf(batch, deps).catch(() => null)) ?? {};
+  if (!models) return null;
+  const place = { provider: nativeOf(batch).provider ?? '', virtualKey: batch.virtual_key };
+  return (line: Uint8Array) => {
+    const unlisted = unlistedIn(models, new TextDecoder().decode(bodyOf(line)), place);
+    if (unlisted === undefined) return null;
+    const { code, message } = new GatewayError('model_not_allowed', [unlisted, models.names]);
+    return { code, message, param: 'body.model' };
+  };
 }
 
 const LONGEST_MODEL = 256;

@@ -11,14 +11,15 @@ import { createFindings } from './reading/findings.ts';
 import { readSource } from './reading/source.ts';
 import { refuseFaults } from './report.ts';
 
-export const LITELLM_USAGE = `gateway import litellm --config config.yaml [--keys export] [--env-file .env] [--workspace slug]
-                       [--skip-faults] [--dry-run]
+export const LITELLM_USAGE = `gateway import litellm --config config.yaml [--keys export] [--teams export] [--env-file .env]
+                       [--workspace slug] [--skip-faults] [--dry-run]
 
 Takes over the models of a LiteLLM proxy as virtual keys and one config, and its keys by their hashes: clients keep
 their sk-… keys and the names of their models.
 
   --config               the proxy's config.yaml
   --keys                 rows of LiteLLM_VerificationToken as .json, .jsonl or .csv
+  --teams                rows of LiteLLM_TeamTable in the same forms: the models of a team hold for its keys
   --env-file             variables that os.environ/… in the config stands for; the gateway's own settings are not read there
   --workspace            where they go; default: default
   --default-virtual-key  the virtual key of imported keys whose models lie behind several
@@ -29,6 +30,7 @@ their sk-… keys and the names of their models.
 const options = {
   config: { type: 'string' },
   keys: { type: 'string' },
+  teams: { type: 'string' },
   'env-file': { type: 'string' },
   workspace: { type: 'string', default: DEFAULT_WORKSPACE },
   'default-virtual-key': { type: 'string' },
@@ -42,11 +44,11 @@ export async function importLitellm(settings: Settings, rest: readonly string[])
   const path = resolve(values.config);
   const files = readFiles(path, values);
   if (!files) return;
-  const { source, keySource, variables, notes } = files;
+  const { source, keySource, teamSource, variables, notes } = files;
   const environment = { ...settings.environment, ...variables };
   const { 'default-virtual-key': defaultVirtualKey, workspace } = values;
   const { desired, models, findings } = await readLitellm(
-    { source, keySource, folder: dirname(path), environment },
+    { source, keySource, teamSource, folder: dirname(path), environment },
     settings,
     { workspace, skipsFaults: values['skip-faults'], defaultVirtualKey },
   );
@@ -62,14 +64,18 @@ export async function importLitellm(settings: Settings, rest: readonly string[])
 }
 
 /** Every file that the command names. A file that cannot be read is never skipped. */
-function readFiles(path: string, { keys, 'env-file': envFile }: { keys?: string; 'env-file'?: string }) {
+function readFiles(
+  path: string,
+  { keys, teams, 'env-file': envFile }: { keys?: string; teams?: string; 'env-file'?: string },
+) {
   const reading = createFindings();
   const first = readSource(path, reading, 'python');
   const source = first && withIncludes(first, dirname(path), reading);
   const keySource = keys === undefined ? null : readSource(resolve(keys), reading);
+  const teamSource = teams === undefined ? null : readSource(resolve(teams), reading);
   const variables = envFile === undefined ? {} : readEnvFile(resolve(envFile), reading);
   if (refuseFaults(reading) || !source || !variables) return null;
-  return { source, keySource, variables, notes: reading.notes };
+  return { source, keySource, teamSource, variables, notes: reading.notes };
 }
 
 /** How models are reached by imported keys, and by other callers. */

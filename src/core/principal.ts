@@ -1,3 +1,4 @@
+import type { AllowedModels } from './allowed-models.ts';
 import type { Forbids } from './forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from './ids.ts';
 import type { Limit } from './limits.ts';
@@ -44,6 +45,8 @@ export interface Principal extends Witnessed {
   readonly limits: readonly Limit[];
   /** What organisation, workspace and key forbid calls to bring along. Left out: nothing. */
   readonly forbids?: Forbids;
+  /** The models that the key may call. Left out: every model. */
+  readonly models?: AllowedModels;
 }
 
 /** Who began work that goes on without them, as the work's own row remembers it. */

@@ -3,6 +3,7 @@ import type { WorkspaceId } from '../core/ids.ts';
 import type { Checked } from '../core/lazily.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
+import { refuseUnlistedIn } from '../relay/allowed-model.ts';
 import { askProvider, ProviderAway, ProviderRefused, type Question } from '../relay/provider-call.ts';
 import type { Workers } from '../work/workers.ts';
 import { checkExpressible } from './backends/backend.ts';
@@ -66,6 +67,7 @@ export function createJobs(deps: JobsDeps) {
 
   const create = async (who: Principal, slug: string, body: Checked<typeof createJob>): Promise<JobObject> => {
     const behind = await behindKey(who, slug, virtualKeys);
+    refuseUnlistedIn(who, body, { provider: behind.target.provider.name, virtualKey: slug });
     const request = requestOf(body, random);
     await checkRequest(who, request, behind);
     const createdAt = now();

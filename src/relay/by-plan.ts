@@ -1,5 +1,6 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { type ErrorCode, fail, GatewayError } from '../core/errors.ts';
+import type { GuardrailUse } from '../core/guardrails.ts';
 import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import { isInline } from '../http/forbidden-headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
@@ -7,6 +8,7 @@ import type { Breakers } from '../routing/breaker.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Plan, TargetSettings, TargetStep } from '../routing/plan.ts';
 import { runPlan } from '../routing/strategy.ts';
+import { refuseUnlistedChecks } from './allowed-model.ts';
 import { noteFailure } from './ask.ts';
 import { keepWhole } from './body.ts';
 import type { Attempt, Attempted, OpenCall } from './call.ts';
@@ -96,7 +98,7 @@ async function step<Deps extends PlanDeps>(
   deps: Deps,
 ): Promise<Attempted> {
   const { choice, path } = given;
-  refuseCostly(call, given.settings);
+  if (call.config === null && given.settings.guardrails) refuseWritten(call, given.settings.guardrails);
   if (choice.by === 'request') return byRequest(call, given, attempt, deps);
   const target = await targetOfChoice(choice, call.principal, call, deps.virtualKeys);
   return attempt(call, { target, settings: plainIn(given.settings, target), path }, deps);
@@ -124,15 +126,16 @@ function plainIn(settings: TargetSettings, { virtualKey, provider }: Target): Ta
   return { ...settings, params: slugged.plain };
 }
 
-/** A config without a slug is the caller's own. */
-function refuseCostly({ config, body, headers }: OpenCall, { guardrails }: TargetSettings) {
-  if (config !== null || !guardrails || !body) return;
+/** A config without a slug is the caller's own, and so are the checks in it. */
+function refuseWritten({ principal, body, headers }: OpenCall, guardrails: GuardrailUse) {
+  if (principal.models) refuseUnlistedChecks(guardrails, principal.models);
+  if (!body) return;
   const bytes = body.rest ? Number(headers['content-length'] ?? body.head.byteLength) : body.head.byteLength;
   refuseCostlyChecks(guardrails, bytes);
 }
 
 /** What a call may not bring along, and a body that did not come: no other target makes up for it. */
-const OF_CALLER = new Set<ErrorCode>(['forbidden_by_rule', 'body_too_slow', 'body_incomplete']);
+const OF_CALLER = new Set<ErrorCode>(['forbidden_by_rule', 'model_not_allowed', 'body_too_slow', 'body_incomplete']);
 const isNoneOfTarget = (error: unknown) => error instanceof GatewayError && OF_CALLER.has(error.code);
 
 function statusOf(error: unknown): number | null {

@@ -79,6 +79,8 @@ export interface OpenCall extends ModelCall {
   readonly grownBy: number;
   /** The model of the body, as the body says it. */
   readonly named: string | null;
+  /** The model that the client asked for, before anything else was decided. */
+  readonly asked: string | null;
   /** The virtual key that stood before the model, in `model: "@slug/name"`. */
   readonly slug: string | null;
   /** What the answer says of how its provider was found. */

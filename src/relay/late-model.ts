@@ -18,5 +18,5 @@ export async function withLateModel(call: OpenCall): Promise<OpenCall> {
   if (more.length > 0) fail('invalid_request', 'model', 'is given twice; which one counts would be up to the provider');
   const further = read.rest && named !== undefined ? furtherModels(watch, { faults: false }) : undefined;
   call.log.model = named ?? null;
-  return { ...call, named: named ?? null, body: { ...read, watch: further } };
+  return { ...call, named: named ?? null, asked: named ?? null, body: { ...read, watch: further } };
 }

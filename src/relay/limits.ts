@@ -54,8 +54,9 @@ function factsOf({ principal, log, config, endpoint }: OpenCall, target: Target)
   };
 }
 
-/** Whether the model decides about this call: by its price, or because a policy asks for it. */
+/** Whether the model decides about this call: the key may call certain ones, or by its price, or a policy asks for it. */
 export async function asksForModel(call: OpenCall, target: Target, deps: LimitDeps): Promise<boolean> {
+  if (call.principal.models) return true;
   if (isFree(call)) return false;
   const isPriced = ({ counts }: Limit) => counts === 'cost';
   if (call.principal.limits.some(isPriced) || target.limits.some(isPriced)) return true;

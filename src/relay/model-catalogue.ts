@@ -4,6 +4,7 @@ import type { Principal } from '../core/principal.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Model } from '../dialects/endpoints/models.ts';
 import { asGatewayError } from '../http/reply.ts';
+import { isAllowed } from './allowed-model.ts';
 import { type FetchedModels, type FetchModelsDeps, fetchModels } from './fetch-models.ts';
 import { findTarget, type Target } from './target.ts';
 
@@ -101,7 +102,12 @@ export function createModelCatalogue(deps: CatalogueDeps) {
       });
       const models = wanted.flatMap(({ slug }, index) => {
         const one = listed[index]!;
-        return one === 'late' ? [] : one.models.map((model) => catalogued(model, slug, one.provider));
+        if (one === 'late') return [];
+        const { provider } = one;
+        const shown = who.models
+          ? one.models.filter(({ id }) => isAllowed(who.models!, id, { provider, virtualKey: slug }))
+          : one.models;
+        return shown.map((model) => catalogued(model, slug, provider));
       });
       return { models, missing };
     },

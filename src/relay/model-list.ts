@@ -4,15 +4,19 @@ import { geminiModels, type ModelListing, openaiModels, readModel, readModels } 
 import { FramingError } from '../dialects/framing-error.ts';
 import { parsed } from '../dialects/json.ts';
 import type { Incoming } from '../http/upstream.ts';
+import { isAllowed, refuseUnlisted } from './allowed-model.ts';
 import type { OpenCall, Prepared } from './call.ts';
 import { refusal } from './recode.ts';
 import { jsonBytes, replaced, wholeAnswer } from './rewritten.ts';
 import type { Target } from './target.ts';
 
-type Place = Pick<Target, 'provider' | 'customHost'>;
+type Place = Pick<Target, 'provider' | 'customHost' | 'virtualKey'>;
 
 /** How a provider lists its models; refuses one that does not. Another host than its own may do it as most do. */
-export function listingOf({ provider: { name, dialect, models }, customHost }: Place): ModelListing {
+export function listingOf({
+  provider: { name, dialect, models },
+  customHost,
+}: Omit<Place, 'virtualKey'>): ModelListing {
   if (models) return models;
   return dialect === 'openai-chat' || customHost !== null
     ? openaiModels
@@ -23,10 +27,15 @@ export function listingOf({ provider: { name, dialect, models }, customHost }: P
 export function prepareListing(call: OpenCall, target: Place, asIs: Prepared): Prepared {
   const { provider } = target;
   const listing = listingOf(target);
-  // The query of a client of Google's means something to Google alone.
-  if (call.form === 'listModels' && listing === geminiModels) return asIs;
-  if (listing === openaiModels) return call.form === 'listModels' ? { ...asIs, search: '' } : asIs;
   const id = decodeURIComponent(call.path.replace(/^\/models\/?/, ''));
+  const { models } = call.principal;
+  const place = { provider: provider.name, virtualKey: target.virtualKey };
+  if (models && id !== '') refuseUnlisted(call.principal, id, place);
+  // A key that may call certain models is shown these.
+  const isShown = models && id === '' ? (name: string) => isAllowed(models, name, place) : null;
+  // The query of a client of Google's means something to Google alone.
+  if (call.form === 'listModels' && listing === geminiModels && !isShown) return asIs;
+  if (listing === openaiModels && !isShown) return call.form === 'listModels' ? { ...asIs, search: '' } : asIs;
   const address = id !== '' && listing.one ? listing.one.path(id) : listing.path;
   const [path = '', query] = address.split('?');
   return {
@@ -36,21 +45,36 @@ export function prepareListing(call: OpenCall, target: Place, asIs: Prepared): P
     translation: {
       headers: { 'accept-encoding': 'identity' },
       notes: {},
-      answer: (incoming) => answer(incoming, listing, provider.name, id),
+      answer: (incoming) => answer(incoming, listing, provider.name, { id, isShown }),
     },
   };
 }
 
-async function answer(incoming: Incoming, listing: ModelListing, provider: string, id: string): Promise<Incoming> {
+interface Wanted {
+  /** Of one model; empty: all of them. */
+  readonly id: string;
+  readonly isShown: ((name: string) => boolean) | null;
+}
+
+async function answer(
+  incoming: Incoming,
+  listing: ModelListing,
+  provider: string,
+  { id, isShown }: Wanted,
+): Promise<Incoming> {
   const text = new TextDecoder().decode(await wholeAnswer(incoming, provider));
   const json = parsed(text);
   if (incoming.status >= 400) return refusal(incoming, decodeError(incoming.status, json ?? text), 'listModels');
-  const body = read(() => (id === '' ? whole(listing, json, provider) : one(listing, json, provider, id)), provider);
+  const body = read(
+    () => (id === '' ? whole(listing, json, provider, isShown) : one(listing, json, provider, id)),
+    provider,
+  );
   return replaced(incoming, { status: incoming.status, type: 'application/json', bytes: jsonBytes(body) });
 }
 
-function whole(listing: ModelListing, json: unknown, provider: string) {
-  const { models, hasMore } = readModels(listing, json);
+function whole(listing: ModelListing, json: unknown, provider: string, isShown: Wanted['isShown']) {
+  const { models: all, hasMore } = readModels(listing, json);
+  const models = isShown ? all.filter(({ id }) => isShown(id)) : all;
   return {
     object: 'list',
     data: models.map((model) => ({ ...model, provider })),

@@ -2,6 +2,7 @@ import { fail, GatewayError } from '../core/errors.ts';
 import type { Tokens } from '../core/tokens.ts';
 import { applyParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
+import { refuseOtherModels } from './allowed-model.ts';
 import { keepWhole } from './body.ts';
 import type { Attempt, OpenCall, Prepared, Ready } from './call.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
@@ -35,7 +36,7 @@ export async function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): 
   let call = edited(isRead(given, to) ? await keptWhole(given, deps) : given, to);
   if (mayHideModel(call)) call = await withKnownModel(call, to.target, deps);
   const guarding = await guardingOf(call, to, deps.guard);
-  if (guarding?.readsRequest) call = await keptWhole(call, deps);
+  if (guarding?.readsRequest || call.principal.models) call = await keptWhole(call, deps);
   return putInWords(call, guarding, to, deps);
 }
 
@@ -57,6 +58,9 @@ export async function putInWords(
   to: Attempt,
   deps: PrepareDeps,
 ): Promise<Ready> {
+  const { models } = call.principal;
+  // A model that a check asks was chosen by the author of the check.
+  if (models && !call.isUnguarded) refuseOtherModels(call, to, models);
   if (call.endpoint === 'createModelResponse' && isRead(call, to)) return readyToKeep(call, guarding, to, deps);
   return ready(call, guarding, to, deps);
 }

@@ -37,6 +37,7 @@ export async function receive(call: ModelCall, maxBodyBytes: number): Promise<Op
     isJson: received !== null && isJson,
     grownBy: received && arrived ? received.head.byteLength - arrived.head.byteLength : 0,
     named,
+    asked: addressed ?? named,
     slug: null,
     foundBy: null,
     config: null,

@@ -20,6 +20,13 @@ export function broughtBy(config: ConfigObject): ReadonlyMap<string, string> {
   return found;
 }
 
+/** The models that a config gives to calls, at any depth; a star where it takes a prefix off: any name may come of it. */
+export function chosenModels({ override_params, default_params, strip_model_prefix, targets }: ConfigObject): string[] {
+  const given = [override_params?.model, default_params?.model].filter((name) => typeof name === 'string');
+  const rest = (targets ?? []).flatMap(chosenModels);
+  return strip_model_prefix === undefined ? [...given, ...rest] : ['*', ...given, ...rest];
+}
+
 /** A check that is written out may send to an address what it reads, and headers, or ask a model through a virtual key. */
 function inChecks(value: unknown, path: string, note: (name: string, path: string) => void): void {
   if (value === null || typeof value !== 'object') return;

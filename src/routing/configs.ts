@@ -15,7 +15,7 @@ import { rowsOnPage } from '../storage/page-rows.ts';
 import type { ConfigRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
-import { broughtBy } from './brought-members.ts';
+import { broughtBy, chosenModels } from './brought-members.ts';
 import { type ConfigObject, type ConfigOrigin, checkConfig, configSchema } from './config.ts';
 import { createInlineConfigs } from './inline-configs.ts';
 import { compilePlan, type Plan } from './plan.ts';
@@ -185,6 +185,13 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
     for (const name of HOSTS) if (brings.has(name)) refuseForbidden(who.forbids, name, brings.get(name)!);
   };
 
+  /** The default config of a key may choose models that the key may not call, so such a key writes none that does. */
+  const refuseModels = (who: Principal, config: unknown) => {
+    if (!who.models) return;
+    for (const name of chosenModels(config as ConfigObject))
+      if (!who.models.allows(name)) fail('model_not_allowed', name, who.models.names);
+  };
+
   return {
     /** The plan behind a slug of the caller's workspace, or behind a config object given as JSON. */
     resolve(who: Principal, reference: string): NowOrLater<Plan> {
@@ -212,6 +219,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       compile(input.config, 'new');
       refuseMasked(input.config, 'config');
       refuseHosts(who, input.config);
+      refuseModels(who, input.config);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'config' }, (slug) =>
         changes.transaction(
@@ -266,6 +274,7 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
         compile(input.config, 'new');
         refuseMasked(input.config, 'config');
         refuseHosts(who, input.config);
+        refuseModels(who, input.config);
       }
       const { row, config } = await changes.transaction(
         'configs',

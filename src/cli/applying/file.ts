@@ -165,6 +165,7 @@ function readApiKey(value: unknown, path: Path, { source, findings, secrets }: R
       scopes: entry.scopes ?? DATA_SCOPES,
       defaults: entry.defaults ?? {},
       forbidden: rulesOf(entry),
+      models: entry.models ?? null,
       expires_at,
       ...limitsOf(entry),
     },

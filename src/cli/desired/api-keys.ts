@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { modelsIn } from '../../core/allowed-models.ts';
 import { rulesIn } from '../../core/forbidden.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { type ApiKeyWish, isoOf, sameMoment } from './desired.ts';
@@ -57,6 +58,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
         scopes: JSON.parse(row.scopes),
         defaults: JSON.parse(row.defaults),
         ...('forbidden' in fields && { forbidden: rulesIn(row.forbidden) }),
+        ...('models' in fields && { models: modelsIn(row.models) }),
         expires_at: isoOf(row.expires_at),
         ...limitsIn(row),
       },

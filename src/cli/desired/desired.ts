@@ -92,6 +92,7 @@ export interface ApiKeyWish extends Wish {
     readonly scopes: readonly Scope[];
     readonly defaults: Principal['defaults'];
     readonly forbidden?: readonly string[] | null;
+    readonly models?: readonly string[] | null;
     readonly expires_at: string | null;
   };
 }

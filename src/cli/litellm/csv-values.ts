@@ -2,6 +2,14 @@ const BOOLEANS: Readonly<Record<string, boolean>> = { t: true, true: true, f: fa
 const LISTS = new Set(['models', 'allowed_cache_controls', 'allowed_routes', 'policies', 'access_group_ids']);
 const NUMBERS = new Set(['spend', 'max_budget', 'rpm_limit', 'tpm_limit', 'max_parallel_requests', 'rotation_count']);
 
+/** Whether a column says nothing. */
+export const isEmpty = (value: unknown): boolean =>
+  value === null ||
+  value === undefined ||
+  value === '' ||
+  value === false ||
+  (typeof value === 'object' && Object.keys(value).length === 0);
+
 /** A row of a CSV export has texts only; PostgreSQL writes lists as {a,b}, and nothing as nothing. */
 export function fromText(value: unknown): unknown {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;

@@ -6,7 +6,8 @@ import type { ApiKeyWish } from '../desired/desired.ts';
 import { checked, type Findings, pathText } from '../reading/findings.ts';
 import type { Path, Source } from '../reading/source.ts';
 import { resetOf } from './budgets.ts';
-import { fromText } from './csv-values.ts';
+import { fromText, isEmpty } from './csv-values.ts';
+import { checkedModels, modelsOfKey } from './model-access.ts';
 
 const moment = z
   .string()
@@ -29,6 +30,7 @@ const record = z.looseObject({
   metadata: z.record(z.string(), z.unknown()).nullish(),
   user_id: z.string().nullish(),
   team_id: z.string().nullish(),
+  team_models: z.array(z.string()).nullish(),
   rpm_limit: limit.nullish(),
   tpm_limit: limit.nullish(),
   max_budget: z.number().positive('give a number above 0; block the key instead of 0').nullish(),
@@ -52,6 +54,10 @@ export interface KeyOptions {
   readonly config: string | null;
   /** The virtual key that calls of a key with these models go to, if there is one for all. */
   readonly defaultVirtualKey: (models: readonly string[]) => string | null;
+  /** The names of models behind the access groups of the config. */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+  /** The models of each team that is known. */
+  readonly teams: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Keys keep their hashes, and so clients keep their keys. */
@@ -76,7 +82,7 @@ function readKey(
   path: Path,
   source: Source,
   findings: Findings,
-  { workspace, config, defaultVirtualKey }: KeyOptions,
+  { workspace, config, defaultVirtualKey, groups, teams }: KeyOptions,
 ): ApiKeyWish | null {
   const key = checked(record, value, { source, path, findings });
   if (key === null) return null;
@@ -84,9 +90,12 @@ function readKey(
   const name = (key.key_alias || key.key_name || `litellm ${hash.slice(0, 8)}`).trim().slice(0, 255);
   const leaveOut: LeaveOut = (field, why) =>
     findings.leaveOut(source.placeOf([...path, ...field]), `key ${name}: ${pathText(field)} ${why}`);
-  const virtualKey = defaultVirtualKey(key.models ?? []);
+  const team = teams.get(key.team_id ?? '') ?? key.team_models ?? undefined;
+  const models = checkedModels(modelsOfKey({ key: key.models ?? [], team }, groups), { source, path, findings });
+  if (models === undefined) return null;
+  const virtualKey = defaultVirtualKey(models ?? []);
   const metadata = metadataOf(key, leaveOut);
-  sayWhatIsLeft(key, leaveOut);
+  sayWhatIsLeft(key, leaveOut, team !== undefined);
   const usage = budgetOf(key, path, source, findings);
   if (usage === null) return null;
   return {
@@ -103,6 +112,7 @@ function readKey(
         ...(virtualKey !== null && { virtual_key: virtualKey }),
         ...(Object.keys(metadata).length > 0 && { metadata }),
       },
+      models,
       // A blocked key is one that ended long ago: it answers 401 and can be opened again.
       expires_at: key.blocked ? new Date(0).toISOString() : (key.expires ?? null),
       rate_limits: [
@@ -134,22 +144,18 @@ function metadataOf({ metadata, user_id, team_id }: Key, leaveOut: LeaveOut): Re
   return kept;
 }
 
-function sayWhatIsLeft(key: Key, leaveOut: LeaveOut) {
-  if (key.models && key.models.length > 0) leaveOut(['models'], 'does not limit the key here');
-  if (key.team_id) leaveOut(['team_id'], "is kept as metadata; the team's own limits are not");
+function sayWhatIsLeft(key: Key, leaveOut: LeaveOut, knowsTeam: boolean) {
+  if (key.team_id)
+    leaveOut(
+      ['team_id'],
+      `is kept as metadata; the team's own limits are not${knowsTeam ? '' : ', nor its models: give them with --teams'}`,
+    );
   if (key.max_budget && key.spend) leaveOut(['spend'], 'is not carried over: its budget starts again from 0');
   for (const [field, value] of Object.entries(key)) {
     if (TAKEN.has(field) || IDLE.has(field) || isEmpty(value)) continue;
     leaveOut([field], 'has no counterpart');
   }
 }
-
-const isEmpty = (value: unknown): boolean =>
-  value === null ||
-  value === undefined ||
-  value === '' ||
-  value === false ||
-  (typeof value === 'object' && Object.keys(value).length === 0);
 
 /** Null: a fault. A key with a budget never becomes one without. */
 function budgetOf(key: Key, path: Path, source: Source, findings: Findings): readonly UsageLimit[] | null {

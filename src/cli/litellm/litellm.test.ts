@@ -6,6 +6,7 @@ import { compilePlan } from '../../routing/plan.ts';
 import { createFindings, findingLines } from '../reading/findings.ts';
 import { readDocument, readSource } from '../reading/source.ts';
 import { readKeys } from './keys.ts';
+import { modelsOfKey, readTeams } from './model-access.ts';
 import { readModels } from './models.ts';
 import { sayWhatElse, variablesIn } from './rest.ts';
 import { routingOf } from './routing.ts';
@@ -39,6 +40,8 @@ function keysOf(file: string) {
     workspace: 'default',
     config: 'litellm',
     defaultVirtualKey: () => 'openai',
+    groups: new Map(),
+    teams: new Map(),
   });
   return { keys, findings };
 }
@@ -297,10 +300,37 @@ describe('keys', () => {
     expect(wished('keys.csv')).toEqual(wished('keys.json'));
   });
 
-  test('what a key loses is listed: models, teams, money spent, and what is not known here', () => {
+  test('its models, its access groups and the models of its team limit a key', () => {
+    const groups = new Map([['beta', ['a', 'b']]]);
+    const of = (key: string[], team?: string[]) => modelsOfKey({ key, team }, groups);
+
+    expect(keysOf('keys.json').keys.map(({ fields }) => fields.models)).toEqual([null, ['fast'], null]);
+    expect([of([]), of(['all-proxy-models']), of(['a', 'all-proxy-models']), of([], [])]).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+    expect(of(['beta', 'c'])).toEqual(['a', 'b', 'c']);
+    expect([of([], ['beta']), of(['all-team-models'], ['c'])]).toEqual([['a', 'b'], ['c']]);
+    expect([of(['a', 'x'], ['beta']), of(['openai/*'], ['openai/x'])]).toEqual([['a'], ['openai/x']]);
+    expect([of(['x'], ['y']), of(['no-default-models'])]).toEqual([['no-default-models'], ['no-default-models']]);
+  });
+
+  test('teams come from their own rows, and what else a team has is listed', () => {
+    const findings = createFindings();
+    const rows = '[{"team_id":"search","models":["fast"],"max_budget":5,"members":[]},{"models":["x"]}]';
+    const source = readDocument('teams.json', rows, findings)!;
+
+    expect(readTeams(source, findings)).toEqual(new Map([['search', ['fast']]]));
+    expect(findingLines(findings.leftOut)).toEqual(['teams.json:1: team search: max_budget has no counterpart']);
+    expect(findings.faults.map(({ says }) => says)).toEqual([expect.stringContaining('[1].team_id')]);
+  });
+
+  test('what a key loses is listed: teams, money spent, and what is not known here', () => {
     const lines = findingLines(keysOf('keys.json').findings.leftOut).join('\n');
 
-    for (const field of ['metadata.nested', 'spend', 'team_id', 'models', 'max_parallel_requests'])
+    for (const field of ['metadata.nested', 'spend', 'team_id', 'max_parallel_requests'])
       expect(lines).toContain(field);
   });
 

@@ -6,6 +6,7 @@ import { createFindings, type Findings } from '../reading/findings.ts';
 import type { Environment } from '../reading/secrets.ts';
 import type { Source } from '../reading/source.ts';
 import { type KeyOptions, readKeys } from './keys.ts';
+import { accessGroups, readTeams } from './model-access.ts';
 import { type Model, readModels } from './models.ts';
 import { sayWhatElse, variablesIn } from './rest.ts';
 import { routingOf } from './routing.ts';
@@ -13,6 +14,7 @@ import { routingOf } from './routing.ts';
 export interface LitellmFiles {
   readonly source: Source;
   readonly keySource: Source | null;
+  readonly teamSource?: Source | null;
   /** Where the config stands. */
   readonly folder: string;
   readonly environment: Environment;
@@ -33,7 +35,7 @@ export interface Litellm {
 
 /** What a proxy's files want to exist, checked as the API would. Nothing is to be done when `findings` has faults. */
 export async function readLitellm(
-  { source, keySource, folder, environment }: LitellmFiles,
+  { source, keySource, teamSource = null, folder, environment }: LitellmFiles,
   settings: Pick<Settings, 'trustedCustomHosts'>,
   { workspace, skipsFaults, defaultVirtualKey }: LitellmOptions,
 ): Promise<Litellm> {
@@ -45,7 +47,13 @@ export async function readLitellm(
   const models = read.models.filter(({ slug }) => usable.has(slug));
   const routing = routingOf(models, { source, findings, workspace });
   sayWhatElse(source, findings);
-  const options = { workspace, defaultVirtualKey: chooser(models, defaultVirtualKey), config: routing?.slug ?? null };
+  const options = {
+    workspace,
+    defaultVirtualKey: chooser(models, defaultVirtualKey),
+    config: routing?.slug ?? null,
+    groups: accessGroups(source),
+    teams: teamSource ? readTeams(teamSource, findings) : new Map<string, readonly string[]>(),
+  };
   const apiKeys = refuseTwice(
     keySource ? readKeys(keySource, findings, options) : [],
     findings,

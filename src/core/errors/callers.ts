@@ -1,5 +1,10 @@
 import { error } from './entry.ts';
 
+const MOST_NAMES = 20;
+
+const shownNames = (names: readonly string[]): string =>
+  names.slice(0, MOST_NAMES).join(', ') + (names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '');
+
 /** Who is calling: keys, users, sessions and machines. */
 export const callerErrors = {
   missing_api_key: error(
@@ -51,6 +56,18 @@ export const callerErrors = {
     403,
     (rule: string) => `This key forbids ${rule}, so it makes, changes and rotates only keys that forbid it, too.`,
     () => 'forbidden',
+  ),
+  model_not_allowed: error(
+    403,
+    (model: string | null, models: readonly string[]) =>
+      `${model === null ? 'It cannot be seen which model this call asks for, and this API key' : `This API key may not call the model "${model.slice(0, 200)}". It`} may call only: ${shownNames(models)}.`,
+    () => 'model',
+  ),
+  models_not_widenable: error(
+    403,
+    (models: readonly string[]) =>
+      `This key may call only ${shownNames(models)}, so it makes, changes and rotates only keys that may call no others, and gives no key another default config.`,
+    () => 'models',
   ),
   scope_not_grantable: error(
     403,

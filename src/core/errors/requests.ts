@@ -36,7 +36,7 @@ export const requestErrors = {
   model_hidden: error(
     400,
     (why: string) =>
-      `A limit or a budget that this call falls under depends on its model, and the model cannot be seen: ${why}. Nothing was sent.`,
+      `A limit, a budget or the list of models of its key depends on the model of this call, and the model cannot be seen: ${why}. Nothing was sent.`,
     () => 'model',
   ),
   range_not_satisfiable: error(

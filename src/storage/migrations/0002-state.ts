@@ -14,6 +14,7 @@ import { createForbidden } from './state/forbidden.ts';
 import { createGuardrails } from './state/guardrails.ts';
 import { createImportedMessages } from './state/imported-messages.ts';
 import { createInterpreter } from './state/interpreter.ts';
+import { createKeyModels } from './state/key-models.ts';
 import { createLimits } from './state/limits.ts';
 import { createLimitsMode } from './state/limits-mode.ts';
 import { createMachineCallers } from './state/machine-callers.ts';
@@ -64,5 +65,6 @@ export const state: Migration = {
     await createFeedback(db, engine);
     await createEndings(db, engine);
     await createForbidden(db);
+    await createKeyModels(db);
   },
 };

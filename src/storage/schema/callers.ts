@@ -117,6 +117,8 @@ export interface ApiKeyRow {
   usage_limits: string | null;
   /** JSON array: what calls may not bring along. */
   forbidden: string | null;
+  /** JSON array: the models that it may call. Null: every model. */
+  models: string | null;
   created_at: number;
   updated_at: number;
 }
