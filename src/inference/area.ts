@@ -3,6 +3,7 @@ import type { Tools } from '../area/tools.ts';
 import type { ModelCall } from '../relay/call.ts';
 import type { ModelCatalogue } from '../relay/model-catalogue.ts';
 import type { ModelNames } from '../relay/model-names.ts';
+import type { Configs } from '../routing/configs.ts';
 import { responseEndings } from './endings.ts';
 import { googleModelRoutes } from './google-models.ts';
 import { googleRoutes } from './google-routes.ts';
@@ -31,20 +32,21 @@ export interface InferenceParts extends Tools {
   readonly responses: ResponseStore;
   readonly catalogue: ModelCatalogue;
   readonly names: ModelNames;
+  readonly configs: Configs;
 }
 
 /** Calls of models. */
 export const inferenceArea = area({
   name: 'inference',
-  open: ({ relay, responses, catalogue, names }: InferenceParts) => ({
+  open: ({ relay, responses, catalogue, names, configs }: InferenceParts) => ({
     gives: {},
     routes: [
       ...responseRoutes({ responses, relay }),
       ...inferenceRoutes(relay),
-      ...modelRoutes({ relay, catalogue, names }),
+      ...modelRoutes({ relay, catalogue, names, configs }),
       ...googleRoutes(relay),
-      ...googleModelRoutes({ relay, catalogue, names }),
-      ...ollamaRoutes({ relay, catalogue, names }),
+      ...googleModelRoutes({ relay, catalogue, names, configs }),
+      ...ollamaRoutes({ relay, catalogue, names, configs }),
     ],
   }),
 });

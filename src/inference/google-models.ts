@@ -35,10 +35,9 @@ export const googleModelRoutes = (parts: ModelParts): Route[] => [
 ];
 
 /** What the route of ours answers. Google, where it is asked itself, gets the query; others do not know its words. */
-async function asked(call: Call, path: string, { relay, catalogue, names }: ModelParts): Promise<Response> {
+async function asked(call: Call, path: string, { relay, ...parts }: ModelParts): Promise<Response> {
   const [all, one] = modelRoutes({
-    catalogue,
-    names,
+    ...parts,
     relay: (inner) => relay({ ...inner, form: 'listModels', search: call.search }),
   });
   const route = path === '/v1/models' ? all : one;

@@ -9,6 +9,7 @@ import type { Call, Route } from '../http/route.ts';
 import type { ModelCall } from '../relay/call.ts';
 import type { CataloguedModel, ModelCatalogue } from '../relay/model-catalogue.ts';
 import type { ModelNames } from '../relay/model-names.ts';
+import type { Configs } from '../routing/configs.ts';
 import { choosesProvider, selectRoute } from '../routing/select.ts';
 
 const VERSION = '/v1';
@@ -28,20 +29,24 @@ export interface ModelParts {
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly catalogue: ModelCatalogue;
   readonly names: ModelNames;
+  readonly configs: Pick<Configs, 'resolve'>;
 }
 
-/** Which models there are: of the provider that the call names, or of every virtual key of the workspace. */
-export const modelRoutes = ({ relay, catalogue, names }: ModelParts): Route[] => [
+/** Which models there are: those that a config knows by name, of the provider that the call names, or of every virtual key. */
+export const modelRoutes = ({ relay, catalogue, names, configs }: ModelParts): Route[] => [
   {
     method: 'GET',
     path: VERSION + MODELS,
     scopes: ['models.list'],
     isProviders: true,
-    summary: 'Models of the provider that was chosen, or of all virtual keys of the workspace',
-    handle: (call: Call) =>
-      choosesProvider(call.headers, call.principal.defaults)
+    summary: 'Models that the config knows by name, of the provider that was chosen, or of all virtual keys',
+    handle: async (call: Call) => {
+      const named = await namedByConfig(call, MODELS, configs);
+      if (named) return paged(call, named);
+      return choosesProvider(call.headers, call.principal.defaults)
         ? relay(asModelCall(call, MODELS))
-        : wholeCatalogue(call, catalogue),
+        : wholeCatalogue(call, catalogue);
+    },
   },
   {
     method: 'GET',
@@ -49,9 +54,32 @@ export const modelRoutes = ({ relay, catalogue, names }: ModelParts): Route[] =>
     scopes: ['models.list'],
     isProviders: true,
     summary: 'One model, by its name or as @slug/name',
-    handle: async (call: Call) => relay(await asNamed(call, names)),
+    handle: async (call: Call) => {
+      const path = call.path.slice(VERSION.length);
+      const model = decoded(path.slice(MODELS.length + 1));
+      const known = (await namedByConfig(call, path, configs))?.find(({ id }) => id === model);
+      return known ? json(known) : relay(await asNamed(call, names));
+    },
   },
 ];
+
+interface NamedModel extends Pick<CataloguedModel, 'id' | 'object' | 'created' | 'owned_by'> {
+  readonly provider?: string;
+}
+
+/** The names that the config of a call knows, as far as the key may call them. Null: no config, or one without names. */
+async function namedByConfig(
+  { headers, principal }: Call,
+  path: string,
+  configs: ModelParts['configs'],
+): Promise<readonly NamedModel[] | null> {
+  const route = selectRoute({ headers, path }, principal.defaults);
+  if (route?.by !== 'config') return null;
+  const { names } = await configs.resolve(principal, route.reference);
+  if (names.length === 0) return null;
+  const shown = principal.models ? names.filter((name) => principal.models!.allows(name)) : names;
+  return shown.map((id) => ({ id, object: 'model', created: 0, owned_by: 'gateway' }));
+}
 
 const asModelCall = (call: Call, path: string, headers = call.headers): ModelCall => ({
   request: call.request,
@@ -97,21 +125,27 @@ function decoded(text: string): string {
   }
 }
 
-async function wholeCatalogue({ principal, search }: Call, catalogue: ModelCatalogue): Promise<Response> {
-  const { provider, sort, order, offset, limit } = readQuery(search, catalogueQuery());
-  const { models, missing } = await catalogue.read(principal, provider);
-  const keyOf = (model: CataloguedModel) => (sort === 'name' ? model.id : `${model.provider} ${model.id}`);
+async function wholeCatalogue(call: Call, catalogue: ModelCatalogue): Promise<Response> {
+  const { provider } = readQuery(call.search, catalogueQuery());
+  const { models, missing } = await catalogue.read(call.principal, provider);
+  const response = paged(call, models);
+  if (missing.length > 0) response.headers.set('x-gateway-incomplete', shortened(missing));
+  return response;
+}
+
+function paged({ search }: Call, all: readonly NamedModel[]): Response {
+  const { provider: wanted, sort, order, offset, limit } = readQuery(search, catalogueQuery());
+  const models = wanted === undefined ? all : all.filter(({ provider }) => provider === wanted);
+  const keyOf = ({ provider, id }: NamedModel) => (sort === 'name' || !provider ? id : `${provider} ${id}`);
   const sign = order === 'asc' ? 1 : -1;
   const sorted = models.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -sign : sign));
   const data = limit === undefined ? sorted.slice(offset) : sorted.slice(offset, offset + limit);
-  const response = json({
+  return json({
     object: 'list',
     data,
     total: models.length,
     has_more: offset + data.length < models.length,
   });
-  if (missing.length > 0) response.headers.set('x-gateway-incomplete', shortened(missing));
-  return response;
 }
 
 /** Proxies refuse long header lines. */

@@ -5,6 +5,7 @@ import { type BreakerSettings, breakerSettings } from './breaker.ts';
 import { type Condition, compileCondition, patternBudget } from './conditions.ts';
 import { BOUNDS, type ConfigObject, type ConfigOrigin, OPTION_ALIASES, type RetryObject } from './config.ts';
 import { compileParams, type ParamEdits } from './params.ts';
+import { namesIn } from './plan-names.ts';
 
 /** A config, compiled: a tree whose leaves say whom to call and how. Immutable, shared by all calls that use it. */
 export type Step = TargetStep | FallbackStep | LoadbalanceStep | ConditionalStep;
@@ -82,6 +83,8 @@ export interface Plan {
   readonly settings: TargetSettings;
   /** Whether a call's body must be kept: it is edited, looked into, or may be sent again. */
   readonly needsWholeBody: boolean;
+  /** The names of models that its conditions know. */
+  readonly names: readonly string[];
   /** Tells the state of one config (breakers, cache) from another's. */
   readonly id: string;
 }
@@ -164,7 +167,8 @@ export function compilePlan(
       'config',
       `one call could become ${calls} calls of providers, with all targets and retries; at most ${BOUNDS[origin].calls}${origin === 'inline' ? ' unless the config is stored' : ''}`,
     );
-  return { id, root, settings: settingsOf(inherit({}, config)), needsWholeBody: needsWholeBody(root) };
+  const settings = settingsOf(inherit({}, config));
+  return { id, root, settings, needsWholeBody: needsWholeBody(root), names: namesIn(config) };
 }
 
 /** How often providers are called for one call when every target fails. */

@@ -54,6 +54,11 @@ describe('from LiteLLM', () => {
         gateway.api.post('/v1/chat/completions', body, { key: null, headers: { authorization: `Bearer ${key}` } });
       expect((await ask('sk-client-of-litellm-one')).status).toBe(200);
       expect((await ask('sk-client-of-litellm-two', { ...question, model: 'fast' })).json.model).toBe('gpt-4o-mini');
+      const listed = async (key: string) =>
+        (await gateway.api.get('/v1/models', { key })).json.data.map(({ id }: { id: string }) => id);
+      expect(await listed('sk-client-of-litellm-one')).toEqual(['fast', 'gpt-4o']);
+      expect(await listed('sk-client-of-litellm-two')).toEqual(['fast']);
+      expect((await ask('sk-client-of-litellm-two')).json.error.code).toBe('model_not_allowed');
       expect((await ask('sk-client-of-litellm-blocked')).json.error.code).toBe('expired_api_key');
       expect((await ask('sk-master-key-that-stays-behind')).json.error.code).toBe('invalid_api_key');
       const { json } = await gateway.api.get('/v1/api-keys');

@@ -69,6 +69,44 @@ describe('of the provider that was chosen', () => {
     expect(openais.data[0]).toMatchObject({ id: 'claude-x', object: 'model', created: 1_747_180_800 });
   });
 
+  test('a config that finds models by their names lists these names, those that the key may call', async () => {
+    const targets = [
+      { name: 'quick', virtual_key: 'gpt', override_params: { model: 'gpt-x' } },
+      { name: 'rest', passthrough: true },
+    ];
+    const find = (query: object) => ({ query, then: 'quick' });
+    const conditions = [
+      find({ 'params.model': { $eq: 'fast' } }),
+      find({ $or: [{ 'params.model': 'slow' }, { 'params.model': { $in: ['sharp', 'fast'] } }] }),
+      find({ 'params.model': 'vip', 'metadata.tier': 'paid' }),
+      find({ 'params.model': { $regex: '^any' } }),
+    ];
+    const config = { strategy: { mode: 'conditional', conditions, default: 'rest' }, targets };
+    const { slug } = (await gateway.api.post('/v1/configs', { name: 'Names', config })).json;
+    const asked = async (key: string, path = '/v1/models', headers = {}) =>
+      (await gateway.api.get(path, { key, headers })).json;
+    const { key } = await gateway.given.apiKey({ defaults: { config: slug } });
+    const { key: held } = await gateway.given.apiKey({ defaults: { config: slug }, models: ['s*', 'gpt-x'] });
+    const { key: none } = await gateway.given.apiKey({ defaults: { config: slug }, models: ['other'] });
+    const { key: plain } = await gateway.given.apiKey();
+
+    expect(idsOf(await asked(key))).toEqual(['fast', 'sharp', 'slow']);
+    expect(idsOf(await asked(key, '/v1/models?limit=1&order=desc'))).toEqual(['slow']);
+    expect(await asked(key, '/v1/models/fast')).toEqual({
+      id: 'fast',
+      object: 'model',
+      created: 0,
+      owned_by: 'gateway',
+    });
+    expect(idsOf(await asked(held))).toEqual(['sharp', 'slow']);
+    expect(idsOf(await asked(none))).toEqual([]);
+    expect(idsOf(await asked(plain, '/v1/models', { 'x-gateway-config': slug }))).toEqual(['fast', 'sharp', 'slow']);
+    expect((await asked(key, '/v1beta/models')).models[0].name).toBe('models/fast');
+    expect((await asked(key, '/api/tags')).models[0].name).toBe('fast');
+    const chosen = { 'x-gateway-virtual-key': 'gpt' };
+    expect(idsOf(await asked(key, '/v1/models', chosen))).toEqual(['gpt-x']);
+  });
+
   test('a config chooses, too, and falls back', async () => {
     const config = {
       strategy: { mode: 'fallback' },
