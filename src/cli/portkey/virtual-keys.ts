@@ -62,6 +62,7 @@ export interface VirtualKeyReading {
 /** An export holds no secrets; in their place stands where each is kept: `env:NAME` or `file:PATH`. */
 export function readVirtualKey(value: unknown, path: Path, reading: VirtualKeyReading): VirtualKeyWish | null {
   const { source, findings, workspace } = reading;
+  const before = findings.count;
   const found = checked(entry, withTypes(value), { source, path, findings });
   if (found === null) return null;
   const fault = (field: string, says: string) =>
@@ -85,12 +86,14 @@ export function readVirtualKey(value: unknown, path: Path, reading: VirtualKeyRe
     findings.leaveOut(source.placeOf([...path, field]), `virtual key ${found.name}: ${field} has no counterpart`);
   }
   const slug = found.slug ?? slugFrom(found.name, provider);
+  const key = found.key ? follow('key', found.key) : null;
+  if (findings.count > before) return null;
   return {
     place: source.placeOf(path),
     ref: `${workspace}/${slug}`,
     workspace,
     slug,
-    key: found.key ? follow('key', found.key) : null,
+    key,
     fields: {
       name: found.name,
       note: found.note ?? null,
@@ -104,7 +107,8 @@ export function readVirtualKey(value: unknown, path: Path, reading: VirtualKeyRe
   };
 }
 
-function referenceIn(text: string): Reference | null {
+/** Where a secret is kept; null: the text is something else. */
+export function referenceIn(text: string): Reference | null {
   const [, kind, name = ''] = /^(env|file):(.+)$/s.exec(text) ?? [];
   if (kind === undefined) return null;
   return kind === 'env' ? { env: name } : { file: name };
