@@ -81,6 +81,8 @@ export interface Quirks {
   readonly reasoningHistory?: 'reasoning_content' | 'content_blocks';
   /** openai-chat: it refuses `stream_options.include_usage`. */
   readonly refusesStreamOptions?: true;
+  /** openai-chat: `response_format` takes `json_object` and no schemas. */
+  readonly lacksSchemas?: true;
   /** anthropic: the most output tokens a model gives, when the name is not one of the vendor's own. */
   readonly maxOutputTokens?: number;
 }

@@ -1,6 +1,6 @@
 import { takesSchemas } from './anthropic/models.ts';
 import { vendorOf } from './converse/models.ts';
-import type { Changed } from './dialect.ts';
+import type { Changed, Quirks } from './dialect.ts';
 import type { DialectName, JsonFormat, ModelRequest, Turn } from './ir.ts';
 import { jsonByTool, schemaByTool } from './json-tool.ts';
 
@@ -17,9 +17,10 @@ export interface JsonWay {
   readonly changed: readonly Changed[];
 }
 
-export function jsonWay(request: ModelRequest, into: DialectName): JsonWay {
+export function jsonWay(request: ModelRequest, into: DialectName, { lacksSchemas }: Quirks = {}): JsonWay {
   const { responseFormat: format } = request;
-  if (!format || format.type === 'text' || hasOwn(request, format, into))
+  const isUnknown = lacksSchemas === true && format?.type === 'schema';
+  if (!format || format.type === 'text' || (!isUnknown && hasOwn(request, format, into)))
     return { request, isCalled: false, checked: null, changed: [] };
   const path = request.origin?.names.responseFormat ?? 'responseFormat';
   const { responseFormat: _format, ...others } = request;
@@ -31,7 +32,12 @@ export function jsonWay(request: ModelRequest, into: DialectName): JsonWay {
       checked: null,
       changed: [{ path, how: 'by a function that must be called' }],
     };
-  const asked = { ...others, turns: instructed(request.turns, format) };
+  const asked = {
+    ...others,
+    turns: instructed(request.turns, format),
+    // Some JSON is closer to JSON of a schema than any text.
+    ...(isUnknown && { responseFormat: { type: 'json' as const } }),
+  };
   return { request: asked, isCalled: false, checked: format, changed: [{ path, how: 'by words, and checked' }] };
 }
 

@@ -6,6 +6,8 @@ export const deepseek: Provider = {
   baseUrl: 'https://api.deepseek.com/v1',
   dialect: 'openai-chat',
   serves: [],
+  // Its API says of `json_schema` that this type is unavailable.
+  quirks: { lacksSchemas: true },
   authorize: bearer,
   environment: 'DEEPSEEK_API_KEY',
 };

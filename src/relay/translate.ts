@@ -65,7 +65,7 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const { kept } = options;
   const request = inbound.decodeRequest(kept ? kept.body : parsedRequest(body));
   const plain = plainTools(kept ? kept.asked(request) : request, to.name);
-  const json = jsonWay(plain.request, to.name);
+  const json = jsonWay(plain.request, to.name, quirks);
   const whole = json.request;
   // Usage is wanted for every stream, whether or not the client asked for it.
   const counted = request.stream ? { ...whole, includeUsage: true } : whole;

@@ -1,3 +1,4 @@
+import { agentClients } from './agents.ts';
 import { aiSdkClients } from './ai-sdk.ts';
 import { anthropicClients } from './anthropic.ts';
 import type { Client } from './client.ts';
@@ -18,4 +19,5 @@ export const clients: readonly Client[] = [
   ...langchainClients,
   ...ollamaClients,
   ...portkeyClients,
+  ...agentClients,
 ];

@@ -38,12 +38,16 @@ export async function openStage(): Promise<Stage> {
   const mock = await LLMock.create({ port: 0, host: '127.0.0.1', chunkSize: 4 });
   mock.onMessage(SAID.hello, { content: ANSWER });
   mock.onMessage(SAID.picture, { content: SEEN });
-  mock.onMessage(SAID.weather, { toolCalls: [{ name: 'get_weather', arguments: '{"city":"Oslo"}' }] });
+  mock.on({ userMessage: SAID.weather, hasToolResult: true }, { content: 'It rains.' });
+  mock.on({ userMessage: SAID.weather }, (request) => ({ toolCalls: [weatherCall(namesIn(request))] }));
   // Some clients have a function called for an object of a schema.
   mock.on({ userMessage: SAID.person }, (request) => {
     const content = JSON.stringify(ADA);
-    const name = functionIn(request);
-    return name === undefined ? { content } : { toolCalls: [{ name, arguments: content }] };
+    const names = namesIn(request);
+    const name = names.find((each) => each === 'StructuredOutput') ?? names[0];
+    return name === undefined || names.includes(CODEX_SHELL)
+      ? { content }
+      : { toolCalls: [{ name, arguments: content }] };
   });
   const { simulate } = createSimulator();
   let last: unknown = null;
@@ -55,7 +59,12 @@ export async function openStage(): Promise<Stage> {
     if (/embed/i.test(pathname)) return simulate(new Request(request.url, { method, headers, body: text }));
     const sent = new Headers(headers);
     for (const name of ['host', 'content-length', 'connection']) sent.delete(name);
-    return fetch(new URL(pathname + search, mock.url), { method, headers: sent, body: text || undefined });
+    return fetch(new URL(pathname + search, mock.url), {
+      method,
+      headers: sent,
+      body: text || undefined,
+      keepalive: false,
+    });
   });
   const gateway = await startGateway({ environment: { GATEWAY_HEADER_ALIASES: 'x-portkey-' } });
   const keys = {} as Record<Upstream, string>;
@@ -84,7 +93,18 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
-const functionIn = ({ tools }: ChatCompletionRequest): string | undefined => tools?.[0]?.function.name;
+const namesIn = ({ tools = [] }: ChatCompletionRequest): string[] => tools.map((tool) => tool.function.name);
+
+const CODEX_SHELL = 'exec_command';
+const ECHO = 'echo get_weather Oslo';
+
+/** Agents offer a shell of their own, other clients `get_weather`. */
+function weatherCall(names: readonly string[]) {
+  if (names.includes(CODEX_SHELL)) return { name: CODEX_SHELL, arguments: JSON.stringify({ cmd: ECHO }) };
+  const bash = { command: ECHO, description: 'Says it.' };
+  if (names.includes('Bash')) return { name: 'Bash', arguments: JSON.stringify(bash) };
+  return { name: 'get_weather', arguments: '{"city":"Oslo"}' };
+}
 
 /** The picture in a body, where the provider's format has it. */
 export function pictureIn(upstream: Upstream, body: unknown): unknown {

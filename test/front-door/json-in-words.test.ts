@@ -232,8 +232,8 @@ describe('the second call', () => {
 
 const admin = async () => (await gateway.given.apiKey()).key;
 
-describe('other providers that refuse JSON beside tools', () => {
-  test('are asked in words, too: Gemini before its third generation, and Cohere', async () => {
+describe('other providers', () => {
+  test('are asked in words, too, where they refuse JSON beside tools: Gemini before its third generation', async () => {
     // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
     const bodies: any[] = [];
     const google = serve(async (request) => {
@@ -250,5 +250,27 @@ describe('other providers that refuse JSON beside tools', () => {
     await ask({ ...json, model: 'gemini-3-pro' }, { headers });
     expect(bodies[2].generationConfig.responseMimeType).toBe('application/json');
     google.stop();
+  });
+
+  test('are asked for some JSON where they know no schema: DeepSeek', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
+    const bodies: any[] = [];
+    const deepseek = serve(async (request) => {
+      bodies.push(await request.json());
+      const content = bodies.length === 1 ? '{"town":"Oslo"}' : '{"city":"Oslo"}';
+      return Response.json({ choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] });
+    });
+    await gateway.given.virtualKey({ slug: 'deepseek', provider: 'deepseek', custom_host: `${deepseek.origin}/v1` });
+    const reply = await gateway.api.post(
+      '/v1/messages',
+      {
+        ...{ model: 'deepseek-chat', max_tokens: 99, messages: [{ role: 'user', content: 'A place' }] },
+        output_config: { format: { type: 'json_schema', schema } },
+      },
+      { headers: { 'x-gateway-virtual-key': 'deepseek' } },
+    );
+    expect(reply.json.content).toMatchObject([{ type: 'text', text: '{"city":"Oslo"}' }]);
+    expect(bodies.map(({ response_format }) => response_format)).toEqual([json.response_format, json.response_format]);
+    deepseek.stop();
   });
 });

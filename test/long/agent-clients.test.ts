@@ -1,0 +1,4 @@
+import { agentClients } from '../clients/agents.ts';
+import { walk } from '../clients/walk.ts';
+
+walk(...agentClients);
