@@ -74,12 +74,17 @@ test('a README that names a file which is not there is seen', () => {
   ]);
 });
 
-/** A cache that no change empties keeps a revoked key working, and a map that no code bounds fills the memory. */
+/**
+ * A cache that no change empties keeps a revoked key working, a map that no code bounds fills the memory, and a schema that
+ * is made for each value takes longer to make than to use.
+ */
 const BY_HAND = {
   'listens to changes': /\bchanges\.subscribe\(/,
   'bounds a map': /\.keys\(\)\.next\(\)|\bof \w+\.keys\(\)\) \{\s*if \(|\.size >=? [\w.]+\)\s+[\w.#]+\.clear\(\)/,
+  'makes a schema for each value':
+    /\w\(\)\s*\.(?:safeP|p)arse\(|\b(?:checked|readQuery|readJson)\((?:[\w.]+, )?\w+\(\)/,
 } as const;
-/** Files that do it by themselves, and why. All others use `cachedBy` and `BoundedMap`. */
+/** Files that do it by themselves, and why. All others use `cachedBy`, `BoundedMap` and `schemaOf`. */
 const MAY: Readonly<Record<string, string>> = {
   'src/storage/cached-by.ts': 'it is the cache of what is stored',
   'src/mcp/aggregate/lists.ts': 'keeps what MCP servers say, not what is stored',
@@ -96,13 +101,13 @@ const MAY: Readonly<Record<string, string>> = {
 export const byHand = (text: string): string[] =>
   Object.entries(BY_HAND).flatMap(([what, pattern]) => (pattern.test(text) ? [what] : []));
 
-test('what is stored is cached by cachedBy, and what is bounded is a BoundedMap', () => {
+test('what is stored is cached by cachedBy, what is bounded is a BoundedMap, and schemas are kept by schemaOf', () => {
   const found = sources.filter((file) => byHand(read(file)).length > 0);
 
   expect(found.sort()).toEqual(Object.keys(MAY).sort());
 });
 
-test('a cache or a bound that is made by hand is seen', () => {
+test('a cache, a bound or a schema that is made by hand is seen', () => {
   expect(byHand("  changes.subscribe('keys', () => cache.clear());")).toEqual(['listens to changes']);
   for (const line of [
     'if (known.size >= MOST) known.delete(known.keys().next().value!);',
@@ -110,8 +115,16 @@ test('a cache or a bound that is made by hand is seen', () => {
     'if (this.#names.size > 1_000) this.#names.clear();',
   ])
     expect(byHand(line)).toEqual(['bounds a map']);
+  for (const line of [
+    'const { data } = reply().safeParse(value);',
+    "checked(storage(), value, 'body')",
+    'readQuery(search, page())',
+  ])
+    expect(byHand(line)).toEqual(['makes a schema for each value']);
   expect(
-    byHand("const cache = cachedBy(changes, ['keys'], load, { most: 10, now });\nfor (const key of map.keys()) {}"),
+    byHand(
+      "const cache = cachedBy(changes, ['keys'], load, { most: 10, now });\nfor (const key of map.keys()) schemaOf(reply).parse(key);",
+    ),
   ).toEqual([]);
 });
 

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { ApiKeys } from '../auth/api-keys.ts';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { SCOPES } from '../core/scopes.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
@@ -22,16 +21,15 @@ import {
 
 const MINUTE = 60_000;
 
-const defaults = lazily(() =>
+const defaults = () =>
   z.strictObject({
     virtual_key: slug().optional(),
     config: slug().optional(),
     metadata: callMetadata().optional(),
     ...guardrailDefaults(),
-  }),
-);
+  });
 
-export const create = lazily(() =>
+export const create = () =>
   z.strictObject({
     name: name(),
     description: note().optional(),
@@ -47,10 +45,9 @@ export const create = lazily(() =>
     ...forbidden(),
     ...models(),
     ...limits(),
-  }),
-);
-const update = lazily(() => create().omit({ workspace_id: true, user_id: true }).partial().extend(resetUsage()));
-const rotate = lazily(() =>
+  });
+const update = () => create().omit({ workspace_id: true, user_id: true }).partial().extend(resetUsage());
+const rotate = () =>
   z.strictObject({
     key_transition_period_ms: z
       .number()
@@ -59,10 +56,9 @@ const rotate = lazily(() =>
       .max(30 * 24 * 60 * MINUTE)
       .optional()
       .describe('How long the old secret stays valid. Default 30 minutes; 0 ends it at once.'),
-  }),
-);
+  });
 
-const apiKey = lazily(() =>
+const apiKey = () =>
   z
     .object({
       id: z.uuid(),
@@ -84,18 +80,16 @@ const apiKey = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'ApiKey' }),
-);
-const created = lazily(() => apiKey().extend({ key: z.string().describe('The secret, shown this once.') }));
-const rotated = lazily(() =>
+    .meta({ id: 'ApiKey' });
+const created = () => apiKey().extend({ key: z.string().describe('The secret, shown this once.') });
+const rotated = () =>
   z.object({
     id: z.uuid(),
     key: z.string(),
     object: z.literal('api-key'),
     key_transition_expires_at: z.string(),
-  }),
-);
-const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
+  });
+const listQuery = () => pageQuery().extend({ workspace_id: z.string().optional() });
 
 export interface ApiKeyParts {
   readonly apiKeys: ApiKeys;
@@ -123,7 +117,7 @@ export const apiKeyRoutes = ({ apiKeys, guardrailDefaults }: ApiKeyParts): Route
       scopes: ['api_keys.list'],
       summary: 'API keys the caller may see',
       query: listQuery,
-      response: () => pageOf(apiKey()),
+      response: () => pageOf(apiKey),
     },
     (call) => apiKeys.list(call.principal, call.query, call.now),
   ),

@@ -2,21 +2,20 @@ import * as z from 'zod';
 import type { AuditFilter, AuditReading } from '../audit/reading.ts';
 import type { AuditRecord } from '../audit/record.ts';
 import { fail } from '../core/errors.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { isMoment, MOMENT_FORM, momentOf } from '../core/moments.ts';
 import type { Principal } from '../core/principal.ts';
+import type { Checked } from '../core/schema.ts';
 import { get, type Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 import { workspaceAsked } from '../storage/workspace-lookup.ts';
 
-const moment = lazily(() =>
-  z.string({ error: MOMENT_FORM }).refine(isMoment, MOMENT_FORM).describe('ISO 8601; UTC when it names no zone.'),
-);
-const method = lazily(() => z.enum(['POST', 'PUT', 'DELETE']));
-const userType = lazily(() => z.enum(['user', 'api_key']));
+const moment = () =>
+  z.string({ error: MOMENT_FORM }).refine(isMoment, MOMENT_FORM).describe('ISO 8601; UTC when it names no zone.');
+const method = () => z.enum(['POST', 'PUT', 'DELETE']);
+const userType = () => z.enum(['user', 'api_key']);
 
-const filter = lazily(() =>
+const filter = () =>
   z.strictObject({
     start_time: moment(),
     end_time: moment(),
@@ -32,16 +31,14 @@ const filter = lazily(() =>
     action: z.string().optional().describe('Such as create, update, delete, rotate.'),
     client_ip: z.string().optional(),
     country: z.string().optional(),
-  }),
-);
-const listQuery = lazily(() =>
+  });
+const listQuery = () =>
   filter().extend({
     current_page: integerInQuery(0, 1_000_000).default(0).describe('Page number, from 0.'),
     page_size: integerInQuery(0, 100).default(50).describe('0 asks for the total alone.'),
-  }),
-);
+  });
 
-const record = lazily(() =>
+const record = () =>
   z
     .object({
       timestamp: z.iso.datetime(),
@@ -61,15 +58,13 @@ const record = lazily(() =>
       client_ip: z.string(),
       country: z.string(),
     })
-    .meta({ id: 'AuditRecord' }),
-);
-const answer = lazily(() =>
+    .meta({ id: 'AuditRecord' });
+const answer = () =>
   z.object({
     records: z.array(record()).describe('Newest first.'),
     total: z.number().int().describe('How many records match.'),
     object: z.literal('analytics-graph'),
-  }),
-);
+  });
 
 export const auditLogRoutes = (log: AuditReading, store: Store): Route[] => [
   get(

@@ -1,29 +1,25 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted, name, slug } from '../http/resource.ts';
 import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import type { Configs } from '../routing/configs.ts';
 
-const configObject = lazily(() =>
+const configObject = () =>
   z
     .record(z.string(), z.unknown(), { error: 'give a config object' })
-    .describe('Targets, strategy, retry, cache and parameters; see docs/routing.md.'),
-);
+    .describe('Targets, strategy, retry, cache and parameters; see docs/routing.md.');
 
-const create = lazily(() =>
+const create = () =>
   z.strictObject({
     name: name(),
     slug: slug().optional(),
     config: configObject(),
     workspace_id: z.string().min(1).optional(),
-  }),
-);
-const update = lazily(() =>
-  z.strictObject({ name: name(), config: configObject(), status: z.enum(['active', 'archived']) }).partial(),
-);
+  });
+const update = () =>
+  z.strictObject({ name: name(), config: configObject(), status: z.enum(['active', 'archived']) }).partial();
 
-const config = lazily(() =>
+const config = () =>
   z
     .object({
       id: z.uuid(),
@@ -39,12 +35,9 @@ const config = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'Config' }),
-);
-const whole = lazily(() =>
-  config().extend({ config: z.record(z.string(), z.unknown()).describe('Secrets are masked.') }),
-);
-const version = lazily(() =>
+    .meta({ id: 'Config' });
+const whole = () => config().extend({ config: z.record(z.string(), z.unknown()).describe('Secrets are masked.') });
+const version = () =>
   z.object({
     id: z.uuid(),
     object: z.literal('config-version'),
@@ -52,11 +45,10 @@ const version = lazily(() =>
     config: z.record(z.string(), z.unknown()),
     created_by: z.string(),
     created_at: z.string(),
-  }),
-);
+  });
 
-const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
-const oneQuery = lazily(() => z.strictObject({ workspace_id: z.string().optional() }));
+const listQuery = () => pageQuery().extend({ workspace_id: z.string().optional() });
+const oneQuery = () => z.strictObject({ workspace_id: z.string().optional() });
 
 const nameOf = (call: CallAt<'slug', { workspace_id?: string }>) => ({
   slug: call.params.slug,
@@ -81,7 +73,7 @@ export const configRoutes = (configs: Configs): Route[] => [
       scopes: ['configs.list'],
       summary: 'Configs the caller may see',
       query: listQuery,
-      response: () => pageOf(config()),
+      response: () => pageOf(config),
     },
     (call) => configs.list(call.principal, call.query),
   ),
@@ -119,7 +111,7 @@ export const configRoutes = (configs: Configs): Route[] => [
       scopes: ['configs.read'],
       summary: 'The versions of a config, newest first',
       query: listQuery,
-      response: () => pageOf(version()),
+      response: () => pageOf(version),
     },
     (call) => configs.versions(call.principal, nameOf(call), call.query),
   ),

@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import type { EndingsOf } from '../endings/endings.ts';
 import { get, post, type Route } from '../http/route.ts';
 
-const shared = lazily(() => ({
+const shared = () => ({
   id: z.string(),
   status: z.enum(['running', 'completed']),
   removed: z.array(z.object({ area: z.string(), rows: z.number().int() })),
@@ -14,18 +13,16 @@ const shared = lazily(() => ({
     .describe('What ran at providers. error: why one could not be told to stop.'),
   created_at: z.string(),
   completed_at: z.string().nullable(),
-}));
+});
 
-const erasure = lazily(() =>
-  z.object({ ...shared(), object: z.literal('user.erasure'), user_id: z.string() }).meta({ id: 'UserErasure' }),
-);
-const deletion = lazily(() =>
+const erasure = () =>
+  z.object({ ...shared(), object: z.literal('user.erasure'), user_id: z.string() }).meta({ id: 'UserErasure' });
+const deletion = () =>
   z
     .object({ ...shared(), object: z.literal('workspace.deletion'), workspace_id: z.string(), slug: z.string() })
-    .meta({ id: 'WorkspaceDeletion' }),
-);
+    .meta({ id: 'WorkspaceDeletion' });
 
-const create = lazily(() =>
+const create = () =>
   z.strictObject({
     user: z
       .string()
@@ -37,8 +34,7 @@ const create = lazily(() =>
       .boolean()
       .optional()
       .describe('The user was deleted before; what they left is found by the id or the address that is given.'),
-  }),
-);
+  });
 
 /** Forgetting people, and how far that and the deletion of workspaces is. */
 export const erasureRoutes = (endings: EndingsOf): Route[] => [
@@ -68,7 +64,7 @@ export const erasureRoutes = (endings: EndingsOf): Route[] => [
       scopes: ['users.read', 'organisation.manage'],
       summary: 'Persons who were forgotten, by their ids',
       query: pageQuery,
-      response: () => pageOf(erasure()),
+      response: () => pageOf(erasure),
     },
     (call) => endings.listErasures(call.principal, call.query),
   ),

@@ -1,34 +1,32 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
+import { schemaOf } from '../core/schema.ts';
 import { actionsSchema, checksSchema } from '../guardrails/guardrail.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import { deleted, name, slug } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 
-const create = lazily(() =>
+const create = () =>
   z.strictObject({
     name: name(),
     slug: slug().optional(),
     checks: checksSchema(),
-    actions: actionsSchema().default(actionsSchema().parse({})),
+    actions: actionsSchema().default(schemaOf(actionsSchema).parse({})),
     workspace_id: z.string().min(1).optional(),
     organisation_id: z
       .string()
       .min(1)
       .optional()
       .describe('Without workspace_id: for all workspaces of the organisation.'),
-  }),
-);
-const update = lazily(() =>
+  });
+const update = () =>
   z.strictObject({
     name: name().optional(),
     checks: checksSchema().optional(),
     actions: actionsSchema().optional(),
-  }),
-);
+  });
 
-const summary = lazily(() =>
+const summary = () =>
   z
     .object({
       id: z.uuid(),
@@ -44,15 +42,14 @@ const summary = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'Guardrail' }),
-);
-const definition = lazily(() => ({
+    .meta({ id: 'Guardrail' });
+const definition = () => ({
   checks: z.array(z.record(z.string(), z.unknown())).describe('Secrets among the parameters are masked.'),
   actions: z.record(z.string(), z.unknown()),
-}));
-const whole = lazily(() => summary().extend(definition()));
-const updated = lazily(() => z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() }));
-const version = lazily(() =>
+});
+const whole = () => summary().extend(definition());
+const updated = () => z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
+const version = () =>
   z.object({
     id: z.uuid(),
     object: z.literal('guardrail-version'),
@@ -61,11 +58,10 @@ const version = lazily(() =>
     ...definition(),
     created_by: z.string(),
     created_at: z.string(),
-  }),
-);
+  });
 
 const MOST_IDS = 1_000;
-const listQuery = lazily(() =>
+const listQuery = () =>
   pageQuery().extend({
     workspace_id: z.string().min(1).optional(),
     organisation_id: z.string().min(1).optional(),
@@ -74,8 +70,7 @@ const listQuery = lazily(() =>
       .transform((text) => text.split(',').map((id) => id.trim()))
       .refine((ids) => ids.length <= MOST_IDS && ids.every(Boolean), 'give ids or slugs with commas between them')
       .optional(),
-  }),
-);
+  });
 
 export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
   post(
@@ -95,7 +90,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       scopes: ['guardrails.list'],
       summary: 'Guardrails of the workspace and of the organisation',
       query: listQuery,
-      response: () => pageOf(summary()),
+      response: () => pageOf(summary),
     },
     (call) => guardrails.list(call.principal, call.query),
   ),
@@ -135,7 +130,7 @@ export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
       scopes: ['guardrails.read'],
       summary: 'The versions of a guardrail, newest first',
       query: pageQuery,
-      response: () => pageOf(version()),
+      response: () => pageOf(version),
     },
     (call) => guardrails.versions(call.principal, call.params.guardrail, call.query),
   ),

@@ -1,23 +1,21 @@
 import * as z from 'zod';
 import type { Invites } from '../auth/users-invites.ts';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted } from '../http/resource.ts';
 import { del, get, post, type Route } from '../http/route.ts';
 import { email, memberships, password, personName, role, user } from './users.ts';
 
-const create = lazily(() => z.strictObject({ email: email(), role: role(), workspaces: memberships().optional() }));
-const accept = lazily(() =>
+const create = () => z.strictObject({ email: email(), role: role(), workspaces: memberships().optional() });
+const accept = () =>
   z.strictObject({
     token: z.string().min(1).max(200).describe('What stands behind #invite= in the link.'),
     password: password(),
     username: personName().optional(),
     first_name: personName().optional(),
     last_name: personName().optional(),
-  }),
-);
+  });
 
-const invite = lazily(() =>
+const invite = () =>
   z
     .object({
       id: z.uuid(),
@@ -30,11 +28,8 @@ const invite = lazily(() =>
       expires_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'Invite' }),
-);
-const sent = lazily(() =>
-  invite().extend({ invite_link: z.string().describe('For the invited person; shown this once.') }),
-);
+    .meta({ id: 'Invite' });
+const sent = () => invite().extend({ invite_link: z.string().describe('For the invited person; shown this once.') });
 
 const INVITES = '/v1/admin/users/invites';
 
@@ -52,7 +47,7 @@ export const inviteRoutes = (invites: Invites): Route[] => [
   ),
   get(
     INVITES,
-    { scopes: ['users.list'], summary: 'Invites', query: pageQuery, response: () => pageOf(invite()) },
+    { scopes: ['users.list'], summary: 'Invites', query: pageQuery, response: () => pageOf(invite) },
     (call) => invites.list(call.principal, call.query),
   ),
   get(`${INVITES}/:id`, { scopes: ['users.read'], summary: 'One invite', response: invite }, (call) =>

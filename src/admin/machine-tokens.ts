@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import type { MachineTokens } from '../auth/machine-tokens.ts';
 import { fail } from '../core/errors.ts';
-import { lazily } from '../core/lazily.ts';
 import { deleted } from '../http/resource.ts';
 import { del, get, put, type Route } from '../http/route.ts';
 
-const jwk = lazily(() =>
+const jwk = () =>
   z
     .looseObject({
       kty: z.literal('RSA', { error: 'only RSA keys are taken' }),
@@ -13,10 +12,9 @@ const jwk = lazily(() =>
       n: z.string(),
       e: z.string(),
     })
-    .refine((key) => !('d' in key), 'is a private key; give its public half'),
-);
+    .refine((key) => !('d' in key), 'is a private key; give its public half');
 
-const rules = lazily(() =>
+const rules = () =>
   z
     .strictObject({
       jwks_uri: z
@@ -32,11 +30,8 @@ const rules = lazily(() =>
     .refine(({ jwks_uri, jwks }) => (jwks_uri === undefined) !== (jwks === undefined), {
       error: 'give one of jwks_uri and jwks',
       path: ['jwks_uri'],
-    }),
-);
-const shown = lazily(() =>
-  z.object({ object: z.literal('machine-tokens'), ...rules().shape }).meta({ id: 'MachineTokens' }),
-);
+    });
+const shown = () => z.object({ object: z.literal('machine-tokens'), ...rules().shape }).meta({ id: 'MachineTokens' });
 
 const PATH = '/v1/admin/organisation/machine-tokens';
 

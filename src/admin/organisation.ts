@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import type { OrganisationStore } from '../auth/organisation.ts';
-import { lazily } from '../core/lazily.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { get, put, type Route } from '../http/route.ts';
 import { forbidden, guardrailDefaults, shownForbidden } from './schemas.ts';
 
-const organisation = lazily(() =>
+const organisation = () =>
   z
     .object({
       id: z.uuid(),
@@ -14,11 +13,10 @@ const organisation = lazily(() =>
       ...shownForbidden(),
       created_at: z.string(),
     })
-    .meta({ id: 'Organisation' }),
-);
+    .meta({ id: 'Organisation' });
 
-const update = lazily(() => z.strictObject(forbidden()));
-const defaults = lazily(() => z.strictObject(guardrailDefaults()));
+const update = () => z.strictObject(forbidden());
+const defaults = () => z.strictObject(guardrailDefaults());
 
 export interface OrganisationParts {
   readonly organisation: OrganisationStore;

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
@@ -14,12 +13,11 @@ import {
   usagePolicyInput,
 } from '../limits/policies/schema.ts';
 
-const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().min(1).optional() }));
-const usageQuery = lazily(() =>
+const listQuery = () => pageQuery().extend({ workspace_id: z.string().min(1).optional() });
+const usageQuery = () =>
   z.strictObject({
     include_usage: z.enum(['true', 'false'], { error: 'give true or false' }).optional(),
-  }),
-);
+  });
 
 export const policyRoutes = (policies: Policies): Route[] => [...ratePolicies(policies), ...usagePolicies(policies)];
 
@@ -41,7 +39,7 @@ const ratePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.list'],
       summary: 'Rate policies the caller may see',
       query: listQuery,
-      response: () => pageOf(ratePolicy()),
+      response: () => pageOf(ratePolicy),
     },
     (call) => policies.list(call.principal, 'rate', call.query),
   ),
@@ -94,7 +92,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.list'],
       summary: 'Usage policies the caller may see',
       query: listQuery,
-      response: () => pageOf(usagePolicy()),
+      response: () => pageOf(usagePolicy),
     },
     (call) => policies.list(call.principal, 'usage', call.query),
   ),
@@ -136,7 +134,7 @@ const usagePolicies = (policies: Policies): Route[] => [
       scopes: ['policies.read'],
       summary: 'What each group of callers has spent',
       query: pageQuery,
-      response: () => pageOf(policyEntity()),
+      response: () => pageOf(policyEntity),
     },
     (call) => policies.entities(call.principal, call.params.id, call.query),
   ),

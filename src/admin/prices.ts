@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { del, get, post, type Route } from '../http/route.ts';
 import type { PriceSync } from '../telemetry/price-sync.ts';
 
-const synced = lazily(() =>
+const synced = () =>
   z
     .object({
       object: z.literal('price_list'),
@@ -13,11 +12,10 @@ const synced = lazily(() =>
       models: z.number().int(),
       synced_at: z.string(),
     })
-    .meta({ id: 'PriceList' }),
-);
-const held = lazily(() => z.object({ synced: synced().nullable() }));
+    .meta({ id: 'PriceList' });
+const held = () => z.object({ synced: synced().nullable() });
 
-const request = lazily(() =>
+const request = () =>
   z
     .strictObject({
       source: z
@@ -40,8 +38,7 @@ const request = lazily(() =>
     .refine(({ content, source }) => content !== undefined || /^https?:\/\//.test(source), {
       path: ['source'],
       error: 'give an address, or the list itself as content',
-    }),
-);
+    });
 
 /** The list of prices that is held for all nodes. */
 export const priceRoutes = (prices: PriceSync): Route[] => [

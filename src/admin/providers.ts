@@ -1,18 +1,16 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { get, type Route } from '../http/route.ts';
 import { providers } from '../providers/registry.ts';
 
-const provider = lazily(() =>
+const provider = () =>
   z.object({
     name: z.string(),
     object: z.literal('provider'),
     base_url: z.string().nullable().describe('Null where it depends on the virtual key.'),
     environment_variable: z.string().nullable(),
     configurations: z.array(z.string()),
-  }),
-);
-const list = lazily(() => z.object({ object: z.literal('list'), data: z.array(provider()) }));
+  });
+const list = () => z.object({ object: z.literal('list'), data: z.array(provider()) });
 
 const shown = providers.map(({ name, baseUrl, environment, options = [] }) => ({
   name,

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { charactersIn } from '../core/characters.ts';
 import { FORBIDDABLE } from '../core/forbidden.ts';
-import { lazily } from '../core/lazily.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';
+import { schemaOf } from '../core/schema.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { slug } from '../http/resource.ts';
 import { optionNames } from '../providers/registry.ts';
@@ -10,44 +10,40 @@ import { optionNames } from '../providers/registry.ts';
 /** Pieces that the bodies of several admin resources share. */
 
 /** Lengths count characters as people do, not UTF-16 units. */
-const short = lazily(() => z.string().refine((text) => charactersIn(text) <= 128, 'give at most 128 characters'));
+const short = () => z.string().refine((text) => charactersIn(text) <= 128, 'give at most 128 characters');
 
 /** Metadata that is added to every call of a key or workspace. */
-export const callMetadata = lazily(() => z.record(short().min(1), short()));
+export const callMetadata = () => z.record(short().min(1), short());
 
 /** Guardrails that hold for every call of a key, a workspace or the organisation. */
-const guardrailList = lazily(() =>
+const guardrailList = () =>
   z
     .array(slug(), { error: 'give a list of slugs or ids' })
     .max(50, 'give at most 50')
-    .refine((list) => new Set(list).size === list.length, 'names a guardrail twice'),
-);
-export const guardrailDefaults = lazily(() => ({
+    .refine((list) => new Set(list).size === list.length, 'names a guardrail twice');
+export const guardrailDefaults = () => ({
   input_guardrails: guardrailList().optional().describe('Slugs or ids of guardrails that look at every request.'),
   output_guardrails: guardrailList().optional().describe('Slugs or ids of guardrails that look at every answer.'),
-}));
+});
 
 /** A moment in the future, ISO 8601 with a zone. */
-export const expiry = lazily(() =>
+export const expiry = () =>
   z.iso
     .datetime({ offset: true, abort: true, error: 'give an ISO 8601 moment such as 2030-01-31T12:00:00Z' })
     .refine((text) => Date.parse(text) > Date.now(), 'lies in the past')
-    .nullable(),
-);
+    .nullable();
 
-export const scopes = lazily(() =>
+export const scopes = () =>
   z
     .array(z.enum(SCOPES, { error: 'is not a scope; GET /openapi.json lists them' }))
-    .refine((list) => new Set(list).size === list.length, 'names a scope twice'),
-);
+    .refine((list) => new Set(list).size === list.length, 'names a scope twice');
 
 /** What calls may be forbidden to bring along. */
-const rule = lazily(() =>
+const rule = () =>
   z.enum([...FORBIDDABLE, ...optionNames], {
     error: `is nothing that can be forbidden; give ${FORBIDDABLE.join(', ')}, or an option of a provider such as aws_region`,
-  }),
-);
-export const forbidden = lazily(() => ({
+  });
+export const forbidden = () => ({
   forbidden: z
     .array(rule(), { error: 'give a list' })
     .refine((list) => new Set(list).size === list.length, 'names something twice')
@@ -56,22 +52,21 @@ export const forbidden = lazily(() => ({
     .describe(
       'What calls may not bring along: inline_config, config, members of a config, options of a provider. null or [] allows everything.',
     ),
-}));
-export const shownForbidden = lazily(() => ({
+});
+export const shownForbidden = () => ({
   forbidden: z.array(z.string()).nullable().describe('What calls may not bring along; null: nothing is forbidden.'),
-}));
+});
 
 /** Which models a key may call. */
 const LONGEST_MODEL = 256;
 const MOST_MODELS = 1_000;
-const modelName = lazily(() =>
+const modelName = () =>
   z
     .string({ error: 'give the name of a model' })
     .min(1, 'give the name of a model')
     .max(LONGEST_MODEL, `give at most ${LONGEST_MODEL} characters`)
-    .regex(/^[^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?$/u, 'has spaces around it, or control characters'),
-);
-export const models = lazily(() => ({
+    .regex(/^[^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?$/u, 'has spaces around it, or control characters');
+export const models = () => ({
   models: z
     .array(modelName(), { error: 'give a list of names such as gpt-4o, gpt-4o* or openai/*, or null' })
     .min(1, 'give at least one name, or null for every model')
@@ -80,22 +75,22 @@ export const models = lazily(() => ({
     .nullable()
     .optional()
     .describe('The models that the key may call: names, with stars for any text. null: every model.'),
-}));
-export const shownModels = lazily(() => ({
+});
+export const shownModels = () => ({
   models: z.array(z.string()).nullable().describe('The models that the key may call; null: every model.'),
-}));
+});
 
 /** What keys, virtual keys and workspaces may be given to use. */
-export const limits = lazily(() => ({
-  rate_limits: rateLimits().nullable().optional().describe('Fixed windows, each type and unit once.'),
-  usage_limits: usageLimits().nullable().optional().describe('One budget or a list of them.'),
-}));
-export const resetUsage = lazily(() => ({
+export const limits = () => ({
+  rate_limits: schemaOf(rateLimits).nullable().optional().describe('Fixed windows, each type and unit once.'),
+  usage_limits: schemaOf(usageLimits).nullable().optional().describe('One budget or a list of them.'),
+});
+export const resetUsage = () => ({
   reset_usage: z.boolean().optional().describe('Starts the budgets of this owner again from 0.'),
-}));
-export const shownLimits = lazily(() => ({
-  rate_limits: rateLimits().nullable(),
-  usage_limits: usageLimits().nullable(),
+});
+export const shownLimits = () => ({
+  rate_limits: schemaOf(rateLimits).nullable(),
+  usage_limits: schemaOf(usageLimits).nullable(),
   usage: z
     .array(
       z.object({
@@ -112,4 +107,4 @@ export const shownLimits = lazily(() => ({
       }),
     )
     .describe('What is spent of each budget in its current period.'),
-}));
+});

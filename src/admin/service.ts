@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { Health } from '../core/health.ts';
-import { lazily } from '../core/lazily.ts';
 import { docsPage } from '../http/docs-page.ts';
 import { json } from '../http/reply.ts';
 import { get, type Route } from '../http/route.ts';
@@ -14,16 +13,13 @@ export interface ServiceParts {
   readonly openapi: () => unknown;
 }
 
-const healthy = lazily(() =>
+const healthy = () =>
   z.object({
     status: z.literal('ok'),
     degraded: z.array(z.object({ part: z.string(), since: z.iso.datetime(), effect: z.string() })),
     notes: z.array(z.string()).optional().describe('What an operator should know, and what makes nothing worse.'),
-  }),
-);
-const ready = lazily(() =>
-  z.object({ status: z.enum(['ready', 'unavailable']), store: z.enum(['ok', 'unavailable']) }),
-);
+  });
+const ready = () => z.object({ status: z.enum(['ready', 'unavailable']), store: z.enum(['ok', 'unavailable']) });
 
 const html = (page: string) => new Response(page, { headers: { 'content-type': 'text/html; charset=utf-8' } });
 

@@ -2,40 +2,34 @@ import * as z from 'zod';
 import type { Oidc } from '../auth/oidc.ts';
 import type { NewSession, Sessions } from '../auth/sessions.ts';
 import type { Users } from '../auth/users.ts';
-import { lazily } from '../core/lazily.ts';
+import { schemaOf } from '../core/schema.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { json } from '../http/reply.ts';
 import { deleted } from '../http/resource.ts';
 import { type AnonymousCall, del, get, post, type Route } from '../http/route.ts';
 import { password, user } from './users.ts';
 
-const signIn = lazily(() =>
-  z.strictObject({ email: z.string().min(1).max(320), password: z.string().min(1).max(1_024) }),
-);
-const changePassword = lazily(() =>
-  z.strictObject({ current_password: z.string().min(1).max(1_024), new_password: password() }),
-);
-const returnTo = lazily(() =>
+const signIn = () => z.strictObject({ email: z.string().min(1).max(320), password: z.string().min(1).max(1_024) });
+const changePassword = () =>
+  z.strictObject({ current_password: z.string().min(1).max(1_024), new_password: password() });
+const returnTo = () =>
   z
     .string()
     .regex(/^\/(?![/\\])[\x21-\x7e]*$/, 'give a path of this gateway, such as /console/')
-    .max(500),
-);
+    .max(500);
 
-const session = lazily(() =>
+const session = () =>
   z.object({
     object: z.literal('session'),
-    user: user(),
+    user: schemaOf(user),
     csrf_token: z.string().describe('To be sent as x-gateway-csrf with every change and every call to a provider.'),
     expires_at: z.string(),
-  }),
-);
-const current = lazily(() =>
+  });
+const current = () =>
   session().extend({
     workspace: z.object({ id: z.string(), slug: z.string() }).describe('x-gateway-workspace names another.'),
     scopes: z.array(z.enum(SCOPES)),
-  }),
-);
+  });
 
 export interface SessionParts {
   readonly sessions: Sessions;

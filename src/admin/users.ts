@@ -2,30 +2,27 @@ import * as z from 'zod';
 import { ROLES, WORKSPACE_ROLES } from '../auth/roles.ts';
 import type { Users } from '../auth/users.ts';
 import type { Members } from '../auth/users-members.ts';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 
-export const email = lazily(() => z.email({ error: 'give an email address' }).max(320));
-export const password = lazily(() =>
+export const email = () => z.email({ error: 'give an email address' }).max(320);
+export const password = () =>
   z
     .string()
     .min(8, 'give at least 8 characters')
     .max(1_024, 'give at most 1024 characters')
-    .describe('8 to 1024 characters.'),
-);
-export const personName = lazily(() => z.string().trim().min(1, 'give at least one character').max(255).nullable());
-export const role = lazily(() => z.enum(ROLES, { error: `give ${ROLES.join(', ')}` }));
-const workspaceRole = lazily(() => z.enum(WORKSPACE_ROLES, { error: `give ${WORKSPACE_ROLES.join(', ')}` }));
-export const memberships = lazily(() =>
+    .describe('8 to 1024 characters.');
+export const personName = () => z.string().trim().min(1, 'give at least one character').max(255).nullable();
+export const role = () => z.enum(ROLES, { error: `give ${ROLES.join(', ')}` });
+const workspaceRole = () => z.enum(WORKSPACE_ROLES, { error: `give ${WORKSPACE_ROLES.join(', ')}` });
+export const memberships = () =>
   z
     .array(z.strictObject({ id: z.string().min(1).describe('Id or slug of a workspace.'), role: workspaceRole() }))
     .max(1_000)
-    .describe('Left out: a member of the workspace default.'),
-);
+    .describe('Left out: a member of the workspace default.');
 
-const create = lazily(() =>
+const create = () =>
   z.strictObject({
     email: email(),
     username: personName().optional(),
@@ -34,16 +31,14 @@ const create = lazily(() =>
     password: password().optional(),
     role: role(),
     workspaces: memberships().optional(),
-  }),
-);
-const update = lazily(() =>
+  });
+const update = () =>
   create()
     .omit({ workspaces: true })
     .partial()
-    .extend({ password: password().nullable().optional().describe('null takes the password away.') }),
-);
+    .extend({ password: password().nullable().optional().describe('null takes the password away.') });
 
-export const user = lazily(() =>
+export const user = () =>
   z
     .object({
       id: z.uuid(),
@@ -57,9 +52,8 @@ export const user = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'User' }),
-);
-const listQuery = lazily(() => pageQuery().extend({ email: z.string().optional(), role: role().optional() }));
+    .meta({ id: 'User' });
+const listQuery = () => pageQuery().extend({ email: z.string().optional(), role: role().optional() });
 
 export const userRoutes = (users: Users): Route[] => [
   post(
@@ -75,7 +69,7 @@ export const userRoutes = (users: Users): Route[] => [
   ),
   get(
     '/v1/admin/users',
-    { scopes: ['users.list'], summary: 'Users the caller may see', query: listQuery, response: () => pageOf(user()) },
+    { scopes: ['users.list'], summary: 'Users the caller may see', query: listQuery, response: () => pageOf(user) },
     (call) => users.list(call.principal, call.query),
   ),
   get('/v1/admin/users/:id', { scopes: ['users.read'], summary: 'One user', response: user }, (call) =>
@@ -101,7 +95,7 @@ export const userRoutes = (users: Users): Route[] => [
   ),
 ];
 
-const member = lazily(() =>
+const member = () =>
   z
     .object({
       id: z.uuid(),
@@ -115,12 +109,9 @@ const member = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'WorkspaceUser' }),
-);
-const added = lazily(() =>
-  z.strictObject({ user_id: z.uuid({ error: 'give the id of a user' }), role: workspaceRole() }),
-);
-const memberQuery = lazily(() => pageQuery().extend({ role: workspaceRole().optional() }));
+    .meta({ id: 'WorkspaceUser' });
+const added = () => z.strictObject({ user_id: z.uuid({ error: 'give the id of a user' }), role: workspaceRole() });
+const memberQuery = () => pageQuery().extend({ role: workspaceRole().optional() });
 const MEMBERS = '/v1/admin/workspaces/:workspace/users';
 
 export const memberRoutes = (members: Members): Route[] => [
@@ -141,7 +132,7 @@ export const memberRoutes = (members: Members): Route[] => [
       scopes: ['workspace_users.list'],
       summary: 'The users of a workspace',
       query: memberQuery,
-      response: () => pageOf(member()),
+      response: () => pageOf(member),
     },
     (call) => members.list(call.principal, call.params.workspace, call.query),
   ),

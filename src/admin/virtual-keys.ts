@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { priceMembers } from '../core/price-file.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { deleted, name, note, slug } from '../http/resource.ts';
 import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import { expiry, limits, resetUsage, shownLimits } from './schemas.ts';
 
-export const create = lazily(() =>
+export const create = () =>
   z.strictObject({
     name: name(),
     slug: slug().optional(),
@@ -27,18 +27,17 @@ export const create = lazily(() =>
       .optional()
       .describe("Replaces the provider's base address, version included."),
     configurations: z
-      .looseObject({ prices: priceMembers().optional() })
+      .looseObject({ prices: schemaOf(priceMembers).optional() })
       .optional()
       .describe(
         'Provider settings such as aws_region, custom_headers, and prices by model in US dollars per million tokens.',
       ),
     expires_at: expiry().optional(),
     ...limits(),
-  }),
-);
-const update = lazily(() => create().omit({ slug: true, workspace_id: true }).partial().extend(resetUsage()));
+  });
+const update = () => create().omit({ slug: true, workspace_id: true }).partial().extend(resetUsage());
 
-const virtualKey = lazily(() =>
+const virtualKey = () =>
   z
     .object({
       id: z.string(),
@@ -57,11 +56,10 @@ const virtualKey = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'VirtualKey' }),
-);
-const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
+    .meta({ id: 'VirtualKey' });
+const listQuery = () => pageQuery().extend({ workspace_id: z.string().optional() });
 /** Slugs are unique in a workspace; an organisation-wide caller may name one. */
-const oneQuery = lazily(() => z.strictObject({ workspace_id: z.string().min(1).optional() }));
+const oneQuery = () => z.strictObject({ workspace_id: z.string().min(1).optional() });
 const nameOf = (call: CallAt<'slug', Checked<typeof oneQuery>>) => ({
   slug: call.params.slug,
   workspace: call.query.workspace_id,
@@ -85,7 +83,7 @@ export const virtualKeyRoutes = (virtualKeys: VirtualKeys): Route[] => [
       scopes: ['virtual_keys.list'],
       summary: 'Virtual keys the caller may see',
       query: listQuery,
-      response: () => pageOf(virtualKey()),
+      response: () => pageOf(virtualKey),
     },
     (call) => virtualKeys.list(call.principal, call.query),
   ),

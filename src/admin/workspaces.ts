@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { Workspaces } from '../auth/workspaces.ts';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { deleted, name, note, slug } from '../http/resource.ts';
@@ -15,9 +14,9 @@ import {
   shownLimits,
 } from './schemas.ts';
 
-const defaults = lazily(() => z.strictObject({ metadata: callMetadata().optional(), ...guardrailDefaults() }));
+const defaults = () => z.strictObject({ metadata: callMetadata().optional(), ...guardrailDefaults() });
 
-export const create = lazily(() =>
+export const create = () =>
   z.strictObject({
     name: name(),
     slug: slug().optional(),
@@ -25,11 +24,10 @@ export const create = lazily(() =>
     defaults: defaults().optional(),
     ...forbidden(),
     ...limits(),
-  }),
-);
-const update = lazily(() => create().omit({ slug: true }).partial().extend(resetUsage()));
+  });
+const update = () => create().omit({ slug: true }).partial().extend(resetUsage());
 
-const workspace = lazily(() =>
+const workspace = () =>
   z
     .object({
       id: z.string(),
@@ -43,8 +41,7 @@ const workspace = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'Workspace' }),
-);
+    .meta({ id: 'Workspace' });
 
 export interface WorkspaceParts {
   readonly workspaces: Workspaces;
@@ -72,7 +69,7 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
       scopes: ['workspaces.list'],
       summary: 'Workspaces the key may see',
       query: pageQuery,
-      response: () => pageOf(workspace()),
+      response: () => pageOf(workspace),
     },
     (call) => workspaces.list(call.principal, call.query, call.now),
   ),

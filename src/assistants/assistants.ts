@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { unixSeconds } from '../core/unix-seconds.ts';
 import type { Proofs } from '../guardrails/proof.ts';
 import { withinBounds } from '../storage/keyset.ts';
@@ -25,7 +25,7 @@ import {
 } from './tools.ts';
 import type { FileGiver } from './vector-stores/adding.ts';
 
-const members = lazily(() => ({
+const members = () => ({
   model: z.string().min(1).max(256),
   name: z.string().max(256).nullish(),
   description: z.string().max(512).nullish(),
@@ -34,22 +34,20 @@ const members = lazily(() => ({
   tools: toolsUpTo(128).optional(),
   temperature: temperature().nullish(),
   top_p: topP().nullish(),
-  response_format: responseFormat().nullish(),
-}));
-export const createAssistant = lazily(() =>
+  response_format: schemaOf(responseFormat).nullish(),
+});
+export const createAssistant = () =>
   z.strictObject({
     ...members(),
-    tool_resources: newToolResources().nullish(),
+    tool_resources: schemaOf(newToolResources).nullish(),
     metadata: newMetadata,
-  }),
-);
-export const updateAssistant = lazily(() =>
+  });
+export const updateAssistant = () =>
   z
-    .strictObject({ ...members(), tool_resources: toolResources().nullish(), metadata: metadataRule.nullish() })
-    .partial(),
-);
+    .strictObject({ ...members(), tool_resources: schemaOf(toolResources).nullish(), metadata: metadataRule.nullish() })
+    .partial();
 
-export const assistantObject = lazily(() =>
+export const assistantObject = () =>
   z
     .object({
       id: z.string(),
@@ -59,16 +57,15 @@ export const assistantObject = lazily(() =>
       description: z.string().nullable(),
       model: z.string(),
       instructions: z.string().nullable(),
-      tools: z.array(tool()),
-      tool_resources: toolResources(),
+      tools: z.array(schemaOf(tool)),
+      tool_resources: schemaOf(toolResources),
       metadata: z.record(z.string(), z.string()),
       temperature: z.number().nullable(),
       top_p: z.number().nullable(),
-      response_format: responseFormat(),
+      response_format: schemaOf(responseFormat),
       reasoning_effort: reasoningEffort().nullable(),
     })
-    .meta({ id: 'Assistant' }),
-);
+    .meta({ id: 'Assistant' });
 export type Assistant = Checked<typeof assistantObject>;
 
 type Body = Omit<Assistant, 'id' | 'object' | 'created_at'>;

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import type { Checked } from '../core/schema.ts';
 import { unixSeconds, unixSecondsOrNull } from '../core/unix-seconds.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { MessageRow } from '../storage/schema.ts';
@@ -15,15 +15,14 @@ import { attachmentTool } from './tools.ts';
 import type { FileGiver } from './vector-stores/adding.ts';
 
 const MOST_CHARACTERS = 256_000;
-const text = lazily(() => z.string().max(MOST_CHARACTERS));
-const detail = lazily(() => z.enum(['auto', 'low', 'high']));
+const text = () => z.string().max(MOST_CHARACTERS);
+const detail = () => z.enum(['auto', 'low', 'high']);
 
 /** Which of them models can reach is the provider's to say. */
-const imageUrl = lazily(() =>
-  z.string().regex(/^[a-z][a-z0-9+.-]*:\S/i, "give an address, such as 'https://…', or a data URL"),
-);
+const imageUrl = () =>
+  z.string().regex(/^[a-z][a-z0-9+.-]*:\S/i, "give an address, such as 'https://…', or a data URL");
 
-const contentPart = lazily(() =>
+const contentPart = () =>
   z.discriminatedUnion('type', [
     z.strictObject({ type: z.literal('text'), text: text() }),
     z.strictObject({
@@ -34,39 +33,34 @@ const contentPart = lazily(() =>
       type: z.literal('image_file'),
       image_file: z.strictObject({ file_id: z.string().min(1), detail: detail().optional() }),
     }),
-  ]),
-);
-const attachment = lazily(() =>
-  z.strictObject({ file_id: z.string().min(1), tools: z.array(attachmentTool()).optional() }),
-);
+  ]);
+const attachment = () => z.strictObject({ file_id: z.string().min(1), tools: z.array(attachmentTool()).optional() });
 
 /** As many as a thread may have. */
 const MOST_AT_ONCE = 100_000;
 
-export const createMessage = lazily(() =>
+export const createMessage = () =>
   z.strictObject({
     role: z.enum(['user', 'assistant']),
     content: z.union([text(), z.array(contentPart()).min(1)]),
     attachments: z.array(attachment()).nullish(),
     metadata: newMetadata,
-  }),
-);
+  });
 export type MessageInput = Checked<typeof createMessage>;
-export const newMessages = lazily(() => z.array(createMessage()).max(MOST_AT_ONCE).nullish());
-export const updateMessage = lazily(() => z.strictObject({ metadata: metadataRule.nullish() }));
+export const newMessages = () => z.array(createMessage()).max(MOST_AT_ONCE).nullish();
+export const updateMessage = () => z.strictObject({ metadata: metadataRule.nullish() });
 
-const annotation = lazily(() => z.record(z.string(), z.unknown()));
-export const contentBlock = lazily(() =>
+const annotation = () => z.record(z.string(), z.unknown());
+export const contentBlock = () =>
   z.union([
     z.object({ type: z.literal('text'), text: z.object({ value: z.string(), annotations: z.array(annotation()) }) }),
     z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string(), detail: detail() }) }),
     z.object({ type: z.literal('image_file'), image_file: z.object({ file_id: z.string(), detail: detail() }) }),
     z.object({ type: z.literal('refusal'), refusal: z.string() }),
-  ]),
-);
+  ]);
 export type ContentBlock = Checked<typeof contentBlock>;
 
-export const messageObject = lazily(() =>
+export const messageObject = () =>
   z
     .object({
       id: z.string(),
@@ -84,8 +78,7 @@ export const messageObject = lazily(() =>
       attachments: z.array(z.object({ file_id: z.string(), tools: z.array(attachmentTool()) })),
       metadata: z.record(z.string(), z.string()),
     })
-    .meta({ id: 'Message' }),
-);
+    .meta({ id: 'Message' });
 export type Message = Checked<typeof messageObject>;
 
 export const shownMessage = (row: MessageRow): Message => ({

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../http/route.ts';
 import { assistantObject, createAssistant, updateAssistant } from './assistants.ts';
@@ -20,9 +19,8 @@ import { threadObject } from './thread.ts';
 import { createThread, updateThread } from './threads.ts';
 import { vectorStoreRoutes } from './vector-stores/routes.ts';
 
-const messagePage = lazily(() =>
-  page().extend({ run_id: z.string().optional().describe('Only messages that this run made.') }),
-);
+const messagePage = () =>
+  page().extend({ run_id: z.string().optional().describe('Only messages that this run made.') });
 
 /** The vendor's Assistants API, alive: assistants, threads, messages, runs and vector stores. */
 export const assistantRoutes = (parts: AssistantParts & NativeDeps): Route[] => orNative(managedRoutes(parts), parts);
@@ -45,7 +43,7 @@ function managedRoutes(parts: AssistantParts): Route[] {
     ),
     get(
       '/v1/assistants',
-      { ...reads, summary: 'Assistants of the workspace', query: page, response: () => listOf(assistantObject()) },
+      { ...reads, summary: 'Assistants of the workspace', query: page, response: () => listOf(assistantObject) },
       (call) => assistants.list(workspaceOf(call), call.query),
     ),
     get('/v1/assistants/:assistant_id', { ...reads, summary: 'One assistant', response: assistantObject }, (call) =>
@@ -72,7 +70,7 @@ function managedRoutes(parts: AssistantParts): Route[] {
     ),
     get(
       '/v1/threads',
-      { ...reads, summary: 'Threads of the workspace', query: page, response: () => listOf(threadObject()) },
+      { ...reads, summary: 'Threads of the workspace', query: page, response: () => listOf(threadObject) },
       async (call) => threads.list(await onThread(call), call.query),
     ),
     get('/v1/threads/:thread_id', { ...reads, summary: 'One thread', response: threadObject }, async (call) =>
@@ -100,7 +98,7 @@ function managedRoutes(parts: AssistantParts): Route[] {
     ),
     get(
       '/v1/threads/:thread_id/messages',
-      { ...reads, summary: 'Messages of a thread', query: messagePage, response: () => listOf(messageObject()) },
+      { ...reads, summary: 'Messages of a thread', query: messagePage, response: () => listOf(messageObject) },
       async (call) => messages.list(await onThread(call), thread(call), call.query),
     ),
     get(

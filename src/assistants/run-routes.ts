@@ -1,5 +1,4 @@
 import { fail, GatewayError } from '../core/errors.ts';
-import { lazily } from '../core/lazily.ts';
 import { listOf } from '../core/list.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Proofs } from '../guardrails/proof.ts';
@@ -17,8 +16,8 @@ import { type ShowOptions, stepObject } from './runs/step.ts';
 import type { Watch } from './runs/watch.ts';
 import { type AssistantParts, onThread, page, reads, writes } from './shared-route.ts';
 
-const included = lazily(() => page().pick({}).extend(include()));
-const stepPage = lazily(() => page().extend(include()));
+const included = () => page().pick({}).extend(include());
+const stepPage = () => page().extend(include());
 
 /** How a request wants to be told of its run. */
 interface Asked extends ShowOptions {
@@ -70,7 +69,7 @@ export const runRoutes = ({ runs, virtualKeys, configs, proofs, principalOf }: A
     ),
     get(
       '/v1/threads/:thread_id/runs',
-      { ...reads, summary: 'Runs of a thread', query: page, response: () => listOf(runObject()) },
+      { ...reads, summary: 'Runs of a thread', query: page, response: () => listOf(runObject) },
       async (call) => runs.list(await workspace(call), thread(call), call.query),
     ),
     get('/v1/threads/:thread_id/runs/:run_id', { ...reads, summary: 'One run', response: runObject }, async (call) =>
@@ -112,7 +111,7 @@ export const runRoutes = ({ runs, virtualKeys, configs, proofs, principalOf }: A
     ),
     get(
       '/v1/threads/:thread_id/runs/:run_id/steps',
-      { ...reads, summary: 'Steps of a run', query: stepPage, response: () => listOf(stepObject()) },
+      { ...reads, summary: 'Steps of a run', query: stepPage, response: () => listOf(stepObject) },
       async (call) => {
         const options = { query: call.query, withContent: wantsContent(call.query) };
         return runs.listSteps(await workspace(call), thread(call), run(call), options);

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
 import type { Principal, WorkCaller } from '../core/principal.ts';
 import type { Call } from '../http/route.ts';
@@ -24,7 +23,7 @@ export interface AssistantParts extends Omit<AssistantsApi, 'kinds'> {
 }
 
 /** Which page of a list is asked for. */
-export const page = lazily(() => listQuery());
+export const page = () => listQuery();
 
 /** What is told of something that was deleted. */
 export const deleted = (object: string) => () =>

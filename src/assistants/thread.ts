@@ -1,24 +1,23 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { sortBehind } from '../core/object-ids.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { unixSeconds } from '../core/unix-seconds.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { toolResources } from './tools.ts';
 
-export const threadObject = lazily(() =>
+export const threadObject = () =>
   z
     .object({
       id: z.string(),
       object: z.literal('thread'),
       created_at: z.number().int(),
-      tool_resources: toolResources(),
+      tool_resources: schemaOf(toolResources),
       metadata: z.record(z.string(), z.string()),
     })
-    .meta({ id: 'Thread' }),
-);
+    .meta({ id: 'Thread' });
 export type Thread = Checked<typeof threadObject>;
 
 export const shownThread = (row: ThreadRow): Thread => ({

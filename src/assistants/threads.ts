@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { WorkspaceId } from '../core/ids.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../core/list.ts';
 import { changedMetadata, metadataRule, newMetadata } from '../core/metadata-rule.ts';
 import { newObjectId } from '../core/object-ids.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { ThreadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -16,19 +16,17 @@ import { changedResources, newToolResources, toolResources } from './tools.ts';
 import type { FileGiver } from './vector-stores/adding.ts';
 import { THREAD_STORE_DAYS } from './vector-stores/tool-stores.ts';
 
-export const createThread = lazily(() =>
+export const createThread = () =>
   z.strictObject({
     messages: newMessages(),
-    tool_resources: newToolResources().nullish(),
+    tool_resources: schemaOf(newToolResources).nullish(),
     metadata: newMetadata,
-  }),
-);
-export const updateThread = lazily(() =>
+  });
+export const updateThread = () =>
   z.strictObject({
-    tool_resources: toolResources().nullish(),
+    tool_resources: schemaOf(toolResources).nullish(),
     metadata: metadataRule.nullish(),
-  }),
-);
+  });
 
 export interface ThreadsDeps {
   readonly store: Store;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { newMetadata } from '../core/metadata-rule.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { chunkingStrategy } from './vector-stores/chunking.ts';
 
 /** Tools and what they work on, as assistants, threads and runs share them. */
@@ -9,7 +9,7 @@ import { chunkingStrategy } from './vector-stores/chunking.ts';
 const DEEPEST = 100;
 
 /** Whatever a JSON Schema may be. No z.record: it would leave out a member named `__proto__` without a word. */
-const jsonSchema = lazily(() =>
+const jsonSchema = () =>
   z
     .custom<Record<string, unknown>>()
     .superRefine((value, context) => {
@@ -18,8 +18,7 @@ const jsonSchema = lazily(() =>
       if (isDeeperThan(DEEPEST, value))
         context.addIssue({ code: 'custom', message: `it may be nested at most ${DEEPEST} levels deep` });
     })
-    .meta({ type: 'object', additionalProperties: true }),
-);
+    .meta({ type: 'object', additionalProperties: true });
 
 /** Level by level, without recursion: a body may be nested deeper than the stack. */
 function isDeeperThan(most: number, value: object): boolean {
@@ -33,23 +32,20 @@ function isDeeperThan(most: number, value: object): boolean {
   return false;
 }
 
-const toolName = lazily(() =>
-  z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'give 1 to 64 letters, digits, dashes or underscores'),
-);
+const toolName = () => z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'give 1 to 64 letters, digits, dashes or underscores');
 
-const functionTool = lazily(() =>
+const functionTool = () =>
   z.strictObject({
     type: z.literal('function'),
     function: z.strictObject({
       name: toolName(),
       description: z.string().optional(),
-      parameters: jsonSchema().optional(),
+      parameters: schemaOf(jsonSchema).optional(),
       strict: z.boolean().nullish(),
     }),
-  }),
-);
-const codeInterpreter = lazily(() => z.strictObject({ type: z.literal('code_interpreter') }));
-const fileSearch = lazily(() =>
+  });
+const codeInterpreter = () => z.strictObject({ type: z.literal('code_interpreter') });
+const fileSearch = () =>
   z.strictObject({
     type: z.literal('file_search'),
     file_search: z
@@ -63,16 +59,15 @@ const fileSearch = lazily(() =>
           .optional(),
       })
       .optional(),
-  }),
-);
+  });
 
-export const tool = lazily(() => z.discriminatedUnion('type', [codeInterpreter(), fileSearch(), functionTool()]));
+export const tool = () => z.discriminatedUnion('type', [codeInterpreter(), fileSearch(), functionTool()]);
 export type Tool = Checked<typeof tool>;
 
 /** Models know built-in tools by their types: a function of that name beside one could not be told from it. */
 export const toolsUpTo = (most: number) =>
   z
-    .array(tool())
+    .array(schemaOf(tool))
     .max(most)
     .superRefine((tools, context) => {
       const types = new Set<string>(tools.map(({ type }) => type));
@@ -84,20 +79,18 @@ export const toolsUpTo = (most: number) =>
     });
 
 /** An attachment names the kind of tool only. */
-export const attachmentTool = lazily(() =>
-  z.discriminatedUnion('type', [codeInterpreter(), z.strictObject({ type: z.literal('file_search') })]),
-);
+export const attachmentTool = () =>
+  z.discriminatedUnion('type', [codeInterpreter(), z.strictObject({ type: z.literal('file_search') })]);
 
-const fileIds = lazily(() => z.array(z.string()).max(20));
-const storeIds = lazily(() => z.array(z.string()).max(1));
+const fileIds = () => z.array(z.string()).max(20);
+const storeIds = () => z.array(z.string()).max(1);
 
 /** The form in which resources are read back, and the only one a change takes. */
-export const toolResources = lazily(() =>
+export const toolResources = () =>
   z.strictObject({
     code_interpreter: z.strictObject({ file_ids: fileIds().optional() }).optional(),
     file_search: z.strictObject({ vector_store_ids: storeIds().optional() }).optional(),
-  }),
-);
+  });
 export type ToolResources = Checked<typeof toolResources>;
 
 /** Absent leaves them, null takes all away, and a tool that is named gets what is given for it. */
@@ -105,16 +98,15 @@ export const changedResources = (old: ToolResources, given: ToolResources | null
   given === null ? {} : { ...old, ...given };
 
 const MOST_NEW_FILES = 10_000;
-const newStore = lazily(() =>
+const newStore = () =>
   z.strictObject({
     file_ids: z.array(z.string().min(1)).max(MOST_NEW_FILES).optional(),
-    chunking_strategy: chunkingStrategy().nullish(),
+    chunking_strategy: schemaOf(chunkingStrategy).nullish(),
     metadata: newMetadata,
-  }),
-);
+  });
 
 /** The form in which resources are asked for with something new: a vector store may be made on the way. */
-export const newToolResources = lazily(() =>
+export const newToolResources = () =>
   toolResources().extend({
     file_search: z
       .strictObject({ vector_store_ids: storeIds().optional(), vector_stores: z.array(newStore()).max(1).optional() })
@@ -124,12 +116,11 @@ export const newToolResources = lazily(() =>
         context.addIssue({ code: 'custom', path: ['vector_stores'], message });
       })
       .optional(),
-  }),
-);
+  });
 export type NewToolResources = Checked<typeof newToolResources>;
 
 /** JSON mode, a schema, or text. */
-export const responseFormat = lazily(() =>
+export const responseFormat = () =>
   z.union([
     z.enum(['auto', 'none']),
     z.discriminatedUnion('type', [
@@ -139,34 +130,31 @@ export const responseFormat = lazily(() =>
         json_schema: z.strictObject({
           name: toolName(),
           description: z.string().optional(),
-          schema: jsonSchema().optional(),
+          schema: schemaOf(jsonSchema).optional(),
           strict: z.boolean().nullish(),
         }),
       }),
     ]),
-  ]),
-);
+  ]);
 export type ResponseFormat = Checked<typeof responseFormat>;
 
-export const toolChoice = lazily(() =>
+export const toolChoice = () =>
   z.union([
     z.enum(['none', 'auto', 'required']),
     z.discriminatedUnion('type', [
       z.strictObject({ type: z.enum(['file_search', 'code_interpreter']) }),
       z.strictObject({ type: z.literal('function'), function: z.strictObject({ name: z.string().min(1) }) }),
     ]),
-  ]),
-);
+  ]);
 export type ToolChoice = Checked<typeof toolChoice>;
 
-export const truncationStrategy = lazily(() =>
+export const truncationStrategy = () =>
   z.strictObject({
     type: z.enum(['auto', 'last_messages']),
     last_messages: z.int().min(1).nullish(),
-  }),
-);
+  });
 
-export const reasoningEffort = lazily(() => z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']));
+export const reasoningEffort = () => z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 
-export const temperature = lazily(() => z.number().min(0).max(2));
-export const topP = lazily(() => z.number().min(0).max(1));
+export const temperature = () => z.number().min(0).max(2);
+export const topP = () => z.number().min(0).max(1);

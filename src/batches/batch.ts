@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import type { Checked } from '../core/schema.ts';
 import { unixSecondsOrNull } from '../core/unix-seconds.ts';
 import type { BatchRow } from '../storage/schema.ts';
 import { shownUsage } from './usage.ts';
@@ -76,12 +76,10 @@ export type CompletionWindow = (typeof WINDOWS)[number];
 const DAY_MS = 86_400_000;
 export const endOfWindow = (createdAt: number): number => createdAt + DAY_MS;
 
-const expiresAfter = lazily(() =>
-  z.object({ anchor: z.enum(['created_at']), seconds: z.int().min(3_600).max(2_592_000) }),
-);
+const expiresAfter = () => z.object({ anchor: z.enum(['created_at']), seconds: z.int().min(3_600).max(2_592_000) });
 
 /** Unknown members are ignored, as OpenAI does here. */
-export const newBatch = lazily(() =>
+export const newBatch = () =>
   z.object({
     input_file_id: z.string().min(1).describe('A file of the purpose `batch`.'),
     endpoint: z
@@ -90,8 +88,7 @@ export const newBatch = lazily(() =>
     completion_window: z.enum(WINDOWS).describe('`immediate` begins now and on the gateway, for every provider.'),
     metadata: newMetadata,
     output_expires_after: expiresAfter().nullish(),
-  }),
-);
+  });
 export type NewBatch = Checked<typeof newBatch>;
 
 export interface BatchFault {
@@ -102,17 +99,16 @@ export interface BatchFault {
   readonly line: number | null;
 }
 
-const moment = lazily(() => z.number().int().nullable());
-const fault = lazily(() =>
+const moment = () => z.number().int().nullable();
+const fault = () =>
   z.object({
     code: z.string(),
     message: z.string(),
     param: z.string().nullable(),
     line: z.number().int().nullable(),
-  }),
-);
+  });
 
-export const batchObject = lazily(() =>
+export const batchObject = () =>
   z
     .object({
       id: z.string(),
@@ -148,8 +144,7 @@ export const batchObject = lazily(() =>
       }),
       metadata: z.record(z.string(), z.string()),
     })
-    .meta({ id: 'Batch' }),
-);
+    .meta({ id: 'Batch' });
 export type BatchObject = Checked<typeof batchObject>;
 
 export interface Counts {

@@ -1,7 +1,6 @@
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { ENDPOINTS } from '../core/endpoints.ts';
-import { lazily } from '../core/lazily.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { download } from '../files/download.ts';
 import type { Files } from '../files/files.ts';
@@ -23,7 +22,7 @@ export interface BatchParts {
 const wording = 'openai' as const;
 const reads = { scopes: ['batches.read'] as const, wording };
 const writes = { scopes: ['batches.write'] as const, wording };
-const page = lazily(() => listQuery().omit({ before: true, order: true }));
+const page = () => listQuery().omit({ before: true, order: true });
 
 /** Batches belong to the workspace of the calling key; spec 5.1 wants a virtual key on each of their routes. */
 export const batchRoutes = ({ batches, files, virtualKeys, configs, proofs }: BatchParts): Route[] => {
@@ -48,7 +47,7 @@ export const batchRoutes = ({ batches, files, virtualKeys, configs, proofs }: Ba
     ),
     get(
       '/v1/batches',
-      { ...reads, summary: 'Batches of the workspace', query: page, response: () => listOf(batchObject()) },
+      { ...reads, summary: 'Batches of the workspace', query: page, response: () => listOf(batchObject) },
       async (call) => batches.list(await workspaceOf(call), call.query),
     ),
     get('/v1/batches/:batch_id', { ...reads, summary: 'One batch', response: batchObject }, async (call) =>

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from './lazily.ts';
 
 /** Members of the rules for tokens that are the same wherever such rules are given. */
 
@@ -21,13 +20,12 @@ const ALGORITHMS = [
 /** Members that only a private or a shared key has. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-export const algorithms = lazily(() =>
+export const algorithms = () =>
   z
     .array(z.enum(ALGORITHMS, { error: `give some of ${ALGORITHMS.join(', ')}` }), { error: 'give a list' })
-    .min(1, 'give at least one'),
-);
+    .min(1, 'give at least one');
 
-const publicKey = lazily(() =>
+const publicKey = () =>
   z.record(z.string(), z.unknown()).superRefine((key, context) => {
     const add = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
     if (typeof key.kty !== 'string') add('kty', 'is missing');
@@ -35,22 +33,18 @@ const publicKey = lazily(() =>
     for (const member of PRIVATE_MEMBERS) {
       if (Object.hasOwn(key, member)) add(member, 'belongs to a secret key; give public keys only');
     }
-  }),
-);
+  });
 
-export const keySet = lazily(() =>
-  z.object({ keys: z.array(publicKey()).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' }),
-);
+export const keySet = () =>
+  z.object({ keys: z.array(publicKey()).min(1, 'give at least one').max(100) }, { error: 'give {"keys": […]}' });
 
-export const introspectContentType = lazily(() =>
+export const introspectContentType = () =>
   z.enum(['application/x-www-form-urlencoded', 'application/json'], {
     error: 'give "application/x-www-form-urlencoded" or "application/json"',
-  }),
-);
+  });
 
 /** An issuer or audience, or several. */
-export const oneOrMore = lazily(() =>
+export const oneOrMore = () =>
   z.union([z.string().min(1).max(2_048), z.array(z.string().min(1).max(2_048)).min(1).max(50)], {
     error: 'give a text or a list of texts',
-  }),
-);
+  });

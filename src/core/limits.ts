@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from './lazily.ts';
+import { type Checked, schemaOf } from './schema.ts';
 
 /**
  * What limits are, as people write them and as the limiter counts them. A rate holds in fixed windows from the unit's
@@ -15,20 +15,19 @@ const FIRST_MONDAY = 4 * DAY;
 
 const above0 = 'give a number above 0';
 
-export const rateLimit = lazily(() =>
+export const rateLimit = () =>
   z.strictObject({
     type: z.enum(['requests', 'tokens'], { error: 'give "requests" or "tokens"' }),
     unit: z.enum(['rps', 'rpm', 'rph', 'rpd', 'rpw'], {
       error: 'give "rps", "rpm", "rph", "rpd" or "rpw" (per second, minute, hour, day, week)',
     }),
     value: z.int({ error: 'give a whole number above 0' }).min(1, above0).max(1e12),
-  }),
-);
+  });
 export type RateLimit = Checked<typeof rateLimit>;
 
-export const rateLimits = lazily(() =>
+export const rateLimits = () =>
   z
-    .array(rateLimit())
+    .array(schemaOf(rateLimit))
     .max(20)
     .superRefine((list, context) =>
       eachTwice(
@@ -37,15 +36,14 @@ export const rateLimits = lazily(() =>
         (index, what) =>
           context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${what}; give one` }),
       ),
-    ),
-);
+    );
 
 /** Between them billionths of a dollar are whole numbers that a double holds exactly. */
 const LEAST_DOLLARS = 0.0001;
 const MOST_DOLLARS = 9_000_000;
 
 /** The members of a budget beside its `type`. */
-export const budgetMembers = lazily(() => ({
+export const budgetMembers = () => ({
   credit_limit: z.number({ error: above0 }).positive(above0).max(1e12),
   alert_threshold: z.number({ error: above0 }).positive(above0).optional(),
   periodic_reset: z.enum(['weekly', 'monthly'], { error: 'give "weekly" or "monthly"' }).nullable().optional(),
@@ -63,7 +61,7 @@ export const budgetMembers = lazily(() => ({
     .enum(['refuse', 'allow'], { error: 'give "refuse" or "allow"' })
     .optional()
     .describe('Of a budget in dollars: what happens to calls whose price is not known. They are refused by default.'),
-}));
+});
 
 /** A budget as it is written. Those of keys and workspaces count cost or tokens, policies also requests. */
 export interface Budget {
@@ -95,7 +93,7 @@ export function budgetFaults(budget: Budget): [member: keyof Budget, why: string
 
 export const isPast = (moment: string | null | undefined): boolean => !!moment && Date.parse(moment) <= Date.now();
 
-export const usageLimit = lazily(() =>
+export const usageLimit = () =>
   z
     .strictObject({
       type: z.enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' }),
@@ -106,19 +104,18 @@ export const usageLimit = lazily(() =>
         context.addIssue({ code: 'custom', path: [member], message });
       if (isPast(limit.next_usage_reset_at))
         context.addIssue({ code: 'custom', path: ['next_usage_reset_at'], message: 'lies in the past' });
-    }),
-);
+    });
 export type UsageLimit = Checked<typeof usageLimit>;
 
 const resetOf = (limit: Budget) =>
   limit.periodic_reset ?? (limit.periodic_reset_days ? `${limit.periodic_reset_days} days` : 'never');
 
-export const usageLimits = lazily(() =>
+export const usageLimits = () =>
   z.union(
     [
-      usageLimit(),
+      schemaOf(usageLimit),
       z
-        .array(usageLimit())
+        .array(schemaOf(usageLimit))
         .max(10)
         .superRefine((list, context) =>
           eachTwice(
@@ -130,8 +127,7 @@ export const usageLimits = lazily(() =>
         ),
     ],
     { error: 'give a usage limit or a list of them' },
-  ),
-);
+  );
 export type UsageLimits = UsageLimit | readonly UsageLimit[];
 
 function eachTwice<Item>(

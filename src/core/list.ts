@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fail } from './errors.ts';
-import { lazily } from './lazily.ts';
 import { isObjectId, type ObjectKind, PREFIXES } from './object-ids.ts';
+import { schemaOf } from './schema.ts';
 
 /** Which page of a list is asked for, in the words of OpenAI's lists. */
 export interface ListQuery {
@@ -35,12 +35,11 @@ export const integerInQuery = (least: number, most = 1_000_000_000) =>
       .max(most),
   );
 
-const cursor = lazily(() =>
+const cursor = () =>
   z
     .string()
     .transform((given) => given || undefined)
-    .optional(),
-);
+    .optional();
 
 /** The query of a list. Lists without `before` say `.omit({ before: true })`. */
 export const listQuery = ({ most = 100, usual = 20 }: { most?: number; usual?: number } = {}) =>
@@ -51,10 +50,10 @@ export const listQuery = ({ most = 100, usual = 20 }: { most?: number; usual?: n
     before: cursor().describe('The id of the element before which the page ends.'),
   });
 
-export const listOf = <Item extends z.ZodType>(item: Item) =>
+export const listOf = <Item extends z.ZodType>(item: () => Item) =>
   z.object({
     object: z.literal('list'),
-    data: z.array(item),
+    data: z.array(schemaOf(item)),
     first_id: z.string(),
     last_id: z.string(),
     has_more: z.boolean(),

@@ -1,14 +1,13 @@
 import * as z from 'zod';
-import { type Checked, lazily } from './lazily.ts';
 import { integerInQuery } from './list.ts';
+import { type Checked, schemaOf } from './schema.ts';
 
 /** Query of the lists of admin resources. */
-export const pageQuery = lazily(() =>
+export const pageQuery = () =>
   z.strictObject({
     current_page: integerInQuery(0).default(0).describe('Page number, from 0.'),
     page_size: integerInQuery(1, 1000).default(100).describe('Entries per page.'),
-  }),
-);
+  });
 export type PageQuery = Checked<typeof pageQuery>;
 
 export interface Page<Item> {
@@ -22,5 +21,10 @@ export function page<Item>(data: readonly Item[], total: number, { current_page,
   return { object: 'list', data, total, has_more: current_page * page_size + data.length < total };
 }
 
-export const pageOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({ object: z.literal('list'), data: z.array(item), total: z.number().int(), has_more: z.boolean() });
+export const pageOf = <Item extends z.ZodType>(item: () => Item) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(schemaOf(item)),
+    total: z.number().int(),
+    has_more: z.boolean(),
+  });

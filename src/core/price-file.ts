@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from './lazily.ts';
+import { type Checked, schemaOf } from './schema.ts';
 
 const number = (unit: string) =>
   z
@@ -7,9 +7,9 @@ const number = (unit: string) =>
     .min(0, 'must not be negative; 0 means free')
     .max(1e6, 'give at most 1000000');
 
-const perMillion = lazily(() => number('million tokens'));
+const perMillion = () => number('million tokens');
 
-const rates = lazily(() => ({
+const rates = () => ({
   input: perMillion(),
   output: perMillion(),
   cached: perMillion().optional(),
@@ -19,11 +19,11 @@ const rates = lazily(() => ({
   audio_output: perMillion().optional(),
   image_input: perMillion().optional(),
   image_output: perMillion().optional(),
-}));
+});
 
 const form = 'give {"input": …, "output": …} in US dollars per million tokens';
 
-const tiers = lazily(() =>
+const tiers = () =>
   z
     .array(
       z.strictObject({
@@ -36,10 +36,9 @@ const tiers = lazily(() =>
     .max(10, 'give at most 10')
     .refine((all) => all.every(({ tokens }, index) => index === 0 || tokens > all[index - 1]!.tokens), {
       error: 'tokens must rise from tier to tier',
-    }),
-);
+    });
 
-const image = lazily(() =>
+const image = () =>
   z.union(
     [
       number('image'),
@@ -49,12 +48,11 @@ const image = lazily(() =>
       error:
         'give US dollars per image, or an object of them by size ("1024x1024") or quality and size ("hd 1024x1024")',
     },
-  ),
-);
+  );
 
 const UNITS = ['image', 'minute', 'characters', 'searches'] as const;
 
-const price = lazily(() =>
+const price = () =>
   z
     .strictObject(
       {
@@ -84,26 +82,23 @@ const price = lazily(() =>
       if (!hasTokens)
         for (const name of ['cached', 'cache_write', 'cache_write_hour', 'above', 'batch'] as const)
           if (one[name] !== undefined) add(name, 'is for prices with input and output');
-    }),
-);
+    });
 export type WrittenPrice = Checked<typeof price>;
 
 /** Prices of models as people write them, in a file or in a virtual key's `configurations.prices`. */
-export const priceMembers = lazily(() =>
-  z.record(z.string().min(1).max(256), price(), {
+export const priceMembers = () =>
+  z.record(z.string().min(1).max(256), schemaOf(price), {
     error: 'give an object of prices by model name',
-  }),
-);
+  });
 
-const sources = lazily(() =>
+const sources = () =>
   z.record(
     z.string().min(1).max(256),
     z.strictObject({ page: z.string().max(2_000), as_of: z.string().max(64).optional() }),
-  ),
-);
+  );
 
 /** The operator's file, and one that is synced. The built-in list, `price-list.json`, has the same form. */
-export const priceFile = lazily(() =>
+export const priceFile = () =>
   z.strictObject(
     {
       as_of: z.string().optional(),
@@ -111,7 +106,7 @@ export const priceFile = lazily(() =>
       built_in: z.boolean({ error: 'give true or false' }).optional(),
       /** Where each provider's prices come from. */
       sources: sources().optional(),
-      prices: z.record(z.string().min(1).max(256), priceMembers(), {
+      prices: z.record(z.string().min(1).max(256), schemaOf(priceMembers), {
         error: 'give an object of providers, each with its models',
       }),
       /** Models that are known and have no price here, each with the reason. */
@@ -120,6 +115,5 @@ export const priceFile = lazily(() =>
         .optional(),
     },
     { error: 'give {"prices": {"<provider>": {"<model>": {"input": …, "output": …}}}}' },
-  ),
-);
+  );
 export type PriceFile = Checked<typeof priceFile>;

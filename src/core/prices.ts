@@ -1,7 +1,7 @@
 import { costAt, type Paid, type Price, priceFrom } from './cost.ts';
-import type { Checked } from './lazily.ts';
 import type { PriceFile, priceMembers } from './price-file.ts';
 import builtInFile from './price-list.json' with { type: 'json' };
+import type { Checked } from './schema.ts';
 import type { Usage } from './usage.ts';
 
 /** Prices by the model's name in lower case. */

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
-import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import type { ObjectId } from '../core/object-ids.ts';
 import { unixSeconds } from '../core/unix-seconds.ts';
@@ -37,24 +36,23 @@ const MOST_BATCH_BYTES = 200 * MEBIBYTE;
 const DAY_SECONDS = 86_400;
 const BATCH_LIVES_SECONDS = 30 * DAY_SECONDS;
 
-export const purpose = lazily(() => z.enum(INPUT_PURPOSES).describe('What the file is for.'));
+export const purpose = () => z.enum(INPUT_PURPOSES).describe('What the file is for.');
 
-export const filename = lazily(() =>
+export const filename = () =>
   z
     .string()
     .min(1)
     .max(255)
-    .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), 'a file name has no control characters'),
-);
+    .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), 'a file name has no control characters');
 
 const expiresAfter = <Seconds extends z.ZodType<number>>(seconds: Seconds) =>
   z.strictObject({ anchor: z.enum(['created_at']), seconds: seconds.describe('3600 to 2592000.') });
 const [LEAST_SECONDS, MOST_SECONDS] = [3_600, 30 * DAY_SECONDS];
 
-export const expiresAfterInJson = lazily(() => expiresAfter(z.int().min(LEAST_SECONDS).max(MOST_SECONDS)));
-export const expiresAfterInForm = lazily(() => expiresAfter(integerInQuery(LEAST_SECONDS, MOST_SECONDS)));
+export const expiresAfterInJson = () => expiresAfter(z.int().min(LEAST_SECONDS).max(MOST_SECONDS));
+export const expiresAfterInForm = () => expiresAfter(integerInQuery(LEAST_SECONDS, MOST_SECONDS));
 
-export const fileObject = lazily(() =>
+export const fileObject = () =>
   z
     .object({
       id: z.string(),
@@ -66,8 +64,7 @@ export const fileObject = lazily(() =>
       status: z.literal('processed'),
       expires_at: z.number().int().optional(),
     })
-    .meta({ id: 'File' }),
-);
+    .meta({ id: 'File' });
 
 /** Whether a file of this name may be used for this. A batch finds out by the lines themselves what its input is. */
 export function checkFormat(name: string, use: Purpose) {

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { fail, GatewayError } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import { lazily } from '../core/lazily.ts';
 import type { Principal } from '../core/principal.ts';
+import { schemaOf } from '../core/schema.ts';
 import { checked } from '../http/input.ts';
 import type { Segment } from './content.ts';
 import {
@@ -19,18 +19,16 @@ import { receiveForm } from './form.ts';
 import { MOST_PART_BYTES, type UploadPart } from './upload.ts';
 import type { Uploads } from './uploads.ts';
 
-const binary = lazily(() => z.custom<unknown>().meta({ type: 'string', format: 'binary' }));
+const binary = () => z.custom<unknown>().meta({ type: 'string', format: 'binary' });
 
 /** The forms as the description of the API shows them. */
-export const fileForm = lazily(() =>
-  z.strictObject({ file: binary(), purpose: purpose(), expires_after: expiresAfterInForm().optional() }),
-);
-export const partForm = lazily(() => z.strictObject({ data: binary() }));
+export const fileForm = () =>
+  z.strictObject({ file: binary(), purpose: purpose(), expires_after: expiresAfterInForm().optional() });
+export const partForm = () => z.strictObject({ data: binary() });
 
-const fileFields = lazily(() =>
-  z.strictObject({ file: filename(), purpose: purpose(), expires_after: expiresAfterInForm().optional() }),
-);
-const partFields = lazily(() => z.strictObject({ data: z.literal(true) }));
+const fileFields = () =>
+  z.strictObject({ file: filename(), purpose: purpose(), expires_after: expiresAfterInForm().optional() });
+const partFields = () => z.strictObject({ data: z.literal(true) });
 
 /** `POST /files`: the file is on its way into the store while the rest of the form is still to come. */
 export async function receiveFile(
@@ -47,7 +45,7 @@ export async function receiveFile(
   });
   const accept = async () => {
     if (file && file.filename === null) fail('invalid_type', 'file', 'a file', 'a string');
-    const given = checked(fileFields(), { ...fields, file: file?.filename ?? undefined }, 'body', 'openai');
+    const given = checked(schemaOf(fileFields), { ...fields, file: file?.filename ?? undefined }, 'body', 'openai');
     checkFormat(given.file, given.purpose);
     checkSize(file!.content.bytes, given.purpose, 'file');
     return given;
@@ -79,7 +77,7 @@ export async function receivePart(
     discard: files.discard,
   });
   const accept = () => {
-    checked(partFields(), { ...fields, ...(file && { data: true }) }, 'body', 'openai');
+    checked(schemaOf(partFields), { ...fields, ...(file && { data: true }) }, 'body', 'openai');
     return uploads.addPart(workspaceId, uploadId, file!.content);
   };
   return orDiscard(accept, file?.content, files);

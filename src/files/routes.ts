@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { listOf, listQuery } from '../core/list.ts';
 import { del, get, post, type Route } from '../http/route.ts';
 import { download } from './download.ts';
@@ -10,12 +9,11 @@ import { completion, partObject, uploadInput, uploadObject } from './upload.ts';
 import type { Uploads } from './uploads.ts';
 
 const MOST_LISTED = 10_000;
-const fileQuery = lazily(() =>
+const fileQuery = () =>
   listQuery({ most: MOST_LISTED, usual: MOST_LISTED })
     .omit({ before: true })
-    .extend({ purpose: z.enum(PURPOSES).optional().describe('Only files for this.') }),
-);
-const deleted = lazily(() => z.object({ id: z.string(), object: z.literal('file'), deleted: z.literal(true) }));
+    .extend({ purpose: z.enum(PURPOSES).optional().describe('Only files for this.') });
+const deleted = () => z.object({ id: z.string(), object: z.literal('file'), deleted: z.literal(true) });
 
 const wording = 'openai' as const;
 const reads = { scopes: ['files.read'] as const, wording };
@@ -28,7 +26,7 @@ export const fileRoutes = ({ files, uploads }: { files: Files; uploads: Uploads 
   ),
   get(
     '/v1/files',
-    { ...reads, summary: 'Files of the workspace', query: fileQuery, response: () => listOf(fileObject()) },
+    { ...reads, summary: 'Files of the workspace', query: fileQuery, response: () => listOf(fileObject) },
     (call) => files.list(call.principal.workspaceId, call.query),
   ),
   get('/v1/files/:file_id', { ...reads, summary: 'One file', response: fileObject }, (call) =>

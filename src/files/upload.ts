@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import type { Checked } from '../core/schema.ts';
 import { unixSeconds } from '../core/unix-seconds.ts';
 import type { UploadPartRow, UploadRow } from '../storage/schema.ts';
 import { expiresAfterInJson, type FileObject, filename, fileObject, type InputPurpose, purpose } from './file.ts';
@@ -43,18 +43,17 @@ export interface UploadBounds {
 export const UPLOAD_BOUNDS: UploadBounds = { mostParts: 20_000, mostBytes: 4 * MOST_UPLOAD_BYTES };
 export const UPLOAD_LIVES_MS = 3_600_000;
 
-export const uploadInput = lazily(() =>
+export const uploadInput = () =>
   z.strictObject({
     filename: filename(),
     purpose: purpose(),
     bytes: z.int().min(1).max(MOST_UPLOAD_BYTES).describe('How many bytes the parts will have together.'),
     mime_type: z.string().min(1).max(255),
     expires_after: expiresAfterInJson().optional(),
-  }),
-);
+  });
 export type UploadInput = Checked<typeof uploadInput>;
 
-export const completion = lazily(() =>
+export const completion = () =>
   z.strictObject({
     part_ids: z.array(z.string()).min(1).max(MOST_PARTS).describe('The parts, in the order of their bytes.'),
     md5: z
@@ -62,11 +61,10 @@ export const completion = lazily(() =>
       .regex(/^[0-9a-f]{32}$/i, 'an MD5 is 32 hexadecimal digits')
       .optional()
       .describe('Of the whole file; when given, it is checked.'),
-  }),
-);
+  });
 export type Completion = Checked<typeof completion>;
 
-export const uploadObject = lazily(() =>
+export const uploadObject = () =>
   z
     .object({
       id: z.string(),
@@ -79,10 +77,9 @@ export const uploadObject = lazily(() =>
       expires_at: z.number().int(),
       file: fileObject().optional(),
     })
-    .meta({ id: 'Upload' }),
-);
+    .meta({ id: 'Upload' });
 
-export const partObject = lazily(() =>
+export const partObject = () =>
   z
     .object({
       id: z.string(),
@@ -90,8 +87,7 @@ export const partObject = lazily(() =>
       created_at: z.number().int(),
       upload_id: z.string(),
     })
-    .meta({ id: 'UploadPart' }),
-);
+    .meta({ id: 'UploadPart' });
 
 /** A pending upload is expired from its time on, also before a sweep has said so. */
 export const statusAt = ({ status, expires_at }: UploadRow, now: number): UploadStatus =>

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { type Metadata, newMetadata } from '../core/metadata-rule.ts';
+import type { Checked } from '../core/schema.ts';
 
 const MOST_SEED = 2_147_483_647;
 
@@ -17,32 +17,30 @@ const orAuto = (number: z.ZodType<number>) =>
     })
     .meta({ anyOf: [{ const: 'auto' }, { type: 'number' }] });
 
-const positive = lazily(() => z.number().refine((value) => value > 0, 'it must be above 0'));
+const positive = () => z.number().refine((value) => value > 0, 'it must be above 0');
 const common = () => ({
   batch_size: orAuto(z.int().min(1).max(256)).nullish(),
   learning_rate_multiplier: orAuto(positive()).nullish(),
   n_epochs: orAuto(z.int().min(1).max(50)).nullish(),
 });
-const supervised = lazily(() => z.strictObject(common()));
-const dpo = lazily(() => z.strictObject({ ...common(), beta: orAuto(positive().max(2)).nullish() }));
-const reinforcement = lazily(() =>
+const supervised = () => z.strictObject(common());
+const dpo = () => z.strictObject({ ...common(), beta: orAuto(positive().max(2)).nullish() });
+const reinforcement = () =>
   z.strictObject({
     ...common(),
     reasoning_effort: z.enum(['default', 'low', 'medium', 'high']).nullish(),
     compute_multiplier: orAuto(z.number().min(1e-5).max(10)).nullish(),
     eval_interval: orAuto(z.int().min(1)).nullish(),
     eval_samples: orAuto(z.int().min(1)).nullish(),
-  }),
-);
-const grader = lazily(() =>
+  });
+const grader = () =>
   z.looseObject({
     type: z.enum(['string_check', 'text_similarity', 'python', 'score_model', 'multi']),
     name: z.string().min(1),
-  }),
-);
+  });
 
 /** Only the member that `type` names counts; clients send the others along. */
-const method = lazily(() =>
+const method = () =>
   z.discriminatedUnion('type', [
     z.looseObject({
       type: z.literal('supervised'),
@@ -53,10 +51,9 @@ const method = lazily(() =>
       type: z.literal('reinforcement'),
       reinforcement: z.looseObject({ grader: grader(), hyperparameters: reinforcement().nullish() }),
     }),
-  ]),
-);
+  ]);
 
-const integration = lazily(() =>
+const integration = () =>
   z.strictObject({
     type: z.enum(['wandb']),
     wandb: z.strictObject({
@@ -65,12 +62,11 @@ const integration = lazily(() =>
       entity: z.string().nullish(),
       tags: z.array(z.string()).nullish(),
     }),
-  }),
-);
+  });
 export type Integration = Checked<typeof integration>;
 
 /** The vendor's body is open: members that are not known here go to providers that speak its format, and no others. */
-export const createJob = lazily(() =>
+export const createJob = () =>
   z.looseObject({
     model: z.string().min(1).max(256).describe('The base model.'),
     training_file: z.string().min(1).max(1024).describe('A file of the purpose fine-tune, or an address in a bucket.'),
@@ -85,8 +81,7 @@ export const createJob = lazily(() =>
       .record(z.string(), z.union([z.string().max(256), z.number(), z.boolean()]))
       .nullish()
       .describe('Settings that only the chosen provider has.'),
-  }),
-);
+  });
 
 export type Hyperparameters = Readonly<Record<string, number | string>>;
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { OrganisationId, WorkspaceId } from '../core/ids.ts';
+import { schemaOf } from '../core/schema.ts';
 import { enteredEvents } from './events.ts';
 import {
   advance,
@@ -120,7 +121,7 @@ function checkTimes(before: JobState, after: JobState, now: number) {
 /** What clients see is of the shape that is promised, in every state. */
 function checkShown(job: Job) {
   const shown = shownJob(job);
-  expect(jobObject().safeParse(shown).error).toBeUndefined();
+  expect(schemaOf(jobObject).safeParse(shown).error).toBeUndefined();
   expect(shown.finished_at === null).toBe(!isFinished(job.state));
   expect(shown.error !== null).toBe(shown.status === 'failed');
   expect(shown.result_files).toEqual(shown.status === 'succeeded' ? ['file-result'] : []);

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { OrganisationId, WorkspaceId } from '../core/ids.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import type { ObjectId } from '../core/object-ids.ts';
+import type { Checked } from '../core/schema.ts';
 import { unixSeconds } from '../core/unix-seconds.ts';
 import type { Hyperparameters, JobRequest } from './input.ts';
 
@@ -167,9 +167,9 @@ function finishOf({ createdAt }: Pick<Job, 'createdAt'>, { finishedAt }: Observe
   return isPossible ? Math.max(finishedAt, createdAt) : now;
 }
 
-export const jobError = lazily(() => z.object({ code: z.string(), message: z.string(), param: z.string().nullable() }));
+export const jobError = () => z.object({ code: z.string(), message: z.string(), param: z.string().nullable() });
 
-export const jobObject = lazily(() =>
+export const jobObject = () =>
   z
     .object({
       id: z.string(),
@@ -192,8 +192,7 @@ export const jobObject = lazily(() =>
       method: z.looseObject({ type: z.string() }),
       metadata: z.record(z.string(), z.string()),
     })
-    .meta({ id: 'FineTuningJob' }),
-);
+    .meta({ id: 'FineTuningJob' });
 export type JobObject = Checked<typeof jobObject>;
 
 /** A job as clients see it. */

@@ -1,8 +1,8 @@
 import { fail } from '../core/errors.ts';
 import type { WorkspaceId } from '../core/ids.ts';
-import type { Checked } from '../core/lazily.ts';
 import { newObjectId } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
+import type { Checked } from '../core/schema.ts';
 import { refuseUnlistedIn } from '../relay/allowed-model.ts';
 import { askProvider, ProviderAway, ProviderRefused, type Question } from '../relay/provider-call.ts';
 import type { Workers } from '../work/workers.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { WorkspaceId } from '../core/ids.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { type Bounds, listPage, listQuery } from '../core/list.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { unixSeconds } from '../core/unix-seconds.ts';
 import { withinBounds } from '../storage/keyset.ts';
 import type { FineTuningCheckpointRow, FineTuningEventRow, FineTuningJobRow } from '../storage/schema.ts';
@@ -12,29 +12,26 @@ import { jobIn } from './table.ts';
 /** The vendor states no bound; this one keeps a page in memory. */
 const MOST_LISTED = 10_000;
 
-const pageQuery = lazily(() => listQuery({ most: MOST_LISTED }).pick({ after: true, limit: true }));
+const pageQuery = () => listQuery({ most: MOST_LISTED }).pick({ after: true, limit: true });
 export const eventQuery = pageQuery;
-export const checkpointQuery = lazily(() =>
-  listQuery({ most: MOST_LISTED, usual: 10 }).pick({ after: true, limit: true }),
-);
+export const checkpointQuery = () => listQuery({ most: MOST_LISTED, usual: 10 }).pick({ after: true, limit: true });
 
 const FILTER = /^metadata\[(.+)\]$/;
 
 /** `metadata[team]=search` asks for jobs with that pair, `metadata=null` for jobs without any. */
-export const jobQuery = lazily(() =>
+export const jobQuery = () =>
   pageQuery()
     .extend({ metadata: z.enum(['null', '']).optional().describe('Only jobs without metadata.') })
     .catchall(z.string())
     .superRefine((query, context) => {
-      const keys = Object.keys(query).filter((name) => !(name in pageQuery().shape) && name !== 'metadata');
+      const keys = Object.keys(query).filter((name) => !(name in schemaOf(pageQuery).shape) && name !== 'metadata');
       const unknown = keys.filter((name) => !FILTER.test(name));
       if (unknown.length > 0) context.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query });
-    }),
-);
+    });
 export type JobQuery = Checked<typeof jobQuery>;
 
-const level = lazily(() => z.enum(['info', 'warn', 'error']));
-export const eventObject = lazily(() =>
+const level = () => z.enum(['info', 'warn', 'error']);
+export const eventObject = () =>
   z
     .object({
       id: z.string(),
@@ -45,10 +42,9 @@ export const eventObject = lazily(() =>
       type: z.enum(['message', 'metrics']),
       data: z.unknown(),
     })
-    .meta({ id: 'FineTuningJobEvent' }),
-);
+    .meta({ id: 'FineTuningJobEvent' });
 
-export const checkpointObject = lazily(() =>
+export const checkpointObject = () =>
   z
     .object({
       id: z.string(),
@@ -59,19 +55,17 @@ export const checkpointObject = lazily(() =>
       step_number: z.number().int(),
       metrics: z.record(z.string(), z.number()),
     })
-    .meta({ id: 'FineTuningJobCheckpoint' }),
-);
+    .meta({ id: 'FineTuningJobCheckpoint' });
 
-const listOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({ object: z.literal('list'), data: z.array(item), has_more: z.boolean() });
-export const jobList = lazily(() => listOf(jobObject()));
-export const eventList = lazily(() => listOf(eventObject()));
-export const checkpointList = lazily(() =>
-  listOf(checkpointObject()).extend({
+const listOf = <Item extends z.ZodType>(item: () => Item) =>
+  z.object({ object: z.literal('list'), data: z.array(schemaOf(item)), has_more: z.boolean() });
+export const jobList = () => listOf(jobObject);
+export const eventList = () => listOf(eventObject);
+export const checkpointList = () =>
+  listOf(checkpointObject).extend({
     first_id: z.string().nullable(),
     last_id: z.string().nullable(),
-  }),
-);
+  });
 
 const shownEvent = (row: FineTuningEventRow): Checked<typeof eventObject> => ({
   id: row.id,

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../core/bounded-map.ts';
+import { schemaOf } from '../core/schema.ts';
 import type { CheckResult, Facts, Hook, Ports, TextPart } from './check.ts';
 import { checks } from './checks/index.ts';
 
@@ -59,7 +60,7 @@ function preparedParameters(check: string, given: string): unknown {
   const key = `${check} ${given}`;
   let found = prepared.get(key);
   if (found === undefined) {
-    found = checks.get(check)!.parameters().parse(JSON.parse(given));
+    found = schemaOf(checks.get(check)!.parameters).parse(JSON.parse(given));
     prepared.set(key, found);
   }
   return found;

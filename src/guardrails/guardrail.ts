@@ -1,15 +1,14 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
+import { type Checked, schemaOf } from '../core/schema.ts';
 import { type Check, type Hook, mayTransform, type Span, spanOf } from './check.ts';
 import { checks } from './checks/index.ts';
 
-const FEEDBACK = lazily(() =>
+const FEEDBACK = () =>
   z.strictObject({
     value: z.number({ error: 'give a number' }),
     weight: z.number({ error: 'give a number' }),
     metadata: z.string({ error: 'give a text' }).max(2_000),
-  }),
-);
+  });
 
 const feedback = (value: number) =>
   z
@@ -23,10 +22,10 @@ const feedback = (value: number) =>
     .partial()
     .optional();
 
-const flag = lazily(() => z.boolean({ error: 'give true or false' }));
+const flag = () => z.boolean({ error: 'give true or false' });
 
 /** What becomes of a verdict. What is left out is as the default says, also when it was otherwise before. */
-export const actionsSchema = lazily(() =>
+export const actionsSchema = () =>
   z.strictObject({
     deny: flag().default(false).describe('Refuse what fails (446) instead of marking it (246).'),
     async: flag().default(false).describe('Look without holding anything up; the verdict is in the log alone.'),
@@ -37,27 +36,24 @@ export const actionsSchema = lazily(() =>
       .describe('How a streamed answer is held back: until its end, or as far as the checks have to see together.'),
     on_success: feedback(5),
     on_fail: feedback(-5),
-  }),
-);
+  });
 export type Actions = Checked<typeof actionsSchema>;
 
-export const checkSchema = lazily(() =>
+export const checkSchema = () =>
   z.strictObject({
     id: z.string({ error: 'give the id of a check, such as "default.contains"' }).min(1),
     parameters: z.record(z.string(), z.unknown(), { error: 'give an object' }).default({}),
     name: z.string({ error: 'give a text' }).max(255).optional(),
     is_enabled: flag().default(true),
-  }),
-);
+  });
 export type CheckInput = Checked<typeof checkSchema>;
 
 export const MOST_CHECKS = 50;
-export const checksSchema = lazily(() =>
+export const checksSchema = () =>
   z
     .array(checkSchema(), { error: 'give a list of checks' })
     .min(1, 'give at least one check')
-    .max(MOST_CHECKS, `give at most ${MOST_CHECKS} checks`),
-);
+    .max(MOST_CHECKS, `give at most ${MOST_CHECKS} checks`);
 
 /** As it is stored. */
 export interface Definition {
@@ -119,7 +115,7 @@ export function prepareGuardrail(
       faults.push({ path: `${path}.id`, why: `there is no check "${checkId.slice(0, 80)}"; see docs/guardrails.md` });
       continue;
     }
-    const result = check.parameters().safeParse(parameters);
+    const result = schemaOf(check.parameters).safeParse(parameters);
     if (!result.success) {
       faults.push(...parameterFaults(`${path}.parameters`, result.error));
       continue;

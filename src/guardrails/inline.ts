@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
+import { schemaOf } from '../core/schema.ts';
 import {
   actionsSchema,
   type CheckInput,
@@ -14,16 +14,15 @@ import {
 } from './guardrail.ts';
 
 /** Members of a guardrail that is written out where it is used; every other one is the id of a check. */
-const inlineSchema = lazily(() =>
+const inlineSchema = () =>
   actionsSchema().extend({
     id: z.string({ error: 'give a text' }).min(1).max(255).default('inline'),
     type: z.literal('guardrail', { error: 'give "guardrail"' }).optional(),
     name: z.string().max(255).optional(),
     guardrail_version_id: z.string().optional(),
     checks: z.array(checkSchema(), { error: 'give a list of checks' }).default([]),
-  }),
-);
-const ownMembers = lazily(() => new Set(Object.keys(inlineSchema().shape)));
+  });
+const isOwn = (key: string) => Object.hasOwn(schemaOf(inlineSchema).shape, key);
 
 const prepared = new WeakMap<object, Guardrail>();
 
@@ -34,8 +33,8 @@ const prepared = new WeakMap<object, Guardrail>();
 export function prepareInline(given: Readonly<Record<string, unknown>>): Guardrail {
   const known = prepared.get(given);
   if (known) return known;
-  const own = Object.fromEntries(Object.entries(given).filter(([key]) => ownMembers().has(key)));
-  const result = inlineSchema().safeParse(own);
+  const own = Object.fromEntries(Object.entries(given).filter(([key]) => isOwn(key)));
+  const result = schemaOf(inlineSchema).safeParse(own);
   if (!result.success) throw new DefinitionFault(faultsOf(result.error));
   const { id, type: _type, name: _name, guardrail_version_id, checks, ...actions } = result.data;
   refuseIdleDenial(actions, 'async');
@@ -50,7 +49,7 @@ export function prepareInline(given: Readonly<Record<string, unknown>>): Guardra
 
 function shortChecks(given: Readonly<Record<string, unknown>>): CheckInput[] {
   return Object.entries(given)
-    .filter(([key]) => !ownMembers().has(key))
+    .filter(([key]) => !isOwn(key))
     .map(([key, parameters]) => {
       const id = key.includes('.') ? key : `default.${key}`;
       if (parameters === null || typeof parameters !== 'object' || Array.isArray(parameters))

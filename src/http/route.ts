@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { CallLog } from '../core/call-log.ts';
 import type { ClientDialect } from '../core/endpoints.ts';
-import { lazily } from '../core/lazily.ts';
 import type { Principal, Witness } from '../core/principal.ts';
+import { schemaOf } from '../core/schema.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SentHeaders } from './headers.ts';
 import type { Wording } from './input.ts';
@@ -131,7 +131,7 @@ type CallOf<Access, IsMcp, Query, Body, Params> = Access extends 'public'
 type Given<Schema extends z.ZodType> = Schema | MakeSchema<Schema>;
 
 const madeOnce = (given: Given<z.ZodType> | undefined): MakeSchema | undefined =>
-  typeof given === 'function' ? lazily(given) : given && (() => given);
+  typeof given === 'function' ? () => schemaOf(given) : given && (() => given);
 
 const builder =
   (method: Method) =>

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { refuseForbidden } from '../core/forbidden.ts';
-import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
+import { schemaOf } from '../core/schema.ts';
 import { readQuery } from '../http/input.ts';
 import { json } from '../http/reply.ts';
 import type { Call, Route } from '../http/route.ts';
@@ -15,15 +15,14 @@ import { choosesProvider, selectRoute } from '../routing/select.ts';
 const VERSION = '/v1';
 const MODELS = '/models';
 
-const catalogueQuery = lazily(() =>
+const catalogueQuery = () =>
   z.strictObject({
     provider: z.string().min(1).optional(),
     sort: z.enum(['name', 'provider']).default('name'),
     order: z.enum(['asc', 'desc']).default('asc'),
     offset: integerInQuery(0).default(0),
     limit: integerInQuery(1).optional(),
-  }),
-);
+  });
 
 export interface ModelParts {
   readonly relay: (call: ModelCall) => Promise<Response>;
@@ -126,7 +125,7 @@ function decoded(text: string): string {
 }
 
 async function wholeCatalogue(call: Call, catalogue: ModelCatalogue): Promise<Response> {
-  const { provider } = readQuery(call.search, catalogueQuery());
+  const { provider } = readQuery(call.search, schemaOf(catalogueQuery));
   const { models, missing } = await catalogue.read(call.principal, provider);
   const response = paged(call, models);
   if (missing.length > 0) response.headers.set('x-gateway-incomplete', shortened(missing));
@@ -134,7 +133,7 @@ async function wholeCatalogue(call: Call, catalogue: ModelCatalogue): Promise<Re
 }
 
 function paged({ search }: Call, all: readonly NamedModel[]): Response {
-  const { provider: wanted, sort, order, offset, limit } = readQuery(search, catalogueQuery());
+  const { provider: wanted, sort, order, offset, limit } = readQuery(search, schemaOf(catalogueQuery));
   const models = wanted === undefined ? all : all.filter(({ provider }) => provider === wanted);
   const keyOf = ({ provider, id }: NamedModel) => (sort === 'name' || !provider ? id : `${provider} ${id}`);
   const sign = order === 'asc' ? 1 : -1;

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from '../core/lazily.ts';
 import { listQuery } from '../core/list.ts';
 import { headerOf } from '../http/headers.ts';
 import { type CallAt, del, get, type Route } from '../http/route.ts';
@@ -8,7 +7,7 @@ import type { ResponseStore } from './responses-store.ts';
 
 const wording = 'openai' as const;
 const details = { scopes: ['completions.write'] as const, wording, isProviders: true };
-const page = lazily(() => listQuery());
+const page = () => listQuery();
 
 /** Responses that the gateway keeps; those that a provider keeps are asked of it. */
 export const responseRoutes = ({

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
+import type { Checked } from '../core/schema.ts';
 import { address } from './options.ts';
 
 /** The bucket through which requests and answers travel, where a provider's batches are files in one: `batch_storage`. */
-export const batchStorage = lazily(() =>
+export const batchStorage = () =>
   z.strictObject({
     uri: z
       .string()
@@ -21,8 +21,7 @@ export const batchStorage = lazily(() =>
       .string()
       .refine(isAddress, 'takes an http or https address without query, such as https://storage.example.com')
       .optional(),
-  }),
-);
+  });
 
 export type BatchStorage = Checked<typeof batchStorage>;
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../core/lazily.ts';
+import type { Checked } from '../core/schema.ts';
 
 /** What a virtual key may say about fine-tuning, in its configurations under `fine_tuning`. */
-export const fineTuningOptions = lazily(() =>
+export const fineTuningOptions = () =>
   z.strictObject({
     /** Where training files are put and results come to, where the provider reads them from a bucket. */
     storage_uri: z
@@ -22,7 +22,6 @@ export const fineTuningOptions = lazily(() =>
       .string()
       .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'takes lower-case letters, digits and inner dashes')
       .optional(),
-  }),
-);
+  });
 
 export type FineTuningOptions = Checked<typeof fineTuningOptions>;

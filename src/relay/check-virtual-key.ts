@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
-import { lazily } from '../core/lazily.ts';
+import { schemaOf } from '../core/schema.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checked } from '../http/input.ts';
 import { checkStoredAddress } from '../http/stored-address.ts';
@@ -19,8 +19,8 @@ const RESERVED_HEADER =
 const OF_EVERY_PROVIDER = ['custom_headers', 'prices', 'batches', 'batch_storage', 'fine_tuning', 'assistants'];
 
 /** With its place in the body, so that faults name it. */
-const fineTuning = lazily(() => z.object({ configurations: z.object({ fine_tuning: fineTuningOptions() }) }));
-const storage = lazily(() => z.object({ configurations: z.object({ batch_storage: batchStorage() }) }));
+const fineTuning = () => z.object({ configurations: z.object({ fine_tuning: fineTuningOptions() }) });
+const storage = () => z.object({ configurations: z.object({ batch_storage: batchStorage() }) });
 
 /** Refuses a virtual key that could not be used, when it is saved and not when it is first called. */
 export const checkVirtualKey =
@@ -44,9 +44,9 @@ export const checkVirtualKey =
     checkMode('batches', configurations.batches, BATCH_MODES);
     checkMode('assistants', configurations.assistants, ASSISTANT_MODES);
     if (configurations.batch_storage !== undefined)
-      checked(storage(), { configurations: { batch_storage: configurations.batch_storage } }, 'body');
+      checked(schemaOf(storage), { configurations: { batch_storage: configurations.batch_storage } }, 'body');
     if (configurations.fine_tuning !== undefined)
-      checked(fineTuning(), { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
+      checked(schemaOf(fineTuning), { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
     const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
     if (!provider.inProcess) await checkStoredAddress(egress, url, 'custom_host');
   };

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import type { GuardrailReference } from '../core/guardrails.ts';
-import { lazily } from '../core/lazily.ts';
 
 /** The config object as people write it. Compiled once into a plan (plan.ts), never read per call. */
 export interface ConfigObject {
@@ -94,40 +93,35 @@ export const OPTION_ALIASES: Readonly<Record<string, string>> = {
 /** The statuses of answers that a guardrail objects to: one that it lets pass all the same, one that it denies. */
 const DENIED_AND_PASSED = 246;
 const DENIED = 446;
-const codes = lazily(() => z.array(z.int('give HTTP status codes')).min(1, 'give at least one status').max(200));
+const codes = () => z.array(z.int('give HTTP status codes')).min(1, 'give at least one status').max(200);
 const isFailure = (status: number) => status >= 400 && status <= 599;
-const failedCodes = lazily(() =>
-  codes().refine((given) => given.every(isFailure), 'give the statuses of failures, 400 to 599'),
-);
+const failedCodes = () =>
+  codes().refine((given) => given.every(isFailure), 'give the statuses of failures, 400 to 599');
 /** A verdict of the gateway's own guardrails moves a call to another target where the config says so. */
-const fallbackCodes = lazily(() =>
+const fallbackCodes = () =>
   codes().refine(
     (given) => given.every((status) => isFailure(status) || status === DENIED_AND_PASSED),
     'give the statuses of failures, 400 to 599, or 246',
-  ),
-);
+  );
 /** An answer that the gateway judged is paid for: asking the same target for another one would pay for it again. */
-const retriedCodes = lazily(() =>
+const retriedCodes = () =>
   codes().refine(
     (given) => given.every((status) => isFailure(status) && status !== DENIED),
     'give the statuses of failures of the provider, 400 to 599 without 446; after 246 and 446 a fallback asks another target',
-  ),
-);
-const params = lazily(() => z.record(z.string().min(1), z.unknown()));
-const headerName = lazily(() =>
+  );
+const params = () => z.record(z.string().min(1), z.unknown());
+const headerName = () =>
   z
     .string()
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'give the name of a header')
-    .refine((name) => !/^x-gateway-/i.test(name), 'headers of the gateway are not forwarded'),
-);
+    .refine((name) => !/^x-gateway-/i.test(name), 'headers of the gateway are not forwarded');
 /** `a.b`, `tools[0].x`, `tools[*].x`. */
-const path = lazily(() =>
-  z.string().regex(/^[^.[\]]+(\[(\d+|\*)\])*(\.[^.[\]]+(\[(\d+|\*)\])*)*$/, 'give a path such as tools[*].strict'),
-);
+const path = () =>
+  z.string().regex(/^[^.[\]]+(\[(\d+|\*)\])*(\.[^.[\]]+(\[(\d+|\*)\])*)*$/, 'give a path such as tools[*].strict');
 
 const notYet = (what: string) => z.undefined({ error: `this version does not know ${what}` }).optional();
 
-const breaker = lazily(() =>
+const breaker = () =>
   z
     .strictObject({
       failure_threshold: z.int().min(1).optional(),
@@ -139,12 +133,11 @@ const breaker = lazily(() =>
     .refine((given) => given.failure_threshold ?? given.failure_threshold_percentage, {
       path: ['failure_threshold'],
       error: 'give failure_threshold or failure_threshold_percentage',
-    }),
-);
+    });
 
-const condition = lazily(() => z.strictObject({ query: params(), then: z.string().min(1) }));
+const condition = () => z.strictObject({ query: params(), then: z.string().min(1) });
 
-const strategy = lazily(() =>
+const strategy = () =>
   z.strictObject({
     mode: z.enum(['single', 'fallback', 'loadbalance', 'conditional'], {
       error: 'give "single", "fallback", "loadbalance" or "conditional"',
@@ -160,17 +153,15 @@ const strategy = lazily(() =>
       })
       .optional(),
     cb_config: breaker().optional(),
-  }),
-);
+  });
 
 /** What stands in them is for guardrails to check. */
-const writtenOut = lazily(() => z.record(z.string(), z.unknown()));
-const guardrails = lazily(() =>
-  z.array(z.union([z.string().min(1), writtenOut()], { error: 'give a slug or a guardrail' })).max(50),
-);
-const hooks = lazily(() => z.array(writtenOut(), { error: 'give a list of guardrails' }).max(50));
+const writtenOut = () => z.record(z.string(), z.unknown());
+const guardrails = () =>
+  z.array(z.union([z.string().min(1), writtenOut()], { error: 'give a slug or a guardrail' })).max(50);
+const hooks = () => z.array(writtenOut(), { error: 'give a list of guardrails' }).max(50);
 
-const members = lazily(() => ({
+const members = () => ({
   name: z.string().min(1).max(255).optional(),
   strategy: strategy().optional(),
   weight: z.number().min(0, 'give 0 or more').max(1e6).optional(),
@@ -207,7 +198,7 @@ const members = lazily(() => ({
   output_guardrails: guardrails().optional(),
   before_request_hooks: hooks().optional(),
   after_request_hooks: hooks().optional(),
-}));
+});
 
 /** The schema of the config object, for an installation whose providers know these options. */
 export function configSchema(optionNames: readonly string[]): z.ZodType<ConfigObject> {

@@ -1,11 +1,11 @@
 import { fail } from '../core/errors.ts';
 import { refuseForbidden } from '../core/forbidden.ts';
 import { isSlug, newId } from '../core/ids.ts';
-import { lazily } from '../core/lazily.ts';
 import { MASKED, maskedAddress } from '../core/masked-address.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
+import { schemaOf } from '../core/schema.ts';
 import { isAddressName } from '../core/secret-names.ts';
 import { mask, type Sealer } from '../crypto/seal.ts';
 import { isInline } from '../http/forbidden-headers.ts';
@@ -122,11 +122,11 @@ interface Named {
 }
 
 export function createConfigs({ store, sealer, changes, now, optionNames, check }: ConfigsDeps) {
-  const schema = lazily(() => configSchema(optionNames));
+  const schema = () => configSchema(optionNames);
   const options = new Set(optionNames);
 
   const compile = (value: unknown, id: string, origin: ConfigOrigin = 'stored'): Plan => {
-    const config = checkConfig(value, schema(), origin);
+    const config = checkConfig(value, schemaOf(schema), origin);
     check(config, origin);
     return compilePlan(config, id, options, origin);
   };

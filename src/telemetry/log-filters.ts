@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
-import { lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { momentOf } from '../core/moments.ts';
 import { FilterFault, type Term, termsIn } from './filter/language.ts';
@@ -19,17 +18,16 @@ export function timeOf(text: string): number {
 }
 
 /** No text in the store holds U+0000, and PostgreSQL refuses the question. */
-export const word = lazily(() =>
+export const word = () =>
   z
     .string()
     .min(1)
     .max(1000)
-    .refine((text) => !text.includes('\0'), 'must not contain U+0000'),
-);
+    .refine((text) => !text.includes('\0'), 'must not contain U+0000');
 export const TIME_FORM = 'must be ISO 8601 or seconds or milliseconds since the epoch';
-export const time = lazily(() => word().refine((text) => !Number.isNaN(timeOf(text)), TIME_FORM));
+export const time = () => word().refine((text) => !Number.isNaN(timeOf(text)), TIME_FORM);
 
-export const filterFields = lazily(() => ({
+export const filterFields = () => ({
   status: integerInQuery(100, 599).optional(),
   failed_by: z.enum(['gateway', 'provider', 'client']).optional(),
   provider: word().optional(),
@@ -41,7 +39,7 @@ export const filterFields = lazily(() => ({
   session_id: word().optional(),
   path: word().optional().describe('The beginning of the path.'),
   is_stream: z.enum(['true', 'false']).optional(),
-}));
+});
 
 /** What is asked in the language of filters. A fault names its place. */
 export function termsOf(text: string | undefined): readonly Term[] {

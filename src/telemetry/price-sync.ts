@@ -5,6 +5,7 @@ import { fail } from '../core/errors.ts';
 import { lineAt, lineOf, syntaxFault } from '../core/json-fault.ts';
 import { type PriceFile, priceFile } from '../core/price-file.ts';
 import type { Witnessed } from '../core/principal.ts';
+import { schemaOf } from '../core/schema.ts';
 import { fetchSmall, type Upstream } from '../http/upstream.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -135,7 +136,7 @@ function checked(text: string): PriceFile {
   if (Buffer.byteLength(text) > MOST_BYTES) refuse(`it is larger than ${MOST_BYTES} bytes`);
   const broken = syntaxFault(text);
   if (broken !== null) refuse(`line ${lineAt(text, broken)}: it is not JSON`);
-  const parsed = priceFile().safeParse(JSON.parse(text));
+  const parsed = schemaOf(priceFile).safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const path = issue?.path ?? [];

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import * as z from 'zod';
 import { type PriceFile, priceFile } from '../core/price-file.ts';
 import { type Prices, pricesOf } from '../core/prices.ts';
+import { schemaOf } from '../core/schema.ts';
 
 /** How often a changed file is looked for. */
 const EVERY_MS = 30_000;
@@ -75,7 +76,7 @@ async function readIfChanged(path: string, known: string | null): Promise<Readin
     version = `${ino} ${size} ${mtimeMs}`;
     if (version === known) return { version, prices: null, file: null };
     if (size > MOST_BYTES) return { version, fault: `${path} is larger than ${MOST_BYTES} bytes` };
-    const parsed = priceFile().safeParse(JSON.parse(await file.readFile('utf8')));
+    const parsed = schemaOf(priceFile).safeParse(JSON.parse(await file.readFile('utf8')));
     if (parsed.success) return { version, prices: pricesOf(parsed.data), file: parsed.data };
     const [issue] = parsed.error.issues;
     const where = issue && issue.path.length > 0 ? `${z.core.toDotPath(issue.path)}: ` : '';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
+import type { Checked } from '../core/schema.ts';
 import { closingLog } from '../http/pulled-stream.ts';
 import { jsonText } from '../http/reply.ts';
 import type { Call, CallAt, Route } from '../http/route.ts';
@@ -14,7 +14,7 @@ import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics.ts';
 import type { RequestLog } from './request-log.ts';
 
-const entriesAsked = lazily(() => ({
+const entriesAsked = () => ({
   workspace_id: word()
     .optional()
     .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
@@ -27,18 +27,17 @@ const entriesAsked = lazily(() => ({
     .optional()
     .describe('A filter as text, such as status:>=500 model:gpt* cost:>0.1 meta.team:search.'),
   ...filterFields(),
-}));
+});
 
-const exportQuery = lazily(() =>
+const exportQuery = () =>
   queryWithMetadata({
     ...entriesAsked(),
     format: z.enum(['ndjson', 'csv']).default('ndjson'),
-  }),
-);
+  });
 
 type ExportQuery = Checked<typeof exportQuery>;
 
-const logsQuery = lazily(() =>
+const logsQuery = () =>
   queryWithMetadata({
     ...entriesAsked(),
     limit: integerInQuery(1, 1000).default(100),
@@ -46,13 +45,12 @@ const logsQuery = lazily(() =>
       .refine((cursor) => positionOf(cursor) !== null, 'must be the next_cursor of an earlier page')
       .optional()
       .describe('The next_cursor of the page before.'),
-  }),
-);
+  });
 
 type LogsQuery = Checked<typeof logsQuery>;
 
-const count = lazily(() => z.number().nullable());
-const logRecord = lazily(() =>
+const count = () => z.number().nullable();
+const logRecord = () =>
   z.object({
     id: z.string(),
     trace_id: z.string(),
@@ -88,40 +86,35 @@ const logRecord = lazily(() =>
       .describe('What guardrails found; null where none looked.'),
     session_id: z.string().nullable().describe('The session the call belongs to; null where it named none.'),
     attempt_count: count().describe('How often a provider was asked; null in entries from before this was counted.'),
-  }),
-);
+  });
 
-const logPage = lazily(() =>
+const logPage = () =>
   z.object({
     object: z.literal('list'),
     data: z.array(logRecord()).describe('Newest first.'),
     has_more: z.boolean(),
     next_cursor: z.string().optional().describe('Send it as after to get the next page.'),
-  }),
-);
+  });
 
-const message = lazily(() =>
+const message = () =>
   z.object({
     headers: z.record(z.string(), z.string()).describe('Values that could open a door are [redacted].'),
     body: z.string().nullable(),
     encoding: z.enum(['utf8', 'base64']),
     truncated: z.boolean(),
-  }),
-);
+  });
 
-const body = lazily(() =>
-  z.object({ body: z.string().nullable(), encoding: z.enum(['utf8', 'base64']), truncated: z.boolean() }),
-);
+const body = () =>
+  z.object({ body: z.string().nullable(), encoding: z.enum(['utf8', 'base64']), truncated: z.boolean() });
 
-const cacheDecision = lazily(() =>
+const cacheDecision = () =>
   z.object({
     status: z.enum(['HIT', 'MISS', 'REFRESH']),
     started_ms: z.number(),
     duration_ms: z.number(),
-  }),
-);
+  });
 
-const attempt = lazily(() =>
+const attempt = () =>
   z.object({
     target: z.string().describe('Where it stands in the config: config, config.targets[1].'),
     provider: z.string().nullable(),
@@ -158,10 +151,9 @@ const attempt = lazily(() =>
       .nullable()
       .describe('What went to the provider, where it speaks another format than the client and bodies were kept.'),
     response: body().nullable().describe('What it answered; null where guardrails judge answers.'),
-  }),
-);
+  });
 
-const logDetail = lazily(() =>
+const logDetail = () =>
   logRecord().extend({
     attempts: z
       .array(attempt())
@@ -172,8 +164,7 @@ const logDetail = lazily(() =>
       .describe('Set where the answer was one that had been kept.'),
     request: message().nullable().describe('null when bodies were not kept.'),
     response: message().nullable(),
-  }),
-);
+  });
 
 export interface TelemetryDeps {
   readonly log: RequestLog;

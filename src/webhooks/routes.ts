@@ -1,26 +1,23 @@
 import * as z from 'zod';
 import { EVENTS } from '../area/notify.ts';
-import { lazily } from '../core/lazily.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted, name } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
 import { webhookObject } from './webhook.ts';
 import type { Webhooks } from './webhooks.ts';
 
-const url = lazily(() =>
+const url = () =>
   z
     .url({ protocol: /^https?$/, error: 'give the http(s) address that messages are sent to' })
-    .max(2_048, 'give at most 2048 characters'),
-);
-const events = lazily(() =>
+    .max(2_048, 'give at most 2048 characters');
+const events = () =>
   z
     .array(z.enum(EVENTS, { error: `give one of ${EVENTS.join(', ')}` }), { error: 'give a list of event types' })
     .min(1, 'give at least one event type')
-    .refine((list) => new Set(list).size === list.length, 'names an event type twice'),
-);
-const settings = lazily(() => ({ name: name(), url: url(), events: events(), is_enabled: z.boolean() }));
+    .refine((list) => new Set(list).size === list.length, 'names an event type twice');
+const settings = () => ({ name: name(), url: url(), events: events(), is_enabled: z.boolean() });
 
-const create = lazily(() =>
+const create = () =>
   z.strictObject({
     ...settings(),
     events: events()
@@ -28,15 +25,13 @@ const create = lazily(() =>
       .describe('All of them, unless given.'),
     is_enabled: z.boolean().optional(),
     workspace_id: z.string().min(1).optional(),
-  }),
-);
-const update = lazily(() => z.strictObject(settings()).partial());
-const withSecret = lazily(() =>
+  });
+const update = () => z.strictObject(settings()).partial();
+const withSecret = () =>
   webhookObject().extend({
     secret: z.string().describe('What messages are signed with. It is shown once.'),
-  }),
-);
-const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().optional() }));
+  });
+const listQuery = () => pageQuery().extend({ workspace_id: z.string().optional() });
 
 const PATH = '/v1/webhooks';
 const ONE = `${PATH}/:id` as const;
@@ -59,7 +54,7 @@ export const webhookRoutes = (webhooks: Webhooks): Route[] => [
       scopes: ['webhooks.list'],
       summary: 'Webhooks the caller may see',
       query: listQuery,
-      response: () => pageOf(webhookObject()),
+      response: () => pageOf(webhookObject),
     },
     (call) => webhooks.list(call.principal, call.query),
   ),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { EVENTS, type EventType } from '../area/notify.ts';
-import { type Checked, lazily } from '../core/lazily.ts';
 import { maskedAddress } from '../core/masked-address.ts';
+import type { Checked } from '../core/schema.ts';
 import type { WebhookRow } from '../storage/schema.ts';
 
 /** What is sent: which object it is about, and nothing of what is in it. */
@@ -25,7 +25,7 @@ export interface Delivery {
   readonly error: string | null;
 }
 
-export const webhookObject = lazily(() =>
+export const webhookObject = () =>
   z
     .object({
       id: z.uuid(),
@@ -48,8 +48,7 @@ export const webhookObject = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'Webhook' }),
-);
+    .meta({ id: 'Webhook' });
 export type Webhook = Checked<typeof webhookObject>;
 
 /** A webhook as its owners see it, of a row whose address is open. */

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../src/core/schema.ts';
 import type { Check, CheckResult, Facts, Hook, Ports, TextPart } from '../../src/guardrails/check.ts';
 
 /** For tests of checks: facts and ports in which everything is harmless unless said otherwise. */
@@ -52,11 +53,11 @@ export const judge = async (
   ports: Partial<Ports> = {},
 ): Promise<CheckResult> => {
   const given = typeof facts === 'object' && 'texts' in facts ? facts : factsOf(facts as PartInput);
-  return await one.run(given, one.parameters().parse(parameters), portsOf(ports));
+  return await one.run(given, schemaOf(one.parameters).parse(parameters), portsOf(ports));
 };
 
 /** Where parameters are at fault, as `path: message`. */
 export const faultsOf = (one: Check, parameters: unknown): string[] =>
-  (one.parameters().safeParse(parameters).error?.issues ?? []).map(
+  (schemaOf(one.parameters).safeParse(parameters).error?.issues ?? []).map(
     ({ path, message }) => `${path.join('.')}: ${message}`,
   );

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { WorkspaceId } from '../../core/ids.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import { Child, type ChildOptions, folderUrl, TRANSFER_MS } from './child.ts';
 import { BrokenFrame, wholeOf } from './frames.ts';
 import cells from './guest/cells.py' with { type: 'text' };
@@ -40,14 +40,13 @@ const START_MS = 60_000;
 /** A sandbox works on one cell after the other; this is what all of them may take, with what they begin beside themselves. */
 const CPU_TIMES = 20;
 
-const resultHeader = lazily(() =>
+const resultHeader = () =>
   z.object({
     type: z.literal('result'),
     images: z.int().min(0).max(LIMITS.images),
     paths: z.array(z.string()).max(LIMITS.files),
     sizes: z.array(z.int().min(0)),
-  }),
-);
+  });
 type ResultHeader = Checked<typeof resultHeader>;
 
 const encoder = new TextEncoder();
@@ -125,7 +124,7 @@ export class Session {
 
 /** An answer that could be one. */
 function checked(answer: unknown): ResultHeader {
-  const { success, data } = resultHeader().safeParse(answer);
+  const { success, data } = schemaOf(resultHeader).safeParse(answer);
   if (!success) throw new BrokenFrame('an answer that is none');
   const [logSize = Number.POSITIVE_INFINITY, ...sizes] = data.sizes;
   const isAgreed =

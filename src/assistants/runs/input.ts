@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fail } from '../../core/errors.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { metadataRule, newMetadata } from '../../core/metadata-rule.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import type { StoredAssistant } from '../assistants.ts';
 import { newMessages } from '../messages.ts';
 import { createThread } from '../threads.ts';
@@ -19,9 +19,9 @@ import {
 import type { RunBody } from './run.ts';
 
 const LEAST_TOKENS = 256;
-const instructions = lazily(() => z.string().max(256_000).nullish());
+const instructions = () => z.string().max(256_000).nullish();
 
-const members = lazily(() => ({
+const members = () => ({
   assistant_id: z.string().min(1),
   model: z.string().min(1).max(256).nullish(),
   instructions: instructions(),
@@ -33,50 +33,47 @@ const members = lazily(() => ({
   max_prompt_tokens: z.int().min(LEAST_TOKENS).nullish(),
   max_completion_tokens: z.int().min(LEAST_TOKENS).nullish(),
   truncation_strategy: truncationStrategy().nullish(),
-  tool_choice: toolChoice().nullish(),
+  tool_choice: schemaOf(toolChoice).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  response_format: responseFormat().nullish(),
-}));
+  response_format: schemaOf(responseFormat).nullish(),
+});
 
-export const createRun = lazily(() =>
+export const createRun = () =>
   z.strictObject({
     ...members(),
     reasoning_effort: reasoningEffort().nullish(),
     additional_instructions: instructions(),
     additional_messages: newMessages(),
-  }),
-);
+  });
 export type RunInput = Checked<typeof createRun>;
 
-export const createThreadAndRun = lazily(() =>
+export const createThreadAndRun = () =>
   z.strictObject({
     ...members(),
     thread: createThread().nullish(),
-    tool_resources: toolResources().nullish(),
-  }),
-);
+    tool_resources: schemaOf(toolResources).nullish(),
+  });
 export type ThreadAndRunInput = Checked<typeof createThreadAndRun>;
 
-export const updateRun = lazily(() => z.strictObject({ metadata: metadataRule.nullish() }));
+export const updateRun = () => z.strictObject({ metadata: metadataRule.nullish() });
 
 /** So much of what a function answered was taken by the vendor, too. */
 const LONGEST_OUTPUT = 524_288;
 
-export const submitToolOutputs = lazily(() =>
+export const submitToolOutputs = () =>
   z.strictObject({
     tool_outputs: z.array(
       z.strictObject({ tool_call_id: z.string().optional(), output: z.string().max(LONGEST_OUTPUT).nullish() }),
     ),
     stream: z.boolean().nullish(),
-  }),
-);
+  });
 export type ToolOutputs = Checked<typeof submitToolOutputs>['tool_outputs'];
 
 /** The only thing that may be asked for beside a step itself. */
 const FOUND_CONTENT = 'step_details.tool_calls[*].file_search.results[*].content';
-export const include = lazily(() => ({
+export const include = () => ({
   'include[]': z.literal(FOUND_CONTENT).optional().describe('What found text to show.'),
-}));
+});
 export const wantsContent = (query: { readonly 'include[]'?: string }): boolean => query['include[]'] === FOUND_CONTENT;
 
 /** What the run is to do. Settled once: nothing that becomes of the assistant later changes it. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import { unixSeconds, unixSecondsOrNull } from '../../core/unix-seconds.ts';
 import type { RunRow } from '../../storage/schema.ts';
 import { reasoningEffort, responseFormat, tool, toolChoice, toolResources, truncationStrategy } from '../tools.ts';
@@ -11,21 +11,19 @@ export type RunStatus = (typeof ACTIVE)[number] | (typeof ENDED)[number];
 
 export const isActive = ({ status }: Pick<RunRow, 'status'>): boolean => (ACTIVE as readonly string[]).includes(status);
 
-export const runError = lazily(() =>
+export const runError = () =>
   z.object({
     code: z.enum(['server_error', 'rate_limit_exceeded', 'invalid_prompt']),
     message: z.string(),
-  }),
-);
+  });
 export type RunError = Checked<typeof runError>;
 
-export const usageObject = lazily(() =>
+export const usageObject = () =>
   z.object({
     prompt_tokens: z.number().int(),
     completion_tokens: z.number().int(),
     total_tokens: z.number().int(),
-  }),
-);
+  });
 export type RunUsage = Checked<typeof usageObject>;
 
 export const usageOf = (prompt: number, completion: number): RunUsage => ({
@@ -34,7 +32,7 @@ export const usageOf = (prompt: number, completion: number): RunUsage => ({
   total_tokens: prompt + completion,
 });
 
-const requiredAction = lazily(() =>
+const requiredAction = () =>
   z.object({
     type: z.literal('submit_tool_outputs'),
     submit_tool_outputs: z.object({
@@ -46,33 +44,31 @@ const requiredAction = lazily(() =>
         }),
       ),
     }),
-  }),
-);
+  });
 export type RequiredAction = Checked<typeof requiredAction>;
 
-const moment = lazily(() => z.number().int().nullable());
+const moment = () => z.number().int().nullable();
 
 /** What a run was asked to do: the assistant and the request taken together, once, when it was created. */
-const asked = lazily(() =>
+const asked = () =>
   z.object({
     model: z.string(),
     instructions: z.string(),
-    tools: z.array(tool()),
+    tools: z.array(schemaOf(tool)),
     temperature: z.number().nullable(),
     top_p: z.number().nullable(),
     max_prompt_tokens: z.number().int().nullable(),
     max_completion_tokens: z.number().int().nullable(),
     truncation_strategy: z.object({ ...truncationStrategy().shape, last_messages: z.number().int().nullable() }),
-    tool_choice: toolChoice(),
+    tool_choice: schemaOf(toolChoice),
     parallel_tool_calls: z.boolean(),
-    response_format: responseFormat(),
+    response_format: schemaOf(responseFormat),
     reasoning_effort: reasoningEffort().nullable(),
-    tool_resources: toolResources(),
-  }),
-);
+    tool_resources: schemaOf(toolResources),
+  });
 export type RunBody = Checked<typeof asked>;
 
-export const runObject = lazily(() =>
+export const runObject = () =>
   asked()
     .omit({ tool_resources: true, reasoning_effort: true })
     .extend({
@@ -93,8 +89,7 @@ export const runObject = lazily(() =>
       metadata: z.record(z.string(), z.string()),
       usage: usageObject().nullable(),
     })
-    .meta({ id: 'Run' }),
-);
+    .meta({ id: 'Run' });
 export type Run = Checked<typeof runObject>;
 
 export const bodyOf = (row: Pick<RunRow, 'body'>): RunBody => JSON.parse(row.body) as RunBody;

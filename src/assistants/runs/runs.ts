@@ -1,11 +1,11 @@
 import { rememberCaller } from '../../auth/work-callers.ts';
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
-import type { Checked } from '../../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../../core/list.ts';
 import { changedMetadata } from '../../core/metadata-rule.ts';
 import { newObjectId } from '../../core/object-ids.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { Checked } from '../../core/schema.ts';
 import type { Proofs } from '../../guardrails/proof.ts';
 import type { WorkProofs } from '../../relay/work-proofs.ts';
 import { withinBounds } from '../../storage/keyset.ts';

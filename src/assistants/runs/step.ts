@@ -1,18 +1,17 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import type { Checked } from '../../core/schema.ts';
 import { unixSeconds, unixSecondsOrNull } from '../../core/unix-seconds.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Citable } from './citations.ts';
 import { runError, usageObject } from './run.ts';
 
-const functionCall = lazily(() =>
+const functionCall = () =>
   z.object({
     id: z.string(),
     type: z.literal('function'),
     function: z.object({ name: z.string(), arguments: z.string(), output: z.string().nullable() }),
-  }),
-);
-const fileSearchCall = lazily(() =>
+  });
+const fileSearchCall = () =>
   z.object({
     id: z.string(),
     type: z.literal('file_search'),
@@ -29,9 +28,8 @@ const fileSearchCall = lazily(() =>
         )
         .optional(),
     }),
-  }),
-);
-const codeInterpreterCall = lazily(() =>
+  });
+const codeInterpreterCall = () =>
   z.object({
     id: z.string(),
     type: z.literal('code_interpreter'),
@@ -44,25 +42,22 @@ const codeInterpreterCall = lazily(() =>
         ]),
       ),
     }),
-  }),
-);
+  });
 
-export const toolCallObject = lazily(() =>
-  z.discriminatedUnion('type', [functionCall(), fileSearchCall(), codeInterpreterCall()]),
-);
+export const toolCallObject = () =>
+  z.discriminatedUnion('type', [functionCall(), fileSearchCall(), codeInterpreterCall()]);
 export type ToolCall = Checked<typeof toolCallObject>;
 
-const details = lazily(() =>
+const details = () =>
   z.discriminatedUnion('type', [
     z.object({ type: z.literal('message_creation'), message_creation: z.object({ message_id: z.string() }) }),
     z.object({ type: z.literal('tool_calls'), tool_calls: z.array(toolCallObject()) }),
-  ]),
-);
+  ]);
 export type StepDetails = Checked<typeof details>;
 
-const moment = lazily(() => z.number().int().nullable());
+const moment = () => z.number().int().nullable();
 
-export const stepObject = lazily(() =>
+export const stepObject = () =>
   z
     .object({
       id: z.string(),
@@ -82,8 +77,7 @@ export const stepObject = lazily(() =>
       metadata: z.record(z.string(), z.string()),
       usage: usageObject().nullable(),
     })
-    .meta({ id: 'RunStep' }),
-);
+    .meta({ id: 'RunStep' });
 export type Step = Checked<typeof stepObject>;
 export type StepStatus = Step['status'];
 

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { charactersIn } from '../../core/characters.ts';
-import { lazily } from '../../core/lazily.ts';
 import type { Attributes } from './chunk-index.ts';
 
 const MOST_PAIRS = 16;
@@ -11,7 +10,7 @@ const LONGEST_VALUE = 512;
  * At most 16 pairs, keys of at most 64 characters, values that are texts of at most 512, numbers or booleans; the fault
  * names the pair. No z.record: it would leave out a key named `__proto__` without a word.
  */
-export const attributesRule = lazily(() =>
+export const attributesRule = () =>
   z
     .custom<Attributes>()
     .superRefine((value, context) => {
@@ -39,5 +38,4 @@ export const attributesRule = lazily(() =>
       type: 'object',
       maxProperties: MOST_PAIRS,
       additionalProperties: { type: ['string', 'number', 'boolean'] },
-    }),
-);
+    });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import type { Checked } from '../../core/schema.ts';
 import type { VectorStoreFileRow } from '../../storage/schema.ts';
 import type { Chunking } from '../documents/chunks.ts';
 
@@ -7,7 +7,7 @@ const LEAST_TOKENS = 100;
 const MOST_TOKENS = 4_096;
 export const USUAL_CHUNKING: Chunking = { chunkTokens: 800, overlapTokens: 400 };
 
-const staticTokens = lazily(() =>
+const staticTokens = () =>
   z
     .strictObject({
       max_chunk_size_tokens: z.int().min(LEAST_TOKENS).max(MOST_TOKENS),
@@ -17,24 +17,21 @@ const staticTokens = lazily(() =>
       if (overlap <= most / 2) return;
       const message = `chunks of ${most} tokens overlap by at most half of that, ${Math.floor(most / 2)}`;
       context.addIssue({ code: 'custom', path: ['chunk_overlap_tokens'], message });
-    }),
-);
+    });
 
 /** How a file is cut, as clients ask for it. */
-export const chunkingStrategy = lazily(() =>
+export const chunkingStrategy = () =>
   z.discriminatedUnion('type', [
     z.strictObject({ type: z.literal('auto') }),
     z.strictObject({ type: z.literal('static'), static: staticTokens() }),
-  ]),
-);
+  ]);
 export type ChunkingStrategy = Checked<typeof chunkingStrategy>;
 
-export const shownChunking = lazily(() =>
+export const shownChunking = () =>
   z.object({
     type: z.literal('static'),
     static: z.object({ max_chunk_size_tokens: z.int(), chunk_overlap_tokens: z.int() }),
-  }),
-);
+  });
 
 /** A client that leaves it to us gets 800 and 400, and is shown that. */
 export const chunkingOf = (asked: ChunkingStrategy | null | undefined): Chunking =>

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import { unixSeconds } from '../../core/unix-seconds.ts';
 import type { VectorStoreBatchRow, VectorStoreFileRow } from '../../storage/schema.ts';
 import { attributesRule } from './attributes.ts';
@@ -9,30 +9,28 @@ import { type FileCounts, fileCounts } from './store.ts';
 const MOST_IN_BATCH = 2_000;
 const STATUSES = ['in_progress', 'completed', 'cancelled', 'failed'] as const;
 
-export const addFile = lazily(() =>
+export const addFile = () =>
   z.strictObject({
     file_id: z.string().min(1),
     attributes: attributesRule().nullish(),
-    chunking_strategy: chunkingStrategy().nullish(),
-  }),
-);
+    chunking_strategy: schemaOf(chunkingStrategy).nullish(),
+  });
 export type AddedFile = Checked<typeof addFile>;
 
-export const updateFile = lazily(() => z.strictObject({ attributes: attributesRule().nullable() }));
+export const updateFile = () => z.strictObject({ attributes: attributesRule().nullable() });
 
-export const addBatch = lazily(() =>
+export const addBatch = () =>
   z.strictObject({
     file_ids: z.array(z.string().min(1)).min(1).max(MOST_IN_BATCH).nullish(),
     files: z.array(addFile()).min(1).max(MOST_IN_BATCH).nullish(),
     attributes: attributesRule().nullish(),
-    chunking_strategy: chunkingStrategy().nullish(),
-  }),
-);
+    chunking_strategy: schemaOf(chunkingStrategy).nullish(),
+  });
 export type NewFileBatch = Checked<typeof addBatch>;
 
-export const statusFilter = lazily(() => z.enum(STATUSES).optional().describe('Only files of this status.'));
+export const statusFilter = () => z.enum(STATUSES).optional().describe('Only files of this status.');
 
-export const fileObject = lazily(() =>
+export const fileObject = () =>
   z
     .object({
       id: z.string(),
@@ -47,8 +45,7 @@ export const fileObject = lazily(() =>
       chunking_strategy: shownChunking(),
       attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
     })
-    .meta({ id: 'VectorStoreFile' }),
-);
+    .meta({ id: 'VectorStoreFile' });
 export type StoreFile = Checked<typeof fileObject>;
 export type LastError = NonNullable<StoreFile['last_error']>;
 
@@ -64,16 +61,15 @@ export const shownFile = (row: VectorStoreFileRow): StoreFile => ({
   attributes: JSON.parse(row.attributes),
 });
 
-export const contentPage = lazily(() =>
+export const contentPage = () =>
   z.object({
     object: z.literal('vector_store.file_content.page'),
     data: z.array(z.object({ type: z.literal('text'), text: z.string() })),
     has_more: z.boolean(),
     next_page: z.string().nullable(),
-  }),
-);
+  });
 
-export const batchObject = lazily(() =>
+export const batchObject = () =>
   z
     .object({
       id: z.string(),
@@ -83,8 +79,7 @@ export const batchObject = lazily(() =>
       status: z.enum(['in_progress', 'completed', 'cancelled', 'failed']),
       file_counts: fileCounts(),
     })
-    .meta({ id: 'VectorStoreFileBatch' }),
-);
+    .meta({ id: 'VectorStoreFileBatch' });
 export type FileBatch = Checked<typeof batchObject>;
 
 export const shownBatch = (row: VectorStoreBatchRow, counts: FileCounts): FileBatch => ({

@@ -1,4 +1,3 @@
-import { lazily } from '../../core/lazily.ts';
 import { listOf } from '../../core/list.ts';
 import { json } from '../../http/reply.ts';
 import { type Call, type CallAt, del, get, post, type Route } from '../../http/route.ts';
@@ -21,7 +20,7 @@ import { searchRoute } from './search/route.ts';
 import { createStore, storeObject, updateStore } from './store.ts';
 import type { VectorStores } from './vector-stores.ts';
 
-const filePage = lazily(() => page().extend({ filter: statusFilter() }));
+const filePage = () => page().extend({ filter: statusFilter() });
 
 const STORE = '/v1/vector_stores/:vector_store_id';
 
@@ -49,7 +48,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
     ),
     get(
       '/v1/vector_stores',
-      { ...reads, summary: 'Vector stores of the workspace', query: page, response: () => listOf(storeObject()) },
+      { ...reads, summary: 'Vector stores of the workspace', query: page, response: () => listOf(storeObject) },
       (call) => vectorStores.stores.list(workspaceOf(call), call.query),
     ),
     get(STORE, { ...reads, summary: 'One vector store', response: storeObject }, (call) =>
@@ -81,7 +80,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
     ),
     get(
       `${STORE}/files`,
-      { ...reads, summary: 'Files in a vector store', query: filePage, response: () => listOf(fileObject()) },
+      { ...reads, summary: 'Files in a vector store', query: filePage, response: () => listOf(fileObject) },
       (call) => vectorStores.files.list(workspaceOf(call), store(call), call.query),
     ),
     get(
@@ -130,7 +129,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
     ),
     get(
       `${STORE}/file_batches/:batch_id/files`,
-      { ...reads, summary: 'Files of a batch', query: filePage, response: () => listOf(fileObject()) },
+      { ...reads, summary: 'Files of a batch', query: filePage, response: () => listOf(fileObject) },
       (call) => vectorStores.batches.listFiles(workspaceOf(call), store(call), batch(call), call.query),
     ),
   ];

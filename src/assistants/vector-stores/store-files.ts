@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
-import type { Checked } from '../../core/lazily.ts';
 import { type Bounds, type List, type ListQuery, listPage } from '../../core/list.ts';
+import type { Checked } from '../../core/schema.ts';
 import type { Proofs } from '../../guardrails/proof.ts';
 import type { VectorStoreFileRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Metadata, metadataRule, newMetadata } from '../../core/metadata-rule.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import { unixSeconds } from '../../core/unix-seconds.ts';
 import type { VectorStoreRow } from '../../storage/schema.ts';
 import { chunkingStrategy } from './chunking.ts';
@@ -8,44 +8,39 @@ import { chunkingStrategy } from './chunking.ts';
 const DAY_MS = 86_400_000;
 export const MOST_FILES_AT_ONCE = 500;
 
-const expiresAfter = lazily(() =>
-  z.strictObject({ anchor: z.enum(['last_active_at']), days: z.int().min(1).max(365) }),
-);
-const name = lazily(() => z.string().max(256));
-const fileId = lazily(() => z.string().min(1));
+const expiresAfter = () => z.strictObject({ anchor: z.enum(['last_active_at']), days: z.int().min(1).max(365) });
+const name = () => z.string().max(256);
+const fileId = () => z.string().min(1);
 
-export const createStore = lazily(() =>
+export const createStore = () =>
   z.strictObject({
     name: name().nullish(),
     description: z.string().max(512).nullish(),
     file_ids: z.array(fileId()).max(MOST_FILES_AT_ONCE).nullish(),
     expires_after: expiresAfter().nullish(),
-    chunking_strategy: chunkingStrategy().nullish(),
+    chunking_strategy: schemaOf(chunkingStrategy).nullish(),
     metadata: newMetadata,
-  }),
-);
+  });
 export type NewStore = Checked<typeof createStore>;
 
-export const updateStore = lazily(() =>
+export const updateStore = () =>
   z.strictObject({
     name: name().nullish(),
     expires_after: expiresAfter().nullish(),
     metadata: metadataRule.nullish(),
-  }),
-);
+  });
 
-export const fileCounts = lazily(() =>
+export const fileCounts = () =>
   z.object({
     in_progress: z.int(),
     completed: z.int(),
     failed: z.int(),
     cancelled: z.int(),
     total: z.int(),
-  }),
-);
+  });
 export type FileCounts = Checked<typeof fileCounts>;
 
-export const storeObject = lazily(() =>
+export const storeObject = () =>
   z
     .object({
       id: z.string(),
@@ -61,8 +56,7 @@ export const storeObject = lazily(() =>
       last_active_at: z.int(),
       metadata: z.record(z.string(), z.string()),
     })
-    .meta({ id: 'VectorStore' }),
-);
+    .meta({ id: 'VectorStore' });
 export type StoreObject = Checked<typeof storeObject>;
 
 export interface StoreBody {

@@ -1,9 +1,9 @@
 import { fail } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
-import type { Checked } from '../../core/lazily.ts';
 import { type List, type ListQuery, listPage } from '../../core/list.ts';
 import { changedMetadata } from '../../core/metadata-rule.ts';
 import { newObjectId } from '../../core/object-ids.ts';
+import type { Checked } from '../../core/schema.ts';
 import type { Proofs } from '../../guardrails/proof.ts';
 import { withinBounds } from '../../storage/keyset.ts';
 import type { VectorStoreRow } from '../../storage/schema.ts';

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type UsageLimit, usageLimit } from '../../core/limits.ts';
+import { schemaOf } from '../../core/schema.ts';
 import { DATA_SCOPES } from '../../core/scopes.ts';
 import { sha256 } from '../../crypto/seal.ts';
 import type { ApiKeyWish } from '../desired/desired.ts';
@@ -168,6 +169,6 @@ function budgetOf(key: Key, path: Path, source: Source, findings: Findings): rea
   }
   const anchor = reset.periodic_reset_days && key.budget_reset_at ? { next_usage_reset_at: key.budget_reset_at } : {};
   const limits = { type: 'cost', credit_limit: key.max_budget, ...reset, ...anchor };
-  const found = checked(usageLimit(), limits, { source, path: [...path, 'max_budget'], findings });
+  const found = checked(schemaOf(usageLimit), limits, { source, path: [...path, 'max_budget'], findings });
   return found === null ? null : [found];
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type RateLimit, rateLimit, type UsageLimit, usageLimit } from '../../core/limits.ts';
+import { schemaOf } from '../../core/schema.ts';
 import type { VirtualKeyWish } from '../desired/desired.ts';
 import { checked, type Findings, type Place, pathText } from '../reading/findings.ts';
 import type { Environment } from '../reading/secrets.ts';
@@ -175,7 +176,10 @@ function limitsIn(own: Parameters, inside: Path, source: Source, findings: Findi
   const limit = (parameter: 'rpm' | 'tpm', type: RateLimit['type']) => {
     const value = asNumber(own[parameter]);
     if (value === undefined || value === null) return [];
-    return checked(rateLimit(), { type, unit: 'rpm', value }, { source, path: [...inside, parameter], findings }) ?? [];
+    return (
+      checked(schemaOf(rateLimit), { type, unit: 'rpm', value }, { source, path: [...inside, parameter], findings }) ??
+      []
+    );
   };
   return [limit('rpm', 'requests'), limit('tpm', 'tokens')].flat();
 }
@@ -190,5 +194,5 @@ function budgetIn(own: Parameters, inside: Path, source: Source, findings: Findi
     return null;
   }
   const limit = { type: 'cost', credit_limit: amount, ...reset };
-  return checked(usageLimit(), limit, { source, path: [...inside, 'max_budget'], findings });
+  return checked(schemaOf(usageLimit), limit, { source, path: [...inside, 'max_budget'], findings });
 }

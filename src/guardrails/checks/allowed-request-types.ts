@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { EndpointType } from '../../core/endpoints.ts';
-import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 
 /** What this gateway calls its endpoints, and the names of others' guardrails, which can so be taken over as they are. */
@@ -46,9 +45,8 @@ const TYPES = [
   'listResponseInputItems',
 ] as const;
 
-const types = lazily(() =>
-  z.array(z.enum(TYPES, { error: `give some of ${TYPES.join(', ')}` }), { error: 'give a list' }).default([]),
-);
+const types = () =>
+  z.array(z.enum(TYPES, { error: `give some of ${TYPES.join(', ')}` }), { error: 'give a list' }).default([]);
 
 export const allowedRequestTypes = check({
   id: 'default.allowedRequestTypes',

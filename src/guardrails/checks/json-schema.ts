@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import { lazily } from '../../core/lazily.ts';
 import { check, errored } from '../check.ts';
 import { jsonIn } from './json/json-in-text.ts';
 import { SchemaFault, schemaTest } from './json/schema.ts';
 import { not } from './parameters/operator.ts';
 
-const schema = lazily(() =>
+const schema = () =>
   z
     .union([z.record(z.string(), z.unknown()), z.boolean()], { error: 'give a JSON Schema' })
     .transform((given, context) => {
@@ -16,8 +15,7 @@ const schema = lazily(() =>
         context.addIssue({ code: 'custom', path: [...error.path], message: error.message });
         return z.NEVER;
       }
-    }),
-);
+    });
 
 /** References and patterns can make much of little; what else there is, is held once against each value. */
 function weightOf(given: Readonly<Record<string, unknown>> | boolean): number {

@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import { lazily } from '../../core/lazily.ts';
 import { check, perCharacter } from '../check.ts';
 import { foundAs, LANGUAGES, loadLanguages } from './detect/language.ts';
 import { not } from './parameters/operator.ts';
 
 const error = `give some of ${LANGUAGES.join(', ')}`;
-const one = lazily(() => z.enum(LANGUAGES as [string, ...string[]], { error }));
+const one = () => z.enum(LANGUAGES as [string, ...string[]], { error });
 
 export const language = check({
   id: 'default.language',

@@ -1,14 +1,12 @@
 import * as z from 'zod';
-import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 import { isModel, isWithoutModel, NO_MODEL } from './parameters/models.ts';
 import { not } from './parameters/operator.ts';
 
-const models = lazily(() =>
-  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of models' }).max(1_000),
-);
+const models = () =>
+  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of models' }).max(1_000);
 
-const rules = lazily(() =>
+const rules = () =>
   z
     .strictObject(
       {
@@ -21,8 +19,7 @@ const rules = lazily(() =>
     )
     .refine(({ defaults, metadata }) => defaults.length > 0 || Object.keys(metadata).length > 0, {
       error: 'needs defaults or metadata',
-    }),
-);
+    });
 
 export const modelRules = check({
   id: 'default.modelRules',

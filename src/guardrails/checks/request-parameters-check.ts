@@ -1,17 +1,15 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import type { Checked } from '../../core/schema.ts';
 import { check } from '../check.ts';
 import { type NamedTool, toolsIn } from './call/tools.ts';
 
-const names = lazily(() =>
-  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' }).max(1_000).optional(),
-);
-const values = lazily(() =>
+const names = () =>
+  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of names' }).max(1_000).optional();
+const values = () =>
   z
     .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
     .max(1_000)
-    .optional(),
-);
+    .optional();
 
 /** The same entry in both lists would mean both yes and no. */
 const apart =
@@ -27,7 +25,7 @@ const apart =
     });
   };
 
-const tools = lazily(() =>
+const tools = () =>
   z
     .strictObject({
       allowedTypes: names(),
@@ -36,10 +34,9 @@ const tools = lazily(() =>
       blockedFunctionNames: names(),
     })
     .superRefine(apart('allowedTypes', 'blockedTypes'))
-    .superRefine(apart('allowedFunctionNames', 'blockedFunctionNames')),
-);
+    .superRefine(apart('allowedFunctionNames', 'blockedFunctionNames'));
 
-const params = lazily(() =>
+const params = () =>
   z
     .strictObject({
       allowedKeys: names(),
@@ -53,8 +50,7 @@ const params = lazily(() =>
         )
         .optional(),
     })
-    .superRefine(apart('allowedKeys', 'blockedKeys')),
-);
+    .superRefine(apart('allowedKeys', 'blockedKeys'));
 
 interface Violation {
   readonly reason: `${'type' | 'name' | 'key' | 'value'}_${'blocked' | 'not_allowed'}`;

@@ -1,14 +1,12 @@
 import * as z from 'zod';
-import { lazily } from '../../core/lazily.ts';
 import { check } from '../check.ts';
 import { holds, operator } from './parameters/operator.ts';
 import { checkedTest, matchType, wantedValues } from './parameters/value-match.ts';
 
-const pairs = lazily(() =>
+const pairs = () =>
   z
     .record(z.string().min(1), wantedValues(), { error: 'give an object of values by metadata key' })
-    .refine((given) => Object.keys(given).length > 0, 'give at least one pair'),
-);
+    .refine((given) => Object.keys(given).length > 0, 'give at least one pair');
 
 export const requiredMetadataKeyPairs = check({
   id: 'default.requiredMetadataKeyPairs',

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { GatewayError } from '../../core/errors.ts';
-import { lazily } from '../../core/lazily.ts';
+import { schemaOf } from '../../core/schema.ts';
 import { type CheckResult, check, type Facts } from '../check.ts';
 import { eventOf, sentOn } from './call/event.ts';
 import { address, forwardHeaders, headers, timeoutMs } from './parameters/address.ts';
 
-const replySchema = lazily(() =>
+const replySchema = () =>
   z.object({
     verdict: z.boolean(),
     data: z.record(z.string(), z.unknown()).nullish(),
@@ -15,8 +15,7 @@ const replySchema = lazily(() =>
         response: z.object({ json: z.unknown() }).nullish(),
       })
       .nullish(),
-  }),
-);
+  });
 
 export const webhook = check({
   id: 'default.webhook',
@@ -62,7 +61,7 @@ function understood(text: string, { on }: Facts): CheckResult {
   } catch {
     throw new ReplyFault("the webhook's answer is not JSON");
   }
-  const { success, data: reply } = replySchema().safeParse(value);
+  const { success, data: reply } = schemaOf(replySchema).safeParse(value);
   if (!success)
     throw new ReplyFault('the webhook\'s answer has no "verdict" that is true or false, or is of another form');
   const changed = on === 'input' ? reply.transformedData?.request : reply.transformedData?.response;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Budget, budgetMembers, isPast, type RateLimit, rateLimit } from '../../core/limits.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 
 /** What policies are, as people write them. */
 
@@ -18,15 +18,14 @@ export const METADATA = 'metadata.';
 const isFact = (name: string): boolean =>
   (FACTS as readonly string[]).includes(name) || (name.startsWith(METADATA) && name.length > METADATA.length);
 
-const factName = lazily(() =>
+const factName = () =>
   z
     .string()
     .max(128 + METADATA.length)
-    .refine(isFact, `is not known; give ${FACTS.join(', ')} or metadata.<name>`),
-);
+    .refine(isFact, `is not known; give ${FACTS.join(', ')} or metadata.<name>`);
 
-const value = lazily(() => z.string({ error: 'give a text' }).min(1, 'give at least one character').max(256));
-const condition = lazily(() =>
+const value = () => z.string({ error: 'give a text' }).min(1, 'give at least one character').max(256);
+const condition = () =>
   z
     .strictObject({
       key: factName(),
@@ -47,16 +46,14 @@ const condition = lazily(() =>
         const path = typeof value === 'string' ? ['value'] : ['value', index];
         context.addIssue({ code: 'custom', path, message: 'may use "*" alone or as "@provider/*"' });
       }
-    }),
-);
+    });
 export type Condition = Checked<typeof condition>;
 
-const target = lazily(() =>
+const target = () =>
   z
     .enum(TARGETS, { error: 'give "llm" or "mcp_tools"' })
     .optional()
-    .describe('What is limited: calls of models, or of tools of MCP servers. It cannot be changed.'),
-);
+    .describe('What is limited: calls of models, or of tools of MCP servers. It cannot be changed.');
 
 /** What a policy asks about that calls of its target do not have: the member, and why not. */
 export function targetFaults({ target = 'llm', type, conditions, group_by }: Targeted): [string, string][] {
@@ -78,32 +75,36 @@ interface Targeted {
   readonly group_by: readonly { readonly key: string }[];
 }
 
-const head = lazily(() => ({
+const head = () => ({
   name: z.string().trim().min(1, 'give at least one character').max(255, 'give at most 255 characters').nullable(),
   description: z.string().max(500, 'give at most 500 characters').nullable(),
-}));
-const whom = lazily(() => ({
-  conditions: z.array(condition()).min(1, 'give at least one condition').max(20).describe('All of them must hold.'),
+});
+const whom = () => ({
+  conditions: z
+    .array(schemaOf(condition))
+    .min(1, 'give at least one condition')
+    .max(20)
+    .describe('All of them must hold.'),
   group_by: z
     .array(z.strictObject({ key: factName() }))
     .min(1, 'give at least one key')
     .max(5)
     .refine((list) => new Set(list.map(({ key }) => key)).size === list.length, 'names a key twice')
     .describe('Each combination of their values is counted by itself.'),
-}));
-const place = lazily(() => ({
+});
+const place = () => ({
   workspace_id: z.string().min(1).optional().describe("Id or slug; the caller's own when nothing is said."),
   organisation_id: z.uuid().optional().describe('In place of workspace_id: every workspace of the organisation.'),
-}));
+});
 
-const usage = lazily(() => ({
+const usage = () => ({
   type: z.enum(['cost', 'tokens', 'requests'], { error: 'give "cost" (US dollars), "tokens" or "requests"' }),
   ...budgetMembers(),
   alert_threshold: budgetMembers().alert_threshold.unwrap().nullable().optional(),
   next_usage_reset_at: budgetMembers().next_usage_reset_at.refine((moment) => !isPast(moment), 'lies in the past'),
-}));
+});
 
-export const ratePolicyInput = lazily(() =>
+export const ratePolicyInput = () =>
   z.strictObject({
     name: head().name.optional(),
     description: head().description.optional(),
@@ -111,28 +112,23 @@ export const ratePolicyInput = lazily(() =>
     ...rateLimit().shape,
     target: target(),
     ...place(),
-  }),
-);
-export const usagePolicyInput = lazily(() =>
+  });
+export const usagePolicyInput = () =>
   z.strictObject({
     name: head().name.optional(),
     description: head().description.optional(),
     ...whom(),
     ...usage(),
     ...place(),
-  }),
-);
-export const ratePolicyChange = lazily(() =>
-  ratePolicyInput().omit({ workspace_id: true, organisation_id: true }).partial(),
-);
-export const usagePolicyChange = lazily(() =>
+  });
+export const ratePolicyChange = () => ratePolicyInput().omit({ workspace_id: true, organisation_id: true }).partial();
+export const usagePolicyChange = () =>
   usagePolicyInput()
     .omit({ workspace_id: true, organisation_id: true })
     .partial()
     .extend({
       reset_usage_for_value: z.string().min(1).optional().describe('The value_key of an entity that starts from 0.'),
-    }),
-);
+    });
 
 interface Whom {
   readonly conditions: readonly Condition[];
@@ -160,7 +156,7 @@ export type PolicyInput<Kind extends PolicyKind> = Named & {
 } & Omit<Definitions[Kind], 'target'> & { readonly target?: Target };
 export type PolicyChange<Kind extends PolicyKind> = Named & Partial<Definitions[Kind]>;
 
-const shown = lazily(() => ({
+const shown = () => ({
   id: z.uuid(),
   name: z.string().nullable(),
   description: z.string().nullable(),
@@ -170,13 +166,12 @@ const shown = lazily(() => ({
   status: z.literal('active'),
   created_at: z.string(),
   last_updated_at: z.string(),
-}));
-export const ratePolicy = lazily(() =>
+});
+export const ratePolicy = () =>
   z
     .object({ ...shown(), object: z.literal('policy_rate_limits'), ...rateLimit().shape, target: z.enum(TARGETS) })
-    .meta({ id: 'RateLimitsPolicy' }),
-);
-export const usagePolicy = lazily(() =>
+    .meta({ id: 'RateLimitsPolicy' });
+export const usagePolicy = () =>
   z
     .object({
       ...shown(),
@@ -193,9 +188,8 @@ export const usagePolicy = lazily(() =>
         .optional()
         .describe('With include_usage: the first 1000 entities.'),
     })
-    .meta({ id: 'UsageLimitsPolicy' }),
-);
-export const policyEntity = lazily(() =>
+    .meta({ id: 'UsageLimitsPolicy' });
+export const policyEntity = () =>
   z
     .object({
       id: z.uuid(),
@@ -206,6 +200,5 @@ export const policyEntity = lazily(() =>
       resets_at: z.string().nullable(),
       unpriced_calls: z.number().optional().describe('With `unpriced: "allow"`: calls of unknown price.'),
     })
-    .meta({ id: 'PolicyEntity' }),
-);
+    .meta({ id: 'PolicyEntity' });
 export type PolicyEntity = Checked<typeof policyEntity>;

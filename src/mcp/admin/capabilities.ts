@@ -1,23 +1,20 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { pageOf, pageQuery } from '../../core/paging.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { Checked } from '../../core/schema.ts';
 import { get, post, put, type Route } from '../../http/route.ts';
 
 const TYPES = ['tool', 'prompt', 'resource', 'resource_template'] as const;
-const type = lazily(() => z.enum(TYPES, { error: `give ${TYPES.map((each) => `"${each}"`).join(', ')}` }));
-const capabilityName = lazily(() =>
-  z.string().min(1).max(2_048).describe('The URI of a resource, the template of a template.'),
-);
+const type = () => z.enum(TYPES, { error: `give ${TYPES.map((each) => `"${each}"`).join(', ')}` });
+const capabilityName = () =>
+  z.string().min(1).max(2_048).describe('The URI of a resource, the template of a template.');
 const MOST_AT_ONCE = 500;
 const some = <Item extends z.ZodType>(item: Item) =>
   z.array(item, { error: 'give a list' }).min(1, 'give at least one').max(MOST_AT_ONCE);
 
-const count = lazily(() => z.object({ total: z.number().int(), enabled: z.number().int() }));
-const counts = lazily(() =>
-  z.object({ tool: count(), prompt: count(), resource: count(), resource_template: count() }),
-);
-const capability = lazily(() =>
+const count = () => z.object({ total: z.number().int(), enabled: z.number().int() });
+const counts = () => z.object({ tool: count(), prompt: count(), resource: count(), resource_template: count() });
+const capability = () =>
   z
     .object({
       object: z.literal('mcp-capability'),
@@ -33,9 +30,8 @@ const capability = lazily(() =>
       first_seen_at: z.string(),
       changed_at: z.string(),
     })
-    .meta({ id: 'McpCapability' }),
-);
-const metadata = lazily(() =>
+    .meta({ id: 'McpCapability' });
+const metadata = () =>
   z.object({
     server_name: z.string().nullable(),
     server_version: z.string().nullable(),
@@ -44,16 +40,14 @@ const metadata = lazily(() =>
     sync_status: z.enum(['never', 'success', 'failed']),
     last_synced_at: z.string().nullable(),
     sync_error: z.string().nullable(),
-  }),
-);
-const switches = lazily(() =>
+  });
+const switches = () =>
   z.strictObject({
     capabilities: some(
       z.strictObject({ name: capabilityName(), type: type(), enabled: z.boolean({ error: 'give true or false' }) }),
     ),
-  }),
-);
-const approvals = lazily(() =>
+  });
+const approvals = () =>
   z.strictObject({
     capabilities: some(
       z.strictObject({
@@ -62,14 +56,12 @@ const approvals = lazily(() =>
         hash: z.string().regex(/^[0-9a-f]{64}$/, 'give the hash of the definition that you approve'),
       }),
     ),
-  }),
-);
-const access = lazily(() =>
-  pageOf(z.object({ user_id: z.string(), enabled: z.boolean(), has_override: z.boolean() })).extend({
+  });
+const access = () =>
+  pageOf(() => z.object({ user_id: z.string(), enabled: z.boolean(), has_override: z.boolean() })).extend({
     default_user_access: z.enum(['allow', 'deny']),
-  }),
-);
-const accessChange = lazily(() =>
+  });
+const accessChange = () =>
   z
     .strictObject({
       default_user_access: z.enum(['allow', 'deny'], { error: 'give "allow" or "deny"' }).optional(),
@@ -83,10 +75,9 @@ const accessChange = lazily(() =>
     .refine(
       ({ default_user_access, users }) => default_user_access !== undefined || users !== undefined,
       'says nothing; give default_user_access or users',
-    ),
-);
+    );
 
-const capabilityQuery = lazily(() => pageQuery().extend({ type: type().optional() }));
+const capabilityQuery = () => pageQuery().extend({ type: type().optional() });
 
 /** What stands behind these routes: the policy in `mcp`. */
 export interface McpCapabilityAdmin {
@@ -112,7 +103,7 @@ export const mcpCapabilityRoutes = (admin: McpCapabilityAdmin): Route[] => [
       scopes: ['mcp_servers.read'],
       summary: 'What an MCP server offers, and whether it may be used',
       query: capabilityQuery,
-      response: () => pageOf(capability()).extend({ counts: counts() }),
+      response: () => pageOf(capability).extend({ counts: counts() }),
     },
     (call) => admin.list(call.principal, call.params.slug, call.query),
   ),

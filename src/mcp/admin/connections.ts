@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Page, type PageQuery, pageOf, pageQuery } from '../../core/paging.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { Checked } from '../../core/schema.ts';
 import { deleted } from '../../http/resource.ts';
 import { del, get, type Route } from '../../http/route.ts';
 
-const connection = lazily(() =>
+const connection = () =>
   z.object({
     user_id: z.string(),
     email: z.string(),
@@ -15,8 +15,7 @@ const connection = lazily(() =>
     expires_at: z.string().nullable(),
     created_at: z.string(),
     last_updated_at: z.string(),
-  }),
-);
+  });
 
 /** What stands behind these routes: the vault in `mcp`. */
 export interface McpConnectionAdmin {
@@ -31,7 +30,7 @@ export const mcpConnectionRoutes = (servers: McpConnectionAdmin): Route[] => [
       scopes: ['mcp_servers.read'],
       summary: 'Users who have connected an account of theirs at an MCP server',
       query: pageQuery,
-      response: () => pageOf(connection()),
+      response: () => pageOf(connection),
     },
     ({ principal, params, query }) => servers.connections(principal, params.slug, query),
   ),

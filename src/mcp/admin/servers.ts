@@ -1,18 +1,17 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { type Page, type PageQuery, pageOf, pageQuery } from '../../core/paging.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { Checked } from '../../core/schema.ts';
 import { deleted, name, note } from '../../http/resource.ts';
 import { del, get, post, put, type Route } from '../../http/route.ts';
 
-const url = lazily(() =>
+const url = () =>
   z
     .url({ protocol: /^https?$/, error: 'give the http(s) address of the MCP endpoint' })
     .max(2_048)
-    .describe('The MCP endpoint (Streamable HTTP) that calls are relayed to.'),
-);
+    .describe('The MCP endpoint (Streamable HTTP) that calls are relayed to.');
 
-export const create = lazily(() =>
+export const create = () =>
   z.strictObject({
     name: name(),
     slug: z.string().optional().describe('Unique over the installation: the server is called at /{slug}/mcp.'),
@@ -28,16 +27,14 @@ export const create = lazily(() =>
       .record(z.string(), z.unknown(), { error: 'give an object' })
       .optional()
       .describe('Headers, identity, authorization, guardrails, pinning and limits; see docs/mcp.md.'),
-  }),
-);
-const update = lazily(() =>
+  });
+const update = () =>
   create()
     .omit({ slug: true, workspace_id: true })
     .partial()
-    .describe('A given member of configurations replaces the old one; null removes it.'),
-);
+    .describe('A given member of configurations replaces the old one; null removes it.');
 
-const server = lazily(() =>
+const server = () =>
   z
     .object({
       id: z.string(),
@@ -54,9 +51,8 @@ const server = lazily(() =>
       created_at: z.string(),
       last_updated_at: z.string(),
     })
-    .meta({ id: 'McpServer' }),
-);
-const tested = lazily(() =>
+    .meta({ id: 'McpServer' });
+const tested = () =>
   z.object({
     success: z.boolean(),
     status_code: z.number().int().nullable(),
@@ -65,9 +61,8 @@ const tested = lazily(() =>
     server_name: z.string().nullable(),
     protocol_version: z.string().nullable(),
     error: z.string().nullable(),
-  }),
-);
-const listQuery = lazily(() => pageQuery().extend({ workspace_id: z.string().min(1).optional() }));
+  });
+const listQuery = () => pageQuery().extend({ workspace_id: z.string().min(1).optional() });
 
 type Create = Checked<typeof create>;
 
@@ -100,7 +95,7 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       scopes: ['mcp_servers.list'],
       summary: 'MCP servers the caller may see',
       query: listQuery,
-      response: () => pageOf(server()),
+      response: () => pageOf(server),
     },
     (call) => servers.list(call.principal, call.query),
   ),

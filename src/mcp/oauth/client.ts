@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import { redirectFault } from './redirect-uris.ts';
 
 /** An application that asks for tokens. All of them are public clients: PKCE proves that it is the same that asked. */
@@ -16,15 +16,14 @@ export interface Client {
 export const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const;
 
 /** As far as we act on it (RFC 7591 section 2); the rest is not ours to judge. */
-const metadata = lazily(() =>
+const metadata = () =>
   z.object({
     redirect_uris: z.array(z.string()).min(1).max(20),
     client_name: z.string().trim().min(1).max(200).optional(),
     grant_types: z.array(z.string()).max(20).optional(),
     response_types: z.array(z.string()).max(20).optional(),
     token_endpoint_auth_method: z.string().optional(),
-  }),
-);
+  });
 export type ClientMetadata = Checked<typeof metadata>;
 
 /** What is wrong, with the member it is about. */
@@ -34,7 +33,7 @@ export interface MetadataFault {
 }
 
 export function readClientMetadata(value: unknown): ClientMetadata | MetadataFault {
-  const result = metadata().safeParse(value);
+  const result = schemaOf(metadata).safeParse(value);
   if (!result.success) {
     const [issue] = result.error.issues;
     return { member: issue?.path.join('.') || 'metadata', why: issue?.message ?? 'is not valid' };

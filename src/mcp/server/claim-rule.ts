@@ -1,13 +1,11 @@
 import * as z from 'zod';
 import { isPattern } from '../../auth/token-claims.ts';
-import { lazily } from '../../core/lazily.ts';
 
-const claimValue = lazily(() =>
-  z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number, true or false' }),
-);
+const claimValue = () =>
+  z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number, true or false' });
 
 /** What a claim of a user must say. */
-export const claimRule = lazily(() =>
+export const claimRule = () =>
   z
     .strictObject({
       values: z.union([claimValue(), z.array(claimValue()).min(1).max(1_000)], {
@@ -22,5 +20,4 @@ export const claimRule = lazily(() =>
     .superRefine(({ values, matchType }, context) => {
       if (matchType !== 'regex' || [values].flat().every((pattern) => isPattern(String(pattern)))) return;
       context.addIssue({ code: 'custom', path: ['values'], message: 'holds a pattern that RE2 cannot read' });
-    }),
-);
+    });

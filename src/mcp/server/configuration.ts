@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { JwtRules } from '../../auth/jwt-rules.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import { type Checked, schemaOf } from '../../core/schema.ts';
 import { checked } from '../../http/input.ts';
 import { isCarrier, isForwardable, isHeaderName, isSettable, normalised } from './header-names.ts';
 import { jwtValidation } from './jwt-validation.ts';
@@ -37,16 +37,15 @@ export const IDENTITY_HEADERS: Record<IdentityMethod, string> = {
 };
 
 const NO_HEADER_NAME = 'is not a header name; give letters, digits and dashes';
-const headerName = lazily(() => z.string().max(128).refine(isHeaderName, NO_HEADER_NAME));
+const headerName = () => z.string().max(128).refine(isHeaderName, NO_HEADER_NAME);
 const UNSETTABLE = 'belongs to HTTP or MCP itself and cannot be set';
-const settableName = lazily(() => headerName().refine((name) => isSettable(normalised(name)), UNSETTABLE));
-const headerValue = lazily(() =>
+const settableName = () => headerName().refine((name) => isSettable(normalised(name)), UNSETTABLE);
+const headerValue = () =>
   z
     .string()
     .max(8_192)
-    .regex(/^[\x20-\x7e\t]*$/, 'holds characters that no header may hold; give printable ASCII'),
-);
-const staticHeaders = lazily(() =>
+    .regex(/^[\x20-\x7e\t]*$/, 'holds characters that no header may hold; give printable ASCII');
+const staticHeaders = () =>
   z
     .record(z.string(), headerValue())
     .refine((headers) => Object.keys(headers).length <= MOST_HEADERS, `give at most ${MOST_HEADERS} headers`)
@@ -59,18 +58,16 @@ const staticHeaders = lazily(() =>
         if (seen.has(normalised(name))) add('is given twice in different spellings');
         seen.add(normalised(name));
       }
-    }),
-);
+    });
 
-const forwardableName = lazily(() =>
+const forwardableName = () =>
   headerName().refine(
     (name) => isForwardable(normalised(name)),
     'is protected and never forwarded from a client; leave it out',
-  ),
-);
+  );
 const NAME_OR_RENAME = { error: 'give a header name or {"from", "to"}' };
-const rename = lazily(() => z.strictObject({ from: forwardableName(), to: forwardableName() }));
-const forwardHeaders = lazily(() =>
+const rename = () => z.strictObject({ from: forwardableName(), to: forwardableName() });
+const forwardHeaders = () =>
   z.union(
     [
       z.array(z.union([forwardableName(), rename()], NAME_OR_RENAME)).max(MOST_HEADERS),
@@ -91,10 +88,9 @@ const forwardHeaders = lazily(() =>
       ),
     ],
     { error: 'give a list of header names, or {"mode": "allowlist" or "all-except", "headers": […]}' },
-  ),
-);
+  );
 
-const identityForwarding = lazily(() =>
+const identityForwarding = () =>
   z.strictObject({
     method: z.enum(IDENTITY_METHODS, { error: 'give "claims_header", "bearer" or "jwt_header"' }),
     include_claims: z.array(z.string().min(1).max(256)).max(100).optional(),
@@ -107,10 +103,9 @@ const identityForwarding = lazily(() =>
       .max(3_600, 'give 1 to 3600 seconds')
       .optional(),
     jwt_audience: z.string().min(1).max(1_024).optional(),
-  }),
-);
+  });
 
-const configurations = lazily(() =>
+const configurations = () =>
   z.strictObject({
     headers: staticHeaders().optional(),
     passthrough_headers: staticHeaders().optional(),
@@ -119,15 +114,16 @@ const configurations = lazily(() =>
     jwt_validation: jwtValidation().optional(),
     oauth_metadata: oauthMetadata().optional(),
     ...policyMembers(),
-  }),
-);
+  });
 
 export type Configurations = Checked<typeof configurations>;
 export type IdentityForwarding = Checked<typeof identityForwarding>;
 export type ForwardHeaders = Checked<typeof forwardHeaders>;
 export type JwtValidation = JwtRules & { readonly headerKey?: string; readonly required?: boolean };
 
+/** With its place in the body, so that faults name it. */
+const inBody = () => z.strictObject({ configurations: configurations() });
+
 /** Throws 400 with the path of the fault. */
 export const readConfigurations = (value: unknown): Configurations =>
-  checked(z.strictObject({ configurations: configurations() }), { configurations: value }, 'configurations')
-    .configurations;
+  checked(schemaOf(inBody), { configurations: value }, 'configurations').configurations;

@@ -1,17 +1,16 @@
 import * as z from 'zod';
 import { DURATION_FORM, secondsOf } from '../../core/durations.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../../core/jwt-input.ts';
-import { lazily } from '../../core/lazily.ts';
 import { claimRule } from './claim-rule.ts';
 import { isCarrier, isHeaderName, normalised } from './header-names.ts';
 
-const address = lazily(() => z.url({ protocol: /^https?$/, error: 'give an http(s) address' }).max(2_048));
-const names = lazily(() => z.array(z.string().min(1).max(256)).max(100));
-const seconds = lazily(() => z.int('give whole seconds').min(0).max(31_536_000));
+const address = () => z.url({ protocol: /^https?$/, error: 'give an http(s) address' }).max(2_048);
+const names = () => z.array(z.string().min(1).max(256)).max(100);
+const seconds = () => z.int('give whole seconds').min(0).max(31_536_000);
 const MAX_AGE_FORM = `give seconds; or ${DURATION_FORM}`;
 
 /** `jwt_validation`: how the tokens of an external identity provider are checked. */
-export const jwtValidation = lazily(() =>
+export const jwtValidation = () =>
   z
     .strictObject({
       jwksUri: address().optional(),
@@ -50,5 +49,4 @@ export const jwtValidation = lazily(() =>
       if (sources.length > 1) add([sources[1]!], `cannot stand beside ${sources[0]}; give one of the two`);
       if (rules.introspectClientSecret !== undefined && rules.introspectClientId === undefined)
         add(['introspectClientId'], 'is missing beside introspectClientSecret');
-    }),
-);
+    });

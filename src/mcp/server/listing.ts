@@ -2,24 +2,23 @@ import { sql } from 'kysely';
 import * as z from 'zod';
 import { fail } from '../../core/errors.ts';
 import { isUuid } from '../../core/ids.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { integerInQuery } from '../../core/list.ts';
 import { isMoment, MOMENT_FORM, momentOf } from '../../core/moments.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import type { Checked } from '../../core/schema.ts';
 import type { Store } from '../../storage/store.ts';
 import { workspaceFor } from '../../storage/workspace-lookup.ts';
 import { endpointOf } from './shown.ts';
 
 /** The servers a caller may use, in the format of the public MCP registry. */
-export const listingQuery = lazily(() =>
+export const listingQuery = () =>
   z.strictObject({
     limit: integerInQuery(1, 100).default(50),
     cursor: z.string().optional(),
     search: z.string().max(255).optional().describe('A part of the name or the slug.'),
     updated_since: z.string().refine(isMoment, MOMENT_FORM).optional().describe('ISO 8601; UTC when it names no zone.'),
     workspace_id: z.string().min(1).optional(),
-  }),
-);
+  });
 
 const META = 'io.modelcontextprotocol.registry/official';
 

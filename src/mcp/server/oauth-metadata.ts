@@ -1,16 +1,15 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../core/lazily.ts';
+import type { Checked } from '../../core/schema.ts';
 
 /** What is configured of an MCP server's authorization server, and of the gateway as its client. */
 
 const address = (what: string) =>
   z.url({ protocol: /^https?$/, error: `give the http(s) address of the ${what}` }).max(2_048);
-const scopes = lazily(() =>
+const scopes = () =>
   z
     .string()
     .max(4_096)
-    .regex(/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/, 'give names with one space between them'),
-);
+    .regex(/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/, 'give names with one space between them');
 
 /** The flow itself decides these; another value would undo its protection. */
 const FLOWS_OWN = new Set([
@@ -27,19 +26,18 @@ const FLOWS_OWN = new Set([
   'request',
   'request_uri',
 ]);
-const authorizationParams = lazily(() =>
+const authorizationParams = () =>
   z.record(z.string().min(1).max(128), z.string().max(2_048)).superRefine((given, context) => {
     for (const name of Object.keys(given)) {
       if (FLOWS_OWN.has(name))
         context.addIssue({ code: 'custom', path: [name], message: 'is set by the gateway itself; leave it out' });
     }
-  }),
-);
+  });
 
 export const TOKEN_AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const;
 export type TokenAuthMethod = (typeof TOKEN_AUTH_METHODS)[number];
 
-export const oauthMetadata = lazily(() =>
+export const oauthMetadata = () =>
   z.strictObject({
     issuer: address('issuer').optional(),
     authorization_endpoint: address('authorization endpoint').optional(),
@@ -64,8 +62,7 @@ export const oauthMetadata = lazily(() =>
     contacts: z.array(z.string().min(1).max(320)).max(10).optional(),
     software_id: z.string().min(1).max(256).optional(),
     software_version: z.string().min(1).max(256).optional(),
-  }),
-);
+  });
 
 export type OauthMetadata = Checked<typeof oauthMetadata>;
 

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { type ClaimRule, type Claims, claimFault } from '../../auth/token-claims.ts';
 import type { GuardrailUse } from '../../core/guardrails.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { compileRateLimit, type Limit, rateLimit } from '../../core/limits.ts';
+import type { Checked } from '../../core/schema.ts';
 import { folded, foldedUri, matcherOf } from '../message/names.ts';
 import { claimRule } from './claim-rule.ts';
 
 /** The members of a server's configurations that say who may use what of it, and how often. */
 
-const requirement = lazily(() =>
+const requirement = () =>
   z
     .strictObject({
       required_claims: z.array(z.string().min(1).max(256)).min(1).max(100).optional(),
@@ -18,20 +18,17 @@ const requirement = lazily(() =>
       ({ required_claims, claim_values }) =>
         required_claims !== undefined || Object.keys(claim_values ?? {}).length > 0,
       'says nothing; give required_claims or claim_values',
-    ),
-);
+    );
 const MOST_RULES = 500;
-const authorization = lazily(() =>
+const authorization = () =>
   z
     .record(z.string().min(1).max(2_048), requirement())
-    .refine((rules) => Object.keys(rules).length <= MOST_RULES, `give at most ${MOST_RULES} names`),
-);
+    .refine((rules) => Object.keys(rules).length <= MOST_RULES, `give at most ${MOST_RULES} names`);
 
-const guardrails = lazily(() =>
-  z.array(z.string().min(1).max(255), { error: 'give a list of slugs or ids of guardrails' }).max(50),
-);
+const guardrails = () =>
+  z.array(z.string().min(1).max(255), { error: 'give a list of slugs or ids of guardrails' }).max(50);
 
-const limits = lazily(() =>
+const limits = () =>
   z
     .array(
       rateLimit().extend({
@@ -48,10 +45,9 @@ const limits = lazily(() =>
         if (seen.has(key)) context.addIssue({ code: 'custom', path: [index], message: `is a second limit of ${unit}` });
         seen.add(key);
       }
-    }),
-);
+    });
 
-export const policyMembers = lazily(() => ({
+export const policyMembers = () => ({
   tool_authorization: authorization().optional(),
   prompt_authorization: authorization().optional(),
   resource_authorization: authorization().optional(),
@@ -65,7 +61,7 @@ export const policyMembers = lazily(() => ({
   output_guardrails: guardrails().optional(),
   rate_limits: limits().optional(),
   log_bodies: z.boolean({ error: 'give true or false' }).optional(),
-}));
+});
 type PolicyMembers = z.infer<z.ZodObject<ReturnType<typeof policyMembers>>>;
 
 /** Who may use a thing of that name. All rules whose pattern fits must hold. */

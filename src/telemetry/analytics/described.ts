@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from '../../core/lazily.ts';
 import type { FeedbackGraphName } from '../feedback/graphs.ts';
 import type { GROUPS, LogGraphName } from './question.ts';
 
@@ -20,7 +19,7 @@ const graph = (figures: z.ZodRawShape) =>
 
 const described = (summary: string, figures: () => z.ZodRawShape) => ({
   summary,
-  response: lazily(() => graph(figures())),
+  response: () => graph(figures()),
 });
 
 export const GRAPHS = {

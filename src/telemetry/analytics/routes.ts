@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { pageOf, pageQuery } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import type { Checked } from '../../core/schema.ts';
 import { jsonText } from '../../http/reply.ts';
 import { type Call, get, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
@@ -25,20 +25,20 @@ import { LONGEST_DAYS, LONGEST_RANGE_MS, type TimeRange } from './time-range.ts'
 
 /** Moments beyond this have no date. */
 const LAST_MOMENT = 8e15;
-const moment = lazily(() => time().refine((text) => timeOf(text) <= LAST_MOMENT, TIME_FORM));
-const reachFields = lazily(() => ({
+const moment = () => time().refine((text) => timeOf(text) <= LAST_MOMENT, TIME_FORM);
+const reachFields = () => ({
   time_of_generation_min: moment().describe('From this moment on: ISO 8601 or epoch.'),
   time_of_generation_max: moment().describe(`Before this moment, at most ${LONGEST_DAYS} days later.`),
   workspace_slug: word()
     .optional()
     .describe('Slug or id. All workspaces when left out, for keys that act on the whole organisation.'),
-}));
-const logQuery = lazily(() => queryWithMetadata({ ...reachFields(), ...filterFields() }));
-const groupQuery = lazily(() => queryWithMetadata({ ...reachFields(), ...filterFields(), ...pageQuery().shape }));
-const feedbackQuery = lazily(() => {
+});
+const logQuery = () => queryWithMetadata({ ...reachFields(), ...filterFields() });
+const groupQuery = () => queryWithMetadata({ ...reachFields(), ...filterFields(), ...pageQuery().shape });
+const feedbackQuery = () => {
   const { api_key_id, trace_id } = filterFields();
   return queryWithMetadata({ ...reachFields(), api_key_id, trace_id });
-});
+};
 
 export interface AnalyticsDeps {
   readonly log: Pick<RequestLog, 'analyse'>;
@@ -88,7 +88,7 @@ const feedbackGraphRoute = (name: (typeof FEEDBACK_GRAPHS)[number], { graphs, st
 
 const GROUPS_PATH = '/v1/analytics/groups';
 const groupDetails = (name: string, key: GroupKey) =>
-  ({ scopes, summary: groupSummary(name), query: groupQuery, response: () => pageOf(group(key)) }) as const;
+  ({ scopes, summary: groupSummary(name), query: groupQuery, response: () => pageOf(() => group(key)) }) as const;
 
 const groupRoute = (name: string, column: GroupQuestion['by'] & GroupKey, deps: AnalyticsDeps): Route =>
   get(`${GROUPS_PATH}/${name}`, groupDetails(name, column), (call) => groups(column, call, deps));

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { lazily } from '../../core/lazily.ts';
 import { isObject, metadataWithin } from '../../core/metadata-rule.ts';
 import { post, put, type Route } from '../../http/route.ts';
 import type { Feedback } from './feedback.ts';
@@ -8,21 +7,20 @@ const MOST_AT_ONCE = 1_000;
 
 const VALUE = 'give a whole number from -10 to 10';
 const WEIGHT = 'give a number from 0 to 1';
-const value = lazily(() => z.int(VALUE).min(-10, VALUE).max(10, VALUE));
-const weight = lazily(() => z.number(WEIGHT).min(0, WEIGHT).max(1, WEIGHT));
+const value = () => z.int(VALUE).min(-10, VALUE).max(10, VALUE);
+const weight = () => z.number(WEIGHT).min(0, WEIGHT).max(1, WEIGHT);
 const TRACE = 'give the x-gateway-trace-id of the answer: 1 to 256 printable ASCII characters';
-const traceId = lazily(() => z.string(TRACE).regex(/^[\x21-\x7e]{1,256}$/, TRACE));
+const traceId = () => z.string(TRACE).regex(/^[\x21-\x7e]{1,256}$/, TRACE);
 /** Graphs look into it in the store, and PostgreSQL reads no JSON with U+0000 or half a surrogate pair in it. */
 const isText = (text: unknown) => typeof text !== 'string' || (text.isWellFormed() && !text.includes('\0'));
 /** Keys and values as x-gateway-metadata has them. */
-const metadata = lazily(() =>
+const metadata = () =>
   metadataWithin({ mostPairs: 64, longestKey: 128, longestValue: 128 }).refine(
     (pairs) => !isObject(pairs) || Object.entries(pairs).flat().every(isText),
     'must not contain U+0000 or half a surrogate pair',
-  ),
-);
+  );
 
-const given = lazily(() =>
+const given = () =>
   z.strictObject({
     trace_id: traceId().describe('As in x-gateway-trace-id. It is not looked up.'),
     value: value().describe('From -10 to 10.'),
@@ -30,27 +28,23 @@ const given = lazily(() =>
     metadata: metadata()
       .optional()
       .transform((pairs) => pairs ?? {}),
-  }),
-);
-const create = lazily(() =>
+  });
+const create = () =>
   z.union([
     given(),
     z.array(given()).min(1, 'give at least one').max(MOST_AT_ONCE, `give at most ${MOST_AT_ONCE} at once`),
-  ]),
-);
-const change = lazily(() =>
+  ]);
+const change = () =>
   z
     .strictObject({ value: value(), weight: weight(), metadata: metadata() })
     .partial()
-    .describe('What is left out stays.'),
-);
-const answer = lazily(() =>
+    .describe('What is left out stays.');
+const answer = () =>
   z.object({
     status: z.literal('success'),
     message: z.string(),
     feedback_ids: z.array(z.uuid()).describe('In the order they were given.'),
-  }),
-);
+  });
 
 const done = (message: string, ids: readonly string[]) => ({ status: 'success', message, feedback_ids: ids });
 

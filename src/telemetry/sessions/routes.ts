@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fail } from '../../core/errors.ts';
-import { type Checked, lazily } from '../../core/lazily.ts';
 import { integerInQuery } from '../../core/list.ts';
+import type { Checked } from '../../core/schema.ts';
 import { jsonText } from '../../http/reply.ts';
 import type { Call, CallAt, Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
@@ -10,13 +10,12 @@ import { time, timeOf, word } from '../log-filters.ts';
 import type { RequestLog } from '../request-log.ts';
 import { type ShownSession, sessionPosition } from './reading.ts';
 
-const workspace = lazily(() =>
+const workspace = () =>
   word()
     .optional()
-    .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
-);
+    .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.');
 
-const sessionsQuery = lazily(() =>
+const sessionsQuery = () =>
   z.strictObject({
     workspace_id: workspace(),
     start_time: time().optional().describe('Sessions whose last call came from this moment on: ISO 8601 or epoch.'),
@@ -26,12 +25,11 @@ const sessionsQuery = lazily(() =>
       .refine((cursor) => sessionPosition(cursor) !== null, 'must be the next_cursor of an earlier page')
       .optional()
       .describe('The next_cursor of the page before.'),
-  }),
-);
+  });
 
-const sessionQuery = lazily(() => z.strictObject({ workspace_id: workspace() }));
+const sessionQuery = () => z.strictObject({ workspace_id: workspace() });
 
-const session = lazily(() =>
+const session = () =>
   z.object({
     object: z.literal('log_session'),
     id: z.string(),
@@ -53,17 +51,15 @@ const session = lazily(() =>
     models: z
       .array(z.object({ model: z.string(), calls: z.number(), cost: z.number() }))
       .describe('The one with most calls first; at most 100.'),
-  }),
-);
+  });
 
-const sessionPage = lazily(() =>
+const sessionPage = () =>
   z.object({
     object: z.literal('list'),
     data: z.array(session()).describe('The one with the newest call first.'),
     has_more: z.boolean(),
     next_cursor: z.string().optional().describe('Send it as after to get the next page.'),
-  }),
-);
+  });
 
 export interface SessionDeps {
   readonly log: RequestLog;

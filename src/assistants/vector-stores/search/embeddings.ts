@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { GatewayError } from '../../../core/errors.ts';
 import type { WorkspaceId } from '../../../core/ids.ts';
-import { lazily } from '../../../core/lazily.ts';
 import type { Principal } from '../../../core/principal.ts';
+import { schemaOf } from '../../../core/schema.ts';
 import type { Proven } from '../../../guardrails/proof.ts';
 import type { CallModel } from '../../../relay/internal.ts';
 import { MOST_DIMENSIONS, normalised } from './quantised.ts';
@@ -56,13 +56,12 @@ export class EmbeddingsFailed extends Error {
   }
 }
 
-const answerSchema = lazily(() =>
+const answerSchema = () =>
   z.object({
     data: z.array(
       z.object({ index: z.number().int().optional(), embedding: z.array(z.number()).min(1).max(MOST_DIMENSIONS) }),
     ),
-  }),
-);
+  });
 
 const ROUTE = '/v1/vector_stores';
 
@@ -129,7 +128,7 @@ export const patient = (embeddings: Embeddings, waits: readonly number[] = WAITS
 async function vectorsIn(response: Response, expected: number): Promise<(Float32Array | null)[]> {
   const text = await response.text();
   if (!response.ok) throw new EmbeddingsFailed(response.status, messageIn(text) ?? `status ${response.status}`);
-  const { data: answer } = answerSchema().safeParse(parsed(text));
+  const { data: answer } = schemaOf(answerSchema).safeParse(parsed(text));
   const found = answer?.data.map((each, place) => ({ place: each.index ?? place, embedding: each.embedding })) ?? [];
   const inOrder = found.sort((one, other) => one.place - other.place);
   if (inOrder.length !== expected || inOrder.some(({ place }, index) => place !== index))
@@ -147,8 +146,8 @@ function parsed(text: string): unknown {
   }
 }
 
-const errorSchema = lazily(() => z.object({ error: z.object({ message: z.string().min(1) }) }));
+const errorSchema = () => z.object({ error: z.object({ message: z.string().min(1) }) });
 const LONGEST_MESSAGE = 500;
 
 const messageIn = (text: string): string | undefined =>
-  errorSchema().safeParse(parsed(text)).data?.error.message.slice(0, LONGEST_MESSAGE);
+  schemaOf(errorSchema).safeParse(parsed(text)).data?.error.message.slice(0, LONGEST_MESSAGE);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../../core/lazily.ts';
+import type { Checked } from '../../../core/schema.ts';
 import { NOTHING_PROVEN, type Proven } from '../../../guardrails/proof.ts';
 import { GuardrailDenied } from '../../../guardrails/verdict.ts';
 import { json } from '../../../http/reply.ts';
@@ -14,9 +14,9 @@ import type { Search, SearchResult } from './search.ts';
 
 const LONGEST_QUERY = 16_384;
 const MOST_QUERIES = 16;
-const query = lazily(() => z.string().min(1).max(LONGEST_QUERY));
+const query = () => z.string().min(1).max(LONGEST_QUERY);
 
-export const searchInput = lazily(() =>
+export const searchInput = () =>
   z.strictObject({
     query: z.union([query(), z.array(query()).min(1).max(MOST_QUERIES)]),
     rewrite_query: z.boolean().default(false),
@@ -28,10 +28,9 @@ export const searchInput = lazily(() =>
         score_threshold: z.number().min(0).max(1).default(0),
       })
       .prefault({}),
-  }),
-);
+  });
 
-export const searchPage = lazily(() =>
+export const searchPage = () =>
   z
     .object({
       object: z.literal('vector_store.search_results.page'),
@@ -48,8 +47,7 @@ export const searchPage = lazily(() =>
       has_more: z.boolean(),
       next_page: z.string().nullable(),
     })
-    .meta({ id: 'VectorStoreSearchResults' }),
-);
+    .meta({ id: 'VectorStoreSearchResults' });
 
 export interface SearchRouteParts {
   readonly store: Store;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { GatewayError } from '../../../core/errors.ts';
-import { lazily } from '../../../core/lazily.ts';
+import { schemaOf } from '../../../core/schema.ts';
 import type { Db, Store } from '../../../storage/store.ts';
 import type { BuiltIn, BuiltInCall, BuiltInResult } from '../../runs/built-in.ts';
 import { type Citable, markerOf } from '../../runs/citations.ts';
@@ -30,13 +30,12 @@ const WAITS_MS = 60_000;
 const LOOK_AGAIN_MS = 250;
 
 /** Models are told one form and sometimes write another. */
-const argumentsSchema = lazily(() =>
+const argumentsSchema = () =>
   z.union([
     z.object({ queries: z.array(z.string().trim().min(1)).min(1) }).transform(({ queries }) => queries),
     z.object({ query: z.string().trim().min(1) }).transform(({ query }) => [query]),
     z.object({ queries: z.string().trim().min(1) }).transform(({ queries }) => [queries]),
-  ]),
-);
+  ]);
 
 type FileSearchTool = Extract<Tool, { type: 'file_search' }>;
 
@@ -109,7 +108,7 @@ function optionsOf({ tools }: RunBody): Options {
 
 function queriesIn(text: string): string[] | null {
   try {
-    return argumentsSchema().safeParse(JSON.parse(text)).data ?? null;
+    return schemaOf(argumentsSchema).safeParse(JSON.parse(text)).data ?? null;
   } catch {
     return null;
   }

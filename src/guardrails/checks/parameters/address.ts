@@ -1,16 +1,14 @@
 import * as z from 'zod';
-import { lazily } from '../../../core/lazily.ts';
 
 /** An address that a check calls. */
-export const address = lazily(() =>
+export const address = () =>
   z
     .url({ protocol: /^https?$/, error: 'give an http(s) address' })
     .max(2_048)
     .refine((url) => {
       const { username = '', password = '' } = URL.parse(url) ?? {};
       return username === '' && password === '';
-    }, 'must not hold a user name or a password; send them as a header'),
-);
+    }, 'must not hold a user name or a password; send them as a header');
 
 export const timeoutMs = (fallback: number) =>
   z
@@ -24,7 +22,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Headers to send; their values are secrets. */
-export const headers = lazily(() =>
+export const headers = () =>
   z
     .record(z.string(), z.string().max(8_192), { error: 'give an object of texts by header name' })
     .default({})
@@ -35,8 +33,7 @@ export const headers = lazily(() =>
         else if (isOfTheConnection(name.toLowerCase())) refuse('belongs to the connection and cannot be set');
         else if (!HEADER_VALUE.test(value)) refuse('holds a character that a header cannot carry');
       }
-    }),
-);
+    });
 
 const CONNECTION = new Set([
   'host',
@@ -69,7 +66,7 @@ const CREDENTIALS = new Set([
 const GIVEN_ON = new Set(['x-gateway-trace-id', 'x-gateway-span-id']);
 
 /** Names of request headers that are sent on. */
-export const forwardHeaders = lazily(() =>
+export const forwardHeaders = () =>
   z
     .array(
       z
@@ -87,5 +84,4 @@ export const forwardHeaders = lazily(() =>
       { error: 'give a list of header names' },
     )
     .max(50)
-    .default([]),
-);
+    .default([]);

@@ -2,25 +2,21 @@ import * as z from 'zod';
 import { DURATION_FORM, secondsOf } from '../../../core/durations.ts';
 import type { JwtRules } from '../../../core/jwt.ts';
 import { algorithms, introspectContentType, keySet, oneOrMore } from '../../../core/jwt-input.ts';
-import { lazily } from '../../../core/lazily.ts';
 import { sha256 } from '../../../crypto/seal.ts';
 import { address } from './address.ts';
 import { checkedTest, matchType, type ValueTest, wantedValues } from './value-match.ts';
 
-const names = lazily(() =>
-  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of claims' }).max(100),
-);
-const seconds = lazily(() =>
-  z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year'),
-);
-const duration = lazily(() => z.string({ error: DURATION_FORM }).refine((text) => secondsOf(text) > 0, DURATION_FORM));
+const names = () =>
+  z.array(z.string().min(1, 'must not be empty').max(256), { error: 'give a list of claims' }).max(100);
+const seconds = () => z.int('give whole seconds').min(0, 'must not be negative').max(31_536_000, 'give at most a year');
+const duration = () => z.string({ error: DURATION_FORM }).refine((text) => secondsOf(text) > 0, DURATION_FORM);
 const headerName = (what: string) =>
   z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]*$/i, `is not a ${what}`)
     .max(100);
 
-const claimRule = lazily(() => z.strictObject({ values: wantedValues(), matchType: matchType().default('exact') }));
+const claimRule = () => z.strictObject({ values: wantedValues(), matchType: matchType().default('exact') });
 
 export interface JwtParameters {
   readonly headerName: string;
@@ -38,7 +34,7 @@ export interface JwtParameters {
   readonly proofKey: string;
 }
 
-const given = lazily(() =>
+const given = () =>
   z
     .strictObject({
       jwksUri: address().optional(),
@@ -75,10 +71,9 @@ const given = lazily(() =>
       if (sources.length > 1) add(sources[1]!, `cannot stand beside ${sources[0]}; give one of the two`);
       if (rules.introspectClientSecret !== undefined && rules.introspectClientId === undefined)
         add('introspectClientId', 'is missing beside introspectClientSecret');
-    }),
-);
+    });
 
-export const jwtParameters = lazily(() =>
+export const jwtParameters = () =>
   given().transform((parameters, context): JwtParameters => {
     const { headerKey, requiredClaims, claimValues, headerPayloadMatch, extractClaims, claimPrefix, ...others } =
       parameters;
@@ -99,8 +94,7 @@ export const jwtParameters = lazily(() =>
       maxWorkAgeMs: maxWorkAge === undefined ? null : secondsOf(maxWorkAge) * 1_000,
       proofKey: proofKeyOf(headerName, rules),
     };
-  }),
-);
+  });
 
 /** Whatever else the rules ask for can be asked of the claims again. */
 const proofKeyOf = (headerName: string, { jwksUri, jwks, introspectEndpoint, introspectClientId }: JwtRules): string =>

@@ -1,19 +1,17 @@
 import { RE2JS } from 're2js';
 import * as z from 'zod';
-import { lazily } from '../../../core/lazily.ts';
 import { compilePattern } from '../../../core/patterns.ts';
 import type { Span } from '../../check.ts';
 
 /** A pattern of the RE2 kind: its time is linear in the text, whatever it is. */
-export const pattern = lazily(() =>
+export const pattern = () =>
   z
     .string()
     .min(1, 'give a pattern')
-    .transform((rule, context) => compiled(rule, 0, context)),
-);
+    .transform((rule, context) => compiled(rule, 0, context));
 
 /** The same, also written `/pattern/flags` as in JavaScript. */
-export const patternWithFlags = lazily(() =>
+export const patternWithFlags = () =>
   z
     .string()
     .min(1, 'give a pattern')
@@ -29,8 +27,7 @@ export const patternWithFlags = lazily(() =>
         flags |= FLAGS[letter as keyof typeof FLAGS];
       }
       return compiled(source, flags, context);
-    }),
-);
+    });
 
 // Every hit is replaced and every pattern knows Unicode, so two of the letters say what is so anyway.
 const FLAGS = { g: 0, u: 0, i: RE2JS.CASE_INSENSITIVE, m: RE2JS.MULTILINE, s: RE2JS.DOTALL } as const;

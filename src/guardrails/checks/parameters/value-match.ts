@@ -1,22 +1,18 @@
 import * as z from 'zod';
-import { type Checked, lazily } from '../../../core/lazily.ts';
 import { compilePattern, isWithinReach } from '../../../core/patterns.ts';
+import type { Checked } from '../../../core/schema.ts';
 
 type Scalar = string | number | boolean;
-const scalar = lazily(() =>
-  z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number or a boolean' }),
-);
+const scalar = () => z.union([z.string(), z.number(), z.boolean()], { error: 'give a text, a number or a boolean' });
 
-export const matchType = lazily(() =>
+export const matchType = () =>
   z.enum(['exact', 'contains', 'containsAll', 'regex'], {
     error: 'give "exact", "contains", "containsAll" or "regex"',
-  }),
-);
-export const wantedValues = lazily(() =>
+  });
+export const wantedValues = () =>
   z.union([scalar(), z.array(scalar()).min(1, 'give at least one').max(1_000)], {
     error: 'give a value or a list of values',
-  }),
-);
+  });
 
 export type MatchType = Checked<typeof matchType>;
 export type ValueTest = (found: unknown) => boolean;
