@@ -219,6 +219,28 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(hit.cache.started_ms).toBeLessThanOrEqual(hit.duration_ms);
     });
 
+    test('say that a server was asked again without the wish for usage', async () => {
+      a.answers.push(() => Response.json({ error: { message: 'unknown field stream_options' } }, { status: 400 }));
+      const { entry } = await ask({ virtual_key: 'a' }, { ...chat, stream: true });
+      expect(entry.attempts).toMatchObject([
+        { status: 400, reason: null },
+        { status: 200, reason: 'stream_options_refused' },
+      ]);
+      expectWaterfall(entry);
+    });
+
+    test('say which target a limit kept from being asked', async () => {
+      await gateway.given.virtualKey({ slug: `spent-${engine}`, usage_limits: { type: 'tokens', credit_limit: 1 } });
+      const targets = [{ virtual_key: `spent-${engine}` }, { virtual_key: 'b' }];
+      const { entry } = await ask({ strategy: { mode: 'fallback' }, targets });
+      expect(entry).toMatchObject({ status: 200, attempt_count: 1 });
+      expect(entry.attempts).toMatchObject([
+        { target: 'config.targets[0]', skipped: true, status: 412, host: null, reason: null },
+        { target: 'config.targets[1]', skipped: false, reason: 'fallback' },
+      ]);
+      expect(entry.attempts[0].error_code).toMatch(/limit|budget/);
+    });
+
     test('of a provider inside the gateway have no host', async () => {
       await gateway.given.virtualKey({ slug: 'inside', provider: 'simulator', key: undefined, custom_host: undefined });
       const reply = await gateway.api.post('/v1/chat/completions', chat, {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { clientFor, conversation } from '../assistants/client.ts';
+import { uploadLines } from '../batch-lines.ts';
 import { ADMIN_KEY, startGateway, startProvider, type TestGateway } from '../gateway.ts';
 import { createDatabase } from '../postgres.ts';
 import { eventually, forTests, newDataDir, removeDataDir, startProcess } from '../process.ts';
@@ -117,6 +118,26 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id }, { headers });
       await eventually('the other is one', async () => (await modelCalls('of-my-run')) === 1);
       expect(await modelCalls(thread_id)).toBe(1);
+    });
+
+    test('of a batch are the one that the request which began it named', async () => {
+      const { openai } = await clientFor(gateway);
+      const file = await uploadLines(openai, [
+        JSON.stringify({
+          custom_id: 'one',
+          method: 'POST',
+          url: '/v1/chat/completions',
+          body: { model: 'gpt-5', messages: hello },
+        }),
+      ]);
+      const batch = await openai.batches.create(
+        { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' },
+        { headers: { 'x-gateway-session-id': 'of-my-batch' } },
+      );
+      await eventually('its line is in the session', async () => {
+        const { json } = await gateway.api.get('/v1/logs?session_id=of-my-batch&path=/v1/chat/completions');
+        return json.data.length === 1 && json.data[0].trace_id === batch.id;
+      });
     });
 
     test('go with their workspace', async () => {
