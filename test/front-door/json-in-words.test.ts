@@ -252,6 +252,23 @@ describe('other providers', () => {
     google.stop();
   });
 
+  test('Cohere likewise', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
+    const bodies: any[] = [];
+    const cohere = serve(async (request) => {
+      bodies.push(await request.json());
+      const content = [{ type: 'text', text: '{"rain":true}' }];
+      return Response.json({ id: 'c', finish_reason: 'COMPLETE', message: { role: 'assistant', content } });
+    });
+    await gateway.given.virtualKey({ slug: 'cohere', provider: 'cohere', custom_host: `${cohere.origin}/v2` });
+    const headers = { 'x-gateway-virtual-key': 'cohere' };
+    const reply = await ask({ ...json, model: 'command-a-03-2025' }, { headers });
+    expect([contentOf(reply), bodies[0].response_format]).toEqual(['{"rain":true}', undefined]);
+    await ask({ response_format: json.response_format, model: 'command-a-03-2025' }, { headers });
+    expect(bodies[1].response_format).toEqual({ type: 'json_object' });
+    cohere.stop();
+  });
+
   test('are asked for some JSON where they know no schema: DeepSeek', async () => {
     // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
     const bodies: any[] = [];
