@@ -1,9 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { warmUp } from './assistants/sandbox.ts';
 import { bundle } from './bundle.ts';
 import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts';
+import slowFiles from './slow-files.json';
 
 /**
  * `npm test`: types, lint, then every test on SQLite and PostgreSQL; `--long` runs the soaks instead. Ends with one line,
@@ -11,7 +12,9 @@ import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts'
  */
 const isLong = process.argv.includes('--long');
 /** They measure processor time, of which a neighbour on the same core takes half. */
-const ALONE = ['test/attack/loop/'];
+const MEASURING = ['test/attack/loop/'];
+/** A dozen nodes under load at once, which recover in time only on a machine that has time for them. */
+const LOADED = ['test/front-door/chaos.test.ts'];
 /** More than there are cores: tests wait for most of their time. */
 const WORKERS = Math.min(8, Math.max(4, navigator.hardwareConcurrency));
 /** Only ends what hangs; as in test/setup.ts, which a worker reads once. */
@@ -67,6 +70,30 @@ function slowest(output: string, most: number): string[] {
   return byTime.slice(0, most).map(({ line }) => line);
 }
 
+/** From so many seconds on, a file stands in slow-files.json. */
+const SLOW_SECONDS = 20;
+
+/**
+ * How long each file takes, as the runner reads it. Those that take long begin first: one that began last would keep one
+ * worker busy while the others have nothing left to do.
+ */
+function writeTimings(path: string): void {
+  const known: Readonly<Record<string, number>> = slowFiles;
+  const files = [...new Bun.Glob('{src,simulator,bench,test}/**/*.test.ts').scanSync(root)];
+  writeFileSync(
+    path,
+    JSON.stringify({ version: 1, files: Object.fromEntries(files.map((file) => [file, (known[file] ?? 1) * 1_000])) }),
+  );
+}
+
+/** Files that turned out to be slow and are not known to be: `"test/front-door/x.test.ts": 31`. */
+function unknownSlow(path: string): string[] {
+  const { files } = JSON.parse(readFileSync(path, 'utf8')) as { files: Readonly<Record<string, number>> };
+  return Object.entries(files)
+    .filter(([file, ms]) => ms >= SLOW_SECONDS * 1_000 && !(file in slowFiles))
+    .map(([file, ms]) => `"${file}": ${Math.round(ms / 1_000)}`);
+}
+
 /** One test runs the printed curl as a user would. */
 async function ensureCurl() {
   if (Bun.which('curl')) return;
@@ -111,21 +138,29 @@ try {
   bundle();
   // A machine without a sandbox is for the tests of it to tell.
   await warmUp().catch(() => {});
+  const timings = join(temporary, 'timings.json');
+  if (!isLong) writeTimings(timings);
   const where = isLong ? ['test/long/'] : ['src/', 'simulator/', 'bench/', 'test/'];
   const options = isLong
     ? []
     : [
         // Files of a worker share what they import: to load it anew for each took a third of the time.
-        ...[`--parallel=${WORKERS}`, '--no-isolate'],
-        ...[...ALONE, 'test/long/'].map((each) => `--path-ignore-patterns=${each}**`),
+        ...[`--parallel=${WORKERS}`, '--no-isolate', `--timings=${timings}`, '--update-timings'],
+        ...[...MEASURING, ...LOADED, 'test/long/'].map((each) => `--path-ignore-patterns=${each}**`),
       ];
   const output = await step(
     isLong ? 'long tests' : 'tests',
     [bun, 'test', `--timeout=${LIMIT_MS}`, ...options, ...where],
     environment,
   );
-  if (!isLong) await step('tests that measure', [bun, 'test', ...ALONE], environment);
+  if (!isLong) {
+    await step('tests under load', [bun, 'test', `--timeout=${LIMIT_MS}`, ...LOADED], environment);
+    await step('tests that measure', [bun, 'test', ...MEASURING], environment);
+  }
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
+  const unknown = isLong ? [] : unknownSlow(timings);
+  if (unknown.length > 0)
+    console.log(`\nTo begin sooner, these belong into test/slow-files.json:\n${unknown.join(',\n')}`);
 } finally {
   await postgres.remove();
   removeTemporary();

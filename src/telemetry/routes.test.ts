@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import type { Call } from '../http/route.ts';
 import { openSqlite } from '../storage/store.ts';
+import { termsIn } from './filter/language.ts';
 import { timeOf } from './log-filters.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import { cursorOf } from './log-query.ts';
@@ -76,6 +77,7 @@ test('every filter reaches the store', async () => {
   await call('/v1/logs', {
     query: {
       workspace_id: OTHER,
+      filter: 'cost:>0.1',
       start_time: '2026-01-02T03:04:05Z',
       end_time: '1767323046',
       status: '429',
@@ -86,6 +88,7 @@ test('every filter reaches the store', async () => {
       api_key_id: 'k',
       user_id: 'u',
       trace_id: 't',
+      session_id: 's',
       path: '/v1/chat',
       is_stream: 'false',
       'metadata.team': 'blue',
@@ -106,6 +109,8 @@ test('every filter reaches the store', async () => {
     apiKeyId: 'k',
     userId: 'u',
     traceId: 't',
+    sessionId: 's',
+    terms: termsIn('cost:>0.1'),
     pathPrefix: '/v1/chat',
     isStream: false,
     metadata: { team: 'blue' },
@@ -182,7 +187,7 @@ test('every schema can be documented', () => {
   for (const { query, response } of startRoutes().routes) {
     if (query)
       expect(Object.keys((z.toJSONSchema(query(), { io: 'input' }) as { properties: object }).properties)).toContain(
-        'limit',
+        'start_time',
       );
     if (response) z.toJSONSchema(response());
   }

@@ -244,7 +244,16 @@ export class Chaos {
 
   /** Everything is well again by itself: each node says so, and limits are counted where they should be. */
   async recovered(limitMs = 120_000): Promise<void> {
-    await eventually('everything is well again', () => this.#isWell(), limitMs);
+    let wrong: string | null = null;
+    try {
+      const isWell = async () => {
+        wrong = await this.#whatIsWrong();
+        return wrong === null;
+      };
+      await eventually('everything is well again', isWell, limitMs);
+    } catch (error) {
+      throw new Error(`${(error as Error).message}; ${wrong}`);
+    }
     const fault = this.#faults.at(-1);
     if (fault?.until === Number.POSITIVE_INFINITY) fault.until = performance.now();
   }
@@ -290,15 +299,16 @@ export class Chaos {
     return reply.json;
   }
 
-  async #isWell(): Promise<boolean> {
+  async #whatIsWrong(): Promise<string | null> {
     // A client that asks without a pause would be a load of its own.
     await Bun.sleep(HEALTH_EVERY_MS);
     for (const node of this.nodes) {
-      if (!node.isServing) return false;
-      const { json } = await node.api.get('/health', { key: null });
-      if (json.degraded.length > 0 || (await node.api.get('/ready', { key: null })).status !== 200) return false;
+      const wrong = await wrongWith(node);
+      if (wrong) return `node ${node.number} ${wrong}`;
     }
-    return !this.redis || (await this.limitsMode()).mode === 'redis';
+    if (!this.redis) return null;
+    const { mode } = await this.limitsMode();
+    return mode === 'redis' ? null : `limits are counted in ${mode}`;
   }
 
   async #look() {
@@ -308,6 +318,14 @@ export class Chaos {
       for (const { part } of (reply?.json?.degraded ?? []) as { part: string }[]) this.#degraded.add(part);
     }
   }
+}
+
+async function wrongWith(node: ChaosNode): Promise<string | null> {
+  if (!node.isServing) return 'does not serve';
+  const { json } = await node.api.get('/health', { key: null });
+  if (json.degraded.length > 0) return `says ${JSON.stringify(json.degraded)}`;
+  const { status } = await node.api.get('/ready', { key: null });
+  return status === 200 ? null : `is not ready: ${status}`;
 }
 
 const WEEK_MS = 7 * 86_400_000;

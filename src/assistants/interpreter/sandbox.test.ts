@@ -194,8 +194,10 @@ test('a sandbox that nobody needs ends, at once when it does not keep quiet', as
   await short.stop();
 
   const noisy = openTestSandbox({ idleMs: 60_000 });
-  await threadOf(noisy).run('import js\njs.eval("setTimeout(() => { for (;;); }, 0); 1")');
+  // Not before it has answered: what holds its own answer up is stopped as code that takes too long.
+  const answered = await threadOf(noisy).run('import js\njs.eval("setTimeout(() => { for (;;); }, 1000); 1")');
   const [busy] = noisy.pids;
+  expect([answered.stopped, isThere(busy!)]).toEqual([null, true]);
   await eventually('the busy one ends', () => noisy.pids.length === 0 && !isThere(busy!));
   await noisy.stop();
 });
