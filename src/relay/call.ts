@@ -134,12 +134,16 @@ export interface Translation {
   answer(incoming: Incoming, report: Report): Promise<Incoming>;
 }
 
-/** A call that one target can be asked, and who judges it. */
-export interface Ready {
-  /** In the client's words, as its config and its guardrails have left it. */
+/** A call for one target in the client's words, and who judges it. */
+export interface Edited {
+  /** As its config and its guardrails have left it. */
   readonly call: OpenCall;
   /** Null: no guardrail holds here. */
   readonly guarding: Guarding | null;
+}
+
+/** A call that one target can be asked. */
+export interface Ready extends Edited {
   /** In the target's words, as far as the call tells them; what it may take is estimated from this. */
   readonly prepared: Prepared;
   /** Fetches what the call does not hold itself, when it may run. Null: it lacks nothing. */

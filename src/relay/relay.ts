@@ -16,15 +16,16 @@ import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
 import { admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
-import { type PrepareDeps, prepare, putInWords } from './prepare.ts';
+import { type PrepareDeps, prepare } from './prepare.ts';
 import { modelMember, receive } from './receive.ts';
 import { lastTaken } from './repair.ts';
 import { respond } from './respond.ts';
 import { askForUsage } from './stream-usage.ts';
 import { tapped } from './tapped.ts';
 import { findTarget } from './target.ts';
+import { putInWords, type WordingDeps } from './wording.ts';
 
-export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, AskDeps {
+export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDeps, AskDeps {
   readonly virtualKeys: VirtualKeys;
   readonly cache: AnswerCache;
 }
@@ -32,7 +33,7 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, AskDeps {
 /**
  * The life of one model call. Each stage is one function with one result, and takes what the stage before it gives:
  *
- *     receive → resolve → prepare → judge → admit → ask → answer → settle → respond
+ *     receive → resolve → prepare → word → judge → admit → ask → answer → settle → respond
  *
  * The log entry closes on the last byte.
  */
@@ -49,7 +50,7 @@ const NO_PLAN = 'config';
 
 /** Asks one target. A plan may have several, one after the other. */
 async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<Attempted> {
-  const ready = await prepare(call, to, deps);
+  const ready = await putInWords(await prepare(call, to, deps), to, deps);
   const passed = ready.guarding ? await judge(ready, ready.guarding, to, deps) : ready;
   const exchange = exchangeOf(passed, to, await admit(passed.call, to.target, passed.prepared, deps));
   try {
@@ -85,7 +86,7 @@ async function judge(ready: Ready, guarding: Guarding, to: Attempt, deps: RelayD
     encoding: headers['content-encoding'] ?? null,
   });
   const passed = asPassed(call, judged);
-  return passed === call ? ready : putInWords(passed, guarding, to, deps);
+  return passed === call ? ready : putInWords({ call: passed, guarding }, to, deps);
 }
 
 function asPassed(call: OpenCall, passed: Passed): OpenCall {

@@ -2,6 +2,7 @@ import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import { CONVERSATIONS } from '../dialects/index.ts';
 import type { Provider } from '../providers/provider.ts';
+import type { Attempt, OpenCall } from './call.ts';
 import type { Target } from './target.ts';
 
 const NAMES: Partial<Record<EndpointType, string>> = {
@@ -43,3 +44,10 @@ export function passesAsIs({ provider, customHost }: Place, endpoint: EndpointTy
 /** Whether the provider has this endpoint in a format of its own, or its chat stands for it. */
 const hasFormat = ({ endpoints }: Provider, endpoint: EndpointType): boolean =>
   endpoint in CONVERSATIONS || Boolean(endpoints?.[endpoint]);
+
+/** Whether a body in Google's format stands for another endpoint. */
+export const isInForm = ({ form }: Pick<OpenCall, 'form'>): boolean => form !== undefined && form !== 'listModels';
+
+/** Whether the body is read for this target. */
+export const isRead = ({ endpoint, form }: OpenCall, { target, settings }: Attempt): boolean =>
+  settings.params !== null || isInForm({ form }) || !passesAsIs(target, endpoint);

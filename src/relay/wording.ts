@@ -1,5 +1,6 @@
 import type { ClientForm } from '../core/endpoints.ts';
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
+import type { Tokens } from '../core/tokens.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
@@ -7,24 +8,98 @@ import { flagOf } from '../http/headers.ts';
 import { chatEndpoint } from '../providers/chat.ts';
 import type { ChatEndpoint, Provider } from '../providers/provider.ts';
 import { applyParams, compileParams } from '../routing/params.ts';
-import type { Attempt, OpenCall, Opening, Prepared, Translation } from './call.ts';
+import { refuseOtherModels } from './allowed-model.ts';
+import type { Attempt, Edited, OpenCall, Opening, Prepared, Ready, Translation } from './call.ts';
 import { answeredInForm, askedInForm } from './client-form.ts';
 import { framings } from './framing.ts';
+import { keptAfterVerdict } from './guarding/kept-guard.ts';
+import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import type { ThoughtKeeper } from './kept-thoughts.ts';
+import { prepareListing } from './model-list.ts';
 import { isStream, stringMember } from './receive.ts';
 import { recode } from './recode.ts';
+import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
 import { jsonBytes, parsedRequest, refuseBrokenName } from './rewritten.ts';
 import { hasRefused } from './stream-usage.ts';
-import { passesAsIs } from './supported.ts';
+import { isInForm, isRead, passesAsIs } from './supported.ts';
+import { countedHere } from './token-count.ts';
 import { translate } from './translate.ts';
 
-export interface WordingDeps {
+export interface WordingDeps extends FetchDeps {
   readonly now: () => number;
+  readonly counter: Tokens;
+  readonly responses?: ResponseKeeper;
   readonly thoughts?: ThoughtKeeper;
 }
 
+/** In the words of its target: a call that is prepared, and once more one that guardrails have changed. */
+export async function putInWords({ call, guarding }: Edited, to: Attempt, deps: WordingDeps): Promise<Ready> {
+  const { models } = call.principal;
+  // A model that a check asks was chosen by the author of the check.
+  if (models && !call.isUnguarded) refuseOtherModels(call, to, models);
+  if (call.endpoint === 'createModelResponse' && isRead(call, to)) return readyToKeep({ call, guarding }, to, deps);
+  return ready({ call, guarding }, to, deps);
+}
+
+/** Providers without the Responses API keep no conversation; the gateway does it for them. */
+async function readyToKeep({ call, guarding }: Edited, to: Attempt, deps: WordingDeps): Promise<Ready> {
+  const { responses } = deps;
+  if (!call.isJson || !call.body || !responses) return ready({ call, guarding }, to, deps);
+  const kept = await openKeptResponse(call.principal, call.body.head, responses);
+  const later = guarding?.judgesAnswers ? keptAfterVerdict(kept) : null;
+  const made = ready({ call: { ...call, kept: later?.kept ?? kept }, guarding }, to, deps);
+  return { ...made, call, ...(later && { onPassed: later.passed }) };
+}
+
+function ready({ call, guarding }: Edited, to: Attempt, deps: WordingDeps): Ready {
+  if (!isInForm(call) && passesAsIs(to.target, call.endpoint)) {
+    const asIs = asGiven(call);
+    const prepared = call.endpoint === 'listModels' ? prepareListing(call, to.target, asIs) : asIs;
+    return { call, guarding, prepared, supply: null };
+  }
+  if (!isInForm(call) && call.endpoint === 'countTokens' && !to.target.provider.endpoints?.countTokens)
+    return { call, guarding, prepared: countedHere(call, deps.counter), supply: null };
+  try {
+    const prepared = worded(call, to, deps);
+    const { bareCalls } = prepared;
+    const { thoughts: kept } = deps;
+    if (!bareCalls || !kept) return { call, guarding, prepared, supply: null };
+    const supply = async () => {
+      const thoughts = await kept.find(call.principal, bareCalls);
+      return thoughts.size > 0 ? worded({ ...call, thoughts }, to, deps) : prepared;
+    };
+    return { call, guarding, prepared, supply };
+  } catch (error) {
+    // Some count for some of their models only.
+    if (
+      !isInForm(call) &&
+      call.endpoint === 'countTokens' &&
+      error instanceof GatewayError &&
+      error.code === 'not_expressible'
+    )
+      return { call, guarding, prepared: countedHere(call, deps.counter), supply: null };
+    if (!(error instanceof MediaWanted)) throw error;
+    const { wanted, bareCalls } = error;
+    const supply = async () => {
+      const files = await fetchMedia(wanted, { upstream: deps.upstream, signal: call.request.signal });
+      const thoughts = bareCalls.length > 0 ? await deps.thoughts?.find(call.principal, bareCalls) : undefined;
+      return worded({ ...call, files, thoughts: thoughts ?? new Map() }, to, deps);
+    };
+    return { call, guarding, prepared: asGiven(call), supply };
+  }
+}
+
+/** The call as it came. */
+const asGiven = ({ path, search, body, grownBy }: OpenCall): Prepared => ({
+  path,
+  search,
+  body,
+  grownBy,
+  translation: null,
+});
+
 /** A call for a target that does not take it as it came: at another address, or in another format. */
-export function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared {
+function worded(call: OpenCall, to: Attempt, deps: WordingDeps): Prepared {
   const { target } = to;
   const { provider } = target;
   const body = wholeJson(call);
