@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Contender, type ContenderName, start as startContender } from './contenders.ts';
 import { chooseCores, FULL, type Lab, QUICK } from './lab.ts';
+import { measureAgainst } from './measure/against.ts';
 import { measureChunks } from './measure/chunks.ts';
 import { measureCpu } from './measure/cpu.ts';
 import { measureLatency } from './measure/latency.ts';
@@ -38,7 +39,7 @@ const sections = [
 ] as const;
 type Section = (typeof sections)[number];
 
-const usage = `bun bench/main.ts [--quick] [--gateway path/to/bin/gateway] [${sections.join(' | ')} …]`;
+const usage = `bun bench/main.ts [--quick] [--gateway path/to/bin/gateway] [--against path/to/bin/gateway | ${sections.join(' | ')} …]`;
 
 class UsageError extends Error {}
 
@@ -46,12 +47,14 @@ interface Options {
   readonly isQuick: boolean;
   readonly only: readonly Section[];
   readonly entry: string;
+  /** Measured beside the gateway, and nothing else then. */
+  readonly other: string | null;
 }
 
 function readArguments() {
   try {
     return parseArgs({
-      options: { quick: { type: 'boolean' }, gateway: { type: 'string' } },
+      options: { quick: { type: 'boolean' }, gateway: { type: 'string' }, against: { type: 'string' } },
       allowPositionals: true,
     });
   } catch (error) {
@@ -64,8 +67,10 @@ function readOptions(): Options {
   const isSection = (name: string): name is Section => (sections as readonly string[]).includes(name);
   const unknown = positionals.filter((name) => !isSection(name));
   if (unknown.length > 0) throw new UsageError(`No section is called ${unknown.join(', ')}. ${usage}`);
+  if (values.against !== undefined && positionals.length > 0) throw new UsageError(usage);
   return {
     isQuick: values.quick ?? false,
+    other: values.against === undefined ? null : resolve(values.against),
     only: positionals.length > 0 ? sections.filter((name) => positionals.includes(name)) : sections,
     entry: resolve(values.gateway ?? join(import.meta.dir, '../bin/gateway')),
   };
@@ -77,7 +82,9 @@ function bundle(entry: string): void {
   if (existsSync(build)) Bun.spawnSync([build, 'bundle'], { stdout: 'ignore', stderr: 'inherit' });
 }
 
-const isWhole = ({ only }: Options): boolean => only.length === sections.length;
+const isWhole = ({ only, other }: Options): boolean => only.length === sections.length && other === null;
+
+const checkoutOf = (entry: string): Lab['gateway'] => ({ entry, root: resolve(entry, '../..') });
 
 const beganAt = performance.now();
 const say = (line: string): void => {
@@ -146,7 +153,7 @@ interface Run {
 function page({ options, findings, tools, cores, notes }: Run): string {
   const flags = [
     options.isQuick ? ' --quick' : '',
-    ...(isWhole(options) ? [] : options.only.map((name) => ` ${name}`)),
+    ...(options.other ? [' --against'] : isWhole(options) ? [] : options.only.map((name) => ` ${name}`)),
   ];
   const versions = Object.entries(tools.versions).map(([name, version]) => `${name} ${version}`);
   return `# What a run measured
@@ -186,7 +193,7 @@ async function run(): Promise<void> {
   // Beside the code and not in /tmp: a temporary folder in memory would make every log write free.
   const folder = mkdtempSync(join(workFolder, 'run-'));
   const processes = new Processes(folder);
-  bundle(options.entry);
+  for (const entry of [options.entry, ...(options.other ? [options.other] : [])]) bundle(entry);
   goFirst();
   const tidyUp = async (): Promise<void> => {
     await processes.endAll();
@@ -203,7 +210,7 @@ async function run(): Promise<void> {
       processes,
       tools,
       folder,
-      gateway: { entry: options.entry, root: resolve(options.entry, '../..') },
+      gateway: checkoutOf(options.entry),
       upstream: await startUpstream(processes, folder, cores.upstream),
       cores,
       lengths: options.isQuick ? QUICK : FULL,
@@ -212,7 +219,10 @@ async function run(): Promise<void> {
     };
     say(`upstream is up; load average before the run ${loadavg()[0]!.toFixed(2)}`);
     takeMemoryBack(lab);
-    const findings = await measure(lab, options.only);
+    const { other } = options;
+    const findings = other
+      ? { against: await measureAgainst(lab, checkoutOf(other)) }
+      : await measure(lab, options.only);
     await processes.endAll();
 
     const capacityMs = (performance.now() - before.at) * navigator.hardwareConcurrency;

@@ -1,3 +1,4 @@
+import type { AgainstSample } from './measure/against.ts';
 import type { ChunkSample } from './measure/chunks.ts';
 import type { CpuSample } from './measure/cpu.ts';
 import type { LatencySample } from './measure/latency.ts';
@@ -9,6 +10,7 @@ import type { ProcessesSample } from './measure/processes.ts';
 import type { RunsSample } from './measure/runs.ts';
 import type { SearchSample } from './measure/search.ts';
 import type { StartSample } from './measure/start.ts';
+import { againstDetails } from './report/against.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
@@ -40,6 +42,7 @@ export interface Findings {
   readonly runs?: readonly RunsSample[];
   readonly search?: readonly SearchSample[];
   readonly mcp?: readonly McpSample[];
+  readonly against?: readonly AgainstSample[];
 }
 
 /** What was measured, held against its targets, and in full. */
@@ -66,6 +69,7 @@ const sections = [
   section('runs', runVerdicts, runDetails),
   section('search', searchVerdicts, searchDetails),
   section('mcp', mcpVerdicts, mcpDetails),
+  section('against', () => [], againstDetails),
 ];
 
 /** The numbers we hold ourselves to, one row each. */

@@ -44,7 +44,7 @@ export interface PathSample extends RoundCost {
   readonly path: PathName;
 }
 
-interface Arm extends Subject {
+export interface Arm extends Subject {
   readonly path: PathName;
   /** What shows in an answer that the call went this way. */
   readonly isThisWay: (headers: Headers, text: string) => boolean;
@@ -68,16 +68,15 @@ export async function measurePaths(lab: Lab): Promise<PathSample[]> {
   const { origin, running } = await spawnGateway(lab, { core: lab.cores.proxy, environment });
   const arms = await layPaths(lab, origin, running.pid);
   for (const [index, arm] of arms.entries()) {
-    await check(arm);
+    await provePath(arm);
     // The first one warms up most of the code that the others run through.
     if (isStream(arm)) await readStreams(lab, arm, arm.body, STREAMS_AT_ONCE);
     else await saturate(lab, arm, arm.body, index === 0 ? lab.lengths.warmUpMs.gateway : lab.lengths.sliceWarmUpMs);
   }
   const samples: PathSample[] = [];
-  const { rounds, sliceMs, pathTurns } = lab.lengths;
+  const { rounds, pathTurns } = lab.lengths;
   for (let round = 0; round < rounds; round++) {
-    const take = (arm: Arm) => (isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, sliceMs));
-    for (const [{ path, label }, cost] of await costsInTurns(arms, pathTurns, take)) {
+    for (const [{ path, label }, cost] of await costsInTurns(arms, pathTurns, (arm) => costOfPath(lab, arm))) {
       samples.push({ path, ...cost });
       lab.say(`paths round ${round + 1}/${rounds}, ${label}: ${describeCost(cost)}`);
     }
@@ -86,7 +85,7 @@ export async function measurePaths(lab: Lab): Promise<PathSample[]> {
   return samples;
 }
 
-async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
+export async function layPaths(lab: Lab, origin: string, pid: number): Promise<Arm[]> {
   const { url: plain, secureUrl } = lab.upstream;
   await createVirtualKey(origin, 'plain', `${plain}/v1`);
   await createVirtualKey(origin, 'claude', `${plain}/v1`, 'anthropic');
@@ -132,7 +131,7 @@ const STREAMED: ReadonlySet<PathName> = new Set(['streamed', 'unaskedStream', 't
 const isStream = ({ path }: Arm): boolean => STREAMED.has(path);
 
 /** Nothing is measured that does not go the way its name says, and end in a whole answer in OpenAI's format. */
-async function check(arm: Arm): Promise<void> {
+export async function provePath(arm: Arm): Promise<void> {
   const { label, url, headers, body } = arm;
   const ask = () => fetch(url, { method: 'POST', headers, body });
   // The cache has to be filled first.
@@ -147,6 +146,9 @@ async function check(arm: Arm): Promise<void> {
   const chunks = text.split('\n\n').filter((event) => event.includes('"delta":{"content":" '));
   if (chunks.length !== STREAM_CHUNKS || !text.endsWith('data: [DONE]\n\n')) throw new Error(`${label}: ${said}`);
 }
+
+export const costOfPath = (lab: Lab, arm: Arm): Promise<Cost> =>
+  isStream(arm) ? costOfStreams(lab, arm) : costAtSaturation(lab, arm, lab.lengths.sliceMs);
 
 /** Streams keep the pace of their chunks, so they are counted, and not how many fit. */
 async function costOfStreams(lab: Lab, arm: Arm): Promise<Cost> {
