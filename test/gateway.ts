@@ -5,6 +5,7 @@ import { createSimulator, type Simulator } from '../simulator/simulator.ts';
 import { readSettings } from '../src/settings.ts';
 import { start } from '../src/start.ts';
 import { createDatabase } from './postgres.ts';
+import { layEmptyFiles } from './sqlite-files.ts';
 
 export const ADMIN_KEY = 'gw-admin-key-for-tests-only';
 const ENCRYPTION_KEY = Buffer.alloc(32, 1).toString('base64');
@@ -122,6 +123,7 @@ export async function startGateway({
   const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
   const provider = startProvider();
   const database = engine === 'postgres' ? (databaseUrl ?? (await createDatabase())) : null;
+  if (!database) await layEmptyFiles(dataDir);
   const settings = readSettings({
     PORT: '0',
     GATEWAY_DATA_DIR: dataDir,

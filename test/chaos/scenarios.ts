@@ -45,6 +45,10 @@ export async function underLoad(options: ChaosOptions, given: UnderLoad): Promis
     await chaos.exhaust(spent);
     const load = chaos.load([open, tight, spent, open, tight], rate);
     await Bun.sleep(WARM_MS);
+    // A node goes on without its store for the keys that it knows.
+    await eventually('every node knows its caller without limits', () =>
+      chaos.nodes.every((node) => chaos.clients.calls.some((call) => call.node === node && call.caller === open)),
+    );
 
     await harm(chaos);
     const healedAt = performance.now();
