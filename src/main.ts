@@ -20,6 +20,7 @@ const USAGE = `gateway ${version}
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
   gateway audit     prove that nobody tampered with the audit log: verify, head, restart
   gateway erase     forget a person: --user <id or email>
+  gateway analytics count figures anew from the request log: rebuild
   gateway prices    take over a checked list of prices: sync, show, remove
   gateway login     keep the address of a gateway and a key for it; gateway logout forgets them
   gateway keys      create and list API keys of a running gateway
@@ -146,6 +147,7 @@ const commands: Readonly<Record<string, (settings: Settings) => Promise<void>>> 
 
 /** Commands that read what follows them. Loaded when they are called: a gateway does without their memory. */
 const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: string[]) => Promise<void>>> = {
+  analytics: async (settings, rest) => (await import('./cli/analytics.ts')).analytics(settings, rest),
   apply: async (settings, rest) => (await import('./cli/apply.ts')).apply(settings, rest),
   audit: async (settings, rest) => (await import('./cli/audit.ts')).audit(settings, rest),
   erase: async (settings, rest) => (await import('./cli/erase.ts')).erase(settings, rest),

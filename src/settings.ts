@@ -69,6 +69,11 @@ export interface Settings {
   readonly logBodies: boolean;
   readonly logBodyBytes: number;
   readonly logRetentionDays: number;
+  /** What figures are kept by, and for how long. */
+  readonly analytics: {
+    readonly metadataKeys: readonly string[];
+    readonly keepDays: { readonly minutes: number; readonly hours: number; readonly days: number };
+  };
   readonly maxBodyBytes: number;
   /** The longest pause between two pieces of a request body; 0: none is too long. */
   readonly bodyPauseMs: number;
@@ -155,6 +160,10 @@ export const variables = {
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
   GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries and feedback are deleted',
+  GATEWAY_ANALYTICS_METADATA_KEYS: 'keys of metadata by which figures are kept',
+  GATEWAY_ANALYTICS_MINUTES_KEPT_DAYS: 'how long figures are kept by the minute',
+  GATEWAY_ANALYTICS_HOURS_KEPT_DAYS: 'how long figures are kept by the hour',
+  GATEWAY_ANALYTICS_DAYS_KEPT_DAYS: 'how long figures are kept by the day',
   GATEWAY_PRICES_FILE: 'prices of models',
   GATEWAY_PRICES_SYNC_URL: 'a signed list of prices that is fetched every six hours',
   GATEWAY_PRICES_SYNC_KEY: 'the public key by which lists of prices are signed',
@@ -229,6 +238,9 @@ export function readSettings(env: Environment): Settings {
       'give every node the same 32 bytes in base64 (openssl rand -base64 32)',
     );
   }
+  const logRetentionDays = wholeNumber('GATEWAY_LOG_RETENTION_DAYS', 30, 1, 3_650);
+  const usualHours = Math.max(400, logRetentionDays);
+  const hoursKeptDays = wholeNumber('GATEWAY_ANALYTICS_HOURS_KEPT_DAYS', usualHours, logRetentionDays, 3_650);
   const publicUrl = get('GATEWAY_PUBLIC_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   urlOf(publicUrl, 'GATEWAY_PUBLIC_URL', ['http:', 'https:'], 'https://gateway.example.com');
 
@@ -264,7 +276,15 @@ export function readSettings(env: Environment): Settings {
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
-    logRetentionDays: wholeNumber('GATEWAY_LOG_RETENTION_DAYS', 30, 1, 3_650),
+    logRetentionDays,
+    analytics: {
+      metadataKeys: metadataKeysOf(get('GATEWAY_ANALYTICS_METADATA_KEYS')),
+      keepDays: {
+        minutes: wholeNumber('GATEWAY_ANALYTICS_MINUTES_KEPT_DAYS', 3, 1, 90),
+        hours: hoursKeptDays,
+        days: wholeNumber('GATEWAY_ANALYTICS_DAYS_KEPT_DAYS', 3_650, 30, 36_500),
+      },
+    },
     maxBodyBytes: wholeNumber('GATEWAY_MAX_BODY_BYTES', 1_073_741_824, 1_024, 1_099_511_627_776),
     bodyPauseMs: wholeNumber('GATEWAY_BODY_TIMEOUT_MS', USUAL_BODY.pauseMs, 0, 3_600_000),
     connectionsPerAddress: wholeNumber('GATEWAY_CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),
@@ -578,3 +598,19 @@ function originsOf(value: string | undefined): string[] {
 /** Variables that start like ours and are none of ours: most likely misspelt. */
 export const unknownVariables = (env: Environment): string[] =>
   Object.keys(env).filter((name) => name.startsWith('GATEWAY_') && !(name in variables));
+
+const MOST_METADATA_KEYS = 8;
+const LONGEST_METADATA_KEY = 128;
+
+/** Each key is counted once more for every call, so they are few. */
+function metadataKeysOf(value: string | undefined): readonly string[] {
+  const keys = value === undefined ? ['_user'] : [...new Set(listOf(value))];
+  const isKey = (key: string) => key.length <= LONGEST_METADATA_KEY;
+  if (keys.length > MOST_METADATA_KEYS || !keys.every(isKey))
+    refuse(
+      'GATEWAY_ANALYTICS_METADATA_KEYS',
+      `is "${value}"`,
+      `give at most ${MOST_METADATA_KEYS} keys of at most ${LONGEST_METADATA_KEY} characters, separated by commas`,
+    );
+  return keys;
+}

@@ -132,6 +132,7 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
       return { path: '/v1/admin/organisation/machine-tokens' };
     },
     'POST /v1/admin/prices/sync': async () => ({ path: '/v1/admin/prices/sync', body: priceList() }),
+    'POST /v1/analytics/rebuild': async () => ({ path: '/v1/analytics/rebuild', changesNothing: true }),
     'DELETE /v1/admin/prices': async () => {
       await api.post('/v1/admin/prices/sync', priceList());
       return { path: '/v1/admin/prices' };

@@ -38,7 +38,7 @@ export async function tablesOf(place: Place): Promise<Map<string, Set<string>>> 
   return tables;
 }
 
-const isOfLog = (name: string) => name.startsWith('request_log');
+const isOfLog = (name: string) => /^(request_log|analytics_)/.test(name);
 
 export async function rowsIn(place: Place, table: string, where = 'true'): Promise<number> {
   const ask = isOfLog(table) ? logQuery : query;

@@ -3,6 +3,7 @@ import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { Health } from '../core/health.ts';
 import { ownFile } from '../core/program.ts';
+import type { FigureOptions } from './aggregates/tending.ts';
 import { analyticsRoutes } from './analytics/routes.ts';
 import { logEndings } from './endings.ts';
 import { migrateSqliteLog } from './log-migrate.ts';
@@ -18,6 +19,7 @@ export interface TelemetryParts extends Tools {
   readonly metrics: Metrics;
   readonly settings: {
     readonly logRetentionDays: number;
+    readonly analytics: FigureOptions;
     readonly logBodies: boolean;
     readonly logBodyBytes: number;
   };
@@ -38,6 +40,7 @@ export const telemetryArea = area({
         target,
         dataDir,
         retentionDays: settings.logRetentionDays,
+        figures: settings.analytics,
         onOutcome: (outcome) => reportLog(outcome, metrics, health),
       }),
       metrics,

@@ -7,10 +7,14 @@ const TABLES = [
   'request_log_labels',
   'request_log_sessions',
   'request_log_session_models',
+  'analytics_kinds',
+  'analytics_cells',
+  'analytics_waiting',
 ];
 
 /** Entries of the request log with their bodies. */
 export const logEndings = (log: Pick<RequestLog, 'erase'>): Endings => ({
+  ofInstallation: ['analytics_state'],
   endsWithWorkspace: [
     {
       area: 'request log',

@@ -41,6 +41,15 @@ export const filterFields = () => ({
   is_stream: z.enum(['true', 'false']).optional(),
 });
 
+/** Its language says how long it may be, and where it is wrong. */
+export const filterText = () =>
+  z
+    .string()
+    .min(1)
+    .refine((text) => !text.includes('\0'), 'must not contain U+0000')
+    .optional()
+    .describe('A filter as text, such as status:>=500 model:gpt* cost:>0.1 meta.team:search.');
+
 /** What is asked in the language of filters. A fault names its place. */
 export function termsOf(text: string | undefined): readonly Term[] {
   try {

@@ -1,10 +1,11 @@
 import { columnsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
+import { type FigureOptions, USUAL_FIGURES } from './aggregates/tending.ts';
 import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { LogOwner } from './log-sink.ts';
+import type { LogOwner, RecountProgress } from './log-sink.ts';
 import type { LogTarget } from './log-store.ts';
 import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
 import type { LogOutcome } from './log-writer.ts';
@@ -36,6 +37,8 @@ export interface LogWorkerPort {
   analyse(question: Question): Promise<string>;
   /** Removes at most so many entries of one owner, with their bodies; says how many. Throws `store_unavailable`. */
   erase(whose: LogOwner, atMost: number): Promise<number>;
+  /** Has figures counted anew from the log, when told to; says how far that is. Throws `store_unavailable`. */
+  recount(isToBegin: boolean): Promise<RecountProgress>;
   /** Resolves when everything sent so far is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -48,6 +51,8 @@ export interface LogPortOptions {
   /** Holds the spool. */
   readonly dataDir: string;
   readonly retentionDays: number | null;
+  /** What figures are kept by, and for how long. */
+  readonly figures?: FigureOptions;
   readonly spoolBytes?: number;
   /** How long figures may take. */
   readonly analyseWithinMs?: number;
@@ -68,8 +73,8 @@ interface Sent {
 
 export function openLogPort(options: LogPortOptions): LogWorkerPort {
   const { target, dataDir, retentionDays, spoolBytes = DEFAULT_SPOOL_BYTES, workerUrl, onOutcome } = options;
-  const { analyseWithinMs = ANSWER_WITHIN_MS } = options;
-  const shared = { target, dataDir, retentionDays, spoolBytes };
+  const { analyseWithinMs = ANSWER_WITHIN_MS, figures = USUAL_FIGURES } = options;
+  const shared = { target, dataDir, retentionDays, spoolBytes, figures };
   let number = 0;
   let queuedRecords = 0;
   let queuedBytes = 0;
@@ -146,6 +151,8 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
     analyse: (question) => ask((call) => ({ kind: 'analyse', number: call, question, withinMs: analyseWithinMs })),
     erase: async (whose, atMost) =>
       Number(await writer.call((call) => ({ kind: 'erase', number: call, whose, atMost }))),
+    recount: async (isToBegin) =>
+      JSON.parse(await writer.call((call) => ({ kind: 'recount', number: call, isToBegin }))) as RecountProgress,
     flush: async () => {
       await writer.call((call) => ({ kind: 'flush', number: call }));
     },

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
+import { createAggregates } from './aggregates/schema.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
 
 export const LOG_MIGRATIONS: readonly Migration[] = [
@@ -24,12 +25,13 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
     },
   },
   {
-    name: LAST_LOG_MIGRATION,
+    name: '0004-attempts-and-sessions',
     up: async (db, engine) => {
       await addAttempts(db, engine);
       await createSessions(db, engine);
     },
   },
+  { name: LAST_LOG_MIGRATION, up: createAggregates },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

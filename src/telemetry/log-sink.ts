@@ -22,6 +22,14 @@ export type LogOwner =
 /** The key of metadata under which applications say for whom they call. */
 export const USER_LABEL = '_user';
 
+/** How far figures are counted anew: from the newest entries to the oldest. Milliseconds since the epoch. */
+export interface RecountProgress {
+  /** From here on they are; null: all are. */
+  readonly countedFrom: number | null;
+  /** Where the log begins; null: there are no entries. */
+  readonly oldest: number | null;
+}
+
 /** What the writer needs of a store. */
 export interface LogSink {
   /**
@@ -33,6 +41,10 @@ export interface LogSink {
   prune(before: number, atMost: number): Promise<number>;
   /** Removes at most so many entries of a workspace or a person, with their bodies; says how many it were. */
   erase(whose: LogOwner, atMost: number): Promise<number>;
+  /** Does a short piece of the upkeep of figures; says whether there is more to do at once. */
+  tend(): Promise<boolean>;
+  /** Begins to count figures anew from the entries that are there, when told to; `tend` does it. Says how far it is. */
+  recount(isToBegin: boolean): Promise<RecountProgress>;
   close(): Promise<void>;
 }
 

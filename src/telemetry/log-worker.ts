@@ -10,6 +10,7 @@ import { GatewayError } from '../core/errors.ts';
 import { GcHeadroom } from '../core/runtime/gc-headroom.ts';
 import { giveBackMemory, QUIET_AFTER_MS } from '../core/runtime/idle-memory.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
+import type { FigureOptions } from './aggregates/tending.ts';
 import type { Question } from './analytics/question.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
@@ -27,6 +28,7 @@ export interface LogWorkerOptions {
   readonly dataDir: string;
   readonly retentionDays: number | null;
   readonly spoolBytes: number;
+  readonly figures: FigureOptions;
 }
 
 /**
@@ -53,6 +55,7 @@ export type ToWorker =
   | { readonly kind: 'start'; readonly options: LogWorkerOptions }
   | { readonly kind: 'flush' | 'close'; readonly number: number }
   | { readonly kind: 'erase'; readonly number: number; readonly whose: LogOwner; readonly atMost: number }
+  | { readonly kind: 'recount'; readonly number: number; readonly isToBegin: boolean }
   | { readonly kind: 'list'; readonly number: number; readonly query: LogQuery }
   | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string }
   | { readonly kind: 'sessions'; readonly number: number; readonly query: SessionQuery }
@@ -91,8 +94,8 @@ self.onmessage = ({ data }) => {
 const start = (options: LogWorkerOptions): Handler => (options.role === 'writer' ? write(options) : answer(options));
 
 /** Loaded by those who need it: the writer of the embedded log is not among them. */
-const openStore = async (target: LogTarget, role: LogRole): Promise<LogStore> =>
-  (await import('./log-store.ts')).openLogStore(target, role);
+const openStore = async (target: LogTarget, role: LogRole, figures?: FigureOptions): Promise<LogStore> =>
+  (await import('./log-store.ts')).openLogStore(target, role, figures);
 
 /** Answering calls comes a little before writing about them, also where both share one core. */
 const WRITER_BEHIND = 2;
@@ -112,11 +115,12 @@ function stepBack() {
 /** In this thread hardly anything stays: moved bodies would call the collector fifty times a second. */
 const headroom = new GcHeadroom(32 << 20);
 
-function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions): Handler {
+function write({ target, dataDir, retentionDays, spoolBytes, figures }: LogWorkerOptions): Handler {
   stepBack();
   headroom.hold();
   const writer = new LogWriter({
-    open: () => (target.engine === 'sqlite' ? openSqliteSink(target.file) : openStore(target, 'writer')),
+    open: () =>
+      target.engine === 'sqlite' ? openSqliteSink(target.file, figures) : openStore(target, 'writer', figures),
     spool: new Spool({
       folder: join(dataDir, 'spool'),
       maxBytes: spoolBytes,
@@ -138,9 +142,9 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     writer.accept(new ArrivedBatch(batch, bodies), done);
   };
 
-  const erase = async ({ number, whose, atMost }: Extract<ToWorker, { kind: 'erase' }>) => {
+  const reply = async (number: number, work: () => Promise<unknown>) => {
     try {
-      self.postMessage({ kind: 'answer', number, json: String(await writer.erase(whose, atMost)) });
+      self.postMessage({ kind: 'answer', number, json: JSON.stringify(await work()) });
     } catch (error) {
       const isAway = error instanceof GatewayError || isStoreAway(error);
       self.postMessage({ kind: 'failed', number, code: isAway ? 'store_unavailable' : null, message: String(error) });
@@ -158,7 +162,9 @@ function write({ target, dataDir, retentionDays, spoolBytes }: LogWorkerOptions)
     } else if (message.kind === 'flush') {
       void writer.flush().then(() => self.postMessage({ kind: 'done', number: message.number }));
     } else if (message.kind === 'erase') {
-      void erase(message);
+      void reply(message.number, () => writer.erase(message.whose, message.atMost));
+    } else if (message.kind === 'recount') {
+      void reply(message.number, () => writer.recount(message.isToBegin));
     } else if (message.kind === 'close') {
       void writer.close().then(() => self.postMessage({ kind: 'done', number: message.number }));
     }

@@ -90,6 +90,8 @@ test('a store that fails in the middle of its life loses nothing', async () => {
       analyse: (question, deadline) => store.analyse(question, deadline),
       prune: (before, atMost) => store.prune(before, atMost),
       erase: (whose, atMost) => store.erase(whose, atMost),
+      tend: () => store.tend(),
+      recount: (isToBegin) => store.recount(isToBegin),
       close: () => store.close(),
     };
   };

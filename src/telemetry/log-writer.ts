@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts';
-import type { LogBatch, LogOwner, LogSink } from './log-sink.ts';
+import type { LogBatch, LogOwner, LogSink, RecountProgress } from './log-sink.ts';
 import { sizeOf } from './packed-bodies.ts';
 import type { Spool } from './spool.ts';
 
@@ -24,6 +24,10 @@ export interface LogWriterOptions {
 
 const PRUNE_EVERY_MS = 10 * 60 * 1000;
 const PRUNE_CHUNK = 5_000;
+/** Figures take in what was logged so soon, or when so much of it waits: who asks for them reads what waits as it is. */
+const TEND_AFTER_MS = 10_000;
+const TEND_ANYWAY_MS = 10 * 60 * 1000;
+const TEND_AT_RECORDS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
 /** What may wait in memory while one insert hangs; older batches go to the spool then. */
 const MOST_WAITING_RECORDS = 50_000;
@@ -58,6 +62,8 @@ export class LogWriter {
   #isRecovering = true;
   #replay: Replay | null = null;
   #pruneAt: number;
+  #tendAt: number;
+  #untended = 0;
   #retryMs: number;
   #retryAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -67,6 +73,8 @@ export class LogWriter {
     this.#options = options;
     this.#retryMs = options.firstRetryMs ?? 1_000;
     this.#pruneAt = options.now();
+    // What comes at once is stored first.
+    this.#tendAt = options.now() + TEND_AFTER_MS;
     this.#wake();
   }
 
@@ -98,6 +106,17 @@ export class LogWriter {
     return this.#store.erase(whose, atMost);
   }
 
+  /** Has figures counted anew, when told to; says how far that is. Throws while the store is away. */
+  async recount(isToBegin: boolean): Promise<RecountProgress> {
+    if (!this.#store) throw new GatewayError('store_unavailable', []);
+    const progress = await this.#store.recount(isToBegin);
+    if (isToBegin) {
+      this.#tendAt = this.#options.now();
+      this.#wake();
+    }
+    return progress;
+  }
+
   async close(): Promise<void> {
     await this.flush();
     this.#isClosed = true;
@@ -120,8 +139,9 @@ export class LogWriter {
     while (!this.#isClosed) {
       if (!this.#store && this.#options.now() >= this.#retryAt) this.#isRecovering = true;
       if (this.#isRecovering) await this.#recover();
+      const hasTended = !this.#isRecovering && (await this.#tend());
       if (this.#waiting.length > 0) await this.#save(this.#take());
-      else if (!this.#isRecovering && !(await this.#prune())) break;
+      else if (!this.#isRecovering && !(await this.#prune()) && !hasTended) break;
     }
   }
 
@@ -129,7 +149,7 @@ export class LogWriter {
     if (this.#isClosed) return;
     // A batch may have come between the last look and here.
     if (this.#waiting.length > 0) return this.#wake();
-    const next = this.#store ? this.#pruneAt : this.#retryAt;
+    const next = this.#store ? Math.min(this.#pruneAt, this.#tendAt) : this.#retryAt;
     this.#timer = setTimeout(() => this.#wake(), clamp(next - this.#options.now()));
     this.#timer.unref?.();
   }
@@ -167,6 +187,8 @@ export class LogWriter {
   async #insert(store: LogSink, batch: LogBatch) {
     try {
       await store.insert(batch);
+      this.#untended += batch.bodies.length;
+      this.#tendAt = Math.min(this.#tendAt, this.#options.now() + TEND_AFTER_MS);
       this.#options.report({ written: batch.bodies.length });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
@@ -223,6 +245,23 @@ export class LogWriter {
     this.#retryAt = this.#options.now() + this.#retryMs;
     this.#retryMs = Math.min(LONGEST_RETRY_MS, this.#retryMs * 2);
     await store?.close().catch(() => {});
+  }
+
+  /** Says whether there is more to do at once. */
+  async #tend(): Promise<boolean> {
+    const { now } = this.#options;
+    if (!this.#store || (now() < this.#tendAt && this.#untended < TEND_AT_RECORDS)) return false;
+    this.#untended = 0;
+    try {
+      if (await this.#store.tend()) {
+        this.#tendAt = now();
+        return true;
+      }
+    } catch {
+      // What waits is not lost; the next insert finds out whether the store is away.
+    }
+    this.#tendAt = now() + TEND_ANYWAY_MS;
+    return false;
   }
 
   /** Says whether there is more to do at once. */

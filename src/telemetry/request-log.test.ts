@@ -28,6 +28,7 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
     session: async () => '[]',
     analyse: async () => '{}',
     erase: async () => 0,
+    recount: async () => ({ countedFrom: null, oldest: null }),
     flush: async () => {},
     close: async () => {},
   };

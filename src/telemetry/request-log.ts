@@ -1,13 +1,14 @@
 import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
 import { totalTokens } from '../core/usage.ts';
-import type { Question } from './analytics/question.ts';
+import type { Question, SumsQuestion } from './analytics/question.ts';
+import type { Summed } from './analytics/sums.ts';
 import { AttemptTrail } from './attempts.ts';
 import { BodyCapture } from './capture.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { LogOwner } from './log-sink.ts';
+import type { LogOwner, RecountProgress } from './log-sink.ts';
 import type { Metrics } from './metrics.ts';
 import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
@@ -77,8 +78,12 @@ export interface RequestLog {
   session(reach: LogReach, id: string): Promise<string>;
   /** What entries amount to, as JSON text. */
   analyse(question: Question): Promise<string>;
+  /** What calls amount to, by what they are told apart by; for those who watch figures. */
+  sums(question: Omit<SumsQuestion, 'kind'>): Promise<readonly Summed[]>;
   /** Removes at most so many entries of one owner, with their bodies, also those that have just closed; says how many. */
   erase(whose: LogOwner, atMost: number): Promise<number>;
+  /** Has figures counted anew from the entries there are, when told to; says how far that is. */
+  recount(isToBegin: boolean): Promise<RecountProgress>;
   /** Resolves when every closed entry is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -499,10 +504,12 @@ export function createRequestLog({
     sessions: (query) => worker.sessions(query),
     session: (reach, id) => worker.session(reach, id),
     analyse: (question) => worker.analyse(question),
+    sums: async (question) => JSON.parse(await worker.analyse({ kind: 'sums', ...question })) as Summed[],
     erase: async (whose, atMost) => {
       await flush();
       return worker.erase(whose, atMost);
     },
+    recount: (isToBegin) => worker.recount(isToBegin),
     flush,
     close: async () => {
       strangers.flush();

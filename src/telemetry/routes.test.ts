@@ -35,7 +35,9 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
         return found;
       },
       erase: async () => 0,
+      recount: async () => ({ countedFrom: null, oldest: null }),
       analyse: async () => '{}',
+      sums: async () => [],
       sessions: async () => '{}',
       session: async () => '[]',
       flush: async () => {},

@@ -9,7 +9,7 @@ import type { Call, CallAt, Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 import { workspaceAsked } from '../storage/workspace-lookup.ts';
 import { EXPORT_TYPES, exported } from './export.ts';
-import { filterFields, filterOf, queryWithMetadata, termsOf, time, timeOf, word } from './log-filters.ts';
+import { filterFields, filterOf, filterText, queryWithMetadata, termsOf, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics.ts';
 import type { RequestLog } from './request-log.ts';
@@ -20,12 +20,7 @@ const entriesAsked = () => ({
     .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
   start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
   end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
-  filter: z
-    .string()
-    .min(1)
-    .refine((text) => !text.includes('\0'), 'must not contain U+0000')
-    .optional()
-    .describe('A filter as text, such as status:>=500 model:gpt* cost:>0.1 meta.team:search.'),
+  filter: filterText(),
   ...filterFields(),
 });
 

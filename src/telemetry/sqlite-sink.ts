@@ -3,6 +3,11 @@ import { dirname, join } from 'node:path';
 import { type Columns, columnsOf } from '../core/columns.ts';
 import { insertText } from '../storage/insert-text.ts';
 import { openSqliteFile } from '../storage/sqlite-file.ts';
+import { type Arrived, arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
+import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
+import { runOnSqlite } from './aggregates/runners.ts';
+import { type FigureOptions, keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
+import { Upkeep, type Work } from './aggregates/upkeep.ts';
 import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
@@ -13,16 +18,32 @@ import { SqliteSessions } from './sessions/sqlite.ts';
  * The writer's side of the embedded log, on bun:sqlite alone. Its thread loads Kysely only to make the tables, and the
  * gateway has made them before the thread begins: 3 MB less in a process that has nothing to do.
  */
-export async function openSqliteSink(file: string): Promise<LogSink> {
+export async function openSqliteSink(file: string, figures: FigureOptions = USUAL_FIGURES): Promise<LogSink> {
   const options = { durability: 'normal' } as const;
   const raw = openSqliteFile(file, options);
   try {
     if (!isUpToDate(raw)) await (await import('./log-migrate.ts')).migrateSqliteLog(file);
     const segments = new BodySegments(join(dirname(file), 'bodies'));
+    const keys = figures.metadataKeys;
+    const now = Date.now;
+    const upkeep = new Upkeep({ engine: 'sqlite', keys, keep: keptMs(figures.keepDays), now });
+    const run = async <Result>(work: Work<Result>) => runOnSqlite(raw, upkeep, work);
+    const tending = new Tending({ upkeep, run, now });
+    const prune = sqlitePrune(raw, segments);
+    const erase = sqliteErase(raw, segments, keys);
     return {
-      insert: sqliteInsert(raw, segments),
-      prune: sqlitePrune(raw, segments),
-      erase: sqliteErase(raw, segments),
+      insert: sqliteInsert(raw, segments, keys),
+      prune: async (before, atMost) => {
+        await run(upkeep.logPruned(before));
+        return prune(before, atMost);
+      },
+      erase: async (whose, atMost) => {
+        const erased = await erase(whose, atMost);
+        if (erased < atMost) await run(upkeep.end(whose));
+        return erased;
+      },
+      tend: () => tending.step(),
+      recount: (isToBegin) => run(upkeep.recount(isToBegin)),
       close: async () => {
         raw.close();
         segments.close();
@@ -48,16 +69,23 @@ const ROWS_PER_STATEMENT = 32;
 const MOST_PREPARED = 16;
 const METADATA = LOG_COLUMNS.indexOf('metadata');
 const SESSION = LOG_COLUMNS.indexOf('session_id');
+const ID = LOG_COLUMNS.indexOf('id');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
-function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] {
+function sqliteInsert(raw: Database, segments: BodySegments, keys: readonly string[]): LogSink['insert'] {
   const statements = new Statements(raw);
   const sessions = new SqliteSessions(raw);
+  const known = raw.prepare<Earlier, [string]>(
+    'select id, hook_results from request_logs where id in (select value from json_each(?))',
+  );
+  const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
   const insertAll = (batch: LogBatch) => {
     const columns = batch.columns ?? columnsOf(batch.rows, LOG_COLUMNS);
     const count = batch.bodies.length;
+    const ids = JSON.stringify(columns[ID]);
+    const earlier = known.all(ids);
     const places = segments.append(batch.bodies);
     if (columns[SESSION]!.some(Boolean)) sessions.add(batch.rows);
     const common = columns.filter(isCommon).map(([cell]) => cell!);
@@ -71,6 +99,8 @@ function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] 
     let at = 0;
     for (; at + ROWS_PER_STATEMENT <= count; at += ROWS_PER_STATEMENT) insertRows(many, at, at + ROWS_PER_STATEMENT);
     for (; at < count; at++) insertRows(one, at, at + 1);
+    const arrived = earlier.length === 0 ? ALL_NEW : arrivedBeside(columns[ID]!, earlier, known.all(ids));
+    for (const facts of arrivalsOf(batch, keys, arrived)) wait.run(facts);
     if (columns[METADATA]!.every((metadata) => metadata === null)) return;
     for (const row of batch.rows) {
       for (const [key, value] of labelsOf(row)) {
@@ -80,6 +110,13 @@ function sqliteInsert(raw: Database, segments: BodySegments): LogSink['insert'] 
   };
   const transaction = raw.transaction(insertAll);
   return async (batch) => transaction.immediate(batch);
+}
+
+const ALL_NEW: Arrived = { added: null, earlier: [], later: [] };
+
+function arrivedBeside(ids: readonly Cell[], earlier: readonly Earlier[], later: readonly Earlier[]): Arrived {
+  const known = new Set(earlier.map(({ id }) => id));
+  return { added: new Set((ids as readonly string[]).filter((id) => !known.has(id))), earlier, later };
 }
 
 const isCommon = (column: readonly unknown[]): boolean => column.length === 1;
@@ -144,15 +181,17 @@ function removeRows(raw: Database, workspace: string | null, rows: readonly OldR
   return rows.length;
 }
 
-interface ErasedRow extends OldRow {
+interface ErasedRow extends Source {
   readonly body_place: string | null;
 }
 
 /** Bodies first: the entries that lead to them are found again should the process die in between. */
-function sqliteErase(raw: Database, segments: BodySegments): LogSink['erase'] {
-  const remove = raw.transaction((workspace: string | null, rows: readonly ErasedRow[]) =>
-    removeRows(raw, workspace, rows),
-  );
+function sqliteErase(raw: Database, segments: BodySegments, keys: readonly string[]): LogSink['erase'] {
+  const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
+  const remove = raw.transaction((workspace: string | null, rows: readonly ErasedRow[]) => {
+    wait.run(leavingOf(rows, keys));
+    return removeRows(raw, workspace, rows);
+  });
   /** Moves what stays out of a block, so that all of it can go. Finding it takes a look at every entry, and is seldom needed. */
   const empty = (block: string, erased: ReadonlySet<string>) => {
     const staying = raw
@@ -188,7 +227,7 @@ function sqliteErase(raw: Database, segments: BodySegments): LogSink['erase'] {
 }
 
 function rowsOf(raw: Database, workspace: string | null, whose: LogOwner, atMost: number): ErasedRow[] {
-  const columns = 'entry.id, entry.created_at, entry.metadata, entry.body_place';
+  const columns = [...FACT_SOURCES, 'body_place'].map((name) => `entry.${name}`).join(', ');
   if ('workspaceId' in whose)
     return raw
       .query<ErasedRow, [string, number]>(`select ${columns} from request_logs as entry where workspace_id = ? limit ?`)

@@ -5,11 +5,15 @@ import { startGateway, type TestGateway } from '../gateway.ts';
 import { type Entry, GRAPH_FIGURES, groupFigures } from '../log-figures.ts';
 import { givenUser } from '../people.ts';
 
-type Logged = Entry & { readonly metadata: Readonly<Record<string, string>> | null };
+type Logged = Entry & {
+  readonly session_id: string | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+};
 
 const GRAPHS = '/v1/analytics/graphs';
 const LISTS = '/v1/analytics/groups';
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** By each of these, a group is made of what it says of an entry. */
 const GROUPED: readonly (readonly [path: string, key: string, nameOf: (entry: Logged) => string | number | null])[] = [
@@ -70,6 +74,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         const messages = [{ role: 'user', content: 'Hello' }];
         await api.post('/v1/chat/completions', { messages, max_tokens: 9, ...body }, { key: keys[key], headers });
       }
+      const config = JSON.stringify({ virtual_key: slugs[0], cache: { mode: 'simple' } });
+      for (const _ of ['asked', 'kept'])
+        await api.post(
+          '/v1/chat/completions',
+          { model: 'gpt-5', messages: [{ role: 'user', content: 'Hello again' }] },
+          { key: place.key, headers: { 'x-gateway-config': config, 'x-gateway-session-id': 'session-7' } },
+        );
       await api.post('/v1/chat/completions', {}, { key: place.key });
       await api.get('/v1/models', { key: place.key });
     }
@@ -112,6 +123,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           [{ workspace_slug: ours.slug }, undefined, of(ours)],
           [{ workspace_slug: ours.id }, ours.key, of(ours)],
           [{ provider: 'anthropic' }, ours.key, of(ours).filter(({ provider }) => provider === 'anthropic')],
+          [{ session_id: 'session-7' }, ours.key, of(ours).filter((entry) => entry.session_id === 'session-7')],
+          [{ filter: 'status:>=429' }, ours.key, of(ours).filter(({ status }) => status >= 429)],
           [{ 'metadata.team': 'blue' }, undefined, entries.filter(({ metadata }) => metadata?.team === 'blue')],
           [{ model: 'gpt-5', status: 429 }, ours.key, of(ours).filter((e) => e.model === 'gpt-5' && e.status === 429)],
         ] as const) {
@@ -149,6 +162,18 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         }
       });
     }
+
+    test('calls are told apart by what the cache said', async () => {
+      const { data } = await answerOf(`${LISTS}/cache-statuses`, {}, ours.key);
+      const said = data.map((each: { cache_status: string; requests: number }) => [each.cache_status, each.requests]);
+      expect(said).toEqual([
+        [null, of(ours).length - 2],
+        ['HIT', 1],
+        ['MISS', 1],
+      ]);
+      const { facets } = await answerOf('/v1/analytics/facets', {}, ours.key);
+      expect(facets.cache_status.values.map(({ value }: { value: string }) => value)).toEqual([null, 'HIT', 'MISS']);
+    });
 
     test('workspaces are shown with their slugs, and pages follow each other', async () => {
       const list = await answerOf(`${LISTS}/workspaces`);
@@ -244,15 +269,19 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     });
 
     test('times may be ISO 8601 or seconds, and a day has 288 points', async () => {
+      const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
       const graph = await answerOf(`${GRAPHS}/latency`, {
-        time_of_generation_min: '2026-01-01T00:00:00Z',
-        time_of_generation_max: String(Date.UTC(2026, 0, 2) / 1000),
+        time_of_generation_min: new Date(today - DAY_MS).toISOString(),
+        time_of_generation_max: String(today / 1000),
       });
       expect(graph.bucket_seconds).toBe(300);
       expect(graph.data_points).toHaveLength(288);
       const nothing = { requests: 0, avg: null, p50: null, p90: null, p99: null };
       expect(graph.summary).toEqual(nothing);
-      expect(graph.data_points.at(-1)).toEqual({ timestamp: '2026-01-01T23:55:00.000Z', ...nothing });
+      expect(graph.data_points.at(-1)).toEqual({
+        timestamp: new Date(today - 5 * MINUTE_MS).toISOString(),
+        ...nothing,
+      });
     });
   });
 }

@@ -4,12 +4,16 @@ import { seeded } from '../../../test/fuzz.ts';
 import { GRAPH_FIGURES, groupFigures } from '../../../test/log-figures.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { batchOf, removeTemporaryFolders, row, temporaryFolder } from '../../../test/telemetry/log-rows.ts';
+import { endpointOf } from '../aggregates/fact.ts';
+import type { FigureOptions } from '../aggregates/tending.ts';
+import { termsIn } from '../filter/language.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
 import { type LogStore, type LogTarget, openLogStore } from '../log-store.ts';
 import type { Graph } from './graph.ts';
 import type { GroupPage } from './log-groups.ts';
 import { GROUPS, type GroupQuestion, LOG_GRAPHS, type LogGraphName } from './question.ts';
+import type { Summed } from './sums.ts';
 import type { TimeRange } from './time-range.ts';
 
 afterAll(removeTemporaryFolders);
@@ -39,11 +43,14 @@ function randomRow(): LogRow {
     user_id: maybe(random.pick(['ada', 'bob', 'eve', 'joe']), 0.5),
     virtual_key: maybe(random.pick(['v1', 'v2'])),
     provider: maybe(random.pick(['openai', 'anthropic'])),
+    session_id: maybe(random.pick(['s1', 's2']), 0.3),
     model: maybe(random.pick(['gpt-4o', 'claude', 'ünïcode'])),
     path: random.pick(['/v1/chat/completions', '/v1/embeddings?a=1']),
     status: failed ? random.pick([400, 401, 429, 429, 500, 503]) : random.pick([200, 200, 200, 246]),
     failed_by: failed ? random.pick(['gateway', 'provider', 'client']) : random.chance(0.02) ? 'provider' : null,
     is_stream: random.chance(0.4),
+    request_bytes: random.below(10_000),
+    first_byte_ms: maybe(random.below(1_000) / 8),
     duration_ms: random.below(1_000) / (random.chance(0.5) ? 1 : 8),
     input_tokens: isKnown ? input : null,
     output_tokens: isKnown ? output : null,
@@ -85,6 +92,12 @@ const FILTERS: readonly [name: string, filter: Partial<LogFilter>, isMeant: (ent
     { metadata: { team: 'blue', '5': "it's" }, apiKeyId: 'k1' },
     (entry) => labels(entry).team === 'blue' && labels(entry)['5'] === "it's" && entry.api_key_id === 'k1',
   ],
+  ['a session', { sessionId: 's1' }, (entry) => entry.session_id === 's1'],
+  [
+    'a filter in words',
+    { terms: termsIn('tokens:>100 provider:openai') },
+    (entry) => Number(entry.total_tokens) > 100 && entry.provider === 'openai',
+  ],
   ['what there is not', { virtualKey: 'none' }, () => false],
 ];
 
@@ -112,6 +125,10 @@ function asked(
   return { filter: { organisationId: 'org', workspaceId, ...filter }, meant };
 }
 
+const shortened = (value: number | null) => (value === null ? null : Number(value.toPrecision(4)));
+
+/** Of two keys, one is counted as entries come. */
+const FIGURES: FigureOptions = { metadataKeys: ['team'], keepDays: { minutes: 3_650, hours: 3_650, days: 3_650 } };
 const NO_DEADLINE = Number.POSITIVE_INFINITY;
 
 for (const [engine, newTarget] of [
@@ -123,8 +140,12 @@ for (const [engine, newTarget] of [
     let writer: LogStore;
     beforeAll(async () => {
       const target = await newTarget();
-      writer = await openLogStore(target, 'writer');
-      for (let at = 0; at < ROWS; at += 500) await writer.insert(batchOf(...rows.slice(at, at + 500)));
+      writer = await openLogStore(target, 'writer', FIGURES);
+      for (let at = 0; at < ROWS; at += 500) {
+        await writer.insert(batchOf(...rows.slice(at, at + 500)));
+        // The last of them wait to be taken into the figures.
+        if (at < ROWS / 2) await writer.tend();
+      }
       reader = await openLogStore(target, 'reader');
     });
     afterAll(async () => {
@@ -168,6 +189,7 @@ for (const [engine, newTarget] of [
 
     const by: readonly (readonly [GroupQuestion['by'], string, (entry: LogRow) => string | number | null])[] = [
       ...Object.values(GROUPS).map((column) => [column, column, (entry: LogRow) => entry[column]] as const),
+      ['endpoint', 'endpoint', (entry) => endpointOf(entry.path)],
       [{ metadata: 'team' }, 'value', (entry) => labels(entry).team ?? null],
       [{ metadata: '5' }, 'value', (entry) => labels(entry)['5'] ?? null],
       [{ metadata: '__proto__' }, 'value', () => null],
@@ -191,6 +213,31 @@ for (const [engine, newTarget] of [
         }
       });
     }
+
+    test('sums say the same as graphs and groups, by anything and under every filter', async () => {
+      const range = { from: START + 12_345, until: START + 2 * DAY_MS + 54_321 };
+      for (const [column, , nameOf] of [[null, '', () => null] as const, ...by]) {
+        for (const each of FILTERS) {
+          const { filter, meant } = asked(null, each, range);
+          const question = { kind: 'sums', by: column, filter, range } as const;
+          const summed = (await reader.analyse(question, NO_DEADLINE)) as readonly Summed[];
+          expect(new Set(summed.map(({ name }) => name))).toEqual(new Set(meant.map(nameOf)));
+          for (const { name, sums, latency, firstByte } of summed) {
+            const within = meant.filter((entry) => nameOf(entry) === name);
+            const figures = groupFigures(within);
+            expect(sums).toMatchObject({ ...GRAPH_FIGURES['errors/origins'](within), calls: within.length });
+            expect(sums.cost / 1e9).toEqual(figures.cost);
+            expect(sums.total_tokens).toBe(figures.total_tokens);
+            const [slow, slowFirst] = [GRAPH_FIGURES.latency(within), GRAPH_FIGURES['first-byte'](within)];
+            for (const [shown, percentiles] of [
+              [slow, latency],
+              [slowFirst, firstByte],
+            ] as const)
+              expect(shortened(percentiles.p90)).toBe((shown as { p90: number | null }).p90);
+          }
+        }
+      }
+    });
 
     test('groups come in pages that neither repeat nor leave out', async () => {
       const { filter } = asked(null, FILTERS[0]!, WHOLE);

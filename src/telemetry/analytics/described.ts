@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { FeedbackGraphName } from '../feedback/graphs.ts';
-import type { GROUPS, LogGraphName } from './question.ts';
+import type { GROUPS, LogGraphName, MADE_GROUPS } from './question.ts';
 
 /** What graphs and groups show, for the OpenAPI description. */
 
@@ -22,6 +22,8 @@ const described = (summary: string, figures: () => z.ZodRawShape) => ({
   response: () => graph(figures()),
 });
 
+const durations = () => ({ requests: count(), avg: share(), p50: share(), p90: share(), p99: share() });
+
 export const GRAPHS = {
   requests: described('Requests over time', () => ({ requests: count() })),
   cost: described('Cost over time, in US dollars', () => ({
@@ -29,13 +31,8 @@ export const GRAPHS = {
     cost: z.number(),
     requests_without_cost: count().describe('Of calls to providers: price or usage is unknown.'),
   })),
-  latency: described('Time until the last byte, over time, in milliseconds', () => ({
-    requests: count(),
-    avg: share(),
-    p50: share(),
-    p90: share(),
-    p99: share(),
-  })),
+  latency: described('Time until the last byte, over time, in milliseconds', durations),
+  'first-byte': described('Time until the first byte, over time, in milliseconds', durations),
   tokens: described('Tokens over time', () => ({
     requests: count(),
     input_tokens: count(),
@@ -43,6 +40,11 @@ export const GRAPHS = {
     total_tokens: count(),
     cached_tokens: count(),
     reasoning_tokens: count(),
+  })),
+  bytes: described('Bytes of requests and answers over time', () => ({
+    requests: count(),
+    request_bytes: count(),
+    response_bytes: count(),
   })),
   users: described('Users that called, over time', () => ({ users: count() })),
   'users/requests': described('Requests per user over time', () => ({
@@ -55,6 +57,12 @@ export const GRAPHS = {
     requests: count(),
     errors: count(),
     error_rate: share(),
+  })),
+  'errors/origins': described('Whose fault failed requests were, over time', () => ({
+    errors: count(),
+    client_errors: count(),
+    gateway_errors: count(),
+    provider_errors: count(),
   })),
   'errors/status-codes': described('Statuses of failed requests over time', () => ({
     errors: count(),
@@ -79,8 +87,12 @@ const EACH: Readonly<Record<string, string>> = {
   'api-keys': 'API key',
   'status-codes': 'status',
   workspaces: 'workspace',
+  'error-codes': 'error code',
+  endpoints: 'endpoint',
+  verdicts: 'verdict of guardrails',
+  'cache-statuses': 'status of the cache',
   'metadata/:key': 'value of a metadata key',
-} satisfies Record<keyof typeof GROUPS | 'metadata/:key', string>;
+} satisfies Record<keyof typeof GROUPS | keyof typeof MADE_GROUPS | 'metadata/:key', string>;
 
 export const groupSummary = (name: string) => `Requests, errors, cost and tokens of each ${EACH[name]}`;
 
@@ -96,4 +108,26 @@ export const group = (key: string) =>
     output_tokens: z.number().int(),
     total_tokens: z.number().int(),
     avg_duration_ms: z.number().nullable(),
+  });
+
+const facetValue = () =>
+  z.object({
+    value: z.union([z.string(), z.number().int()]).nullable().describe('null: requests that have none.'),
+    requests: z.number().int(),
+  });
+
+export const facets = () =>
+  z.object({
+    object: z.literal('analytics-facets'),
+    facets: z
+      .record(z.string(), z.object({ values: z.array(facetValue()), has_more: z.boolean() }))
+      .describe('By model, provider, api_key_id and so on; those with the most requests first.'),
+  });
+
+export const recounted = () =>
+  z.object({
+    object: z.literal('analytics-rebuild'),
+    status: z.enum(['running', 'completed']),
+    counted_from: z.iso.datetime().nullable().describe('From here on figures are counted; null: all are.'),
+    log_from: z.iso.datetime().nullable().describe('Where the log begins; null: it has no entries.'),
   });

@@ -7,7 +7,8 @@ import type { TimeRange } from './time-range.ts';
 export interface EntriesOptions {
   readonly db: Kysely<LogTables>;
   readonly filter: LogFilter;
-  readonly workspaces: readonly (string | null)[];
+  /** Asked for when entries are. */
+  readonly workspaces: () => Promise<readonly (string | null)[]>;
 }
 
 /** What is asked about the entries of a slice, which it finds in the table `entries`. */
@@ -25,8 +26,11 @@ export type Entries = <Row>(selection: Selection, slice: TimeRange) => Promise<R
 /** SQLite takes at most 500 selections in one statement, and the text of one grows with them. */
 const WORKSPACES_AT_ONCE = 50;
 
-export function entriesOf({ db, filter, workspaces }: EntriesOptions): Entries {
+export function entriesOf({ db, filter, workspaces: reach }: EntriesOptions): Entries {
+  let asked: Promise<readonly (string | null)[]> | null = null;
   return async <Row>({ columns, select, where, groups }: Selection, slice: TimeRange) => {
+    asked ??= reach();
+    const workspaces = await asked;
     let rows: Row[] = [];
     for (let at = 0; at < workspaces.length; at += WORKSPACES_AT_ONCE) {
       // A branch for each workspace keeps every index usable: all of them begin with it.

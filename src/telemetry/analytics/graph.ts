@@ -18,20 +18,26 @@ export interface GraphSource<Row> {
   readonly tally: () => Tally<Row>;
   /** The rows of a slice. A bucket may come in several rows and in several slices. */
   readonly rows: (slice: TimeRange, bucketMs: number) => Promise<readonly Bucketed<Row>[]>;
+  /** What is known without asking for rows. */
+  readonly known?: readonly Bucketed<Row>[];
+  /** For which time rows are asked for, when that is not the whole range. */
+  readonly asks?: readonly TimeRange[];
+  readonly shortestMs?: number;
   readonly deadline: number;
 }
 
-export async function drawGraph<Row>({ range, tally, rows, deadline }: GraphSource<Row>): Promise<Graph> {
-  const { ms, first, count } = bucketsOf(range);
+export async function drawGraph<Row>(source: GraphSource<Row>): Promise<Graph> {
+  const { range, tally, rows, known = [], asks = [range], shortestMs, deadline } = source;
+  const { ms, first, count } = bucketsOf(range, shortestMs);
   const summary = tally();
   const points = Array.from({ length: count }, tally);
-  const addSlice = async (slice: TimeRange) => {
-    for (const row of await rows(slice, ms)) {
-      summary.add(row);
-      points[row.bucket - first]!.add(row);
-    }
+  const add = (row: Bucketed<Row>) => {
+    summary.add(row);
+    points[row.bucket - first]!.add(row);
   };
-  await inSlices(range, addSlice, { deadline });
+  for (const row of known) add(row);
+  const addSlice = async (slice: TimeRange) => (await rows(slice, ms)).forEach(add);
+  for (const part of asks) await inSlices(part, addSlice, { deadline });
   return {
     object: 'analytics-graph',
     bucket_seconds: ms / 1_000,

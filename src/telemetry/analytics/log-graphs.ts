@@ -1,14 +1,24 @@
 import { sql } from 'kysely';
 import type { Entries, Selection } from './entries.ts';
+import type { Asked, Counted, Figures as Kept } from './figures.ts';
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
-import { columnsOf, HAS_FAILED, type Measure, selected } from './measures.ts';
+import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
-import { durations, type Figures, occurrences, ratio, sumsOf, type Tally, users } from './tallies.ts';
+import { durations, type Figures, occurrences, ratio, sumsOf, type Tally, type UserRow, users } from './tallies.ts';
+import { MINUTE_MS, type TimeRange } from './time-range.ts';
+
+export interface Sources {
+  readonly entries: Entries;
+  readonly figures: Kept;
+}
 
 /** What is read of the entries, and how it is taken together. */
 interface Drawing<Row> {
   readonly selection: (bucketMs: number) => Selection;
   readonly tally: () => Tally<Row>;
+  /** The same of what was counted when entries were logged: what is asked, and rows of the answer. */
+  readonly counted: Pick<Asked, 'by' | 'sums' | 'histograms'>;
+  readonly taken: (row: Counted) => Row[];
 }
 
 // Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
@@ -24,6 +34,8 @@ const adding = <Name extends Measure>(
     groups: 1,
   }),
   tally: sumsOf(measures, shown),
+  counted: { by: null, sums: sumsIn(measures) },
+  taken: (row) => [measured(measures, row)],
 });
 
 const byUser = (bucketMs: number): Selection => ({
@@ -32,6 +44,11 @@ const byUser = (bucketMs: number): Selection => ({
   where: sql`user_id is not null`,
   groups: 2,
 });
+
+const countedByUser = {
+  counted: { by: 'user_id', sums: ['calls'] },
+  taken: ({ name, calls }: Counted): UserRow[] => (name === null ? [] : [{ user_id: String(name), requests: calls }]),
+} as const;
 
 // biome-ignore lint/suspicious/noExplicitAny: each drawing takes in rows of its own
 const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
@@ -44,12 +61,27 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
       groups: 0,
     }),
     tally: durations,
+    counted: { by: null, sums: ['calls', 'duration'], histograms: ['durations'] },
+    taken: (row) => [row],
+  },
+  'first-byte': {
+    selection: (bucketMs) => ({
+      columns: ['created_at', 'first_byte_ms'],
+      select: sql`${bucketOf(bucketMs)}, first_byte_ms as duration_ms`,
+      where: sql`first_byte_ms is not null`,
+      groups: 0,
+    }),
+    tally: durations,
+    counted: { by: null, sums: ['first_bytes', 'first_byte'], histograms: ['first_bytes_text'] },
+    taken: (row) => [{ calls: row.first_bytes, duration: row.first_byte, durations: row.first_bytes_text }],
   },
   tokens: adding(['requests', 'input_tokens', 'output_tokens', 'total_tokens', 'cached_tokens', 'reasoning_tokens']),
-  users: { selection: byUser, tally: users((seen) => ({ users: seen.users })) },
+  bytes: adding(['requests', 'request_bytes', 'response_bytes']),
+  users: { selection: byUser, tally: users((seen) => ({ users: seen.users })), ...countedByUser },
   'users/requests': {
     selection: byUser,
     tally: users((seen) => ({ ...seen, requests_per_user: ratio(seen.requests, seen.users) })),
+    ...countedByUser,
   },
   errors: adding(['errors']),
   'errors/rate': adding(['requests', 'errors'], ({ requests, errors }) => ({
@@ -57,6 +89,7 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
     errors,
     error_rate: ratio(errors, requests),
   })),
+  'errors/origins': adding(['errors', 'client_errors', 'gateway_errors', 'provider_errors']),
   'errors/status-codes': {
     selection: (bucketMs) => ({
       columns: ['created_at', 'status', 'failed_by'],
@@ -65,11 +98,20 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
       groups: 2,
     }),
     tally: occurrences({ total: 'errors', each: 'status_codes' }),
+    counted: { by: 'status', sums: ['errors'] },
+    taken: ({ name, errors }) => (errors === 0 ? [] : [{ value: Number(name), times: errors }]),
   },
 };
 
-export function drawLogGraph({ name, range }: GraphQuestion, entries: Entries, deadline: number): Promise<Graph> {
-  const { selection, tally } = DRAWINGS[name];
-  const rows = (slice: typeof range, bucketMs: number) => entries<Bucketed<unknown>>(selection(bucketMs), slice);
-  return drawGraph({ range, tally, rows, deadline });
+export async function drawLogGraph(
+  { name, filter, range: asked }: GraphQuestion,
+  { entries, figures }: Sources,
+  deadline: number,
+): Promise<Graph> {
+  const { selection, tally, counted, taken } = DRAWINGS[name];
+  const found = await figures.find({ filter, range: asked, isOverTime: true, ...counted });
+  const { range, shortestMs, log: asks } = found;
+  const known = found.rows.flatMap((row) => taken(row).map((each) => ({ ...each, bucket: row.bucket })));
+  const rows = (slice: TimeRange, bucketMs: number) => entries<Bucketed<unknown>>(selection(bucketMs), slice);
+  return drawGraph({ range, shortestMs: Math.max(shortestMs, MINUTE_MS), tally, rows, known, asks, deadline });
 }

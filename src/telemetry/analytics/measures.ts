@@ -1,5 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
+import { NANO_DOLLARS } from '../../core/limits.ts';
+import type { Sum } from '../aggregates/cells.ts';
 import type { LogRow } from '../log-columns.ts';
+import type { FailedBy } from '../record.ts';
+import type { Counted } from './figures.ts';
 
 /** An answer with a status below 400 has failed, too, when its stream broke. */
 export const HAS_FAILED = sql<boolean>`(status >= 400 or failed_by is not null)`;
@@ -10,10 +14,15 @@ const counted = (condition: RawBuilder<boolean>, columns: readonly (keyof LogRow
   columns,
 });
 
+const from = (origin: FailedBy) => counted(sql<boolean>`failed_by = ${sql.lit(origin)}`, ['failed_by']);
+
 /** What can be added up over entries. */
 const MEASURES = {
   requests: { sql: sql`count(*)`, columns: [] },
   errors: counted(HAS_FAILED, ['status', 'failed_by']),
+  client_errors: from('client'),
+  gateway_errors: from('gateway'),
+  provider_errors: from('provider'),
   cost: added('cost'),
   /** Calls of our own routes cost nothing, and are not meant. */
   requests_without_cost: counted(sql<boolean>`cost is null and provider is not null`, ['cost', 'provider']),
@@ -22,9 +31,38 @@ const MEASURES = {
   total_tokens: added('total_tokens'),
   cached_tokens: added('cached_tokens'),
   reasoning_tokens: added('reasoning_tokens'),
+  request_bytes: added('request_bytes'),
+  response_bytes: added('response_bytes'),
   duration_ms: added('duration_ms'),
 } as const satisfies Record<string, { sql: RawBuilder<unknown>; columns: readonly (keyof LogRow)[] }>;
 export type Measure = keyof typeof MEASURES;
+
+/** The same, of what was counted when entries were logged. */
+export const COUNTED: Readonly<Record<Measure, { readonly sum: Sum; readonly unit: number }>> = {
+  requests: { sum: 'calls', unit: 1 },
+  errors: { sum: 'errors', unit: 1 },
+  client_errors: { sum: 'client_errors', unit: 1 },
+  gateway_errors: { sum: 'gateway_errors', unit: 1 },
+  provider_errors: { sum: 'provider_errors', unit: 1 },
+  cost: { sum: 'cost', unit: NANO_DOLLARS },
+  requests_without_cost: { sum: 'unpriced', unit: 1 },
+  input_tokens: { sum: 'input_tokens', unit: 1 },
+  output_tokens: { sum: 'output_tokens', unit: 1 },
+  total_tokens: { sum: 'total_tokens', unit: 1 },
+  cached_tokens: { sum: 'cached_tokens', unit: 1 },
+  reasoning_tokens: { sum: 'reasoning_tokens', unit: 1 },
+  request_bytes: { sum: 'request_bytes', unit: 1 },
+  response_bytes: { sum: 'response_bytes', unit: 1 },
+  duration_ms: { sum: 'duration', unit: 1_000 },
+};
+
+export const sumsIn = (measures: readonly Measure[]): Sum[] => measures.map((measure) => COUNTED[measure].sum);
+
+export const measured = <Name extends Measure>(measures: readonly Name[], row: Counted): Record<Name, number> =>
+  Object.fromEntries(measures.map((measure) => [measure, row[COUNTED[measure].sum] / COUNTED[measure].unit])) as Record<
+    Name,
+    number
+  >;
 
 export const columnsOf = (measures: readonly Measure[]): (keyof LogRow)[] => [
   ...new Set(measures.flatMap((measure): readonly (keyof LogRow)[] => MEASURES[measure].columns)),

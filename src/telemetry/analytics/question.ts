@@ -1,4 +1,5 @@
 import type { LogFilter } from '../log-query.ts';
+import type { By } from './kinds.ts';
 import type { TimeRange } from './time-range.ts';
 
 /** Graphs that are drawn from the request log. */
@@ -6,11 +7,14 @@ export const LOG_GRAPHS = [
   'requests',
   'cost',
   'latency',
+  'first-byte',
   'tokens',
+  'bytes',
   'users',
   'users/requests',
   'errors',
   'errors/rate',
+  'errors/origins',
   'errors/status-codes',
 ] as const;
 export type LogGraphName = (typeof LOG_GRAPHS)[number];
@@ -24,7 +28,11 @@ export const GROUPS = {
   'api-keys': 'api_key_id',
   'status-codes': 'status',
   workspaces: 'workspace_id',
+  'error-codes': 'error_code',
 } as const;
+/** Groups by what is worked out of an entry. */
+export const MADE_GROUPS = { endpoints: 'endpoint', verdicts: 'verdict', 'cache-statuses': 'cache_status' } as const;
+export type MadeGroup = (typeof MADE_GROUPS)[keyof typeof MADE_GROUPS];
 export type GroupColumn = (typeof GROUPS)[keyof typeof GROUPS];
 
 interface Asked {
@@ -39,10 +47,23 @@ export interface GraphQuestion extends Asked {
 
 export interface GroupQuestion extends Asked {
   readonly kind: 'group';
-  readonly by: GroupColumn | { readonly metadata: string };
+  readonly by: GroupColumn | MadeGroup | { readonly metadata: string };
   readonly current_page: number;
   readonly page_size: number;
 }
 
+/** Which values there are to choose from. */
+export interface FacetQuestion extends Asked {
+  readonly kind: 'facets';
+  /** Of each; those with the most requests come first. */
+  readonly limit: number;
+}
+
+/** What entries amount to, all sums at once: for those who watch figures, and show no page. */
+export interface SumsQuestion extends Asked {
+  readonly kind: 'sums';
+  readonly by: By | null;
+}
+
 /** What is asked of the log's reader. */
-export type Question = GraphQuestion | GroupQuestion;
+export type Question = GraphQuestion | GroupQuestion | FacetQuestion | SumsQuestion;

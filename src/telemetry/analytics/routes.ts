@@ -1,26 +1,30 @@
 import { fail } from '../../core/errors.ts';
+import { integerInQuery } from '../../core/list.ts';
 import { pageOf, pageQuery } from '../../core/paging.ts';
 import { type Principal, reachesOrganisation } from '../../core/principal.ts';
 import type { Checked } from '../../core/schema.ts';
 import { jsonText } from '../../http/reply.ts';
-import { type Call, get, type Route } from '../../http/route.ts';
+import { type Call, get, post, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
 import { findWorkspace } from '../../storage/workspace-lookup.ts';
 import { FEEDBACK_GRAPHS, type FeedbackGraphs } from '../feedback/graphs.ts';
 import {
   filterFields,
   filterOf,
+  filterText,
   metadataIn,
   queryWithMetadata,
   TIME_FORM,
+  termsOf,
   time,
   timeOf,
   word,
 } from '../log-filters.ts';
-import type { LogReach } from '../log-query.ts';
+import type { LogFilter, LogReach } from '../log-query.ts';
+import type { RecountProgress } from '../log-sink.ts';
 import type { RequestLog } from '../request-log.ts';
-import { GRAPHS, group, groupSummary } from './described.ts';
-import { GROUPS, type GroupQuestion, LOG_GRAPHS } from './question.ts';
+import { facets, GRAPHS, group, groupSummary, recounted } from './described.ts';
+import { GROUPS, type GroupQuestion, LOG_GRAPHS, MADE_GROUPS } from './question.ts';
 import { LONGEST_DAYS, LONGEST_RANGE_MS, type TimeRange } from './time-range.ts';
 
 /** Moments beyond this have no date. */
@@ -33,15 +37,22 @@ const reachFields = () => ({
     .optional()
     .describe('Slug or id. All workspaces when left out, for keys that act on the whole organisation.'),
 });
-const logQuery = () => queryWithMetadata({ ...reachFields(), ...filterFields() });
-const groupQuery = () => queryWithMetadata({ ...reachFields(), ...filterFields(), ...pageQuery().shape });
+const askedFields = () => ({ ...filterFields(), filter: filterText() });
+const logQuery = () => queryWithMetadata({ ...reachFields(), ...askedFields() });
+const groupQuery = () => queryWithMetadata({ ...reachFields(), ...askedFields(), ...pageQuery().shape });
+const facetQuery = () =>
+  queryWithMetadata({
+    ...reachFields(),
+    ...askedFields(),
+    limit: integerInQuery(1, 1_000).default(100).describe('How many values of each.'),
+  });
 const feedbackQuery = () => {
   const { api_key_id, trace_id } = filterFields();
   return queryWithMetadata({ ...reachFields(), api_key_id, trace_id });
 };
 
 export interface AnalyticsDeps {
-  readonly log: Pick<RequestLog, 'analyse'>;
+  readonly log: Pick<RequestLog, 'analyse' | 'recount'>;
   readonly store: Store;
 }
 
@@ -53,7 +64,10 @@ export interface FeedbackGraphDeps {
 export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
   ...LOG_GRAPHS.map((name) => logGraphRoute(name, deps)),
   ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
+  ...Object.entries(MADE_GROUPS).map(([name, made]) => groupRoute(name, made, deps)),
   metadataRoute(deps),
+  facetsRoute(deps),
+  ...rebuildRoutes(deps),
 ];
 
 /** The graphs that are drawn from feedback; they stand among those of the log. */
@@ -69,7 +83,7 @@ const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: Analyt
     { scopes, summary: GRAPHS[name].summary, query: logQuery, response: GRAPHS[name].response },
     async ({ principal, query }) => {
       const range = rangeOf(query);
-      const filter = { ...filterOf(query), ...(await reachOf(store, principal, query)) };
+      const filter = await askedBy(store, principal, query);
       return jsonText(await log.analyse({ kind: 'graph', name, filter, range }));
     },
   );
@@ -98,6 +112,45 @@ const metadataRoute = (deps: AnalyticsDeps): Route =>
     groups({ metadata: call.params.key }, call, deps),
   );
 
+const facetsRoute = ({ log, store }: AnalyticsDeps): Route =>
+  get(
+    '/v1/analytics/facets',
+    { scopes, summary: 'Which models, keys, users and so on were called with', query: facetQuery, response: facets },
+    async ({ principal, query }) => {
+      const filter = await askedBy(store, principal, query);
+      return jsonText(await log.analyse({ kind: 'facets', filter, range: rangeOf(query), limit: query.limit }));
+    },
+  );
+
+const REBUILD = '/v1/analytics/rebuild';
+
+const rebuildRoutes = ({ log }: AnalyticsDeps): Route[] => [
+  post(
+    REBUILD,
+    {
+      scopes: ['organisation.manage'],
+      audit: { resource: 'analytics', action: 'rebuild' },
+      summary: 'Count all figures anew from the log; they come from the log itself until that is done',
+      response: recounted,
+    },
+    async () => progressOf(await log.recount(true)),
+  ),
+  get(
+    REBUILD,
+    { scopes: ['organisation.manage'], summary: 'How far figures are counted anew', response: recounted },
+    async () => progressOf(await log.recount(false)),
+  ),
+];
+
+const shownMoment = (moment: number | null) => (moment === null ? null : new Date(moment).toISOString());
+
+const progressOf = ({ countedFrom, oldest }: RecountProgress) => ({
+  object: 'analytics-rebuild',
+  status: countedFrom === null ? 'completed' : 'running',
+  counted_from: shownMoment(countedFrom),
+  log_from: shownMoment(oldest),
+});
+
 async function groups(
   by: GroupQuestion['by'],
   { principal, query }: Call<Checked<typeof groupQuery>>,
@@ -107,7 +160,7 @@ async function groups(
     kind: 'group',
     by,
     range: rangeOf(query),
-    filter: { ...filterOf(query), ...(await reachOf(store, principal, query)) },
+    filter: await askedBy(store, principal, query),
     current_page: query.current_page,
     page_size: query.page_size,
   };
@@ -121,6 +174,10 @@ function rangeOf(query: { time_of_generation_min: string; time_of_generation_max
   if (until <= from) refuse('must lie behind time_of_generation_min');
   if (until - from > LONGEST_RANGE_MS) refuse(`must lie at most ${LONGEST_DAYS} days behind time_of_generation_min`);
   return { from, until };
+}
+
+async function askedBy(store: Store, who: Principal, query: Checked<typeof logQuery>): Promise<LogFilter> {
+  return { ...filterOf(query), terms: termsOf(query.filter), ...(await reachOf(store, who, query)) };
 }
 
 async function reachOf(store: Store, who: Principal, query: { workspace_slug?: string }): Promise<LogReach> {

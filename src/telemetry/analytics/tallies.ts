@@ -1,3 +1,5 @@
+import { addText, bucketOf, count, type Histogram, percentileOf } from '../aggregates/histogram.ts';
+
 /** What a graph says of one stretch of time, or of all of it. */
 export type Figures = Readonly<Record<string, number | null | Readonly<Record<string, number>>>>;
 
@@ -35,19 +37,35 @@ export const sumsOf =
 
 const PERCENTILES = [50, 90, 99] as const;
 
-/** Percentiles are the nearest rank: the smallest duration that so many hundredths of all do not exceed. */
-export function durations(): Tally<{ readonly duration_ms: number }> {
-  const values: number[] = [];
+/** One duration, or many that were counted together: their sum in microseconds. */
+export type DurationRow =
+  | { readonly duration_ms: number }
+  | { readonly calls: number; readonly duration: number; readonly durations: string };
+
+/** Percentiles are the nearest rank: the smallest duration that so many hundredths of all do not exceed, within 1 %. */
+export function durations(): Tally<DurationRow> {
+  const histogram: Histogram = new Map();
+  let requests = 0;
+  let sum = 0;
   return {
-    add: ({ duration_ms }) => void values.push(duration_ms),
+    add: (row) => {
+      if ('durations' in row) {
+        requests += row.calls;
+        sum += row.duration / 1_000;
+        addText(histogram, row.durations);
+      } else {
+        requests += 1;
+        sum += row.duration_ms;
+        count(histogram, bucketOf(Math.round(row.duration_ms * 1_000)), 1);
+      }
+    },
     figures: () => {
-      const sorted = Float64Array.from(values).sort();
-      const { length } = sorted;
-      const sum = sorted.reduce((total, value) => total + value, 0);
-      // In whole numbers: 0.99 × 300 is not 297 in binary fractions.
-      const percentile = (hundredths: number) => sorted[Math.ceil((hundredths * length) / 100) - 1] ?? null;
+      const percentile = (hundredths: number) => {
+        const micros = percentileOf(histogram, hundredths);
+        return micros === null ? null : Number((micros / 1_000).toPrecision(4));
+      };
       const percentiles = PERCENTILES.map((hundredths) => [`p${hundredths}`, percentile(hundredths)] as const);
-      return { requests: length, avg: ratio(sum, length), ...Object.fromEntries(percentiles) };
+      return { requests, avg: ratio(sum, requests), ...Object.fromEntries(percentiles) };
     },
   };
 }
@@ -59,14 +77,14 @@ export interface UserRow {
 
 export const users =
   (shown: (seen: { readonly users: number; readonly requests: number }) => Figures) => (): Tally<UserRow> => {
-    const ids = new Set<string>();
-    let requests = 0;
+    const seen = new Map<string, number>();
     return {
-      add: (row) => {
-        ids.add(row.user_id);
-        requests += row.requests;
+      add: ({ user_id, requests }) => void seen.set(user_id, (seen.get(user_id) ?? 0) + requests),
+      figures: () => {
+        // What was erased since is taken away: some may have none left.
+        const counts = [...seen.values()].filter((count) => count > 0);
+        return shown({ users: counts.length, requests: counts.reduce((total, each) => total + each, 0) });
       },
-      figures: () => shown({ users: ids.size, requests }),
     };
   };
 
@@ -84,7 +102,7 @@ export const occurrences =
       add: ({ value, times }) => void counts.set(value, (counts.get(value) ?? 0) + times),
       figures: () => ({
         [total]: counts.values().reduce((sum, times) => sum + times, 0),
-        [each]: Object.fromEntries([...counts].sort(([one], [other]) => one - other)),
+        [each]: Object.fromEntries([...counts].filter(([, times]) => times > 0).sort(([one], [other]) => one - other)),
       }),
     };
   };

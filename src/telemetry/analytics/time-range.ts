@@ -12,7 +12,7 @@ export interface Buckets {
   readonly count: number;
 }
 
-const MINUTE_MS = 60_000;
+export const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const LENGTHS_MS = [MINUTE_MS, 5 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
@@ -21,9 +21,9 @@ const MOST_BUCKETS = 400;
 export const LONGEST_DAYS = 400;
 export const LONGEST_RANGE_MS = LONGEST_DAYS * DAY_MS;
 
-/** The shortest buckets of which no more than 400 are needed. */
-export function bucketsOf(range: TimeRange): Buckets {
-  const candidates = LENGTHS_MS.map((ms) => cover(range, ms));
+/** The shortest buckets, but no shorter ones than said, of which no more than 400 are needed. */
+export function bucketsOf(range: TimeRange, shortestMs = MINUTE_MS): Buckets {
+  const candidates = LENGTHS_MS.filter((ms) => ms >= shortestMs).map((ms) => cover(range, ms));
   return candidates.find(({ count }) => count <= MOST_BUCKETS) ?? candidates.at(-1)!;
 }
 

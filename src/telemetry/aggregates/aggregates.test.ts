@@ -1,0 +1,199 @@
+import { Database, Statement } from 'bun:sqlite';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { seeded } from '../../../test/fuzz.ts';
+import { createDatabase } from '../../../test/postgres.ts';
+import { batchOf, removeTemporaryFolders, row, temporaryFolder } from '../../../test/telemetry/log-rows.ts';
+import type { LogRow } from '../log-columns.ts';
+import { type LogStore, type LogTarget, openLogStore } from '../log-store.ts';
+import { GRAINS, SUMS, spread, textsOf, wholesOf } from './cells.ts';
+import { factsOf, type Source } from './fact.ts';
+import { textOf } from './histogram.ts';
+import type { FigureOptions } from './tending.ts';
+
+afterAll(removeTemporaryFolders);
+
+const KEYS = ['team', '_user'];
+const FIGURES: FigureOptions = { metadataKeys: KEYS, keepDays: { minutes: 36_500, hours: 36_500, days: 36_500 } };
+const HOUR_MS = 3_600_000;
+
+/** The statement that fails, counted from now; none when it is negative. */
+let failsIn = -1;
+const beforeStatement = () => {
+  if (failsIn >= 0 && failsIn-- === 0) throw Object.assign(new Error('killed'), { code: 'ECONNRESET' });
+};
+
+/** Every statement of both stores passes here: what happens before one of them fails is as if the process had died there. */
+const originals = { run: Statement.prototype.run, all: Statement.prototype.all, query: Client.prototype.query };
+beforeAll(() => {
+  for (const name of ['run', 'all'] as const)
+    (Statement.prototype as unknown as Record<string, unknown>)[name] = function (this: unknown, ...values: never[]) {
+      beforeStatement();
+      return (originals[name] as (...given: never[]) => unknown).apply(this, values);
+    };
+  (Client.prototype as unknown as Record<string, unknown>).query = function (this: unknown, ...values: never[]) {
+    beforeStatement();
+    return (originals.query as unknown as (...given: never[]) => unknown).apply(this, values);
+  };
+});
+afterAll(() => {
+  Object.assign(Statement.prototype, { run: originals.run, all: originals.all });
+  Client.prototype.query = originals.query;
+});
+afterEach(() => {
+  failsIn = -1;
+});
+
+type Ask = <Row>(text: string) => Promise<Row[]>;
+
+async function asking<Result>(target: LogTarget, work: (ask: Ask) => Promise<Result>): Promise<Result> {
+  if (target.engine === 'sqlite') {
+    const raw = new Database(target.file);
+    try {
+      return await work(async <Row>(text: string) => raw.query(text).all() as Row[]);
+    } finally {
+      raw.close();
+    }
+  }
+  const client = new Client({ connectionString: target.url });
+  await client.connect();
+  try {
+    return await work(async <Row>(text: string) => (await client.query(text)).rows as Row[]);
+  } finally {
+    await client.end();
+  }
+}
+
+type Shown = Record<string, string>;
+
+/** Every cell, with what it amounts to as text. */
+const cellsOf = (target: LogTarget): Promise<Shown> =>
+  asking(target, async (ask) => {
+    const rows = await ask<Record<string, number | string>>(
+      'select * from analytics_cells join analytics_kinds on analytics_kinds.id = analytics_cells.kind',
+    );
+    return Object.fromEntries(
+      rows
+        .filter(({ calls }) => Number(calls) !== 0)
+        .map((cell) => [
+          `${cell.grain} ${cell.bucket} ${cell.text}`,
+          [...SUMS.map((name) => Number(cell[name])), cell.durations, cell.first_bytes_text].join(' '),
+        ]),
+    );
+  });
+
+/** The same by looking at every entry. */
+const recounted = (target: LogTarget): Promise<Shown> =>
+  asking(target, async (ask) => {
+    const rows = await ask<Source>('select * from request_logs');
+    const entries = rows.map((each) => ({ ...each, created_at: Number(each.created_at), cost: each.cost }));
+    const wholes = [...wholesOf(factsOf(entries.map(numbers), KEYS)).values()];
+    const cells = spread(wholes, textsOf(wholes, KEYS));
+    return Object.fromEntries(
+      GRAINS.flatMap((_, grain) =>
+        [...cells[grain]!.values()].map(({ text, bucket, amount }) => [
+          `${grain} ${bucket} ${text}`,
+          [...SUMS.map((name) => amount.sums[name]), textOf(amount.durations), textOf(amount.firstBytes)].join(' '),
+        ]),
+      ),
+    );
+  });
+
+/** This client of PostgreSQL gives large numbers as text. */
+const numbers = (entry: Source): Source =>
+  Object.fromEntries(
+    Object.entries(entry).map(([name, value]) => [
+      name,
+      /_(tokens|bytes)$/.test(name) && value !== null ? Number(value) : value,
+    ]),
+  ) as unknown as Source;
+
+const settled = async (store: LogStore) => {
+  while (await store.tend());
+};
+
+for (const [engine, newTarget] of [
+  ['SQLite', async (): Promise<LogTarget> => ({ engine: 'sqlite', file: join(temporaryFolder(), 'logs.db') })],
+  ['PostgreSQL', async (): Promise<LogTarget> => ({ engine: 'postgres', url: await createDatabase() })],
+] as const) {
+  describe(`figures on ${engine}`, () => {
+    for (const seed of [1, 2]) {
+      test(`are what the log says, whatever fails between any two statements and comes again (seed ${seed})`, async () => {
+        const random = seeded(seed);
+        const target = await newTarget();
+        // Two nodes share PostgreSQL; the embedded store has one writer.
+        const nodes = [await openLogStore(target, 'writer', FIGURES)];
+        if (target.engine === 'postgres') nodes.push(await openLogStore(target, 'writer', FIGURES));
+        const sent: LogRow[][] = [];
+        const maybeFailing = async (work: (store: LogStore) => Promise<unknown>) => {
+          failsIn = random.chance(0.4) ? random.below(14) : -1;
+          await work(random.pick(nodes)).catch((error: { code?: string }) => expect(error.code).toBe('ECONNRESET'));
+          failsIn = -1;
+        };
+        for (let step = 0; step < 90; step++) {
+          const choice = random.below(10);
+          if (choice < 5) {
+            const batch = Array.from({ length: 1 + random.below(12) }, () => randomRow(random));
+            sent.push(batch);
+            await maybeFailing((store) => store.insert(batchOf(...batch)));
+          } else if (choice < 7 && sent.length > 0) {
+            const again = random.pick(sent);
+            const later = random.chance(0.5) ? again : again.map((entry) => judged(entry, random.chance(0.5)));
+            await maybeFailing((store) => store.insert(batchOf(...later, randomRow(random))));
+          } else if (choice < 9) await maybeFailing((store) => store.tend());
+          else if (random.chance(0.3)) {
+            const person = { organisationId: 'org', userId: 'eve', names: ['eve'] };
+            const whose = random.chance(0.5) ? { workspaceId: 'doomed' } : person;
+            await maybeFailing((store) => store.erase(whose, 1 + random.below(10)));
+          }
+        }
+        for (const batch of sent) await nodes[0]!.insert(batchOf(...batch));
+        for (const store of nodes) await settled(store);
+        const expected = await recounted(target);
+        expect(Object.keys(expected).length).toBeGreaterThan(500);
+        const cells = await cellsOf(target);
+        // What is left of a person whose entries are gone may stand under no name.
+        expect(cells).toEqual(expected);
+
+        await asking(target, async (ask) => {
+          await ask("update analytics_cells set calls = calls + 7, durations = '' where bucket % 3 = 0");
+          await ask('delete from analytics_cells where bucket % 5 = 0');
+        });
+        await nodes[0]!.recount(true);
+        for (const store of nodes) await maybeFailing(() => store.tend());
+        await nodes[0]!.insert(batchOf(randomRow(random)));
+        await settled(nodes[0]!);
+        expect(await nodes[0]!.recount(false)).toMatchObject({ countedFrom: null });
+        expect(await cellsOf(target)).toEqual(await recounted(target));
+        for (const store of nodes) await store.close();
+      });
+    }
+  });
+}
+
+type Random = ReturnType<typeof seeded>;
+
+function randomRow(random: Random): LogRow {
+  const failed = random.chance(0.2);
+  const maybe = <Value>(value: Value): Value | null => (random.chance(0.6) ? value : null);
+  return row({
+    // Near now: what is counted anew begins there.
+    created_at: Date.now() - random.below(4 * HOUR_MS),
+    workspace_id: random.pick(['one', 'doomed', null]),
+    user_id: maybe(random.pick(['ada', 'eve'])),
+    model: random.pick(['gpt-4o', 'nu\0ll']),
+    path: random.pick(['/v1/chat/completions', '/v1/files/file-12']),
+    status: failed ? 500 : 200,
+    failed_by: failed ? 'provider' : null,
+    first_byte_ms: maybe(random.below(1_000) / 8),
+    duration_ms: random.below(60_000) / 8,
+    cost: maybe(random.below(1_000) / 1e6),
+    metadata: maybe(JSON.stringify({ team: random.pick(['blue', 'red']), _user: random.pick(['ada', 'joe']) })),
+  });
+}
+
+const judged = (entry: LogRow, verdict: boolean): LogRow => ({
+  ...entry,
+  hook_results: JSON.stringify({ before_request_hooks: [{ id: 'g', deny: true, ...(!verdict && { verdict }) }] }),
+});

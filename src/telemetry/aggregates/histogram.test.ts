@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { seeded } from '../../../test/fuzz.ts';
+import { addAll, addText, bucketOf, count, type Histogram, percentileOf, textOf } from './histogram.ts';
+
+const random = seeded(7);
+const fraction = () => random.below(1_000_000) / 1_000_000;
+const normal = () => Math.sqrt(-2 * Math.log(1 - fraction())) * Math.cos(2 * Math.PI * fraction());
+
+const DISTRIBUTIONS: Readonly<Record<string, () => number>> = {
+  uniform: () => random.below(1_000_000),
+  exponential: () => -Math.log(1 - fraction()) * 50_000,
+  'log-normal': () => Math.exp(10 + 2 * normal()),
+  'two humps': () => (random.chance(0.7) ? 900 + random.below(200) : 3_000_000 + random.below(900_000)),
+  'nearly all the same': () => (random.chance(0.99) ? 1_234 : 99_999_999),
+  'small numbers and zero': () => random.below(4),
+};
+
+for (const [name, draw] of Object.entries(DISTRIBUTIONS)) {
+  test(`percentiles of values that are ${name} are off by 1 % at most, also when histograms are merged`, () => {
+    const values = Array.from({ length: 20_000 }, () => Math.round(draw()));
+    const parts: Histogram[] = [new Map(), new Map(), new Map()];
+    for (const value of values) count(random.pick(parts), bucketOf(value), 1);
+    const merged: Histogram = new Map();
+    for (const part of parts) addText(merged, textOf(part));
+    const sorted = values.toSorted((one, other) => one - other);
+    for (const hundredths of [1, 25, 50, 90, 99, 100]) {
+      const exact = sorted[Math.ceil((hundredths * sorted.length) / 100) - 1]!;
+      expect(Math.abs(percentileOf(merged, hundredths)! - exact)).toBeLessThanOrEqual(exact * 0.0101);
+    }
+  });
+}
+
+test('what is added and taken away leaves nothing', () => {
+  const [one, other]: Histogram[] = [new Map(), new Map()];
+  for (let value = 0; value < 1e9; value = value * 3 + 1) {
+    count(one!, bucketOf(value), 5);
+    count(other!, bucketOf(value), -5);
+  }
+  addAll(one!, other!);
+  expect(textOf(one!)).toBe('');
+  expect(percentileOf(one!, 50)).toBeNull();
+});
+
+test('large counts and losses survive being written', () => {
+  const histogram: Histogram = new Map([
+    [0, 2 ** 40],
+    [1_151, -3],
+  ]);
+  const read: Histogram = new Map();
+  addText(read, textOf(histogram));
+  expect(read).toEqual(histogram);
+});

@@ -1,0 +1,118 @@
+import type { Engine } from '../../storage/migrate.ts';
+import { SUMS } from './cells.ts';
+import { FACT_SOURCES } from './fact.ts';
+
+/** What upkeep asks of a store. Those of `each` are run for any number of rows: on PostgreSQL all at once, as arrays. */
+export interface Statements {
+  readonly readState: string;
+  readonly setState: string;
+  readonly waiting: string;
+  readonly takeWaiting: string;
+  readonly addWaiting: string;
+  readonly findKinds: string;
+  readonly addKinds: string;
+  readonly findCells: string;
+  readonly putCells: string;
+  readonly dropBetween: string;
+  readonly cellsBetween: string;
+  readonly dropBefore: string;
+  readonly lastKind: string;
+  readonly workspaces: string;
+  readonly entries: string;
+  readonly entriesOfNone: string;
+  readonly oldest: string;
+  readonly oldestOfNone: string;
+  readonly kindsOf: string;
+  readonly rename: string;
+  readonly dropCellsOf: string;
+  readonly dropKindsOf: string;
+}
+
+export const CELL_COLUMNS = ['grain', 'kind', 'bucket', ...SUMS, 'durations', 'first_bytes_text'] as const;
+const KEYS = ['grain', 'kind', 'bucket'];
+const columns = CELL_COLUMNS.join(', ');
+const others = CELL_COLUMNS.filter((name) => !KEYS.includes(name));
+const sources = FACT_SOURCES.join(', ');
+const marks = (count: number) => Array(count).fill('?').join(', ');
+
+/** Every workspace that has entries, by jumping along the index instead of reading it. */
+const WORKSPACES = `with recursive jump(workspace_id) as (
+    select (select min(workspace_id) from request_logs)
+    union all
+    select (select min(workspace_id) from request_logs where workspace_id > jump.workspace_id)
+    from jump where jump.workspace_id is not null)
+  select workspace_id from jump where workspace_id is not null`;
+
+const both = {
+  readState: 'select name, value from analytics_state',
+  waiting: 'select id, facts from analytics_waiting order by id limit 1000',
+  lastKind: 'select coalesce(max(id), 0) as last from analytics_kinds',
+  workspaces: WORKSPACES,
+  entriesOfNone: '',
+  oldestOfNone: 'select min(created_at) as at from request_logs where workspace_id is null',
+};
+
+const SQLITE: Statements = {
+  ...both,
+  setState: 'insert or replace into analytics_state (name, value) values (?, ?)',
+  takeWaiting: 'delete from analytics_waiting where id = ?',
+  addWaiting: 'insert into analytics_waiting (facts) values (?)',
+  findKinds: 'select id, key from analytics_kinds where key = ?',
+  addKinds: 'insert into analytics_kinds (key, text, workspace_id) values (?, ?, ?) returning id, key',
+  findCells: `select ${columns} from analytics_cells where grain = ? and kind = ? and bucket = ?`,
+  putCells: `insert or replace into analytics_cells (${columns}) values (${marks(CELL_COLUMNS.length)})`,
+  dropBetween: `delete from analytics_cells
+    where grain = ? and kind in (select id from analytics_kinds) and bucket >= ? and bucket < ?`,
+  cellsBetween: `select ${columns} from analytics_cells
+    where grain = ? and kind in (select id from analytics_kinds) and bucket >= ? and bucket < ?`,
+  dropBefore: `delete from analytics_cells
+    where grain = ? and kind in (select id from analytics_kinds where id > ? and id <= ?) and bucket < ?`,
+  entries: `select ${sources} from request_logs where workspace_id = ? and created_at >= ? and created_at < ?`,
+  entriesOfNone: `select ${sources} from request_logs
+    where workspace_id is null and created_at >= ? and created_at < ?`,
+  oldest: 'select min(created_at) as at from request_logs where workspace_id = ?',
+  kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
+  rename: 'update analytics_kinds set key = ?, text = ? where id = ?',
+  dropCellsOf: 'delete from analytics_cells where grain = ? and kind = ?',
+  dropKindsOf: 'delete from analytics_kinds where id = ?',
+};
+
+const listOf = (column: string, type: string, at: number) => `$${at + 1}::${type}[] /* ${column} */`;
+const TYPES: Readonly<Record<string, string>> = {
+  grain: 'int',
+  kind: 'int',
+  bucket: 'int',
+  durations: 'text',
+  first_bytes_text: 'text',
+};
+const lists = CELL_COLUMNS.map((name, at) => listOf(name, TYPES[name] ?? 'bigint', at)).join(', ');
+
+const POSTGRES: Statements = {
+  ...both,
+  setState: `insert into analytics_state (name, value) select * from unnest($1::text[], $2::bigint[])
+    on conflict (name) do update set value = excluded.value`,
+  takeWaiting: 'delete from analytics_waiting where id = any($1::bigint[])',
+  addWaiting: 'insert into analytics_waiting (facts) select * from unnest($1::text[])',
+  findKinds: 'select id, key from analytics_kinds where key = any($1::text[])',
+  addKinds: `insert into analytics_kinds (key, text, workspace_id)
+    select * from unnest($1::text[], $2::text[], $3::text[]) returning id, key`,
+  findCells: `select ${columns} from unnest($1::int[], $2::int[], $3::int[]) as asked (grain, kind, bucket)
+    join analytics_cells using (grain, kind, bucket)`,
+  putCells: `insert into analytics_cells (${columns}) select * from unnest(${lists})
+    on conflict (grain, kind, bucket) do update set ${others.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+  dropBetween: 'delete from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3',
+  cellsBetween: `select ${columns} from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3`,
+  dropBefore: 'delete from analytics_cells where grain = $1 and kind > $2 and kind <= $3 and bucket < $4',
+  entries: `select ${sources} from request_logs where workspace_id = $1 and created_at >= $2 and created_at < $3`,
+  entriesOfNone: `select ${sources} from request_logs
+    where workspace_id is null and created_at >= $1 and created_at < $2`,
+  oldest: 'select min(created_at) as at from request_logs where workspace_id = $1',
+  kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
+  rename: `update analytics_kinds set key = named.key, text = named.text
+    from unnest($1::text[], $2::text[], $3::int[]) as named (key, text, id) where analytics_kinds.id = named.id`,
+  dropCellsOf: `delete from analytics_cells using unnest($1::int[], $2::int[]) as asked (grain, kind)
+    where analytics_cells.grain = asked.grain and analytics_cells.kind = asked.kind`,
+  dropKindsOf: 'delete from analytics_kinds where id = any($1::int[])',
+};
+
+export const statementsOf = (engine: Engine): Statements => (engine === 'sqlite' ? SQLITE : POSTGRES);

@@ -1,0 +1,166 @@
+import { type Kysely, sql } from 'kysely';
+import type { Engine } from '../../storage/migrate.ts';
+import { GRAINS, type Sum } from '../aggregates/cells.ts';
+import type { Value } from '../aggregates/fact.ts';
+import { type State, stateIn } from '../aggregates/state.ts';
+import type { LogTables } from '../log-columns.ts';
+import type { LogFilter } from '../log-query.ts';
+import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
+import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
+import { bucketsOf, type TimeRange } from './time-range.ts';
+import { Waiting, type WaitingCell } from './waiting.ts';
+
+export interface Asked {
+  readonly filter: LogFilter;
+  readonly range: TimeRange;
+  readonly by: By | null;
+  readonly sums: readonly Sum[];
+  /** Whether figures are wanted for each bucket of the time, and not for all of it. */
+  readonly isOverTime: boolean;
+  /** Which histograms are wanted. */
+  readonly histograms?: readonly HistogramName[];
+}
+
+export const HISTOGRAMS = ['durations', 'first_bytes_text'] as const;
+export type HistogramName = (typeof HISTOGRAMS)[number];
+
+/** What some entries of one name, and of one bucket, amount to. */
+export type Counted = Readonly<Record<Sum, number>> & {
+  readonly bucket: number;
+  readonly name: Value;
+} & Readonly<Record<HistogramName, string>>;
+
+export interface Found {
+  readonly range: TimeRange;
+  /** Buckets can be no shorter than this. */
+  readonly shortestMs: number;
+  readonly rows: readonly Counted[];
+  /** What is to be counted in the log. */
+  readonly log: readonly TimeRange[];
+}
+
+/** Answers from what was counted when entries were logged. */
+export class Figures {
+  readonly #db: Kysely<LogTables>;
+  readonly #engine: Engine;
+  readonly #kinds = new Kinds();
+  readonly #waiting = new Waiting();
+
+  constructor(db: Kysely<LogTables>, engine: Engine) {
+    this.#db = db;
+    this.#engine = engine;
+  }
+
+  async find(asked: Asked): Promise<Found> {
+    const [found] = await this.findAll([asked]);
+    return found!;
+  }
+
+  /** Several questions, answered as of the same moment. */
+  findAll(asked: readonly Asked[]): Promise<Found[]> {
+    const transaction = this.#db.transaction();
+    // Cells and what waits for them must be of one moment.
+    return (this.#engine === 'postgres' ? transaction.setIsolationLevel('repeatable read') : transaction).execute(
+      async (snapshot) => {
+        const { rows } = await sql<{ name: string; value: number }>`select name, value from analytics_state`.execute(
+          snapshot,
+        );
+        const state = stateIn(rows);
+        const waiting = await this.#waiting.in(snapshot);
+        const found: Found[] = [];
+        for (const each of asked) found.push(await this.#find(snapshot, each, state, waiting));
+        return found;
+      },
+    );
+  }
+
+  async #find(db: Kysely<LogTables>, asked: Asked, state: State, waiting: readonly WaitingCell[]): Promise<Found> {
+    const shortestMs = resolutionAt(asked.range.from, state);
+    const fromLog: Found = { range: asked.range, shortestMs, rows: [], log: [asked.range] };
+    const meant = meantBy(asked.filter, asked.by);
+    const since = countedSince(asked, state);
+    if (!meant || since === null) return fromLog;
+    const kinds = await this.#kinds.of(db, meant.cube, state.kindsChanged);
+    const ids: number[] = [];
+    const names = new Map<number, Value>();
+    for (const { id, kind } of kinds) {
+      const isMeant = meant.includes(kind);
+      if (isMeant === null) return fromLog;
+      if (!isMeant) continue;
+      ids.push(id);
+      names.set(id, meant.nameOf(kind));
+    }
+    const bucketMs = asked.isOverTime ? bucketsOf(asked.range, shortestMs).ms : null;
+    const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
+    const plan = planOf(asked.range, state, since, coarsest);
+    const counted: Counted[] = [];
+    for (const piece of plan.pieces) {
+      for (const row of await this.#cells(db, piece, ids, asked, bucketMs))
+        counted.push({ ...row, name: names.get(row.kind) ?? null });
+    }
+    const still = counting(waiting, plan, meant, bucketMs);
+    if (still === null) return fromLog;
+    return { range: plan.range, shortestMs, rows: counted.concat(still), log: plan.log };
+  }
+
+  async #cells(
+    db: Kysely<LogTables>,
+    { grain, from, until }: Piece,
+    ids: readonly number[],
+    { by, sums, histograms = [] }: Asked,
+    bucketMs: number | null,
+  ): Promise<(Counted & { readonly kind: number })[]> {
+    const { ms } = GRAINS[grain]!;
+    // Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
+    const bucket = bucketMs === null ? sql`0` : sql`bucket / ${sql.lit(bucketMs / ms)}`;
+    const kind = by === null ? sql`0` : sql`kind`;
+    const wanted = sums.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`);
+    const plain = sums.map((name) => sql.ref(name));
+    const within =
+      this.#engine === 'sqlite'
+        ? sql`kind in (select value from json_each(${JSON.stringify(ids)}))`
+        : sql`kind = any(${ids}::int[])`;
+    // No database can add histograms: they come as they are.
+    const isPlain = histograms.length > 0;
+    const columns = isPlain ? [...plain, ...histograms.map((name) => sql.ref(name))] : wanted;
+    const { rows } = await sql<Counted & { kind: number }>`
+      select ${bucket} as point, ${kind} as kind, ${sql.join(columns)} from analytics_cells
+      where grain = ${sql.lit(grain)} and ${within} and bucket >= ${from / ms} and bucket < ${until / ms}
+      ${isPlain ? sql`` : sql`group by 1, 2`}`.execute(db);
+    return (rows as (Counted & { kind: number; point: number })[]).map((row) => ({ ...row, bucket: row.point }));
+  }
+}
+
+/** What waits, of what is asked for. Null: whether some of it is meant cannot be told. */
+function counting(
+  waiting: readonly WaitingCell[],
+  { pieces }: Plan,
+  meant: Meant,
+  bucketMs: number | null,
+): Counted[] | null {
+  const counted: Counted[] = [];
+  for (const { kind, at, sums, durations, first_bytes_text } of waiting) {
+    if (!pieces.some(({ from, until }) => at >= from && at < until)) continue;
+    const isMeant = meant.includes(kind);
+    if (isMeant === null) return null;
+    if (!isMeant) continue;
+    const bucket = bucketMs === null ? 0 : Math.floor(at / bucketMs);
+    counted.push({ ...sums, bucket, name: meant.nameOf(kind), durations, first_bytes_text });
+  }
+  return counted;
+}
+
+/** Since when what is asked about is counted; null: it is not. */
+function countedSince({ filter, by }: Asked, state: State): number | null {
+  const keys = [...(conditionsIn(filter)?.keys() ?? [])].flatMap((cube) =>
+    cube.startsWith('metadata.') ? [cube.slice('metadata.'.length)] : [],
+  );
+  if (by !== null && typeof by !== 'string') keys.push(by.metadata);
+  let since = state.countedFrom;
+  for (const key of keys) {
+    const from = state.metadata.get(key);
+    if (from === undefined) return null;
+    since = Math.max(since, from);
+  }
+  return since;
+}

@@ -1,0 +1,54 @@
+import { GRAINS } from '../aggregates/cells.ts';
+import type { State } from '../aggregates/state.ts';
+import type { TimeRange } from './time-range.ts';
+
+/** What is counted by cells of that grain. */
+export interface Piece extends TimeRange {
+  readonly grain: number;
+}
+
+export interface Plan {
+  /** What was asked for; where what tells its bounds apart is gone, up to the nearest bounds that are known. */
+  readonly range: TimeRange;
+  readonly pieces: readonly Piece[];
+  /** What has to be counted in the log. */
+  readonly log: readonly TimeRange[];
+}
+
+const roundedUp = (moment: number, ms: number) => Math.ceil(moment / ms) * ms;
+const roundedDown = (moment: number, ms: number) => Math.floor(moment / ms) * ms;
+
+/** How exactly a moment can be told: in milliseconds by the log, otherwise by the finest cells that are left. */
+export function resolutionAt(moment: number, state: State): number {
+  if (moment >= state.logPrunedBefore || moment < state.countedFrom) return 1;
+  const { ms } = GRAINS.find(({ name }) => moment >= state.prunedBefore[name]) ?? GRAINS[2];
+  return ms;
+}
+
+export const widened = ({ from, until }: TimeRange, state: State): TimeRange => ({
+  from: roundedDown(from, resolutionAt(from, state)),
+  until: roundedUp(until, resolutionAt(until, state)),
+});
+
+/**
+ * The coarsest cells for most of the time, finer ones for what is left at both ends, and the log for parts of minutes
+ * and for what is not counted yet. `from`: since when what is asked about is counted.
+ */
+export function planOf(range: TimeRange, state: State, from: number, coarsest: number): Plan {
+  const pieces: Piece[] = [];
+  const log: TimeRange[] = [];
+  const cover = (part: TimeRange, grain: number) => {
+    if (part.from >= part.until) return;
+    if (grain < 0) return void log.push(part);
+    const { name, ms } = GRAINS[grain]!;
+    const begins = roundedUp(Math.max(part.from, from, state.prunedBefore[name]), ms);
+    const ends = roundedDown(part.until, ms);
+    if (begins >= ends) return cover(part, grain - 1);
+    cover({ from: part.from, until: begins }, grain - 1);
+    pieces.push({ grain, from: begins, until: ends });
+    cover({ from: ends, until: part.until }, grain - 1);
+  };
+  const wide = widened(range, state);
+  cover(wide, coarsest);
+  return { range: wide, pieces, log };
+}

@@ -1,0 +1,71 @@
+import { sql } from 'kysely';
+import { type Amount, addFact, nothing, SUMS, type Sum } from '../aggregates/cells.ts';
+import { FACT_SOURCES, factsOf, type Source, type Value } from '../aggregates/fact.ts';
+import { addText, type Histogram, percentileOf } from '../aggregates/histogram.ts';
+import { HISTOGRAMS } from './figures.ts';
+import { type By, nameIn } from './kinds.ts';
+import type { Sources } from './log-graphs.ts';
+import type { SumsQuestion } from './question.ts';
+import { inSlices } from './slices.ts';
+import type { TimeRange } from './time-range.ts';
+
+const PERCENTILES = [50, 90, 95, 99] as const;
+/** In milliseconds, within 1 %; null: there is nothing to tell. */
+export type Percentiles = Readonly<Record<`p${(typeof PERCENTILES)[number]}`, number | null>>;
+
+/** What entries of one name amount to; without `by`, all of them are called null. */
+export interface Summed {
+  readonly name: Value;
+  /** Cost in billionths of a US dollar, durations in microseconds: whole numbers. */
+  readonly sums: Readonly<Record<Sum, number>>;
+  readonly latency: Percentiles;
+  readonly firstByte: Percentiles;
+}
+
+/** Those that made calls, in no order. */
+export async function sumUp(
+  { by, filter, range }: SumsQuestion,
+  { entries, figures }: Sources,
+  deadline: number,
+): Promise<Summed[]> {
+  const amounts = new Map<Value, Amount>();
+  const amountOf = (name: Value) => {
+    const amount = amounts.get(name) ?? nothing();
+    amounts.set(name, amount);
+    return amount;
+  };
+  const found = await figures.find({ filter, range, by, sums: SUMS, isOverTime: false, histograms: HISTOGRAMS });
+  for (const row of found.rows) {
+    const { sums, durations, firstBytes } = amountOf(row.name);
+    for (const name of SUMS) sums[name] += row[name];
+    addText(durations, row.durations);
+    addText(firstBytes, row.first_bytes_text);
+  }
+  const addSlice = async (slice: TimeRange) => {
+    for (const [name, fact] of named(by, await entries<Source>(WHOLE_ENTRIES, slice))) addFact(amountOf(name), fact);
+  };
+  for (const part of found.log) await inSlices(part, addSlice, { deadline });
+  return [...amounts].filter(([, { sums }]) => sums.calls !== 0).map(([name, amount]) => shown(name, amount));
+}
+
+const WHOLE_ENTRIES = { columns: FACT_SOURCES, select: sql.raw(FACT_SOURCES.join(', ')), groups: 0 } as const;
+
+function* named(by: By | null, rows: readonly Source[]) {
+  const key = by !== null && typeof by !== 'string' ? [by.metadata] : [];
+  for (const fact of factsOf(rows, key)) yield [by === null ? null : nameIn(fact, by), fact] as const;
+}
+
+const shown = (name: Value, { sums, durations, firstBytes }: Amount): Summed => ({
+  name,
+  sums,
+  latency: percentilesOf(durations),
+  firstByte: percentilesOf(firstBytes),
+});
+
+const percentilesOf = (histogram: Histogram): Percentiles =>
+  Object.fromEntries(
+    PERCENTILES.map((hundredths) => {
+      const micros = percentileOf(histogram, hundredths);
+      return [`p${hundredths}`, micros === null ? null : micros / 1_000];
+    }),
+  ) as Percentiles;

@@ -1,0 +1,231 @@
+import { CompiledQuery, type Kysely, sql } from 'kysely';
+import type { Pool } from 'pg';
+import { arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
+import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
+import { runOnPostgres } from './aggregates/runners.ts';
+import { type FigureOptions, keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
+import { Upkeep, type Work } from './aggregates/upkeep.ts';
+import { Share } from './body-segments.ts';
+import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
+import { labelsOf, plainText } from './log-labels.ts';
+import { FOUND_MORE, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
+import { compress, type PackedBody } from './packed-bodies.ts';
+import { addToSessions, removeFromSessions } from './sessions/postgres.ts';
+
+/** The writer's side of the log on PostgreSQL. */
+export function postgresSink(
+  pool: Pool,
+  db: Kysely<LogTables>,
+  figures: FigureOptions = USUAL_FIGURES,
+): Omit<LogSink, 'close'> {
+  const keys = figures.metadataKeys;
+  const now = Date.now;
+  const upkeep = new Upkeep({ engine: 'postgres', keys, keep: keptMs(figures.keepDays), now });
+  const run = <Result>(work: Work<Result>) => runOnPostgres(pool, upkeep, work);
+  const runInTurn = <Result>(work: Work<Result>) => runOnPostgres(pool, upkeep, work, { waits: true });
+  const tending = new Tending({ upkeep, run, now });
+  return {
+    insert: postgresInsert(pool, keys),
+    prune: async (before, atMost) => {
+      await runInTurn(upkeep.logPruned(before));
+      let deleted = 0;
+      for (const { workspace_id } of await workspacesIn(db)) {
+        if (deleted >= atMost) break;
+        deleted += await pruneWorkspace(db, workspace_id, before, atMost - deleted);
+      }
+      return deleted;
+    },
+    erase: async (whose, atMost) => {
+      const erased = await eraseRows(db, keys, whose, atMost);
+      if (erased < atMost) await runInTurn(upkeep.end(whose));
+      return erased;
+    },
+    tend: () => tending.step(),
+    recount: async (isToBegin) => (await runInTurn(upkeep.recount(isToBegin)))!,
+  };
+}
+
+function postgresInsert(pool: Pool, keys: readonly string[]): LogSink['insert'] {
+  const compressing = new Share(() => performance.now());
+  const stored = (pieces: PackedBody) => {
+    const content = Buffer.concat(pieces);
+    return Buffer.from(compressing.spend(() => compress(content)) ?? content);
+  };
+  const columns = LOG_COLUMNS.join(', ');
+  // One parameter for any number of rows; the server takes them apart by the table's own types.
+  const insertRows = `insert into request_logs (${columns})
+    select ${columns} from json_populate_recordset(null::request_logs, $1::json)
+    on conflict do nothing returning id`;
+  const knownRows = 'select id, hook_results from request_logs where id = any($1::text[]) order by id for update';
+  const addFound = `update request_logs set hook_results = excluded.hook_results
+    from json_populate_recordset(null::request_logs, $1::json) as excluded
+    where request_logs.id = excluded.id and ${FOUND_MORE}`;
+  const wait = 'insert into analytics_waiting (facts) select * from unnest($1::text[])';
+  const insertLabels = `insert into request_log_labels (workspace_id, key, value, created_at, log_id)
+    select workspace_id, key, value, created_at, log_id
+    from json_populate_recordset(null::request_log_labels, $1::json) on conflict do nothing`;
+
+  return async (batch) => {
+    const { rows, bodies } = batch;
+    const json = plainText(JSON.stringify(rows));
+    const labels = rows.flatMap((row) =>
+      labelsOf(row).map(([key, value]) => ({
+        workspace_id: row.workspace_id ?? NO_WORKSPACE,
+        key,
+        value,
+        created_at: row.created_at,
+        log_id: row.id,
+      })),
+    );
+    const contents = bodies.flatMap((content, index) => (content ? [rows[index]!.id, stored(content)] : []));
+    const connection = await pool.connect();
+    /** Those that were there before this batch. */
+    const knownOf = async (added: readonly { id: string }[]): Promise<Earlier[]> => {
+      if (added.length === rows.length) return [];
+      const fresh = new Set(added.map(({ id }) => id));
+      const ids = rows.map(({ id }) => id).filter((id) => !fresh.has(id));
+      return (await connection.query<Earlier>(knownRows, [ids])).rows;
+    };
+    let failure: Error | undefined;
+    try {
+      await connection.query('begin');
+      const added = await connection.query<{ id: string }>(insertRows, [json]);
+      const earlier = await knownOf(added.rows);
+      if (earlier.length > 0) await connection.query(addFound, [json]);
+      const later = earlier.length > 0 ? await knownOf(added.rows) : earlier;
+      if (rows.some(({ session_id }) => session_id)) {
+        const fresh = new Set(added.rows.map(({ id }) => id));
+        const inSessions = (JSON.parse(json) as LogRow[]).filter(({ id, session_id }) => session_id && fresh.has(id));
+        await addToSessions((text, values) => connection.query(text, values), inSessions);
+      }
+      const ids = added.rows.length === rows.length ? null : new Set(added.rows.map(({ id }) => id));
+      const facts = arrivalsOf(batch, keys, { added: ids, earlier, later });
+      if (facts.length > 0) await connection.query(wait, [facts.map(plainText)]);
+      if (contents.length) await connection.query(insertBodies(contents.length / 2), contents);
+      if (labels.length) await connection.query(insertLabels, [JSON.stringify(labels)]);
+      await connection.query('commit');
+    } catch (error) {
+      failure = error as Error;
+      await connection.query('rollback').catch(() => {});
+      throw error;
+    } finally {
+      connection.release(failure);
+    }
+  };
+}
+
+const insertBodies = (count: number) => {
+  const holes = Array.from({ length: count }, (_, index) => `($${index * 2 + 1}, $${index * 2 + 2}::bytea)`);
+  return `insert into request_log_bodies (log_id, content) values ${holes.join(', ')} on conflict do nothing`;
+};
+
+/** Every workspace that has entries, by jumping along the index instead of reading it; null stands for "none". */
+export async function workspacesIn(
+  db: Kysely<LogTables>,
+): Promise<{ workspace_id: string | null; organisation_id: string | null }[]> {
+  const { rows } = await sql<{ workspace_id: string; organisation_id: string | null }>`
+    with recursive jump(workspace_id) as (
+      select (select min(workspace_id) from request_logs)
+      union all
+      select (select min(workspace_id) from request_logs where workspace_id > jump.workspace_id)
+      from jump where jump.workspace_id is not null)
+    select workspace_id, (
+      select organisation_id from request_logs where request_logs.workspace_id = jump.workspace_id limit 1
+    ) as organisation_id
+    from jump where workspace_id is not null`.execute(db);
+  return [...rows, { workspace_id: null, organisation_id: null }];
+}
+
+function pruneWorkspace(
+  db: Kysely<LogTables>,
+  workspace: string | null,
+  before: number,
+  atMost: number,
+): Promise<number> {
+  return db.transaction().execute(async (transaction) => {
+    const old = await transaction
+      .selectFrom('request_logs')
+      .select(['id', 'created_at', 'metadata'])
+      .where('workspace_id', workspace === null ? 'is' : '=', workspace)
+      .where('created_at', '<', before)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(atMost)
+      .execute();
+    return removeRows(transaction, workspace, old);
+  });
+}
+
+async function eraseRows(
+  db: Kysely<LogTables>,
+  keys: readonly string[],
+  whose: LogOwner,
+  atMost: number,
+): Promise<number> {
+  if ('workspaceId' in whose) return eraseIn(db, keys, whose.workspaceId, whose, atMost);
+  let erased = 0;
+  for (const { workspace_id } of await workspacesIn(db)) {
+    if (erased >= atMost) break;
+    erased += await eraseIn(db, keys, workspace_id, whose, atMost - erased);
+  }
+  return erased;
+}
+
+function eraseIn(
+  db: Kysely<LogTables>,
+  keys: readonly string[],
+  workspace: string | null,
+  whose: LogOwner,
+  atMost: number,
+): Promise<number> {
+  return db.transaction().execute(async (transaction) => {
+    const columns = FACT_SOURCES.map((name) => `request_logs.${name}` as const);
+    const entries = transaction.selectFrom('request_logs').select(columns).limit(atMost).forUpdate();
+    const inWorkspace = entries.where('request_logs.workspace_id', workspace === null ? 'is' : '=', workspace);
+    const remove = async (rows: readonly Source[]) => {
+      if (rows.length === 0) return 0;
+      await sql`insert into analytics_waiting (facts) values (${plainText(leavingOf(rows, keys))})`.execute(
+        transaction,
+      );
+      return removeRows(transaction, workspace, rows);
+    };
+    if ('workspaceId' in whose) return remove(await inWorkspace.execute());
+    const ofOrganisation = inWorkspace.where('organisation_id', '=', whose.organisationId);
+    const own = await ofOrganisation.where('user_id', '=', whose.userId).execute();
+    if (own.length > 0) return remove(own);
+    const named = transaction
+      .selectFrom('request_log_labels')
+      .select('log_id')
+      .where('workspace_id', '=', workspace ?? NO_WORKSPACE)
+      .where('key', '=', USER_LABEL)
+      .where('value', 'in', whose.names);
+    return remove(await ofOrganisation.where('id', 'in', named).execute());
+  });
+}
+
+/** Entries with their labels and bodies. */
+async function removeRows(
+  db: Kysely<LogTables>,
+  workspace: string | null,
+  rows: readonly Pick<LogRow, 'id' | 'created_at' | 'metadata'>[],
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  for (const row of rows) {
+    for (const [key, value] of labelsOf(row)) {
+      await db
+        .deleteFrom('request_log_labels')
+        .where('workspace_id', '=', workspace ?? NO_WORKSPACE)
+        .where('key', '=', key)
+        .where('value', '=', value)
+        .where('created_at', '=', row.created_at)
+        .where('log_id', '=', row.id)
+        .execute();
+    }
+  }
+  const ids = JSON.stringify(rows.map((row) => row.id));
+  const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
+  await db.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
+  await removeFromSessions((text, values) => db.executeQuery(CompiledQuery.raw(text, values)), ids);
+  await db.deleteFrom('request_logs').where('id', 'in', listed).execute();
+  return rows.length;
+}
