@@ -103,6 +103,7 @@ export function createAnswer(deps: AnswerDeps) {
             clientAddress,
             startedAt: now(),
             startedMono: performance.now(),
+            headers,
           })
         : null;
     if (entry) {
@@ -204,12 +205,15 @@ function limitBody(request: Request, headers: SentHeaders, rule: BodyRule) {
   ruleBody(request, rule);
 }
 
-function identified(entry: LogEntry, { organisationId, workspaceId, keyId, userId }: LoggedCaller) {
+function identified(entry: LogEntry, who: LoggedCaller) {
+  const { organisationId, workspaceId, keyId, userId } = who;
   entry.isOfStranger = false;
   entry.organisationId = organisationId;
   entry.workspaceId = workspaceId;
   entry.apiKeyId = keyId;
   entry.userId = userId;
+  entry.keyName = keyId === null ? null : (who.keyName ?? null);
+  entry.workspaceSlug = who.workspaceSlug ?? null;
 }
 
 function attempt<Value>(work: () => Value): { value: Value; error?: never } | { value?: never; error: unknown } {

@@ -230,3 +230,91 @@ test('object storage is an s3 address with a pair of keys', () => {
   expect(() => readSettings({ GATEWAY_BLOB_URL: 's3://files' })).toThrow('GATEWAY_BLOB_ACCESS_KEY_ID is missing');
   expect(() => readSettings(keys)).toThrow('is set without GATEWAY_BLOB_URL');
 });
+
+test('traces go to the standard destination, and to those of the file', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'settings-'));
+  const file = join(dir, 'destinations.json');
+  writeFileSync(
+    file,
+    '[{"name":"langfuse","endpoint":"https://otel.example.com/api","protocol":"http/json","signals":["traces"]}]',
+  );
+  const { otel } = readSettings({
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318/',
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://metrics.internal/push',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20YTpi, X-Scope = team ',
+    OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'none',
+    OTEL_RESOURCE_ATTRIBUTES: 'service.name=front',
+    GATEWAY_OTEL_DESTINATIONS_FILE: file,
+  });
+  rmSync(dir, { recursive: true });
+
+  expect(otel?.serviceName).toBe('front');
+  expect(otel?.destinations.map(({ name, signal, url, isCompressed }) => [name, signal, url, isCompressed])).toEqual([
+    ['default', 'traces', 'http://localhost:4318/v1/traces', false],
+    ['default', 'metrics', 'http://metrics.internal/push', true],
+    ['langfuse', 'traces', 'https://otel.example.com/api/v1/traces', true],
+  ]);
+  expect(otel?.destinations[0]?.headers).toEqual({ authorization: 'Basic YTpi', 'x-scope': 'team' });
+  expect(readSettings({}).otel).toBeNull();
+  expect(readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_SDK_DISABLED: 'TRUE' }).otel).toBeNull();
+});
+
+test('settings of traces that cannot be used are refused by name, and no secret of theirs is repeated', () => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
+  const dir = mkdtempSync(join(tmpdir(), 'settings-'));
+  const file = join(dir, 'destinations.json');
+  const bad: [string, Record<string, string>][] = [
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://me:s3cret@host' }],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', { ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
+    ['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION', { ...endpoint, OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'zstd' }],
+    ['OTEL_EXPORTER_OTLP_TIMEOUT', { ...endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: '10s' }],
+    ['OTEL_EXPORTER_OTLP_HEADERS', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 's3cret' }],
+    ['OTEL_EXPORTER_OTLP_HEADERS', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'a=s3cret%0d%0ab:c' }],
+    ['OTEL_EXPORTER_OTLP_HEADERS', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'Host=s3cret' }],
+    ['OTEL_TRACES_EXPORTER', { ...endpoint, OTEL_TRACES_EXPORTER: 'jaeger' }],
+    ['OTEL_TRACES_SAMPLER', { OTEL_TRACES_SAMPLER: 'sometimes' }],
+    ['OTEL_TRACES_SAMPLER_ARG', { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '1.5' }],
+    ['OTEL_RESOURCE_ATTRIBUTES', { OTEL_RESOURCE_ATTRIBUTES: 'prod' }],
+    ['OTEL_BSP_MAX_QUEUE_SIZE', { OTEL_BSP_MAX_QUEUE_SIZE: '0' }],
+    ['OTEL_SDK_DISABLED', { OTEL_SDK_DISABLED: 'yes' }],
+    ['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: '1' }],
+    ['GATEWAY_OTEL_SEMCONV', { GATEWAY_OTEL_SEMCONV: '1.36' }],
+    ['GATEWAY_OTEL_SLOW_MS', { GATEWAY_OTEL_SLOW_MS: '-1' }],
+    ['GATEWAY_OTEL_DESTINATIONS_FILE', { GATEWAY_OTEL_DESTINATIONS_FILE: join(dir, 'none.json') }],
+  ];
+  for (const [name, environment] of bad) {
+    const failure = thrownBy(() => readSettings(environment));
+    expect(failure).toBeInstanceOf(SettingsError);
+    expect(failure.message).toStartWith(`${name} `);
+    expect(failure.message).not.toContain('s3cret');
+  }
+  for (const [held, fault] of [
+    ['{}', 'no list'],
+    ['[]', 'no list'],
+    ['[1]', 'no object'],
+    ['[{"endpoint":"http://a"}]', 'without a name'],
+    ['[{"name":"a","endpoint":"ftp://a"}]', 'without a usable endpoint'],
+    ['[{"name":"default","endpoint":"http://a"}]', 'second entry'],
+    ['[{"name":"a","endpoint":"http://a","token":"s3cret"}]', 'unknown member "token"'],
+    ['[{"name":"a","endpoint":"http://a","headers":{"x":1}}]', 'headers'],
+    ['[{"name":"a","endpoint":"http://a","protocol":"grpc"}]', 'protocol'],
+    ['[{"name":"a","endpoint":"http://a","signals":["logs"]}]', 'signals'],
+    ['[{"name":"a","endpoint":"http://a","timeout":0}]', 'timeout'],
+  ]) {
+    writeFileSync(file, held!);
+    const { message } = thrownBy(() => readSettings({ GATEWAY_OTEL_DESTINATIONS_FILE: file }));
+    expect(message).toContain(fault!);
+    expect(message).not.toContain('s3cret');
+  }
+  rmSync(dir, { recursive: true });
+});
+
+function thrownBy(work: () => unknown): Error {
+  try {
+    work();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('nothing was refused');
+}

@@ -11,6 +11,7 @@ import type { S3Place } from './files/s3.ts';
 import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
 import { USUAL_BODY } from './http/arriving.ts';
 import type { Timeouts } from './http/upstream.ts';
+import { type OtelSettings, otelVariables, readOtel } from './telemetry/otel/settings.ts';
 
 /** A variable whose value cannot be used: one sentence with its name, the fault and the right form. */
 export class SettingsError extends Error {
@@ -109,6 +110,8 @@ export interface Settings {
   readonly pricesFile: string | null;
   /** Lists of prices that are taken over: by whose signature, and from where by itself. */
   readonly pricesSync: { readonly url: string | null; readonly key: string | null };
+  /** Where traces and metrics go. Null: nowhere. */
+  readonly otel: OtelSettings | null;
   /** Every variable that could be a provider's key; the registry decides which are. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -188,6 +191,7 @@ export const variables = {
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: 'limit from sending to the first byte of the answer',
   GATEWAY_IDLE_TIMEOUT_MS: 'limit between two pieces of an answer',
   GATEWAY_TOTAL_TIMEOUT_MS: 'limit of a whole exchange',
+  ...otelVariables,
 } as const;
 
 /** Empty counts as absent. */
@@ -310,6 +314,7 @@ export function readSettings(env: Environment): Settings {
     },
     pricesFile: pathOf(get('GATEWAY_PRICES_FILE')),
     pricesSync: pricesSyncOf(get),
+    otel: readOtel({ get, refuse, readFile: (path) => readFileSync(path, 'utf8') }),
     environment: env,
   });
 }

@@ -46,6 +46,14 @@ export interface AttemptLog {
   /** The first call counts. */
   failed(status: number, code: string): void;
   leaves(): void;
+  /** What the request that it was told of last says of its trace; null: calls are not traced. */
+  outgoingTrace(): OutgoingTrace | null;
+}
+
+/** W3C's Trace Context, as it goes to a provider. */
+export interface OutgoingTrace {
+  readonly traceparent: string;
+  readonly tracestate: string | null;
 }
 
 /** What the parts of the gateway tell the request log about a call while it is under way. */
@@ -118,6 +126,7 @@ export const silentLog = (): CallLog => ({
   answered: () => {},
   failed: () => {},
   leaves: () => {},
+  outgoingTrace: () => null,
   firstByte: () => {},
   close: () => {},
 });

@@ -12,6 +12,7 @@ export const HEALTH_PARTS = [
   'audit-seal',
   'audit-witness',
   'search',
+  'tracing',
 ] as const;
 export type HealthPart = (typeof HEALTH_PARTS)[number];
 

@@ -15,6 +15,9 @@ export interface LoggedCaller {
   readonly workspaceId: string;
   readonly keyId: string | null;
   readonly userId: string | null;
+  /** For traces. */
+  readonly keyName?: string;
+  readonly workspaceSlug?: string;
 }
 
 export type MakeSchema<Schema extends z.ZodType = z.ZodType> = () => Schema;

@@ -1,3 +1,4 @@
+import type { OutgoingTrace } from '../core/call-log.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import type { PlainHeaders } from '../core/header-map.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
@@ -168,6 +169,8 @@ async function askOnce(
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
   call.log.asks(target.provider.inProcess ? null : url, reason);
   const headers = outgoingHeaders(exchange, isJudged, body);
+  const trace = call.log.outgoingTrace();
+  if (trace) writeTrace(headers, trace);
   await target.provider.authorize({
     provider: target.provider.name,
     credential: target.credential,
@@ -225,6 +228,13 @@ function outgoingHeaders(
   if (body instanceof ReadableStream && length !== undefined)
     headers.set('content-length', String(Number(length) + prepared.grownBy));
   return headers;
+}
+
+/** Each request has a span of its own, which is the parent of what the provider does. */
+function writeTrace(headers: PlainHeaders, { traceparent, tracestate }: OutgoingTrace): void {
+  headers.set('traceparent', traceparent);
+  if (tracestate === null) headers.delete('tracestate');
+  else headers.set('tracestate', tracestate);
 }
 
 type Send = (signal: AbortSignal, isHeededLate: boolean) => Promise<Incoming>;

@@ -80,11 +80,14 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
       clientAddress: '',
       startedAt: now(),
       startedMono: performance.now(),
+      isInternal: true,
     });
     entry.organisationId = who.organisationId;
     entry.workspaceId = who.workspaceId;
     entry.apiKeyId = who.keyId;
     entry.userId = who.userId;
+    entry.keyName = who.keyName;
+    entry.workspaceSlug = who.workspaceSlug;
     entry.sessionId = sessionIn(headers) ?? sessionId ?? null;
     try {
       // What was accepted before it was forbidden is not carried out any more.

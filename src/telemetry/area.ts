@@ -11,6 +11,9 @@ import { openLogPort } from './log-port.ts';
 import type { LogTarget } from './log-store.ts';
 import type { LogOutcome } from './log-writer.ts';
 import type { Metrics } from './metrics.ts';
+import { exportsTo } from './otel/reporting.ts';
+import { createTracing } from './otel/sampler.ts';
+import type { OtelSettings } from './otel/settings.ts';
 import { createRequestLog } from './request-log.ts';
 import { telemetryRoutes } from './routes.ts';
 import { logSessionRoutes } from './sessions/routes.ts';
@@ -22,13 +25,15 @@ export interface TelemetryParts extends Tools {
     readonly analytics: FigureOptions;
     readonly logBodies: boolean;
     readonly logBodyBytes: number;
+    readonly otel: OtelSettings | null;
   };
 }
 
 /** The request log, what is drawn from it, and the metrics. */
 export const telemetryArea = area({
   name: 'telemetry',
-  open: async ({ store, databaseUrl, dataDir, health, metrics, prices, settings }: TelemetryParts) => {
+  open: async ({ store, databaseUrl, dataDir, health, metrics, prices, version, settings }: TelemetryParts) => {
+    const { otel } = settings;
     const target: LogTarget = databaseUrl
       ? { engine: 'postgres', url: databaseUrl }
       : { engine: 'sqlite', file: join(dataDir, 'logs.db') };
@@ -42,11 +47,14 @@ export const telemetryArea = area({
         retentionDays: settings.logRetentionDays,
         figures: settings.analytics,
         onOutcome: (outcome) => reportLog(outcome, metrics, health),
+        otel: otel && { otel, version },
+        onExported: otel ? exportsTo(otel, metrics, health) : undefined,
       }),
       metrics,
       prices,
       now: () => performance.now(),
       bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
+      tracing: otel && createTracing(otel.sampler),
     });
     return {
       gives: { log },

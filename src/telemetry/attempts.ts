@@ -1,4 +1,4 @@
-import type { AttemptLog } from '../core/call-log.ts';
+import type { AttemptLog, OutgoingTrace } from '../core/call-log.ts';
 import type { PackedHookResults } from '../core/hook-results.ts';
 import type { PriceList, Prices } from '../core/prices.ts';
 import type { Usage } from '../core/usage.ts';
@@ -84,6 +84,7 @@ export abstract class AttemptTrail implements AttemptLog {
   /** How often a provider was asked. */
   attemptCount = 0;
 
+  abstract outgoingTrace(): OutgoingTrace | null;
   protected abstract get openedAt(): number;
   protected abstract get openedMono(): number;
   protected abstract get priceList(): Prices;

@@ -7,8 +7,10 @@ import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogOwner, RecountProgress } from './log-sink.ts';
 import type { LogTarget } from './log-store.ts';
-import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ToWorker } from './log-worker.ts';
+import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ThreadTracing, ToWorker } from './log-worker.ts';
 import type { LogOutcome } from './log-writer.ts';
+import type { Exported } from './otel/exporter.ts';
+import type { PostedTrace } from './otel/record.ts';
 import type { SessionQuery } from './sessions/reading.ts';
 
 /** Records as the event loop hands them over; the buffers belong to the receiver afterwards. */
@@ -17,6 +19,8 @@ export interface OutgoingBatch {
   readonly parts: readonly (number[] | null)[];
   readonly slab: ArrayBuffer | null;
   readonly moved: readonly ArrayBuffer[];
+  /** As many as rows; null: calls are not traced. */
+  readonly traces: readonly (PostedTrace | null)[] | null;
 }
 
 /** The event loop's side of the log threads. */
@@ -57,6 +61,9 @@ export interface LogPortOptions {
   /** How long figures may take. */
   readonly analyseWithinMs?: number;
   readonly onOutcome: (outcome: Partial<LogOutcome>) => void;
+  /** Null: nothing is exported. */
+  readonly otel?: ThreadTracing | null;
+  readonly onExported?: (exported: Exported) => void;
 }
 
 const DEFAULT_SPOOL_BYTES = 1024 * 1024 * 1024;
@@ -73,7 +80,7 @@ interface Sent {
 
 export function openLogPort(options: LogPortOptions): LogWorkerPort {
   const { target, dataDir, retentionDays, spoolBytes = DEFAULT_SPOOL_BYTES, workerUrl, onOutcome } = options;
-  const { analyseWithinMs = ANSWER_WITHIN_MS, figures = USUAL_FIGURES } = options;
+  const { analyseWithinMs = ANSWER_WITHIN_MS, figures = USUAL_FIGURES, otel = null, onExported = () => {} } = options;
   const shared = { target, dataDir, retentionDays, spoolBytes, figures };
   let number = 0;
   let queuedRecords = 0;
@@ -100,24 +107,26 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
       }
       if (entry.bodies > 0) onOutcome({ bodiesDropped: entry.bodies });
       sent.set(batch, { ...entry, bytes: 0, bodies: 0 });
-      writer.post(textOf(batch, entry.rows, null));
+      // Its spans may have left before the thread died: they are not built a second time.
+      writer.post(textOf(batch, entry.rows, null, null));
     }
   };
 
   const writer = new Thread(
     workerUrl,
-    { ...shared, role: 'writer' },
+    { ...shared, role: 'writer', otel },
     {
       onMessage: (message) => {
         if (message.kind === 'stored') settle(message.number);
         else if (message.kind === 'outcome') onOutcome(message.outcome);
+        else if (message.kind === 'exported') onExported(message.exported);
       },
       onRestart: sendAgain,
     },
   );
   let reader: Thread | null = null;
   const ask = (question: (number: number) => ToWorker) => {
-    reader ??= new Thread(workerUrl, { ...shared, role: 'reader' }, {});
+    reader ??= new Thread(workerUrl, { ...shared, role: 'reader', otel: null }, {});
     return reader.call(question);
   };
 
@@ -128,14 +137,14 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
     get queuedBytes() {
       return queuedBytes;
     },
-    send: ({ rows, parts, slab, moved }) => {
+    send: ({ rows, parts, slab, moved, traces }) => {
       const batch = ++number;
       const bytes = moved.reduce((total, buffer) => total + buffer.byteLength, slab?.byteLength ?? 0);
       queuedRecords += rows.length;
       queuedBytes += bytes;
       const bodies = parts.reduce((total, part) => total + (part ? 1 : 0), 0);
       sent.set(batch, { rows, bytes, bodies, sendings: 1 });
-      writer.post(textOf(batch, rows, slab ? parts : null));
+      writer.post(textOf(batch, rows, slab ? parts : null, traces));
       if (slab) {
         const message: PostedBodies = { kind: 'bodies', slab, moved: [...moved] };
         writer.post(message, [slab, ...moved]);
@@ -162,13 +171,19 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
   };
 }
 
-function textOf(number: number, rows: readonly LogRow[], parts: readonly (number[] | null)[] | null): string {
+function textOf(
+  number: number,
+  rows: readonly LogRow[],
+  parts: readonly (number[] | null)[] | null,
+  traces: OutgoingBatch['traces'],
+): string {
   const batch: PostedBatch = {
     number,
     hasBodies: parts !== null,
     count: rows.length,
     columns: columnsOf(rows, LOG_COLUMNS),
     parts: (parts ?? []) as PostedBatch['parts'],
+    ...(traces && { traces }),
   };
   return JSON.stringify(batch);
 }
@@ -240,7 +255,8 @@ class Thread {
   }
 
   #receive(message: FromWorker) {
-    if (message.kind === 'stored' || message.kind === 'outcome') return this.#events.onMessage?.(message);
+    if (message.kind === 'stored' || message.kind === 'outcome' || message.kind === 'exported')
+      return this.#events.onMessage?.(message);
     const waiter = this.#waiters.get(message.number);
     this.#waiters.delete(message.number);
     if (message.kind === 'failed') waiter?.reject(failureOf(message));

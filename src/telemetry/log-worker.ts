@@ -17,6 +17,9 @@ import type { LogQuery, LogReach } from './log-query.ts';
 import type { Cell, LogBatch, LogOwner } from './log-sink.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
+import type { Exported } from './otel/exporter.ts';
+import type { PostedTrace } from './otel/record.ts';
+import type { Tracer, TracerOptions } from './otel/tracer.ts';
 import type { PackedBody } from './packed-bodies.ts';
 import type { SessionQuery } from './sessions/reading.ts';
 import { Spool } from './spool.ts';
@@ -29,7 +32,11 @@ export interface LogWorkerOptions {
   readonly retentionDays: number | null;
   readonly spoolBytes: number;
   readonly figures: FigureOptions;
+  /** Null: nothing is exported from this thread. */
+  readonly otel: ThreadTracing | null;
 }
+
+export type ThreadTracing = Omit<TracerOptions, 'report'>;
 
 /**
  * A batch comes as one string, which costs nothing to post, followed, when `hasBodies`, by the buffers. Each row's
@@ -41,6 +48,8 @@ export interface PostedBatch {
   readonly count: number;
   readonly columns: Columns<Cell>;
   readonly parts: (number[] | null)[];
+  /** As many as there are rows, where calls are traced. */
+  readonly traces?: readonly (PostedTrace | null)[];
 }
 
 export interface PostedBodies {
@@ -65,6 +74,7 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: 'stored'; readonly number: number }
   | { readonly kind: 'outcome'; readonly outcome: Partial<LogOutcome> }
+  | { readonly kind: 'exported'; readonly exported: Exported }
   | { readonly kind: 'done'; readonly number: number }
   | { readonly kind: 'answer'; readonly number: number; readonly json: string }
   | {
@@ -91,7 +101,18 @@ self.onmessage = ({ data }) => {
   else handle(data);
 };
 
-const start = (options: LogWorkerOptions): Handler => (options.role === 'writer' ? write(options) : answer(options));
+const start = (options: LogWorkerOptions): Handler => {
+  if (options.role !== 'writer') return answer(options);
+  if (!options.otel) return write(options, null);
+  // Loaded where calls are traced, and nowhere else; what comes meanwhile waits.
+  const waiting: Parameters<Handler>[0][] = [];
+  void import('./otel/tracer.ts').then(({ openTracer }) => {
+    const report = (exported: Exported) => self.postMessage({ kind: 'exported', exported });
+    handle = write(options, openTracer({ ...options.otel!, report }));
+    for (const message of waiting) handle(message);
+  });
+  return (message) => void waiting.push(message);
+};
 
 /** Loaded by those who need it: the writer of the embedded log is not among them. */
 const openStore = async (target: LogTarget, role: LogRole, figures?: FigureOptions): Promise<LogStore> =>
@@ -115,7 +136,8 @@ function stepBack() {
 /** In this thread hardly anything stays: moved bodies would call the collector fifty times a second. */
 const headroom = new GcHeadroom(32 << 20);
 
-function write({ target, dataDir, retentionDays, spoolBytes, figures }: LogWorkerOptions): Handler {
+function write(options: LogWorkerOptions, tracer: Tracer | null): Handler {
+  const { target, dataDir, retentionDays, spoolBytes, figures } = options;
   stepBack();
   headroom.hold();
   const writer = new LogWriter({
@@ -139,7 +161,10 @@ function write({ target, dataDir, retentionDays, spoolBytes, figures }: LogWorke
       if (bodies) release(bodies);
       self.postMessage({ kind: 'stored', number: batch.number });
     };
-    writer.accept(new ArrivedBatch(batch, bodies), done);
+    const arrived = new ArrivedBatch(batch, bodies);
+    // Before it is stored: bodies are given back then.
+    if (tracer && batch.traces) tracer.take(arrived, batch.traces);
+    writer.accept(arrived, done);
   };
 
   const reply = async (number: number, work: () => Promise<unknown>) => {
@@ -166,7 +191,9 @@ function write({ target, dataDir, retentionDays, spoolBytes, figures }: LogWorke
     } else if (message.kind === 'recount') {
       void reply(message.number, () => writer.recount(message.isToBegin));
     } else if (message.kind === 'close') {
-      void writer.close().then(() => self.postMessage({ kind: 'done', number: message.number }));
+      void Promise.all([writer.close(), tracer?.close()]).then(() =>
+        self.postMessage({ kind: 'done', number: message.number }),
+      );
     }
   };
 }

@@ -1,4 +1,4 @@
-import type { CallLog, Counted, Outcome } from '../core/call-log.ts';
+import type { CallLog, Counted, Outcome, OutgoingTrace } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
 import { totalTokens } from '../core/usage.ts';
 import type { Question, SumsQuestion } from './analytics/question.ts';
@@ -10,6 +10,9 @@ import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogOwner, RecountProgress } from './log-sink.ts';
 import type { Metrics } from './metrics.ts';
+import { BELOW, type ParentContext, parentIn, spanBelow, type TraceContext, traceparentOf } from './otel/context.ts';
+import { foundMore, type PostedTrace, postedTrace } from './otel/record.ts';
+import type { Tracing } from './otel/sampler.ts';
 import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { RedactedJson, redactPath } from './redact.ts';
@@ -51,12 +54,18 @@ export interface LogOpening {
   readonly startedAt: number;
   /** The monotonic clock at the same moment. */
   readonly startedMono: number;
+  /** What the client sent: `traceparent` and `tracestate` are read where calls are traced. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The gateway itself makes the call, for a run or a batch. */
+  readonly isInternal?: boolean;
 }
 
 export interface RequestLogOptions {
   readonly worker: LogWorkerPort;
   readonly metrics: Metrics;
   readonly prices?: Prices;
+  /** Null: calls are not traced. */
+  readonly tracing?: Tracing | null;
   /** The monotonic clock, in milliseconds. */
   readonly now?: () => number;
   readonly bodies: {
@@ -96,10 +105,10 @@ interface Ledger {
   readonly now: () => number;
   readonly keepsBodies: boolean;
   readonly capBytes: number;
-  add(row: LogRow, bodies: KeptBodies | null): void;
+  add(row: LogRow, bodies: KeptBodies | null, trace: PostedTrace | null): void;
   readonly strangers: StrangerEntries;
   /** The same entry once more, with more that guardrails have found. */
-  amend(row: LogRow): void;
+  amend(row: LogRow, trace: PostedTrace | null): void;
   later(work: Promise<void>): void;
   /** Takes a closed entry, to be finished together with others. */
   closed(entry: LogEntry): void;
@@ -150,8 +159,13 @@ export class LogEntry extends AttemptTrail implements CallLog {
   asked: Usage | null = null;
   answeredBy: string | null = null;
 
+  /** For traces. */
+  keyName: string | null = null;
+  workspaceSlug: string | null = null;
+
   readonly #opening: LogOpening;
   readonly #ledger: Ledger;
+  readonly #trace: TraceContext | null;
   #request: BodyCapture | null = null;
   #response: BodyCapture | null = null;
   #upstream: UpstreamBodies | null = null;
@@ -161,10 +175,11 @@ export class LogEntry extends AttemptTrail implements CallLog {
   #outcome: Outcome = { status: 0 };
   #durationMs = 0;
 
-  constructor(opening: LogOpening, ledger: Ledger) {
+  constructor(opening: LogOpening, ledger: Ledger, trace: TraceContext | null) {
     super();
     this.#opening = opening;
     this.#ledger = ledger;
+    this.#trace = trace;
   }
 
   protected override get openedAt(): number {
@@ -215,6 +230,13 @@ export class LogEntry extends AttemptTrail implements CallLog {
     // What one target before was asked is not what this one is asked.
     this.#request = null;
     super.aims(target);
+  }
+
+  outgoingTrace(): OutgoingTrace | null {
+    const trace = this.#trace;
+    if (trace === null) return null;
+    const spanId = spanBelow(trace.spanId, BELOW.attempt + this.attemptCount);
+    return { traceparent: traceparentOf(trace.traceId, spanId, trace.isSampled), tracestate: trace.state };
   }
 
   awaits(work: Promise<unknown>): void {
@@ -323,8 +345,9 @@ export class LogEntry extends AttemptTrail implements CallLog {
       attempt_count: this.attemptCount,
       attempts: this.packAttempts({ status, errorCode }),
     };
-    if (!this.isOfStranger || this.#ledger.strangers.takes(row)) this.#ledger.add(row, bodies);
-    if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null);
+    const trace = this.#trace && this.#postedTrace(this.#trace, answered, usage);
+    if (!this.isOfStranger || this.#ledger.strangers.takes(row)) this.#ledger.add(row, bodies, trace);
+    if (this.#awaited.length > 0) this.#amendLater(row, bodies !== null, trace);
     // Code that still holds the entry must not keep the bodies in memory.
     this.#request = null;
     this.#response = null;
@@ -337,12 +360,25 @@ export class LogEntry extends AttemptTrail implements CallLog {
    * A call does not wait for guardrails that only observe, so their findings are added to an entry that is stored
    * already.
    */
-  #amendLater(row: LogRow, mayQuote: boolean) {
+  #amendLater(row: LogRow, mayQuote: boolean, trace: PostedTrace | null) {
     const amend = () => {
       const hook_results = this.#hookResults(mayQuote);
-      if (hook_results !== row.hook_results) this.#ledger.amend({ ...row, hook_results });
+      if (hook_results !== row.hook_results)
+        this.#ledger.amend({ ...row, hook_results }, trace && foundMore(trace, row.hook_results));
     };
     this.#ledger.later(inTime(Promise.all(this.#awaited)).then(amend));
+  }
+
+  #postedTrace(context: TraceContext, answeredBy: string | null | undefined, usage: Usage | null): PostedTrace {
+    const { route, isInternal = false } = this.#opening;
+    return postedTrace(context, {
+      route,
+      isInternal,
+      keyName: this.keyName,
+      workspaceSlug: this.workspaceSlug,
+      answeredBy: answeredBy?.slice(0, LONGEST_MODEL) ?? null,
+      cacheWriteTokens: usage?.cacheWriteTokens ?? null,
+    });
   }
 
   /** A provider that fails when its answer has begun says so inside its stream. */
@@ -407,11 +443,14 @@ export function createRequestLog({
   worker,
   metrics,
   prices = builtInPrices,
+  tracing = null,
   bodies,
   now = () => performance.now(),
 }: RequestLogOptions): RequestLog {
   let rows: LogRow[] = [];
   let kept: (KeptBodies | null)[] = [];
+  /** As many as rows, where calls are traced. */
+  let traces: (PostedTrace | null)[] = [];
   let bytes = 0;
   let closed: LogEntry[] = [];
   let closedBytes = 0;
@@ -432,17 +471,18 @@ export function createRequestLog({
     clearTimeout(timer);
     timer = undefined;
     if (rows.length === 0) return;
-    const batch = { rows, kept, bytes };
+    const batch = { rows, kept, bytes, traces: tracing && traces };
     rows = [];
     kept = [];
+    traces = [];
     bytes = 0;
     if (worker.queuedRecords + batch.rows.length > MOST_QUEUED_RECORDS)
       return metrics.logged('dropped', batch.rows.length);
-    worker.send(pack(batch.rows, batch.bytes > 0 ? batch.kept : null));
+    worker.send({ ...pack(batch.rows, batch.bytes > 0 ? batch.kept : null), traces: batch.traces });
   };
 
   const strangers = new StrangerEntries({
-    add: (row) => ledger.add(row, null),
+    add: (row) => ledger.add(row, null, null),
     onLeftOut: () => metrics.leftOut('requests'),
   });
 
@@ -462,20 +502,21 @@ export function createRequestLog({
       if (rows.length >= SEND_AT_RECORDS || bytes + closedBytes >= SEND_AT_BYTES) send();
       else timer ??= setTimeout(send, SEND_AFTER_MS);
     },
-    add: (row, kindred) => {
+    add: (row, kindred, trace) => {
       const fits = kindred !== null && worker.queuedBytes + bytes + kindred.bytes <= MOST_QUEUED_BYTES;
       if (kindred && !fits) metrics.bodiesDropped(1);
       rows.push(row);
       kept.push(fits ? kindred : null);
+      if (tracing) traces.push(trace);
       if (fits) bytes += kindred.bytes;
       // An answer that had to be decoded first comes after its batch has gone.
       timer ??= setTimeout(send, SEND_AFTER_MS);
     },
-    amend: (row) => {
+    amend: (row, trace) => {
       // One batch cannot hold an entry twice.
       const at = rows.findLastIndex(({ id }) => id === row.id);
       if (at >= 0) rows[at] = row;
-      else ledger.add(row, null);
+      else ledger.add(row, null, trace);
     },
     later: (work) => {
       unfinished.add(work);
@@ -497,7 +538,7 @@ export function createRequestLog({
   return {
     open: (opening) => {
       metrics.opened();
-      return new LogEntry(opening, ledger);
+      return new LogEntry(opening, ledger, tracing ? tracing.begin(opening.id, parentOf(opening)) : null);
     },
     list: (query) => worker.list(query),
     read: (reach, id) => worker.read(reach, id),
@@ -519,11 +560,15 @@ export function createRequestLog({
   };
 }
 
+/** What the client says of the trace it is in. */
+const parentOf = ({ headers }: LogOpening): ParentContext | null =>
+  headers ? parentIn(headers.traceparent, headers.tracestate) : null;
+
 /**
  * Lays the bodies of a batch one after the other into one buffer. Large pieces that are used only here are moved
  * instead; a view on a larger buffer, or one that is used twice, cannot be.
  */
-function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | null): OutgoingBatch {
+function pack(rows: readonly LogRow[], kept: readonly (KeptBodies | null)[] | null): Omit<OutgoingBatch, 'traces'> {
   if (!kept) return { rows, parts: rows.map(() => null), slab: null, moved: [] };
   const moved = new Set<ArrayBuffer>();
   const copied: (HeadText | Uint8Array)[] = [];

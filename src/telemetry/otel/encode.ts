@@ -1,0 +1,192 @@
+/** The wire of Protocol Buffers, as far as OTLP needs it: what is written here a parser of any language reads. */
+const VARINT = 0;
+const FIXED64 = 1;
+const BYTES = 2;
+const FIXED32 = 5;
+const FIRST_BYTES = 16 * 1024;
+
+export type AttributeValue = string | number | boolean | readonly string[] | Double;
+/** A number that is written as a double although it may be whole. */
+export class Double {
+  readonly value: number;
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+export type Attributes = readonly (readonly [key: string, value: AttributeValue])[];
+
+/** Grows as it is written to. A message within a message is written in place; its length is filled in when it ends. */
+export class ProtoWriter {
+  #bytes = Buffer.allocUnsafe(FIRST_BYTES);
+  #at = 0;
+
+  get length(): number {
+    return this.#at;
+  }
+
+  /** What was written so far, as a copy; the writer begins anew. */
+  take(): Uint8Array {
+    const taken = Buffer.allocUnsafeSlow(this.#at);
+    this.#bytes.copy(taken, 0, 0, this.#at);
+    this.#at = 0;
+    return taken;
+  }
+
+  text(field: number, value: string): void {
+    this.#room(value.length * 3 + 16);
+    this.#varint((field << 3) | BYTES);
+    // Nearly every text is short: one byte of length, which is filled in when the bytes are there.
+    const start = this.#at + 1;
+    const written = this.#bytes.write(value, start);
+    this.#close(this.#at, start, written);
+  }
+
+  bytes(field: number, value: Uint8Array): void {
+    this.#room(value.byteLength + 16);
+    this.#varint((field << 3) | BYTES);
+    this.#varint(value.byteLength);
+    this.#bytes.set(value, this.#at);
+    this.#at += value.byteLength;
+  }
+
+  /** Ids are hex everywhere else. */
+  hex(field: number, value: string): void {
+    this.#room(value.length + 16);
+    this.#varint((field << 3) | BYTES);
+    this.#varint(value.length / 2);
+    this.#at += this.#bytes.write(value, this.#at, 'hex');
+  }
+
+  integer(field: number, value: number): void {
+    this.#room(24);
+    this.#varint((field << 3) | VARINT);
+    if (value >= 0) this.#varint(value);
+    else this.#big(BigInt.asUintN(64, BigInt(value)));
+  }
+
+  double(field: number, value: number): void {
+    this.#room(16);
+    this.#varint((field << 3) | FIXED64);
+    this.#at = this.#bytes.writeDoubleLE(value, this.#at);
+  }
+
+  fixed64(field: number, value: bigint): void {
+    this.#room(16);
+    this.#varint((field << 3) | FIXED64);
+    this.#at = this.#bytes.writeBigUInt64LE(value, this.#at);
+  }
+
+  fixed32(field: number, value: number): void {
+    this.#room(16);
+    this.#varint((field << 3) | FIXED32);
+    this.#at = this.#bytes.writeUInt32LE(value, this.#at);
+  }
+
+  /** Numbers side by side, as histograms have them. */
+  packed(field: number, values: readonly number[], kind: 'fixed64' | 'double'): void {
+    this.message(field, () => {
+      this.#room(values.length * 8);
+      for (const value of values)
+        this.#at =
+          kind === 'double'
+            ? this.#bytes.writeDoubleLE(value, this.#at)
+            : this.#bytes.writeBigUInt64LE(BigInt(value), this.#at);
+    });
+  }
+
+  message(field: number, write: () => void): void {
+    this.#room(16);
+    this.#varint((field << 3) | BYTES);
+    const lengthAt = this.#at;
+    this.#at = lengthAt + 1;
+    write();
+    this.#close(lengthAt, lengthAt + 1, this.#at - lengthAt - 1);
+  }
+
+  /** Puts the length before what was written; what is longer than 127 bytes moves for it. */
+  #close(lengthAt: number, start: number, length: number) {
+    this.#at = start + length;
+    const digits = digitsOf(length);
+    if (digits > 1) {
+      this.#room(digits);
+      this.#bytes.copyWithin(start + digits - 1, start, start + length);
+    }
+    this.#at = lengthAt;
+    this.#varint(length);
+    this.#at += length;
+  }
+
+  #varint(value: number) {
+    let rest = value;
+    while (rest > 127) {
+      this.#bytes[this.#at++] = (rest % 128) | 128;
+      rest = Math.floor(rest / 128);
+    }
+    this.#bytes[this.#at++] = rest;
+  }
+
+  #big(value: bigint) {
+    let rest = value;
+    while (rest > 127n) {
+      this.#bytes[this.#at++] = Number(rest & 127n) | 128;
+      rest >>= 7n;
+    }
+    this.#bytes[this.#at++] = Number(rest);
+  }
+
+  #room(bytes: number) {
+    const needed = this.#at + bytes;
+    if (needed <= this.#bytes.byteLength) return;
+    const larger = Buffer.allocUnsafe(Math.max(needed, this.#bytes.byteLength * 2));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+}
+
+function digitsOf(value: number): number {
+  let digits = 1;
+  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) digits++;
+  return digits;
+}
+
+/** A list of `KeyValue`, each under this field. */
+export function writeAttributes(writer: ProtoWriter, field: number, attributes: Attributes): void {
+  for (const [key, value] of attributes)
+    writer.message(field, () => {
+      writer.text(1, key);
+      writer.message(2, () => writeValue(writer, value));
+    });
+}
+
+function writeValue(writer: ProtoWriter, value: AttributeValue): void {
+  if (typeof value === 'string') writer.text(1, value);
+  else if (typeof value === 'boolean') writer.integer(2, value ? 1 : 0);
+  else if (typeof value === 'number')
+    if (Number.isSafeInteger(value)) writer.integer(3, value);
+    else writer.double(4, value);
+  else if (value instanceof Double) writer.double(4, value.value);
+  else
+    writer.message(5, () => {
+      for (const each of value) writer.message(1, () => writer.text(1, each));
+    });
+}
+
+/** The same as OTLP's JSON has them. */
+export const jsonAttributes = (attributes: Attributes): unknown[] =>
+  attributes.map(([key, value]) => ({ key, value: jsonValue(value) }));
+
+function jsonValue(value: AttributeValue): unknown {
+  if (typeof value === 'string') return { stringValue: value };
+  if (typeof value === 'boolean') return { boolValue: value };
+  if (typeof value === 'number')
+    return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  if (value instanceof Double) return { doubleValue: value.value };
+  return { arrayValue: { values: value.map((each) => ({ stringValue: each })) } };
+}
+
+/** Nanoseconds since the epoch of a moment in milliseconds with fractions, which a number cannot hold exactly. */
+export function nanosOf(ms: number): bigint {
+  const whole = Math.floor(ms);
+  return BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6));
+}
