@@ -172,3 +172,30 @@ test('a circle is seen, and what only leads to it is no part of it', () => {
     ),
   ).toEqual([]);
 });
+
+/** What a thread loads it keeps for as long as the process lives. */
+const LEAN_THREADS: Readonly<Record<string, readonly string[]>> = {
+  'telemetry/log-worker.ts': ['zod', 'kysely', 'pg'],
+  'storage/query-worker.ts': ['zod', 'pg'],
+  'assistants/vector-stores/search/search-worker.ts': ['zod', 'pg'],
+  'core/token-worker.ts': ['zod', 'kysely', 'pg'],
+};
+
+for (const [thread, heavy] of Object.entries(LEAN_THREADS))
+  test(`the thread ${thread} starts without ${heavy.join(', ')}`, async () => {
+    const loaded = await loadedBy(thread);
+    expect(heavy.filter((name) => loaded.has(name))).toEqual([]);
+  });
+
+/** Files and packages that are loaded at the start; what is imported as a type, or when it is needed, is not. */
+async function loadedBy(file: string, loaded = new Set<string>()): Promise<ReadonlySet<string>> {
+  loaded.add(file);
+  const transpiler = new Bun.Transpiler({ loader: 'ts' });
+  for (const { path, kind } of transpiler.scanImports(await Bun.file(join(source, file)).text())) {
+    if (kind !== 'import-statement') continue;
+    const target = path.startsWith('.') ? join(dirname(file), path) : path;
+    if (target === path) loaded.add(path);
+    else if (!loaded.has(target)) await loadedBy(target, loaded);
+  }
+  return loaded;
+}

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { Budgets, Level } from '../core/budgets.ts';
 import { createHealth } from '../core/health.ts';
-import { type Limit, NANO_DOLLARS } from '../core/limits.ts';
+import type { Limit } from '../core/limits.ts';
+import { NANO_DOLLARS } from '../core/money.ts';
 import { createSealer } from '../crypto/seal.ts';
 import { type Changes, createChanges } from '../storage/changes.ts';
 import { openSqlite, type Store } from '../storage/store.ts';

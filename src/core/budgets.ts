@@ -1,4 +1,5 @@
-import { type Limit, NANO_DOLLARS, windowAt } from './limits.ts';
+import { type Limit, windowAt } from './limits.ts';
+import { NANO_DOLLARS } from './money.ts';
 
 /** How full a counter is, in the measure of its limit. */
 export interface Level {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { costAt, priceFrom } from './cost.ts';
-import { NANO_DOLLARS } from './limits.ts';
+import { NANO_DOLLARS } from './money.ts';
 import { priceMembers, type WrittenPrice } from './price-file.ts';
 import type { Usage } from './usage.ts';
 

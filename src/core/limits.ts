@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { NANO_DOLLARS } from './money.ts';
 import { type Checked, schemaOf } from './schema.ts';
 
 /**
@@ -143,9 +144,8 @@ function eachTwice<Item>(
   });
 }
 
-/** What a limit counts: calls, tokens, or billionths of a US dollar. Whole numbers, so that sums are exact. */
+/** What a limit counts: calls, tokens, or billionths of a US dollar (`NANO_DOLLARS`). */
 export type Counted = 'requests' | 'tokens' | 'cost';
-export const NANO_DOLLARS = 1e9;
 
 /** When a counter starts again from 0. */
 export type Period =

@@ -1,5 +1,6 @@
 import { NOBODY, type NoteEvent } from '../core/audit-event.ts';
-import { NANO_DOLLARS, windowAt } from '../core/limits.ts';
+import { windowAt } from '../core/limits.ts';
+import { NANO_DOLLARS } from '../core/money.ts';
 import { uuidFrom } from '../crypto/stable-id.ts';
 import type { Alarm } from './alarms.ts';
 

@@ -1,6 +1,7 @@
 import { toIso } from '../core/clock.ts';
 import { fail, GatewayError } from '../core/errors.ts';
-import { type Limit, type LimitOwner, NANO_DOLLARS } from '../core/limits.ts';
+import type { Limit, LimitOwner } from '../core/limits.ts';
+import { NANO_DOLLARS } from '../core/money.ts';
 import type { Charge, Refused } from './counters/counters.ts';
 import type { OpenWindow } from './windows.ts';
 

@@ -1,5 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
-import { type Limit, NANO_DOLLARS } from '../core/limits.ts';
+import type { Limit } from '../core/limits.ts';
+import { NANO_DOLLARS } from '../core/money.ts';
 import type { Prices } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Estimate } from '../limits/ask.ts';

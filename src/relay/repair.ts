@@ -1,5 +1,5 @@
 import { fail, GatewayError } from '../core/errors.ts';
-import { NANO_DOLLARS } from '../core/limits.ts';
+import { NANO_DOLLARS } from '../core/money.ts';
 import { addUsage, type Usage } from '../core/usage.ts';
 import type { Incoming } from '../http/upstream.ts';
 import type { Outcome } from '../limits/limiter.ts';

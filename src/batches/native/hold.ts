@@ -1,5 +1,6 @@
 import { ENDPOINTS } from '../../core/endpoints.ts';
-import { type Limit, NANO_DOLLARS } from '../../core/limits.ts';
+import type { Limit } from '../../core/limits.ts';
+import { NANO_DOLLARS } from '../../core/money.ts';
 import { isRefusal, type WorkHold, type WorkHolds } from '../../limits/work-holds.ts';
 import { readMetadata } from '../../relay/receive.ts';
 import type { BatchRow } from '../../storage/schema.ts';

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { NANO_DOLLARS } from '../../core/limits.ts';
+import { NANO_DOLLARS } from '../../core/money.ts';
 import type { LogTables, SessionRow } from '../log-columns.ts';
 import type { LogReach } from '../log-query.ts';
 import type { ModelRow } from './sums.ts';

@@ -1,4 +1,4 @@
-import { NANO_DOLLARS } from '../../core/limits.ts';
+import { NANO_DOLLARS } from '../../core/money.ts';
 import type { LogRow, LogTables, SessionRow } from '../log-columns.ts';
 
 /** What the sums of a session are made of. */
