@@ -1,3 +1,4 @@
+import { NANO_DOLLARS } from '../../core/money.ts';
 import type { Prices } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
 import type { Ask } from '../../limits/ask.ts';
@@ -8,8 +9,6 @@ import type { BatchDeps } from '../kinds.ts';
 import { usageIn } from '../usage.ts';
 import { members, type NativeResult, text } from './api.ts';
 import { type Native, nativeOf } from './step.ts';
-
-const NANO_DOLLARS = 1e9;
 
 export interface AccountDeps {
   readonly limiter: Pick<Limiter, 'reserve'>;

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { type Columns, columnsOf, rowsOf } from '../../core/columns.ts';
-import { NANO_DOLLARS } from '../../core/limits.ts';
+import { NANO_DOLLARS } from '../../core/money.ts';
 import type { PackedAttempts } from '../attempts.ts';
 import type { LogRow } from '../log-columns.ts';
 import { labelsOf } from '../log-labels.ts';

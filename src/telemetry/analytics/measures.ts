@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { NANO_DOLLARS } from '../../core/limits.ts';
+import { NANO_DOLLARS } from '../../core/money.ts';
 import type { Sum } from '../aggregates/cells.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { FailedBy } from '../record.ts';
