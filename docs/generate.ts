@@ -30,6 +30,7 @@ export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/configuration.md', name: 'provider keys', render: providerKeysTable },
   { page: 'docs/guardrails.md', name: 'checks', render: checksTable },
   { page: 'docs/clients.md', name: 'clients', render: clientsTable },
+  { page: 'docs/metrics.md', name: 'metrics', render: metricsTable },
   { page: 'docs/keys.md', name: 'ends with a workspace', render: () => endingsTable('withWorkspace') },
   { page: 'docs/users.md', name: 'ends with a user', render: () => endingsTable('withUser') },
 ];
@@ -48,7 +49,7 @@ const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
 const table = (head: string[], rows: string[][]) =>
   [row(...head), `|${head.map(() => '---').join('|')}|`, ...rows.map((cells) => row(...cells))].join('\n');
 
-type Described = Pick<Gateway, 'routes' | 'owners'>;
+type Described = Pick<Gateway, 'routes' | 'owners' | 'families'>;
 let described: Promise<Described> | null = null;
 
 /** What the areas add, asked of a gateway with an empty store that listens nowhere. */
@@ -92,6 +93,14 @@ async function endingsTable(which: 'withWorkspace' | 'withUser'): Promise<string
       tables.map(code).join(', '),
       kept === undefined ? (atOnce ? 'at once' : 'step by step') : `stays: ${kept}`,
     ]),
+  );
+}
+
+async function metricsTable(): Promise<string> {
+  const { families } = await describedGateway();
+  return table(
+    ['Metric', 'Type', 'Labels', 'What it counts'],
+    families.map(({ name, type, labels, help }) => [code(name), type, labels.map(code).join(', '), help]),
   );
 }
 

@@ -6,7 +6,7 @@ import { silentLog } from './core/call-log.ts';
 import type { ClientDialect } from './core/endpoints.ts';
 import { type ErrorCode, fail } from './core/errors.ts';
 import { newId, type OrganisationId } from './core/ids.ts';
-import type { Principal } from './core/principal.ts';
+import { keyNameOf, type Principal } from './core/principal.ts';
 import type { Scope } from './core/scopes.ts';
 import { type BodyRule, isReadWhole, ruleBody, USUAL_BODY } from './http/arriving.ts';
 import { clientDialectOf } from './http/error-body.ts';
@@ -206,14 +206,13 @@ function limitBody(request: Request, headers: SentHeaders, rule: BodyRule) {
 }
 
 function identified(entry: LogEntry, who: LoggedCaller) {
-  const { organisationId, workspaceId, keyId, userId } = who;
   entry.isOfStranger = false;
-  entry.organisationId = organisationId;
-  entry.workspaceId = workspaceId;
-  entry.apiKeyId = keyId;
-  entry.userId = userId;
-  entry.keyName = keyId === null ? null : (who.keyName ?? null);
+  entry.organisationId = who.organisationId;
+  entry.workspaceId = who.workspaceId;
+  entry.apiKeyId = who.keyId;
+  entry.userId = who.userId;
   entry.workspaceSlug = who.workspaceSlug ?? null;
+  entry.keyName = keyNameOf(who);
 }
 
 function attempt<Value>(work: () => Value): { value: Value; error?: never } | { value?: never; error: unknown } {

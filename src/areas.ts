@@ -19,7 +19,7 @@ import { routingArea } from './routing/area.ts';
 import type { Settings } from './settings.ts';
 import { telemetryArea } from './telemetry/area.ts';
 import { feedbackArea } from './telemetry/feedback/area.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import type { Metrics } from './telemetry/metrics/metrics.ts';
 import { webhooksArea } from './webhooks/area.ts';
 
 /** What is there before the first area opens. */

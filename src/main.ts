@@ -3,6 +3,7 @@ import { UsageError } from './cli/arguments.ts';
 import { doctor } from './cli/doctor.ts';
 import { migrateOnly } from './cli/migrate.ts';
 import { Processes, type ReadyMessage } from './cli/processes.ts';
+import { createSiblings } from './cli/siblings.ts';
 import { ownCommand } from './core/program.ts';
 import { giveBackMemory, QUIET_AFTER_MS } from './core/runtime/idle-memory.ts';
 import { tryAddress } from './http/server.ts';
@@ -43,7 +44,9 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   if (settings.processes > 1 && settings.processNumber === null) return supervise(command, settings);
   // Loaded here, because a process that only watches over others does without its memory.
   const { start } = await import('./start.ts');
-  const gateway = await start(settings, { listen: command === 'serve' });
+  const number = settings.processNumber;
+  const siblings = number === null ? null : createSiblings(number, settings.processes);
+  const gateway = await start(settings, { listen: command === 'serve', siblings });
   const text =
     command === 'serve' ? greeting(settings, gateway) : `Gateway ${version} does background work (PostgreSQL)`;
   if (settings.processNumber === null) {

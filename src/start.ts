@@ -21,7 +21,9 @@ import { connectRedis } from './storage/redis.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
 import { createLivePrices, followSynced } from './telemetry/live-prices.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { watchLoop } from './telemetry/metrics/event-loop.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics/metrics.ts';
+import type { Siblings } from './telemetry/metrics/node.ts';
 import { syncedPrices } from './telemetry/price-sync.ts';
 import { openPricesFile } from './telemetry/prices-file.ts';
 import { version } from './version.ts';
@@ -31,6 +33,8 @@ export interface Gateway {
   readonly routes: readonly Route[];
   /** Whose each table is. */
   readonly owners: App['owners'];
+  /** What is counted. */
+  readonly families: Metrics['families'];
   readonly adminKey: AdminKey | null;
   /** Lets open requests finish, flushes the log, closes the store. */
   stop(): Promise<{ cut: number }>;
@@ -39,12 +43,14 @@ export interface Gateway {
 export interface StartOptions extends AppOptions {
   /** False: background work only, and the server is a silent one. */
   readonly listen?: boolean;
+  /** The other processes that share the port. */
+  readonly siblings?: Siblings | null;
 }
 
 /** Settings → data dir → store → app → listen. */
 export async function start(
   settings: Settings,
-  { listen: isListening = true, without }: StartOptions = {},
+  { listen: isListening = true, siblings = null, without }: StartOptions = {},
 ): Promise<Gateway> {
   const { dataDir } = settings;
   const health = createHealth({ now: Date.now });
@@ -73,12 +79,17 @@ export async function start(
     now: Date.now(),
   });
 
-  const metrics = createMetrics({ version, startedAt: Date.now() });
+  const metrics = createMetrics({
+    ...{ version, startedAt: Date.now(), siblings },
+    mostCallers: settings.metricsCallers,
+  });
   metrics.gauges('gateway_degraded', '1 while a part is worse than it should be.', 'part', () => {
     const degraded = new Set(health.snapshot().map(({ part }) => part));
     return HEALTH_PARTS.map((part) => [part, degraded.has(part) ? 1 : 0] as const);
   });
   health.noteBy(() => unpricedNote(metrics.unpricedCalls));
+  health.noteBy(() => cappedNote(metrics.cappedLabels));
+  const loop = watchLoop(metrics);
   const changes = createChanges({ store, databaseUrl, health });
   const synced = followSynced(prices, () => syncedPrices(store.db));
   await synced.refresh();
@@ -115,11 +126,13 @@ export async function start(
     server,
     routes: app.routes,
     owners: app.owners,
+    families: metrics.families,
     adminKey,
     stop: async () => {
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
       await app.stop(settings.shutdownSeconds * 1_000);
       watch.stop();
+      loop.stop();
       checkpoints.stop();
       redis?.close();
       await changes.close();
@@ -137,6 +150,12 @@ const unpricedNote = (calls: number): string | null =>
   calls === 0
     ? null
     : `The price of ${calls} calls since the start is not known, so they cost nothing in the log and in budgets that allow them. The metric gateway_unpriced_calls_total names their models.`;
+
+/** Without the values: callers and models are not for the public. */
+const cappedNote = (labels: readonly string[]): string | null =>
+  labels.length === 0
+    ? null
+    : `Metrics count more than they tell apart: what is beyond the bound of ${labels.join(' and ')} is counted as "other". The metric gateway_metrics_capped_total says how often.`;
 
 const reportPrices = (health: Health) => (problem: string | null) => {
   if (problem === null) health.well('prices');

@@ -175,6 +175,7 @@ export async function startGateway({
     url,
     routes: gateway.routes,
     owners: gateway.owners,
+    families: gateway.families,
     dataDir,
     databaseUrl: database,
     api,

@@ -5,7 +5,7 @@ import type { CallModel } from '../relay/internal.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import type { Metrics } from '../telemetry/metrics/metrics.ts';
 import type { Kind } from '../work/work.ts';
 import type { Workers } from '../work/workers.ts';
 import { type Assistants, createAssistants } from './assistants.ts';
@@ -33,7 +33,7 @@ export interface AssistantsApiDeps {
   readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   /** They need the kinds, so they come after them. */
   readonly workers: () => Workers;
-  readonly metrics: Pick<Metrics, 'gauge'>;
+  readonly metrics: Pick<Metrics, 'counter'>;
   readonly runSeconds: number;
   readonly builtIns?: BuiltInTools;
   readonly tokens: Tokens;
@@ -82,12 +82,12 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     livesMs: deps.runSeconds * 1_000,
     now,
   });
-  let repeated = 0;
-  metrics.gauge(
-    'gateway_run_calls_repeated_total',
-    'Model calls of runs that were made again because their outcome is unknown; the provider may bill them twice.',
-    () => repeated,
-  );
+  const repeated = metrics
+    .counter(
+      'gateway_run_calls_repeated_total',
+      'Model calls of runs that were made again because their outcome is unknown; the provider may bill them twice.',
+    )
+    .at();
   const kind = runKind({
     store,
     bus,
@@ -100,7 +100,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     builtIns,
     runs: () => runs,
     onRepeated: () => {
-      repeated++;
+      repeated.value++;
     },
     now,
   });

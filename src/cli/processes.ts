@@ -1,4 +1,5 @@
 import type { Subprocess } from 'bun';
+import type { AnswerMessage, AskMessage } from './siblings.ts';
 
 /** What a process tells the one that started it, once it answers. */
 export interface ReadyMessage {
@@ -29,6 +30,8 @@ interface Started {
 export class Processes {
   readonly #options: ProcessesOptions;
   readonly #children = new Map<number, Subprocess>();
+  /** Those that answer. */
+  readonly #ready = new Map<number, Subprocess>();
   #isStopping = false;
 
   constructor(options: ProcessesOptions) {
@@ -70,15 +73,39 @@ export class Processes {
     const child = Bun.spawn([...command], {
       env: environment(number),
       stdio: ['ignore', 'inherit', 'inherit'],
-      ipc: (message: ReadyMessage) => {
-        if (message.kind === 'ready') resolve(message.greeting);
+      ipc: (message: ReadyMessage | AskMessage | AnswerMessage) => {
+        if (message.kind === 'ask') return this.#passOn(message);
+        if (message.kind === 'answer') return void this.#send(message.to, message);
+        this.#ready.set(number, child);
+        resolve(message.greeting);
       },
     });
-    child.exited.then(() => reject(new Error(`process ${number} ended before it was ready`)));
+    child.exited.then(() => {
+      if (this.#ready.get(number) === child) this.#ready.delete(number);
+      reject(new Error(`process ${number} ended before it was ready`));
+    });
     // Only the first start is awaited; the failure of a later one must not count as unhandled.
     ready.catch(() => {});
     this.#children.set(number, child);
     return { child, ready };
+  }
+
+  /** Which ones there are is known here alone, so who asks need not wait for one that is gone. */
+  #passOn(message: AskMessage) {
+    for (let number = 0; number < this.#options.count; number++) {
+      if (number === message.from || this.#send(number, message)) continue;
+      this.#send(message.from, { ...message, kind: 'answer', from: number, to: message.from, families: null });
+    }
+  }
+
+  #send(to: number, message: AskMessage | AnswerMessage): boolean {
+    try {
+      this.#ready.get(to)?.send(message);
+      return this.#ready.has(to);
+    } catch {
+      // It has just ended.
+      return false;
+    }
   }
 
   async #keep(number: number, first: Subprocess) {

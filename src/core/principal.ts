@@ -49,6 +49,14 @@ export interface Principal extends Witnessed {
   readonly models?: AllowedModels;
 }
 
+/** What the caller's key is called; null: there is none, and the name would be that of a user or a machine. */
+export const keyNameOf = (who: {
+  readonly keyId: string | null;
+  readonly userId: string | null;
+  readonly keyName?: string;
+  readonly isMachine?: boolean;
+}): string | null => (who.isMachine || who.keyId === null || who.keyId === who.userId ? null : (who.keyName ?? null));
+
 /** Who began work that goes on without them, as the work's own row remembers it. */
 export interface WorkCaller {
   /** Of the key; or the id that stands in its place for users and machines. */

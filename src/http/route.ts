@@ -15,9 +15,10 @@ export interface LoggedCaller {
   readonly workspaceId: string;
   readonly keyId: string | null;
   readonly userId: string | null;
-  /** For traces. */
-  readonly keyName?: string;
+  /** For metrics and traces; left out: they do not tell the caller apart. */
   readonly workspaceSlug?: string;
+  readonly keyName?: string;
+  readonly isMachine?: boolean;
 }
 
 export type MakeSchema<Schema extends z.ZodType = z.ZodType> = () => Schema;

@@ -1,6 +1,6 @@
 import { ENDPOINTS } from '../core/endpoints.ts';
 import { newId } from '../core/ids.ts';
-import type { Principal } from '../core/principal.ts';
+import { keyNameOf, type Principal } from '../core/principal.ts';
 import type { Proven } from '../guardrails/proof.ts';
 import { clientDialectOf } from '../http/error-body.ts';
 import { refuseForbiddenHeaders } from '../http/forbidden-headers.ts';
@@ -86,8 +86,8 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
     entry.workspaceId = who.workspaceId;
     entry.apiKeyId = who.keyId;
     entry.userId = who.userId;
-    entry.keyName = who.keyName;
     entry.workspaceSlug = who.workspaceSlug;
+    entry.keyName = keyNameOf(who);
     entry.sessionId = sessionIn(headers) ?? sessionId ?? null;
     try {
       // What was accepted before it was forbidden is not carried out any more.

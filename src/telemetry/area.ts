@@ -10,7 +10,7 @@ import { migrateSqliteLog } from './log-migrate.ts';
 import { openLogPort } from './log-port.ts';
 import type { LogTarget } from './log-store.ts';
 import type { LogOutcome } from './log-writer.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { exportsTo } from './otel/reporting.ts';
 import { createTracing } from './otel/sampler.ts';
 import type { OtelSettings } from './otel/settings.ts';

@@ -7,7 +7,7 @@ import { type LogPortOptions, openLogPort } from './log-port.ts';
 import type { LogDetail, LogPage } from './log-query.ts';
 import type { LogTarget } from './log-store.ts';
 import type { LogOutcome } from './log-writer.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics } from './metrics/metrics.ts';
 import { createRequestLog } from './request-log.ts';
 
 const workerUrl = new URL('./log-worker.ts', import.meta.url);
@@ -28,7 +28,7 @@ function startLog({ target, ...over }: { target?: LogTarget } & Partial<LogPortO
     },
     ...over,
   });
-  const metrics = createMetrics({ version: '0', startedAt: 0 });
+  const metrics = createMetrics({ version: '0', startedAt: 0, mostCallers: 0 });
   const log = createRequestLog({ worker, metrics, bodies: { enabled: true, capBytes: 1_000_000 } });
   const call = (body = '{"messages":[]}') => {
     const id = Bun.randomUUIDv7();

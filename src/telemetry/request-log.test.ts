@@ -3,7 +3,8 @@ import { gzipSync } from 'node:zlib';
 import { eventually } from '../../test/telemetry/log-rows.ts';
 import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics } from './metrics/metrics.ts';
+import { render } from './metrics/render.ts';
 import { unpack } from './packed-bodies.ts';
 import type { LogBodies } from './record.ts';
 import { createRequestLog, type LogEntry } from './request-log.ts';
@@ -32,7 +33,7 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
     flush: async () => {},
     close: async () => {},
   };
-  const metrics = createMetrics({ version: '0', startedAt: 0 });
+  const metrics = createMetrics({ version: '0', startedAt: 0, mostCallers: 0 });
   const log = createRequestLog({ worker, metrics, now: () => time, bodies: { enabled, capBytes } });
   let made = 0;
   const open = (path = '/v1/chat/completions'): LogEntry =>
@@ -139,7 +140,7 @@ test('only the first close counts', async () => {
   entry.close({ status: 499, failedBy: 'client', errorCode: 'client_closed' });
   await log.flush();
   expect(rows.map(({ status }) => status)).toEqual([200]);
-  expect(metrics.render()).toContain('gateway_open_requests 0');
+  expect(render(metrics.snapshot(), 'text')).toContain('gateway_open_requests 0');
 });
 
 test('a refused call is logged without a caller, a provider or bodies', async () => {
@@ -247,11 +248,11 @@ test('a writer that falls behind costs bodies first, then records, and both are 
   entry.close({ status: 200 });
   await slow.log.flush();
   expect(slow.bodies).toEqual([null]);
-  expect(slow.metrics.render()).toContain('gateway_log_bodies_dropped_total 1');
+  expect(render(slow.metrics.snapshot(), 'text')).toContain('gateway_log_bodies_dropped_total 1');
 
   const stuck = startLog({ queuedRecords: 100_000 });
   stuck.open().close({ status: 200 });
   await stuck.log.flush();
   expect(stuck.rows).toEqual([]);
-  expect(stuck.metrics.render()).toContain('gateway_log_records_total{result="dropped"} 1');
+  expect(render(stuck.metrics.snapshot(), 'text')).toContain('gateway_log_records_total{result="dropped"} 1');
 });

@@ -9,7 +9,7 @@ import type { LogRow } from './log-columns.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import type { LogOwner, RecountProgress } from './log-sink.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { BELOW, type ParentContext, parentIn, spanBelow, type TraceContext, traceparentOf } from './otel/context.ts';
 import { foundMore, type PostedTrace, postedTrace } from './otel/record.ts';
 import type { Tracing } from './otel/sampler.ts';
@@ -159,7 +159,7 @@ export class LogEntry extends AttemptTrail implements CallLog {
   asked: Usage | null = null;
   answeredBy: string | null = null;
 
-  /** For traces. */
+  /** For metrics and traces. */
   keyName: string | null = null;
   workspaceSlug: string | null = null;
 
@@ -308,7 +308,14 @@ export class LogEntry extends AttemptTrail implements CallLog {
         prices.costOf(provider, model, usage, this.prices));
     this.onCounted?.({ usage, cost, model: answered });
     this.onCounted = null;
-    metrics.closed({ route, method, status, provider, model, durationMs, firstByteMs: this.#firstByteMs, usage, cost });
+    metrics.closed({
+      ...{ route, method, status, failedBy, errorCode, provider, model, usage, cost },
+      ...{ workspace: this.workspaceSlug, apiKeyName: this.keyName, virtualKey: this.virtualKey },
+      // A user's own id stands where a key's would.
+      apiKey: this.apiKeyId === this.userId ? null : this.apiKeyId,
+      ...{ startedAt, durationMs, firstByteMs: this.#firstByteMs, isCached: this.isCached },
+      traceId: this.#trace?.isSampled ? this.#trace.traceId : traceId,
+    });
     const bodies = this.keepBodies && this.#ledger.keepsBodies ? this.#bodies() : null;
     const row: LogRow = {
       id,

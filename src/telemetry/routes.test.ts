@@ -7,10 +7,10 @@ import { termsIn } from './filter/language.ts';
 import { timeOf } from './log-filters.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
 import { cursorOf } from './log-query.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics } from './metrics/metrics.ts';
 import { telemetryRoutes } from './routes.ts';
 
-const metrics = createMetrics({ version: '0', startedAt: 0 });
+const metrics = createMetrics({ version: '0', startedAt: 0, mostCallers: 0 });
 const OTHER = '019a0000-0000-7000-8000-000000000000';
 
 const store = openSqlite(':memory:');
@@ -55,7 +55,12 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
   ) => {
     const route = routes.find((each) => each.path === path)!;
     const query = route.query?.().parse(given.query ?? {});
-    return (await route.handle({ principal, query, params: given.params ?? {} } as unknown as Call)) as Response;
+    return (await route.handle({
+      principal,
+      query,
+      headers: {},
+      params: given.params ?? {},
+    } as unknown as Call)) as Response;
   };
   return { asked, routes, call };
 }

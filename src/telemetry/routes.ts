@@ -3,6 +3,7 @@ import { fail } from '../core/errors.ts';
 import { integerInQuery } from '../core/list.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Checked } from '../core/schema.ts';
+import { headerOf } from '../http/headers.ts';
 import { closingLog } from '../http/pulled-stream.ts';
 import { jsonText } from '../http/reply.ts';
 import type { Call, CallAt, Route } from '../http/route.ts';
@@ -11,7 +12,8 @@ import { workspaceAsked } from '../storage/workspace-lookup.ts';
 import { EXPORT_TYPES, exported } from './export.ts';
 import { filterFields, filterOf, filterText, queryWithMetadata, termsOf, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { CONTENT_TYPES, formatOf, render } from './metrics/render.ts';
 import type { RequestLog } from './request-log.ts';
 
 const entriesAsked = () => ({
@@ -209,9 +211,12 @@ export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[]
     method: 'GET',
     path: '/metrics',
     scopes: ['metrics.read'],
-    summary: 'Metrics in the Prometheus text format',
-    handle: () =>
-      new Response(metrics.render(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
+    summary: 'Metrics for Prometheus, as text or as OpenMetrics with exemplars',
+    handle: async ({ headers }) => {
+      const format = formatOf(headerOf(headers, 'accept'));
+      const text = render(await metrics.scrape(), format);
+      return new Response(text, { headers: { 'content-type': CONTENT_TYPES[format] } });
+    },
   },
 ];
 

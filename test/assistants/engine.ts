@@ -8,6 +8,7 @@ import { NOTHING_PROVEN } from '../../src/guardrails/proof.ts';
 import type { CallModel } from '../../src/relay/internal.ts';
 import { createChanges } from '../../src/storage/changes.ts';
 import type { Store } from '../../src/storage/store.ts';
+import { createRegistry } from '../../src/telemetry/metrics/registry.ts';
 import type { Timing } from '../../src/work/work.ts';
 import { createWorkers, type Workers } from '../../src/work/workers.ts';
 
@@ -50,7 +51,7 @@ export function createEngine(options: EngineOptions): Engine {
   const health = { degraded: () => {}, well: () => {}, snapshot: () => [], noteBy: () => {}, notes: () => [] };
   const changes = createChanges({ store, databaseUrl, health });
   const errors: string[] = [];
-  let repeated = () => 0;
+  const metrics = createRegistry();
   const api = createAssistantsApi({
     store,
     changes,
@@ -59,11 +60,7 @@ export function createEngine(options: EngineOptions): Engine {
     proofs: { seal: () => null, open: () => NOTHING_PROVEN },
     principalOf: async () => principal,
     workers: () => workers,
-    metrics: {
-      gauge: (_name, _help, read) => {
-        repeated = read;
-      },
-    },
+    metrics,
     tokens: { count: async (_model, texts) => texts.map(estimateTokens), close: () => {} },
     runSeconds: 600,
     builtIns,
@@ -82,7 +79,10 @@ export function createEngine(options: EngineOptions): Engine {
     ...api,
     workers,
     errors,
-    repeated: () => repeated(),
+    repeated: () => {
+      const [family] = metrics.snapshot();
+      return family?.type === 'counter' ? (family.series[0]?.value ?? 0) : 0;
+    },
     start: async () => {
       await changes.start();
       await workers.start();

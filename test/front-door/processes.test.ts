@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { childrenOf, isRunning, nodeEnvironment, startNode } from '../nodes.ts';
 import { createEmptyDatabase } from '../postgres.ts';
 import { eventually, forTests, type GatewayProcess, runGateway } from '../process.ts';
+import { readScrape, valueIn } from '../telemetry/scrape.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -19,10 +20,10 @@ async function givenPair(): Promise<GatewayProcess> {
 /** On a connection of its own: the kernel deals out connections, not requests. */
 const alone = { headers: { connection: 'close' } };
 
-/** Which process answered, told by when it started. */
+/** Which process answered, told by when it started: metrics begin with those of the process that was asked. */
 async function answeredBy({ api }: GatewayProcess): Promise<string> {
   const { text } = await api.get('/metrics', alone);
-  return /^process_start_time_seconds (\S+)$/m.exec(text)?.[1] ?? '';
+  return /^process_start_time_seconds\{process="\d"\} (\S+)$/m.exec(text)?.[1] ?? '';
 }
 
 async function answeringIn(gateway: GatewayProcess, calls: number): Promise<number> {
@@ -85,6 +86,42 @@ test('a process that is killed is started again, and only requests under way at 
   expect(gateway.errors).toMatch(/^Process \d ended \(SIGKILL\); it is started again in \d+ ms\.\n$/);
   expect(gateway.output.match(/^Gateway /gm)).toHaveLength(1);
   expect(await gateway.stop()).toBe(0);
+});
+
+test('one scrape answers for both processes, and says when one of them does not', async () => {
+  const gateway = await givenPair();
+  const { id, key } = (await gateway.api.post('/v1/api-keys', { name: 'for both' })).json;
+  const scrape = async (format: 'text' | 'openmetrics' = 'text') => {
+    const accept = format === 'text' ? 'text/plain' : 'application/openmetrics-text';
+    return readScrape((await gateway.api.get('/metrics', { headers: { ...alone.headers, accept } })).text, format);
+  };
+  const ups = async () =>
+    ((await scrape()).get('gateway_process_up')?.samples ?? [])
+      .map(({ labels, value }) => `${labels.process} ${value}`)
+      .sort();
+  const callsOf = async (process: string) =>
+    valueIn(await scrape(), 'gateway_caller_requests_total', { process, api_key: id }) ?? 0;
+  expect(await ups()).toEqual(['0 1', '1 1']);
+
+  let calls = 0;
+  await eventually('both have calls to tell of', async () => {
+    for (let more = 0; more < 10; more++, calls++) await gateway.api.get('/v1/api-keys', { ...alone, key });
+    return (await callsOf('0')) > 0 && (await callsOf('1')) > 0;
+  });
+  await eventually('all calls are told of', async () => (await callsOf('0')) + (await callsOf('1')) === calls);
+  const exact = await scrape('openmetrics');
+  for (const [name, { samples }] of exact)
+    for (const { labels } of samples) expect([name, labels.process]).toEqual([name, expect.stringMatching(/^[01]$/)]);
+  expect(exact.get('process_start_time_seconds')?.samples).toHaveLength(2);
+
+  const [, stopped = 0] = childrenOf(gateway.pid);
+  process.kill(stopped, 'SIGSTOP');
+  cleanups.push(() => isRunning(stopped) && process.kill(stopped, 'SIGCONT'));
+  // A connection that the kernel deals to the stopped one is not answered.
+  const seen = await Promise.race(Array.from({ length: 8 }, ups));
+  expect(seen.filter((line) => line.endsWith(' 0'))).toHaveLength(1);
+  process.kill(stopped, 'SIGCONT');
+  await eventually('it answers again', async () => Bun.deepEquals(await ups(), ['0 1', '1 1']));
 });
 
 test('when the supervising process is killed its processes end, and the port is free again', async () => {

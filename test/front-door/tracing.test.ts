@@ -360,7 +360,7 @@ describe('destinations', () => {
 
     collector.answerAlways(() => new Response('no', { status: 401 }));
     expect((await call()).status).toBe(200);
-    await eventually('refused spans', async () => (await metric('gateway_otel_refused')) >= 2);
+    await eventually('refused spans', async () => (await metric('gateway_otel_refused_total')) >= 2);
     expect((await health(gateway)).find(({ part }) => part === 'tracing')!.effect).toContain(
       'default/traces answers 401',
     );
@@ -377,7 +377,7 @@ describe('destinations', () => {
     const begun = performance.now();
     for (let calls = 0; calls < 30; calls++) expect((await call()).status).toBe(200);
     expect(performance.now() - begun).toBeLessThan(20_000);
-    await eventually('dropped spans', async () => (await metric('gateway_otel_dropped')) > 0);
+    await eventually('dropped spans', async () => (await metric('gateway_otel_dropped_total')) > 0);
     expect((await health(gateway)).find(({ part }) => part === 'tracing')!.effect).toContain('does not answer');
     const shown = JSON.stringify([await health(gateway), (await gateway.api.get('/metrics')).text]);
     expect(shown).not.toContain('s3cret');

@@ -6,7 +6,7 @@ import { json } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import { readMetadata } from '../../relay/receive.ts';
 import type { Changes } from '../../storage/changes.ts';
-import { type Caller, type CallerDeps, checkAgain, findCommonCaller } from '../caller/caller.ts';
+import { type Caller, type CallerDeps, checkAgain, findCommonCaller, loggedAs } from '../caller/caller.ts';
 import { withChallenge } from '../caller/challenge.ts';
 import { mismatch, type ReadMessage, readMessages, refused } from '../message/message.ts';
 import { RPC, RpcError } from '../message/rpc-error.ts';
@@ -150,7 +150,7 @@ export function createAggregate(deps: AggregateDeps) {
       const { log } = call;
       log.provider = 'mcp';
       const caller = await letIn(call);
-      call.identify(caller);
+      call.identify(loggedAs(caller));
       if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
       const body = await readBytes(call.request, MOST_BYTES);
       const [message, ...more] = readMessages(body, call.headers);
@@ -188,7 +188,7 @@ export function createAggregate(deps: AggregateDeps) {
     async leave(call: AnonymousCall): Promise<Response> {
       call.log.provider = 'mcp';
       const caller = await letIn(call);
-      call.identify(caller);
+      call.identify(loggedAs(caller));
       const client = clientOf(call, caller, null);
       await channels.closeAll(client, async (server, channel) => {
         if (channel.kind === 'stateless' || channel.id === null) return;

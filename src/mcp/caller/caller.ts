@@ -7,6 +7,7 @@ import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../../core/i
 import type { Principal } from '../../core/principal.ts';
 import { sha256 } from '../../crypto/seal.ts';
 import type { SentHeaders } from '../../http/headers.ts';
+import type { LoggedCaller } from '../../http/route.ts';
 import type { JwtValidation } from '../server/configuration.ts';
 import { commonResource } from '../server/resources.ts';
 import type { McpServer } from '../server/server.ts';
@@ -33,6 +34,9 @@ export interface Caller {
   /** The user's own token of an identity provider, for servers that check it themselves; never one of ours. */
   readonly accessToken: string | null;
 }
+
+/** The caller as logs and metrics know it. */
+export const loggedAs = ({ principal, keyId, userId }: Caller): LoggedCaller => ({ ...principal, keyId, userId });
 
 /** `oauth` is a token of our own authorization server, `token` one of an identity provider. */
 export type WayIn =

@@ -5,7 +5,7 @@ import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall, AnonymousCallAt } from '../../http/route.ts';
 import type { Opening } from '../../relay/call.ts';
-import { type CallerDeps, checkAgain, findCaller } from '../caller/caller.ts';
+import { type CallerDeps, checkAgain, findCaller, loggedAs } from '../caller/caller.ts';
 import { withChallenge } from '../caller/challenge.ts';
 import { identityHeader } from '../caller/identity.ts';
 import type { IdentityTokens } from '../caller/identity-tokens.ts';
@@ -55,7 +55,7 @@ export async function relayTo(
   deps: McpRelayDeps,
 ): Promise<Response> {
   const { headers, log } = call;
-  call.identify(caller);
+  call.identify(loggedAs(caller));
   if (call.search !== '') fail('invalid_request', 'query', 'an MCP endpoint takes none; leave it out');
 
   const isCounted = await deps.limits.counts({ principal: caller.principal, server });
