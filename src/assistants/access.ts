@@ -1,5 +1,6 @@
 import { requiredVirtualKey } from '../auth/required-virtual-key.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
+import type { OutgoingTrace } from '../core/call-log.ts';
 import { fail } from '../core/errors.ts';
 import { headerOf } from '../http/headers.ts';
 import type { Call } from '../http/route.ts';
@@ -27,12 +28,17 @@ const KEPT_HEADERS = [
   'x-gateway-debug',
 ];
 
+/** By these any node knows of which trace a run is a part. */
+const traceHeaders = (trace: OutgoingTrace | null): Record<string, string> =>
+  trace ? { traceparent: trace.traceparent, ...(trace.tracestate !== null && { tracestate: trace.tracestate }) } : {};
+
 /** The headers of a run's model calls. They are stored with the run, so nothing secret may be among them. */
 export async function runHeaders(
-  call: Pick<Call, 'headers' | 'principal'>,
+  call: Pick<Call, 'headers' | 'principal' | 'log'>,
   { virtualKeys, configs }: { virtualKeys: VirtualKeys; configs: Configs },
 ): Promise<Record<string, string>> {
   checkBeta(call);
   const { slug } = await requiredVirtualKey(call, virtualKeys);
-  return { 'x-gateway-virtual-key': slug, ...(await keptHeaders(call, KEPT_HEADERS, configs)) };
+  const kept = await keptHeaders(call, KEPT_HEADERS, configs);
+  return { 'x-gateway-virtual-key': slug, ...kept, ...traceHeaders(call.log.callTrace()) };
 }

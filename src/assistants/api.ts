@@ -6,6 +6,7 @@ import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
 import type { Metrics } from '../telemetry/metrics/metrics.ts';
+import type { RequestLog } from '../telemetry/request-log.ts';
 import type { Kind } from '../work/work.ts';
 import type { Workers } from '../work/workers.ts';
 import { type Assistants, createAssistants } from './assistants.ts';
@@ -37,6 +38,8 @@ export interface AssistantsApiDeps {
   readonly runSeconds: number;
   readonly builtIns?: BuiltInTools;
   readonly tokens: Tokens;
+  /** Absent or null: nothing is traced. */
+  readonly addSpan?: RequestLog['addSpan'];
   readonly now: () => number;
 }
 
@@ -51,7 +54,7 @@ export interface AssistantsApi {
 
 /** Assistants, threads, messages and runs, put together. */
 export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
-  const { store, files, workers, metrics, builtIns = {}, now } = deps;
+  const { store, files, workers, metrics, builtIns = {}, addSpan = null, now } = deps;
   const adding = { store, workers, proofs: deps.proofs, now };
   const toolStores = createToolStores({ ...adding, stores: createStores(adding) });
   const { check, attach } = createToolChecks({
@@ -80,6 +83,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     check,
     proofs: deps.proofs,
     livesMs: deps.runSeconds * 1_000,
+    addSpan,
     now,
   });
   const repeated = metrics
@@ -98,6 +102,7 @@ export function createAssistantsApi(deps: AssistantsApiDeps): AssistantsApi {
     readImage: imageReader(files),
     tokens: deps.tokens,
     builtIns,
+    addSpan,
     runs: () => runs,
     onRepeated: () => {
       repeated.value++;

@@ -11,6 +11,7 @@ import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Endings } from '../storage/ending.ts';
 import type { Db } from '../storage/store.ts';
+import type { RequestLog } from '../telemetry/request-log.ts';
 import { type AssistantsApiDeps, createAssistantsApi } from './api.ts';
 import { createDocumentReader } from './documents/reader.ts';
 import { assistantEndings } from './endings.ts';
@@ -27,6 +28,7 @@ import { createVectorStores } from './vector-stores/vector-stores.ts';
 
 export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callModel' | 'principalOf' | 'metrics'> {
   readonly files: Files;
+  readonly log: RequestLog;
   /** Takes what is to be done when a file goes. */
   readonly detachFiles: (by: (db: Db, fileId: string) => Promise<void>) => void;
   readonly proofs: WorkProofs;
@@ -68,6 +70,7 @@ export const assistantsArea = area({
     const { kinds, ...api } = createAssistantsApi({
       ...{ store, changes, files, callModel, proofs, principalOf, workers, metrics, now },
       tokens: parts.counter,
+      addSpan: parts.log.addSpan,
       runSeconds: settings.runSeconds,
       builtIns: {
         file_search: createFileSearch({ store, search: fileSearch.search, used: vectorStores.stores.touch, now }),

@@ -94,6 +94,23 @@ export interface CallLog extends AttemptLog {
   firstByte(): void;
   /** The first call counts. */
   close(outcome: Outcome): void;
+  /** The call itself in its trace, as the parent of what is done for it elsewhere or later; null: calls are not traced. */
+  callTrace(): OutgoingTrace | null;
+  /** What was called says itself of which span it is a part; what its HTTP request said becomes a link. */
+  continuesTrace(trace: OutgoingTrace): void;
+  /** Something that was done for the call and that its entry does not tell of. Its parent is the call. */
+  didStep(step: TracedStep): void;
+}
+
+/** A part of a call, as a span below the call's own. */
+export interface TracedStep {
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly attributes: Readonly<Record<string, string | number | boolean>>;
+  /** What was said; exported only where the operator wants that. */
+  readonly content?: Readonly<Record<string, string>>;
 }
 
 /** Writes nothing: for calls that have no entry, and for those that another entry speaks for. */
@@ -129,4 +146,7 @@ export const silentLog = (): CallLog => ({
   outgoingTrace: () => null,
   firstByte: () => {},
   close: () => {},
+  callTrace: () => null,
+  continuesTrace: () => {},
+  didStep: () => {},
 });

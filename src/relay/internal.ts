@@ -1,3 +1,4 @@
+import type { OutgoingTrace } from '../core/call-log.ts';
 import { ENDPOINTS } from '../core/endpoints.ts';
 import { newId } from '../core/ids.ts';
 import { keyNameOf, type Principal } from '../core/principal.ts';
@@ -23,6 +24,8 @@ export interface InternalCall {
   readonly signal: AbortSignal;
   /** Groups the calls of one batch or run in the log. */
   readonly traceId?: string;
+  /** Of which span it is a part, where calls are traced. */
+  readonly trace?: OutgoingTrace | null;
   /** The session it belongs to, unless its headers say another. */
   readonly sessionId?: string;
   /** Made by a guardrail itself, and so judged by none. */
@@ -58,6 +61,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
       headers = {},
       signal,
       traceId,
+      trace,
       sessionId,
       isUnguarded,
       proven,
@@ -81,6 +85,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
       startedAt: now(),
       startedMono: performance.now(),
       isInternal: true,
+      ...(trace && { headers: { traceparent: trace.traceparent, tracestate: trace.tracestate ?? '' } }),
     });
     entry.organisationId = who.organisationId;
     entry.workspaceId = who.workspaceId;

@@ -11,6 +11,7 @@ import type { FromWorker, LogWorkerOptions, PostedBatch, PostedBodies, ThreadTra
 import type { LogOutcome } from './log-writer.ts';
 import type { Exported } from './otel/exporter.ts';
 import type { PostedTrace } from './otel/record.ts';
+import type { Span } from './otel/span.ts';
 import type { SessionQuery } from './sessions/reading.ts';
 
 /** Records as the event loop hands them over; the buffers belong to the receiver afterwards. */
@@ -29,6 +30,8 @@ export interface LogWorkerPort {
   readonly queuedRecords: number;
   readonly queuedBytes: number;
   send(batch: OutgoingBatch): void;
+  /** A span that no entry tells of. */
+  addSpan(span: Span): void;
   /** A page as JSON text: it goes to the client as it is. Throws `store_unavailable`. */
   list(query: LogQuery): Promise<string>;
   /** One entry as JSON text, or null. */
@@ -150,6 +153,7 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
         writer.post(message, [slab, ...moved]);
       }
     },
+    addSpan: (span) => writer.post({ kind: 'span', span }),
     list: (query) => ask((call) => ({ kind: 'list', number: call, query })),
     read: async (reach, id) => {
       const json = await ask((call) => ({ kind: 'read', number: call, reach, id }));

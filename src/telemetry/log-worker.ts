@@ -19,6 +19,7 @@ import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { Exported } from './otel/exporter.ts';
 import type { PostedTrace } from './otel/record.ts';
+import type { Span } from './otel/span.ts';
 import type { Tracer, TracerOptions } from './otel/tracer.ts';
 import type { PackedBody } from './packed-bodies.ts';
 import type { SessionQuery } from './sessions/reading.ts';
@@ -62,6 +63,7 @@ export type ToWorker =
   | string
   | PostedBodies
   | { readonly kind: 'start'; readonly options: LogWorkerOptions }
+  | { readonly kind: 'span'; readonly span: Span }
   | { readonly kind: 'flush' | 'close'; readonly number: number }
   | { readonly kind: 'erase'; readonly number: number; readonly whose: LogOwner; readonly atMost: number }
   | { readonly kind: 'recount'; readonly number: number; readonly isToBegin: boolean }
@@ -184,6 +186,8 @@ function write(options: LogWorkerOptions, tracer: Tracer | null): Handler {
     } else if (message.kind === 'bodies') {
       if (expected) accept(expected, message);
       expected = null;
+    } else if (message.kind === 'span') {
+      tracer?.add(message.span);
     } else if (message.kind === 'flush') {
       void writer.flush().then(() => self.postMessage({ kind: 'done', number: message.number }));
     } else if (message.kind === 'erase') {

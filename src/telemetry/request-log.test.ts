@@ -23,6 +23,7 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
       rows.push(...batch.rows);
       bodies.push(...takeApart(batch));
     },
+    addSpan: () => {},
     list: async () => '{}',
     read: async () => null,
     sessions: async () => '{}',

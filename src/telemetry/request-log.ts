@@ -1,4 +1,4 @@
-import type { CallLog, Counted, Outcome, OutgoingTrace } from '../core/call-log.ts';
+import type { CallLog, Counted, Outcome, OutgoingTrace, TracedStep } from '../core/call-log.ts';
 import { builtInPrices, type PriceList, type Prices } from '../core/prices.ts';
 import { totalTokens } from '../core/usage.ts';
 import type { Question, SumsQuestion } from './analytics/question.ts';
@@ -13,6 +13,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import { BELOW, type ParentContext, parentIn, spanBelow, type TraceContext, traceparentOf } from './otel/context.ts';
 import { foundMore, type PostedTrace, postedTrace } from './otel/record.ts';
 import type { Tracing } from './otel/sampler.ts';
+import { type Span, stepSpan } from './otel/span.ts';
 import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { RedactedJson, redactPath } from './redact.ts';
@@ -77,6 +78,8 @@ export interface RequestLogOptions {
 
 export interface RequestLog {
   open(opening: LogOpening): LogEntry;
+  /** Exports a span that no entry tells of; null: calls are not traced. */
+  readonly addSpan: ((span: Span) => void) | null;
   /** A page of entries as JSON text. */
   list(query: LogQuery): Promise<string>;
   /** One entry with its bodies as JSON text; null when it does not exist within reach. */
@@ -112,6 +115,8 @@ interface Ledger {
   later(work: Promise<void>): void;
   /** Takes a closed entry, to be finished together with others. */
   closed(entry: LogEntry): void;
+  readonly tracing: Tracing | null;
+  addSpan(span: Span): void;
 }
 
 interface KeptBodies {
@@ -165,7 +170,9 @@ export class LogEntry extends AttemptTrail implements CallLog {
 
   readonly #opening: LogOpening;
   readonly #ledger: Ledger;
-  readonly #trace: TraceContext | null;
+  #trace: TraceContext | null;
+  #link: string | null = null;
+  #steps = 0;
   #request: BodyCapture | null = null;
   #response: BodyCapture | null = null;
   #upstream: UpstreamBodies | null = null;
@@ -237,6 +244,27 @@ export class LogEntry extends AttemptTrail implements CallLog {
     if (trace === null) return null;
     const spanId = spanBelow(trace.spanId, BELOW.attempt + this.attemptCount);
     return { traceparent: traceparentOf(trace.traceId, spanId, trace.isSampled), tracestate: trace.state };
+  }
+
+  callTrace(): OutgoingTrace | null {
+    const trace = this.#trace;
+    if (trace === null) return null;
+    return { traceparent: traceparentOf(trace.traceId, trace.spanId, trace.isSampled), tracestate: trace.state };
+  }
+
+  continuesTrace({ traceparent, tracestate }: OutgoingTrace): void {
+    const { tracing } = this.#ledger;
+    const parent = this.attemptCount === 0 ? parentIn(traceparent, tracestate) : null;
+    if (!tracing || !this.#trace || !parent) return;
+    const { traceId, parentId } = this.#trace;
+    if (parentId === parent.spanId) return;
+    if (parentId !== null) this.#link = `${traceId}-${parentId}`;
+    this.#trace = tracing.begin(this.id, parent);
+  }
+
+  didStep(step: TracedStep): void {
+    const trace = this.#trace;
+    if (trace !== null) this.#ledger.addSpan(stepSpan(trace, BELOW.step + this.#steps++, step));
   }
 
   awaits(work: Promise<unknown>): void {
@@ -385,6 +413,7 @@ export class LogEntry extends AttemptTrail implements CallLog {
       workspaceSlug: this.workspaceSlug,
       answeredBy: answeredBy?.slice(0, LONGEST_MODEL) ?? null,
       cacheWriteTokens: usage?.cacheWriteTokens ?? null,
+      link: this.#link,
     });
   }
 
@@ -495,6 +524,8 @@ export function createRequestLog({
 
   const ledger: Ledger = {
     metrics,
+    tracing,
+    addSpan: (span) => worker.addSpan(span),
     strangers,
     prices,
     now,
@@ -547,6 +578,7 @@ export function createRequestLog({
       metrics.opened();
       return new LogEntry(opening, ledger, tracing ? tracing.begin(opening.id, parentOf(opening)) : null);
     },
+    addSpan: tracing && ((span) => worker.addSpan(span)),
     list: (query) => worker.list(query),
     read: (reach, id) => worker.read(reach, id),
     sessions: (query) => worker.sessions(query),

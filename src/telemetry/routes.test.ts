@@ -26,6 +26,7 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
       open: () => {
         throw new Error('not used');
       },
+      addSpan: null,
       list: async (query) => {
         asked.query = query;
         return '{"object":"list","data":[],"has_more":false}';

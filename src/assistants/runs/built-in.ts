@@ -7,6 +7,7 @@ import type { Mark } from './annotations.ts';
 import type { Citable } from './citations.ts';
 import type { RunBody } from './run.ts';
 import type { ToolCall } from './step.ts';
+import type { Searched } from './tracing.ts';
 
 /**
  * Tools that the gateway carries out itself. Models see them as functions that are named like the tool; a run that calls
@@ -64,6 +65,8 @@ export interface BuiltInResult {
   readonly output: string;
   /** What of it the model may cite. */
   readonly citables?: readonly Citable[];
+  /** Where it looked, for traces. */
+  readonly searched?: Searched;
 }
 
 export const isBuiltIn = (type: Tool['type']): type is BuiltInType => type !== 'function';

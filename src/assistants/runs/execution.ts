@@ -17,11 +17,14 @@ import { isActive, type RequiredAction, shownRun } from './run.ts';
 import { settleAnswer } from './settling.ts';
 import { type Exchange, exchangesOf, shownStep } from './step.ts';
 import { storeToolUse, type ToolUse, useTools } from './tool-use.ts';
+import { type AddSpan, runSpan } from './tracing.ts';
 
 export interface ExecutionDeps extends QuestionDeps {
   readonly bus: RunBus;
   readonly deltas: DeltaWriter;
   readonly now: () => number;
+  /** Null: nothing is traced. */
+  readonly addSpan: AddSpan | null;
   /** A call was made that may have been made before. */
   readonly onRepeated: () => void;
 }
@@ -51,6 +54,8 @@ export class Execution {
   #call: RunCallRow | null = null;
   #opened: 'message' | 'tools' | null = null;
   #question: Question | null = null;
+  /** As it ended, once that is committed. */
+  #ended: RunRow | null = null;
 
   constructor(lease: Lease, deps: ExecutionDeps) {
     this.#lease = lease;
@@ -70,6 +75,8 @@ export class Execution {
     } finally {
       clearTimeout(timer);
     }
+    const span = this.#deps.addSpan && this.#ended && runSpan(this.#ended);
+    if (span) this.#deps.addSpan?.(span);
   }
 
   /** Finds out where the run stands, whichever node had it before. */
@@ -235,7 +242,7 @@ export class Execution {
   }
 
   async #end(db: Db, tell: Tell, ending: Ending): Promise<null> {
-    await endRun(db, this.#run, ending, { tell, now: this.#deps.now() });
+    this.#ended = await endRun(db, this.#run, ending, { tell, now: this.#deps.now() });
     return this.#leave(db);
   }
 

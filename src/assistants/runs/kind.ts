@@ -7,6 +7,7 @@ import { record } from './journal.ts';
 import { runById } from './rows.ts';
 import { ACTIVE, isActive } from './run.ts';
 import { RUN, type Runs } from './runs.ts';
+import { runSpan } from './tracing.ts';
 
 export interface RunKindDeps extends ExecutionDeps {
   readonly runs: () => Runs;
@@ -25,7 +26,9 @@ export const runKind = (deps: RunKindDeps): Kind => {
     const run = await runById(db, ref);
     if (!run || !isActive(run)) return;
     const how = run.status === 'cancelling' ? ({ status: 'cancelled' } as const) : ending;
-    await record(db, ref, deps.bus, (tell) => endRun(db, run, how, { tell, now: deps.now() }));
+    const ended = await record(db, ref, deps.bus, (tell) => endRun(db, run, how, { tell, now: deps.now() }));
+    const span = deps.addSpan && runSpan(ended);
+    if (span) deps.addSpan?.(span);
   };
   return {
     name: RUN,

@@ -13,6 +13,7 @@ import { buildPrompt, type Prompt, type PromptDeps } from './prompt.ts';
 import { stepsOf } from './rows.ts';
 import { bodyOf, usageOf } from './run.ts';
 import type { ToolCall } from './step.ts';
+import { parentOfCalls } from './tracing.ts';
 
 export interface QuestionDeps extends PromptDeps {
   readonly callModel: CallModel;
@@ -50,7 +51,12 @@ export function sendQuestion(
   { callModel, proofs }: Pick<QuestionDeps, 'callModel' | 'proofs'>,
   signal: AbortSignal,
 ) {
-  const { 'x-gateway-trace-id': traceId = run.id, ...headers } = JSON.parse(run.headers) as Record<string, string>;
+  const {
+    'x-gateway-trace-id': traceId = run.id,
+    traceparent: _,
+    tracestate: __,
+    ...headers
+  } = JSON.parse(run.headers) as Record<string, string>;
   const proven = proofs.open(run.id, run.proofs);
   return callModel({
     who,
@@ -61,6 +67,7 @@ export function sendQuestion(
     hopesForUsage: true,
     signal,
     traceId,
+    trace: parentOfCalls(run),
     sessionId: run.thread_id,
     route: ROUTE,
   });

@@ -25,6 +25,7 @@ import { record } from './journal.ts';
 import { changeRun, findRun, openStepOf, putStep, refuseSecondRun, runById } from './rows.ts';
 import { isActive, type RequiredAction, type RunBody, shownRun } from './run.ts';
 import { detailsOf, exchangesOf, type ShowOptions, type Step, shownStep } from './step.ts';
+import { type AddSpan, runSpan } from './tracing.ts';
 import { Watch, type WatchOptions } from './watch.ts';
 
 /** The name of the work that a run is. */
@@ -42,6 +43,8 @@ export interface RunsDeps {
   /** How long a run may take, from its creation to its end. */
   readonly livesMs: number;
   readonly now: () => number;
+  /** Null: nothing is traced. */
+  readonly addSpan: AddSpan | null;
 }
 
 /** Who asks for a run, and what its model calls say in their headers. */
@@ -123,7 +126,9 @@ export function createRuns(deps: RunsDeps) {
     await workers().discard(db, { kind: RUN, ref: id });
     const run = await runById(db, id);
     if (!run || !isActive(run)) return;
-    await record(db, id, bus, (tell) => endRun(db, run, { status: 'expired' }, { tell, now: now() }));
+    const ended = await record(db, id, bus, (tell) => endRun(db, run, { status: 'expired' }, { tell, now: now() }));
+    const span = deps.addSpan && runSpan(ended);
+    if (span) deps.addSpan?.(span);
   };
 
   return {

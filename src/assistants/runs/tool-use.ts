@@ -2,12 +2,13 @@ import type { WorkProofs } from '../../relay/work-proofs.ts';
 import type { RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { outputsDelta } from './answer.ts';
-import { type BuiltInTools, isBuiltIn, placeOf } from './built-in.ts';
+import { type BuiltInResult, type BuiltInTools, isBuiltIn, placeOf } from './built-in.ts';
 import { usageOfStep } from './calls.ts';
 import { failRun } from './failures.ts';
 import { putStep, stepsOf } from './rows.ts';
 import { bodyOf } from './run.ts';
 import { detailsOf, type Exchange, exchangesOf, type ToolCall } from './step.ts';
+import { type AddSpan, toolSpans, traceOf } from './tracing.ts';
 
 export interface ToolUseDeps {
   readonly run: RunRow;
@@ -17,6 +18,9 @@ export interface ToolUseDeps {
   readonly signal: AbortSignal;
   /** What a call has brought about, for those who watch. */
   readonly onOutput: (delta: object) => void;
+  /** Null: nothing is traced. */
+  readonly addSpan: AddSpan | null;
+  readonly now: () => number;
 }
 
 /** What came of the calls of a step that are the gateway's to carry out; the client's still have no output. */
@@ -28,7 +32,8 @@ export interface ToolUse {
 
 /** Carries out what the gateway does itself. */
 export async function useTools(step: RunStepRow, deps: ToolUseDeps): Promise<ToolUse> {
-  const { run, store, signal, onOutput } = deps;
+  const { run, store, signal, onOutput, addSpan, now } = deps;
+  const trace = addSpan && traceOf(run);
   const exchanges = exchangesOf(step);
   const details = detailsOf(step);
   const shown = details.type === 'tool_calls' ? [...details.tool_calls] : [];
@@ -40,7 +45,17 @@ export async function useTools(step: RunStepRow, deps: ToolUseDeps): Promise<Too
     const { id, arguments: text } = exchange;
     const call = { id, ordinal: before + index, arguments: text, runId: run.id, run: bodyOf(run), signal };
     const proven = deps.proofs.open(run.id, run.proofs);
-    const result = await builtIn.carryOut({ ...call, ...placeOf(run), proven });
+    const startedAt = now();
+    const used = (result: BuiltInResult | null) => {
+      if (!addSpan || !trace) return;
+      for (const span of toolSpans(trace, exchange, { ordinal: call.ordinal, startedAt, endedAt: now(), result }))
+        addSpan(span);
+    };
+    const result = await builtIn.carryOut({ ...call, ...placeOf(run), proven }).catch((error) => {
+      used(null);
+      throw error;
+    });
+    used(result);
     signal.throwIfAborted();
     shown[index] = result.shown;
     const delta = outputsDelta(index, result.shown);

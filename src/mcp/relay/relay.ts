@@ -10,6 +10,7 @@ import { withChallenge } from '../caller/challenge.ts';
 import { identityHeader } from '../caller/identity.ts';
 import type { IdentityTokens } from '../caller/identity-tokens.ts';
 import { lookAt, type MessageLook } from '../message/look.ts';
+import { traceIn } from '../message/trace-meta.ts';
 import { isStateless } from '../message/versions.ts';
 import { outgoingHeaders } from '../server/outgoing-headers.ts';
 import type { McpServers } from '../server/registry.ts';
@@ -65,6 +66,8 @@ export async function relayTo(
   const look = lookAt(seen, headers);
   const mcp: McpCall = { server, caller, look, isStateless: isStateless(headerOf(headers, 'mcp-protocol-version')) };
   noteCall(call, mcp, seen);
+  const told = seen && log.callTrace() ? traceIn(seen) : null;
+  if (told) log.continuesTrace(told);
   const counted = policed?.read(seen) ?? look;
   const sessionId = sessionIdOf(headers, mcp, deps.sessions);
   const admitted = await deps.limits.admit(limited(mcp, counted, log.metadata));
@@ -85,10 +88,10 @@ export async function relayTo(
       again: () => checkOpen({ server, caller, again }, deps),
     });
   } catch (error) {
-    const told = connectionAnswer(error, { body: seen, headers, link: connectUrl(deps.publicUrl(), server.slug) });
-    if (!told) throw error;
+    const answer = connectionAnswer(error, { body: seen, headers, link: connectUrl(deps.publicUrl(), server.slug) });
+    if (!answer) throw error;
     log.close({ status: 200, failedBy: 'gateway', errorCode: 'mcp_connection_required' });
-    return json(told);
+    return json(answer);
   } finally {
     admitted.ended({ isSent });
   }

@@ -1,9 +1,11 @@
+import type { OutgoingTrace } from '../../core/call-log.ts';
 import { fail } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Incoming, Timeouts, Upstream } from '../../http/upstream.ts';
 import { closeBody } from '../../relay/body.ts';
 import type { Body, Opening } from '../../relay/call.ts';
 import { isRepeatable } from '../message/look.ts';
+import { withTrace } from '../message/trace-meta.ts';
 import type { McpCall } from './call.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
@@ -25,6 +27,7 @@ export interface SendingDeps {
 /** Sends a call; once more with a new token where the first was refused: what a server refuses it has not carried out. */
 export async function send(call: AnonymousCall, sending: Sending, deps: SendingDeps): Promise<Incoming> {
   const { mcp, body: opening, authorization, headersWith } = sending;
+  call.log.aims(TARGET);
   const capture = opening && call.log.captureRequest();
   const body: Body = await closeBody(opening, {
     maxBytes: deps.maxBodyBytes,
@@ -51,24 +54,43 @@ export async function send(call: AnonymousCall, sending: Sending, deps: SendingD
   }
 }
 
+/** Where the one target stands of a call that no config routes. */
+const TARGET = 'config';
+
 interface Attempt {
   readonly mcp: McpCall;
   readonly body: Body;
   readonly headers: Headers;
 }
 
-function sendOnce({ request, headers: sent }: AnonymousCall, { mcp, body, headers }: Attempt, deps: SendingDeps) {
+async function sendOnce(
+  { request, headers: sent, log }: AnonymousCall,
+  { mcp, body, headers }: Attempt,
+  deps: SendingDeps,
+): Promise<Incoming> {
+  log.asks(mcp.server.url, null);
+  const trace = log.outgoingTrace();
+  if (trace) writeTrace(headers, trace);
   const declared = sent['content-length'];
   if (body instanceof ReadableStream && declared !== undefined) headers.set('content-length', declared);
   const { connectMs, firstByteMs } = deps.timeouts;
-  return deps.upstream.send({
+  const incoming = await deps.upstream.send({
     method: request.method,
     url: mcp.server.url,
     headers,
-    body,
+    body: trace && body instanceof Uint8Array ? withTrace(body, trace) : body,
     signal: request.signal,
     // A stream may be silent for as long as it likes, and one that is opened by GET before its first byte, too.
     timeouts: { connectMs, firstByteMs: request.method === 'GET' ? 0 : firstByteMs, idleMs: 0, totalMs: 0 },
     resend: request.method !== 'POST' || isRepeatable(mcp.look),
   });
+  log.answered(incoming.status, incoming.connectMs ?? null);
+  return incoming;
+}
+
+/** The server learns the span of its own request, by the header and in the message. */
+function writeTrace(headers: Headers, { traceparent, tracestate }: OutgoingTrace): void {
+  headers.set('traceparent', traceparent);
+  if (tracestate === null) headers.delete('tracestate');
+  else headers.set('tracestate', tracestate);
 }

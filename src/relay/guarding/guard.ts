@@ -1,3 +1,4 @@
+import type { OutgoingTrace } from '../../core/call-log.ts';
 import { fail } from '../../core/errors.ts';
 import type { GuardrailReference } from '../../core/guardrails.ts';
 import type { Principal } from '../../core/principal.ts';
@@ -19,7 +20,7 @@ export interface GuardDeps {
   readonly defaults: Pick<GuardrailDefaultsStore, 'of'>;
   readonly ports: Omit<Ports, 'askModel'>;
   /** Asks a model for a check, in the caller's name and past all guardrails. */
-  readonly askModel: (who: Principal) => AskModel;
+  readonly askModel: (who: Principal, trace: OutgoingTrace | null) => AskModel;
 }
 
 /**
@@ -44,8 +45,8 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
   };
 
   /** The ports of the process, with a model that is asked in the caller's name. */
-  const portsOf = ({ principal }: GuardedCall): Ports =>
-    principal ? { ...ports, askModel: (question) => askModel(principal)(question) } : ports;
+  const portsOf = ({ principal, log }: GuardedCall): Ports =>
+    principal ? { ...ports, askModel: (question) => askModel(principal, log.callTrace?.() ?? null)(question) } : ports;
 
   const made = (call: GuardedCall, input: Stages, output: Stages): Guarding => {
     const stages = call.proving?.keep ? { input: provingOf(input), output: NOTHING } : { input, output };

@@ -1,5 +1,6 @@
 import type { JwtVerifier } from '../../auth/jwt-verify.ts';
 import { recheck } from '../../auth/token-facts.ts';
+import type { OutgoingTrace } from '../../core/call-log.ts';
 import type { Principal } from '../../core/principal.ts';
 import { objectIn, objectsIn, parsed } from '../../dialects/json.ts';
 import type { AskModel, CheckThreads, Ports } from '../../guardrails/check.ts';
@@ -33,7 +34,7 @@ export function openGuard(deps: GuardDeps): Guard {
     recheckJwt: recheck,
     threads: checkThreads,
   };
-  const askModel = (who: Principal) => askedBy(who, callModel);
+  const askModel = (who: Principal, trace: OutgoingTrace | null) => askedBy(who, trace, callModel);
   return createGuard({ guardrails, defaults: guardrailDefaults, ports, askModel });
 }
 
@@ -55,7 +56,7 @@ async function inTime(answer: Promise<boolean>, ms: number): Promise<boolean> {
 
 /** A model is asked in the caller's name: the virtual key is one of the caller's workspace, and its limits hold. */
 const askedBy =
-  (who: Principal, callModel: () => CallModel): AskModel =>
+  (who: Principal, trace: OutgoingTrace | null, callModel: () => CallModel): AskModel =>
   async ({ virtualKey, model, system, user, timeoutMs }) => {
     const messages = [
       { role: 'system', content: system },
@@ -68,6 +69,7 @@ const askedBy =
       headers: { 'x-gateway-virtual-key': virtualKey },
       signal: AbortSignal.timeout(timeoutMs),
       route: '/v1/guardrails',
+      trace,
       isUnguarded: true,
     });
     const text = await response.text();

@@ -50,7 +50,7 @@ function stateIn(tracestate: string | null | undefined): string | null {
 }
 
 /** Numbers of spans below a call: its attempts count from 1, and the others have their own ranges. */
-export const BELOW = { attempt: 0x0000, guardrail: 0x1000, cache: 0x2000, tool: 0x3000 } as const;
+export const BELOW = { attempt: 0x0000, guardrail: 0x1000, cache: 0x2000, step: 0x3000, within: 0x4000 } as const;
 const PREFIX_DIGITS = 12;
 
 /** The id of a span below a call. The call knows it before the thread that builds the span does. */
@@ -68,3 +68,7 @@ export const traceIdFrom = (requestId: string): string => requestId.replaceAll('
 
 /** The id of the span of a request: its random digits, and four zeros for the spans below. */
 export const spanIdFrom = (requestId: string): string => `${requestId.slice(LAST_DIGITS)}0000`;
+
+/** The id of the span of something that several nodes may work on: each finds the same. */
+export const spanIdOf = (id: string): string =>
+  `${new Bun.CryptoHasher('sha256').update(id).digest('hex').slice(0, PREFIX_DIGITS)}0000`;

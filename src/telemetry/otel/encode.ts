@@ -14,6 +14,9 @@ export class Double {
   }
 }
 
+/** By its shape: what comes from another thread has lost its class. */
+const isDouble = (value: Double | readonly string[]): value is Double => !Array.isArray(value);
+
 export type Attributes = readonly (readonly [key: string, value: AttributeValue])[];
 
 /** Grows as it is written to. A message within a message is written in place; its length is filled in when it ends. */
@@ -165,7 +168,7 @@ function writeValue(writer: ProtoWriter, value: AttributeValue): void {
   else if (typeof value === 'number')
     if (Number.isSafeInteger(value)) writer.integer(3, value);
     else writer.double(4, value);
-  else if (value instanceof Double) writer.double(4, value.value);
+  else if (isDouble(value)) writer.double(4, value.value);
   else
     writer.message(5, () => {
       for (const each of value) writer.message(1, () => writer.text(1, each));
@@ -181,7 +184,7 @@ function jsonValue(value: AttributeValue): unknown {
   if (typeof value === 'boolean') return { boolValue: value };
   if (typeof value === 'number')
     return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
-  if (value instanceof Double) return { doubleValue: value.value };
+  if (isDouble(value)) return { doubleValue: value.value };
   return { arrayValue: { values: value.map((each) => ({ stringValue: each })) } };
 }
 

@@ -15,6 +15,8 @@ export type PostedTrace = readonly [
   /** The model that answered, and what of the input was written to the provider's cache. */
   answeredBy: string | null,
   cacheWriteTokens: number | null,
+  /** What the HTTP request said of its trace, where the message in it said something else: `traceId-spanId`. */
+  link: string | null,
   /** What guardrails had found when the spans were built; only of an entry that is told of once more. */
   foundBefore?: string,
 ];
@@ -26,6 +28,7 @@ export interface TraceFacts {
   readonly workspaceSlug: string | null;
   readonly answeredBy: string | null;
   readonly cacheWriteTokens: number | null;
+  readonly link: string | null;
 }
 
 export const postedTrace = (context: TraceContext, facts: TraceFacts): PostedTrace => [
@@ -40,8 +43,9 @@ export const postedTrace = (context: TraceContext, facts: TraceFacts): PostedTra
   facts.workspaceSlug,
   facts.answeredBy,
   facts.cacheWriteTokens,
+  facts.link,
 ];
 
 /** The same for an entry that is told of once more, because guardrails have found more since then. */
 export const foundMore = (trace: PostedTrace, foundBefore: string | null): PostedTrace =>
-  [...trace.slice(0, 11), foundBefore ?? '{}'] as unknown as PostedTrace;
+  [...trace.slice(0, 12), foundBefore ?? '{}'] as unknown as PostedTrace;

@@ -1,3 +1,5 @@
+import type { TracedStep } from '../../core/call-log.ts';
+import { spanBelow, type TraceContext } from './context.ts';
 import { type Attributes, jsonAttributes, nanosOf, type ProtoWriter, writeAttributes } from './encode.ts';
 
 /** The numbers of OTLP. */
@@ -25,6 +27,8 @@ export interface Span {
   /** For people; only errors have one. */
   readonly message?: string | null;
   readonly links?: readonly SpanLink[];
+  /** What was said; left out unless the operator wants it. */
+  readonly content?: Attributes;
 }
 
 /** Bits of `flags`: W3C's byte, and whether the parent is known to be in another process. */
@@ -77,3 +81,20 @@ export const jsonSpan = (span: Span): string =>
       ? { code: STATUS.error, ...(span.message && { message: span.message }) }
       : { code: STATUS.unset },
   });
+
+/** A step of something that has a span itself. */
+export const stepSpan = (
+  { traceId, spanId, isSampled, state }: Omit<TraceContext, 'parentId'>,
+  number: number,
+  { name, startedAt, endedAt, attributes, content }: TracedStep,
+): Span => ({
+  ...{ traceId, isSampled, state, name },
+  spanId: spanBelow(spanId, number),
+  parentId: spanId,
+  kind: KIND.internal,
+  startMs: startedAt,
+  endMs: endedAt,
+  attributes: Object.entries(attributes),
+  isError: 'error.type' in attributes,
+  ...(content && { content: Object.entries(content) }),
+});

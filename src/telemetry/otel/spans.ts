@@ -9,9 +9,10 @@ import { isEncoded } from '../usage.ts';
 import { answerAttributes, inputContent, outputContent, parsedBody, requestAttributes } from './content.ts';
 import { BELOW, spanBelow } from './context.ts';
 import { type Attributes, type AttributeValue, Double } from './encode.ts';
+import { mcpFacts } from './mcp.ts';
 import { openaiApi, operationOf, providerName, type Semconv } from './names.ts';
 import type { PostedTrace } from './record.ts';
-import { KIND, type Span } from './span.ts';
+import { KIND, type Span, type SpanLink } from './span.ts';
 
 export interface SpanOptions {
   readonly semconv: Semconv;
@@ -50,7 +51,8 @@ export function spansOf(row: LogRow, trace: PostedTrace, bodies: PackedBody | nu
   const path = pathOf(row.path);
   const call: Call = { row, trace, path, dimensions: dimensionsOf(row, trace), options };
   const tried = showAttempts(row, []);
-  if (trace[11] !== undefined) return lateGuardrails(call, trace[11]);
+  if (trace[12] !== undefined) return lateGuardrails(call, trace[12]);
+  if (row.provider === 'mcp') return mcpSpans(call, tried);
   const operation = operationOf(path);
   const said = operation !== null && bodies ? saidIn(bodies, options) : NOTHING_SAID;
   return [
@@ -60,6 +62,31 @@ export function spansOf(row: LogRow, trace: PostedTrace, bodies: PackedBody | nu
     ...attemptSpans(call, tried.attempts, operation, said),
   ];
 }
+
+/** Who was called and who calls have a span each, of one name. */
+function mcpSpans(call: Call, tried: ShownAttempts): Span[] {
+  const own = ownSpan(call, tried, NOTHING_SAID);
+  const { name, attributes, error } = mcpFacts(call.row);
+  const asked = tried.attempts.filter(({ skipped }) => !skipped);
+  return [
+    {
+      ...own,
+      name,
+      attributes: [...attributes, ...without(own.attributes, error)],
+      isError: own.isError || error !== null,
+    },
+    ...decisionsOf(call.row, tried).map((decision, at) => guardrailSpan(call, decision, at)),
+    ...asked.map((attempt, at) => {
+      const span = attemptSpan(call, attempt, { number: at + 1, isLast: false, operation: null, said: NOTHING_SAID });
+      const others = without(span.attributes, error).filter(([key]) => !key.startsWith('gen_ai.'));
+      return { ...span, name, attributes: [...attributes, ...others], isError: span.isError || error !== null };
+    }),
+  ];
+}
+
+/** An attribute stands once: what MCP calls the error goes before what the log calls it. */
+const without = (attributes: Attributes, error: string | null): Attributes =>
+  error === null ? attributes : attributes.filter(([key]) => key !== 'error.type');
 
 const pathOf = (path: string): string => {
   const mark = path.indexOf('?');
@@ -143,8 +170,14 @@ function ownSpan(call: Call, { attempts, cache }: ShownAttempts, said: Said): Sp
     attributes,
     isError,
     message: error_code,
+    ...(trace[11] && { links: [linkIn(trace[11])] }),
   };
 }
+
+const linkIn = (link: string): SpanLink => {
+  const [traceId = '', spanId = ''] = link.split('-');
+  return { traceId, spanId };
+};
 
 /** Those of every attempt; where no target was reached, those of the call. */
 function decisionsOf(row: LogRow, { attempts }: ShownAttempts): readonly ShownDecision[] {

@@ -58,6 +58,15 @@ export class Tracer {
     }
   }
 
+  /** A span that was made elsewhere: of a run, of a tool. */
+  add(span: Span): void {
+    const { keepsErrors, slowMs, hasContent } = this.#otel;
+    const isSlow = slowMs !== null && span.endMs - span.startMs >= slowMs;
+    if (!span.isSampled && !isSlow && !(keepsErrors && span.isError)) return;
+    const attributes = hasContent && span.content ? [...span.attributes, ...span.content] : span.attributes;
+    this.#send({ ...span, attributes });
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#byForm.proto, ...this.#byForm.json].map((each) => each.close(CLOSE_WITHIN_MS)));
   }

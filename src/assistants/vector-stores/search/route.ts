@@ -7,6 +7,7 @@ import { type Call, post, type Route } from '../../../http/route.ts';
 import type { WorkProofs } from '../../../relay/work-proofs.ts';
 import type { Store } from '../../../storage/store.ts';
 import { provenToWorkspace } from '../../file-proofs.ts';
+import { retrieval } from '../../runs/tracing.ts';
 import { workspaceOf, writes } from '../../shared-route.ts';
 import { usableStore } from '../rows.ts';
 import { readFilter } from './filter.ts';
@@ -75,6 +76,7 @@ export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): 
       const { id } = await usableStore(store.db, workspaceId, params.vector_store_id, call.now);
       const queries = typeof body.query === 'string' ? [body.query] : body.query;
       await used([id]);
+      const begun = performance.now();
       const { mode, results } = await search({
         workspaceId,
         storeIds: [id],
@@ -85,6 +87,10 @@ export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): 
         proven: await provenBy(call, proofs),
         signal: request.signal,
       });
+      const found = results.map(({ fileId, score }) => ({ id: fileId, score }));
+      const most = body.max_num_results;
+      const times = { startedAt: call.now, endedAt: call.now + performance.now() - begun };
+      call.log.didStep(retrieval({ storeIds: [id], queries, most, found, ...times }));
       const page: Checked<typeof searchPage> = {
         object: 'vector_store.search_results.page',
         search_query: [...queries],

@@ -71,10 +71,12 @@ async function carryOut(call: BuiltInCall, deps: FileSearchDeps): Promise<BuiltI
   if (!queries) return { shown: shownCall(call, options, []), output: MALFORMED };
   const storeIds = await storesOf(call, deps);
   if (storeIds.length === 0) return { shown: shownCall(call, options, []), output: NO_FILES };
+  const startedAt = deps.now();
+  const asked = queries.slice(0, MOST_QUERIES);
   const { results } = await deps.search({
     workspaceId: call.workspaceId,
     storeIds,
-    queries: queries.slice(0, MOST_QUERIES),
+    queries: asked,
     most: options.most,
     scoreThreshold: options.scoreThreshold,
     filter: null,
@@ -87,7 +89,9 @@ async function carryOut(call: BuiltInCall, deps: FileSearchDeps): Promise<BuiltI
   });
   const output =
     kept.length === 0 ? NOTHING : kept.map((result, index) => passage(result, citables[index]!)).join('\n\n');
-  return { shown: shownCall(call, options, kept), output, citables };
+  const found = kept.map(({ fileId, score }) => ({ id: fileId, score }));
+  const searched = { storeIds, queries: asked, most: options.most, found, startedAt, endedAt: deps.now() };
+  return { shown: shownCall(call, options, kept), output, citables, searched };
 }
 
 interface Options {
