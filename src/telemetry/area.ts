@@ -54,7 +54,7 @@ export const telemetryArea = area({
       prices,
       now: () => performance.now(),
       bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
-      tracing: otel && createTracing(otel.sampler),
+      tracing: otel && createTracing(otel.sampler, hasTraces(otel)),
     });
     return {
       gives: { log },
@@ -71,6 +71,8 @@ export const telemetryArea = area({
     };
   },
 });
+
+const hasTraces = ({ destinations }: OtelSettings) => destinations.some(({ signal }) => signal === 'traces');
 
 function reportLog(outcome: Partial<LogOutcome>, metrics: Metrics, health: Health) {
   const { written = 0, spooled = 0, dropped = 0, bodiesDropped = 0 } = outcome;

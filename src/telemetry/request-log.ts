@@ -241,14 +241,14 @@ export class LogEntry extends AttemptTrail implements CallLog {
 
   outgoingTrace(): OutgoingTrace | null {
     const trace = this.#trace;
-    if (trace === null) return null;
+    if (trace === null || !this.#ledger.tracing?.propagates) return null;
     const spanId = spanBelow(trace.spanId, BELOW.attempt + this.attemptCount);
     return { traceparent: traceparentOf(trace.traceId, spanId, trace.isSampled), tracestate: trace.state };
   }
 
   callTrace(): OutgoingTrace | null {
     const trace = this.#trace;
-    if (trace === null) return null;
+    if (trace === null || !this.#ledger.tracing?.propagates) return null;
     return { traceparent: traceparentOf(trace.traceId, trace.spanId, trace.isSampled), tracestate: trace.state };
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Collector, KINDS, type ReadSpan, startCollector } from '../collector.ts';
+import { attributesIn, type Collector, KINDS, type ReadSpan, startCollector } from '../collector.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 
@@ -409,5 +409,65 @@ describe('destinations', () => {
     expect(collector.spans.some(({ traceId }) => traceId === traceIdOf(plain))).toBe(false);
     await gateway.stop();
     collector.stop();
+  });
+});
+
+describe('metrics', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: what was received is looked into
+  const pointsOf = (collector: Collector, name: string): any[] => {
+    const last = collector.metrics.at(-1);
+    const metric = last?.resourceMetrics[0].scopeMetrics[0].metrics.find(
+      (each: { name: string }) => each.name === name,
+    );
+    const { dataPoints = [] } = metric?.histogram ?? metric?.sum ?? {};
+    // biome-ignore lint/suspicious/noExplicitAny: the same
+    return dataPoints.map((point: any) => ({ ...point, attributes: attributesIn(point.attributes) }));
+  };
+
+  test('count every call by the names of both conventions, whatever the sampler says, and alone leave headers as they are', async () => {
+    const [proto, json, stub] = [startCollector(), startCollector(), startStub()];
+    const other = await startGateway();
+    const file = join(other.dataDir, 'destinations.json');
+    writeFileSync(
+      file,
+      JSON.stringify([
+        { name: 'proto', endpoint: proto.origin },
+        { name: 'json', endpoint: json.origin, protocol: 'http/json' },
+      ]),
+    );
+    const gateway = await startGateway({
+      environment: {
+        GATEWAY_OTEL_DESTINATIONS_FILE: file,
+        GATEWAY_OTEL_SEMCONV: 'both',
+        OTEL_TRACES_EXPORTER: 'none',
+        OTEL_METRIC_EXPORT_INTERVAL: '100',
+      },
+    });
+    await gateway.given.virtualKey({ slug: 'a', custom_host: stub.url });
+    const headers = { 'x-gateway-virtual-key': 'a', traceparent: `00-${TRACE}-${PARENT}-00` };
+    stub.answers.push(() => new Response('{}', { status: 500 }));
+    for (let calls = 0; calls < 3; calls++) await gateway.api.post('/v1/chat/completions', chat, { headers });
+    const durations = (collector: Collector) => pointsOf(collector, 'gen_ai.client.operation.duration');
+    const total = (collector: Collector) =>
+      durations(collector).reduce((sum: number, { count }: { count: string }) => sum + Number(count), 0);
+    for (const collector of [proto, json]) {
+      await eventually('three calls', () => total(collector) === 3);
+      const failed = durations(collector).find(({ attributes }) => attributes['error.type'] === '500');
+      expect(Number(failed.count)).toBe(1);
+      const [input] = pointsOf(collector, 'gen_ai.client.token.usage').filter(
+        ({ attributes }) => attributes['gen_ai.token.type'] === 'input',
+      );
+      expect(input).toMatchObject({ sum: 6, attributes: { 'gen_ai.request.model': 'gpt-4o-mini' } });
+      expect(Number(input.count)).toBe(2);
+      expect(input.bucketCounts.map(Number)).toEqual([0, 2, ...Array(13).fill(0)]);
+      expect(input.explicitBounds).toHaveLength(14);
+      expect(pointsOf(collector, 'gen_ai.client.inference.usage.output_tokens')[0].asDouble).toBe(8);
+      expect(pointsOf(collector, 'gateway.usage.cost')[0].asDouble).toBeGreaterThan(0);
+      expect(collector.spans).toEqual([]);
+    }
+    expect(stub.contexts.map(({ traceparent }) => traceparent)).toEqual(Array(3).fill(headers.traceparent));
+    await gateway.stop();
+    await other.stop();
+    for (const each of [proto, json, stub]) each.stop();
   });
 });

@@ -18,13 +18,16 @@ export interface SamplerSettings {
 
 /** Decides when a call begins whether its trace is exported, and gives the call its ids. */
 export interface Tracing {
+  /** Whether providers are told of the trace: not where metrics alone are exported. */
+  readonly propagates: boolean;
   begin(requestId: string, parent: ParentContext | null): TraceContext;
 }
 
-export function createTracing({ name, ratio }: SamplerSettings): Tracing {
+export function createTracing({ name, ratio }: SamplerSettings, propagates: boolean): Tracing {
   const isParentBased = name.startsWith('parentbased_');
   const decides = deciderOf(name, ratio);
   return {
+    propagates,
     begin: (requestId, parent) => {
       const traceId = parent?.traceId ?? traceIdFrom(requestId);
       return {

@@ -211,15 +211,16 @@ function listedDestinations({ get, refuse, readFile }: OtelReading): Destination
   if (list.length > MOST_DESTINATIONS) return wrong(`names more than ${MOST_DESTINATIONS} destinations`);
   const names = new Set<string>(['default']);
   return list.flatMap((each: unknown, at): Destination[] => {
-    const at_ = `entry ${at + 1}`;
-    if (each === null || typeof each !== 'object' || Array.isArray(each)) return wrong(`has ${at_} that is no object`);
+    const place = `entry ${at + 1}`;
+    if (each === null || typeof each !== 'object' || Array.isArray(each))
+      return wrong(`has ${place} that is no object`);
     const given = each as Readonly<Record<string, unknown>>;
     const unknown = Object.keys(given).find((name) => !MEMBERS.includes(name));
-    if (unknown !== undefined) return wrong(`has ${at_} with an unknown member "${unknown}"`);
+    if (unknown !== undefined) return wrong(`has ${place} with an unknown member "${unknown}"`);
     const { name, endpoint, headers = {}, protocol = PROTOCOLS[0], compression = 'gzip' } = given;
     const { timeout = DEFAULT_TIMEOUT_MS, signals = SIGNALS } = given;
     if (typeof name !== 'string' || !DESTINATION_NAME.test(name))
-      return wrong(`has ${at_} without a name of lower-case letters, digits, - and _`);
+      return wrong(`has ${place} without a name of lower-case letters, digits, - and _`);
     if (names.has(name)) return wrong(`has a second entry with the name "${name}"`);
     names.add(name);
     const isKnown =

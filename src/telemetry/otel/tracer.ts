@@ -7,6 +7,8 @@ import { deliver } from './delivery.ts';
 import { type Attributes, ProtoWriter } from './encode.ts';
 import { envelopeOf, type Speaker } from './envelope.ts';
 import { type Exported, Exporter } from './exporter.ts';
+import { MetricExporter } from './metric-exporter.ts';
+import { GenAiMetrics } from './metrics.ts';
 import type { PostedTrace } from './record.ts';
 import type { OtelSettings } from './settings.ts';
 import { encodeSpan, jsonSpan, type Span } from './span.ts';
@@ -31,6 +33,8 @@ export class Tracer {
   readonly #otel: OtelSettings;
   readonly #byForm: { proto: Exporter[]; json: Exporter[] } = { proto: [], json: [] };
   readonly #writer = new ProtoWriter();
+  readonly #metrics: GenAiMetrics | null;
+  readonly #metricExporters: MetricExporter[] = [];
 
   constructor({ otel, version, report }: TracerOptions) {
     this.#otel = otel;
@@ -39,9 +43,23 @@ export class Tracer {
     const trustedHosts = otel.destinations.map(({ url }) => new URL(url).host);
     const upstream = createUpstream({ egress: createEgressPolicy({ trustedHosts }) });
     const { queueSize, batchSize, delayMs } = otel;
+    const isMeasured = otel.destinations.some(({ signal }) => signal === 'metrics');
+    const metrics = isMeasured ? new GenAiMetrics(otel.semconv) : null;
+    this.#metrics = metrics;
     for (const destination of otel.destinations) {
-      if (destination.signal !== 'traces') continue;
-      const { name, protocol } = destination;
+      const { name, protocol, signal } = destination;
+      if (signal === 'metrics') {
+        const exporter = new MetricExporter({
+          ...{ name, report },
+          isJson: protocol === 'http/json',
+          envelope: envelopeOf(protocol, signal, speaker),
+          deliver: (body) => deliver(upstream, destination, body),
+          instruments: () => metrics?.instruments ?? [],
+          everyMs: otel.metricsEveryMs,
+        });
+        this.#metricExporters.push(exporter);
+        continue;
+      }
       const exporter = new Exporter({
         ...{ name, queueSize, batchSize, delayMs, report },
         envelope: envelopeOf(protocol, 'traces', speaker),
@@ -53,13 +71,16 @@ export class Tracer {
 
   take({ rows, bodies }: TracedBatch, traces: readonly (PostedTrace | null)[]): void {
     for (const [at, trace] of traces.entries()) {
-      if (!trace || !this.#keeps(rows[at]!, trace)) continue;
+      if (!trace) continue;
+      this.#metrics?.record(rows[at]!, trace);
+      if (!this.#hasTraces || !this.#keeps(rows[at]!, trace)) continue;
       for (const span of spansOf(rows[at]!, trace, bodies[at] ?? null, this.#otel)) this.#send(span);
     }
   }
 
   /** A span that was made elsewhere: of a run, of a tool. */
   add(span: Span): void {
+    this.#metrics?.recordSpan(span);
     const { keepsErrors, slowMs, hasContent } = this.#otel;
     const isSlow = slowMs !== null && span.endMs - span.startMs >= slowMs;
     if (!span.isSampled && !isSlow && !(keepsErrors && span.isError)) return;
@@ -68,7 +89,12 @@ export class Tracer {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#byForm.proto, ...this.#byForm.json].map((each) => each.close(CLOSE_WITHIN_MS)));
+    const all = [...this.#byForm.proto, ...this.#byForm.json, ...this.#metricExporters];
+    await Promise.all(all.map((each) => each.close(CLOSE_WITHIN_MS)));
+  }
+
+  get #hasTraces(): boolean {
+    return this.#byForm.proto.length + this.#byForm.json.length > 0;
   }
 
   #keeps({ status, failed_by, duration_ms }: LogRow, trace: PostedTrace): boolean {
