@@ -64,6 +64,7 @@ export class LogWriter {
   #pruneAt: number;
   #tendAt: number;
   #untended = 0;
+  #tending: Promise<void> | null = null;
   #retryMs: number;
   #retryAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -122,6 +123,7 @@ export class LogWriter {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#running;
+    await this.#tending;
     this.#options.spool.seal();
     await this.#disconnect();
   }
@@ -139,9 +141,9 @@ export class LogWriter {
     while (!this.#isClosed) {
       if (!this.#store && this.#options.now() >= this.#retryAt) this.#isRecovering = true;
       if (this.#isRecovering) await this.#recover();
-      const hasTended = !this.#isRecovering && (await this.#tend());
+      if (!this.#isRecovering) this.#tend();
       if (this.#waiting.length > 0) await this.#save(this.#take());
-      else if (!this.#isRecovering && !(await this.#prune()) && !hasTended) break;
+      else if (!this.#isRecovering && !(await this.#prune())) break;
     }
   }
 
@@ -247,21 +249,22 @@ export class LogWriter {
     await store?.close().catch(() => {});
   }
 
-  /** Says whether there is more to do at once. */
-  async #tend(): Promise<boolean> {
+  /** A step of the upkeep of figures, beside the writing: entries that wait for it would be lost in a kill. */
+  #tend(): void {
     const { now } = this.#options;
-    if (!this.#store || (now() < this.#tendAt && this.#untended < TEND_AT_RECORDS)) return false;
+    const store = this.#store;
+    if (!store || this.#tending || (now() < this.#tendAt && this.#untended < TEND_AT_RECORDS)) return;
     this.#untended = 0;
-    try {
-      if (await this.#store.tend()) {
-        this.#tendAt = now();
-        return true;
-      }
-    } catch {
-      // What waits is not lost; the next insert finds out whether the store is away.
-    }
     this.#tendAt = now() + TEND_ANYWAY_MS;
-    return false;
+    const step = async () => {
+      // What is to be counted is not lost when this fails; the next insert finds out whether the store is away.
+      const isMore = await store.tend().catch(() => false);
+      if (isMore) this.#tendAt = now();
+    };
+    this.#tending = step().finally(() => {
+      this.#tending = null;
+      this.#wake();
+    });
   }
 
   /** Says whether there is more to do at once. */

@@ -21,8 +21,15 @@ export function postgresSink(
   const keys = figures.metadataKeys;
   const now = Date.now;
   const upkeep = new Upkeep({ engine: 'postgres', keys, keep: keptMs(figures.keepDays), now });
-  const run = <Result>(work: Work<Result>) => runOnPostgres(pool, upkeep, work);
-  const runInTurn = <Result>(work: Work<Result>) => runOnPostgres(pool, upkeep, work, { waits: true });
+  let last: Promise<unknown> = Promise.resolve();
+  /** One at a time, so that inserts always find a connection. */
+  const oneByOne = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const next = last.then(work, work);
+    last = next.catch(() => {});
+    return next;
+  };
+  const run = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work));
+  const runInTurn = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work, { waits: true }));
   const tending = new Tending({ upkeep, run, now });
   return {
     insert: postgresInsert(pool, keys),

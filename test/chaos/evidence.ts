@@ -32,32 +32,53 @@ export interface LedgerRow {
   readonly charges: string;
 }
 
+/** An entry of the request log. */
+export interface LogLine {
+  readonly model: string;
+  readonly total_tokens: number | null;
+  /** US dollars. */
+  readonly cost: number | null;
+}
+
 /** The store, read past the gateway and past the links that are cut. */
 export interface StoreView {
   rows<Row>(query: string): Promise<Row[]>;
+  /** What the log has of calls that named a model. */
+  log(): Promise<LogLine[]>;
   ledger(): Promise<LedgerRow[]>;
   close(): Promise<void>;
 }
 
 const LEDGER = 'select model, api_key_id, state, input_tokens, output_tokens, cost, charges from usage_ledger';
 
+const LOG = 'select model, total_tokens, cost from request_logs where model is not null';
+
 export async function viewPostgres(url: string): Promise<StoreView> {
   const client = new Client({ connectionString: url });
   await client.connect();
   const rows = async <Row>(query: string) => (await client.query(query)).rows as Row[];
-  return { rows, ledger: async () => (await rows<LedgerRow>(LEDGER)).map(withNumbers), close: () => client.end() };
+  const log = async () =>
+    (await rows<LogLine>(LOG)).map((line) => ({ ...line, total_tokens: numberOrNull(line.total_tokens) }));
+  const ledger = async () => (await rows<LedgerRow>(LEDGER)).map(withNumbers);
+  return { rows, log, ledger, close: () => client.end() };
 }
 
 export function viewSqlite(node: ChaosNode): StoreView {
-  const rows = async <Row>(query: string) => {
-    const database = new Database(join(node.dataDir, 'state.db'), { readonly: true });
+  const read = async <Row>(file: string, query: string) => {
+    const database = new Database(join(node.dataDir, file), { readonly: true });
     try {
       return database.query(query).all() as Row[];
     } finally {
       database.close();
     }
   };
-  return { rows, ledger: () => rows<LedgerRow>(LEDGER), close: async () => {} };
+  const rows = <Row>(query: string) => read<Row>('state.db', query);
+  return {
+    rows,
+    log: () => read<LogLine>('logs.db', LOG),
+    ledger: () => rows<LedgerRow>(LEDGER),
+    close: async () => {},
+  };
 }
 
 /** 64-bit numbers come from PostgreSQL as text. */

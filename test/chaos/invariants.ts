@@ -1,6 +1,6 @@
 import { builtInPrices } from '../../src/core/prices.ts';
 import type { Usage } from '../../src/core/usage.ts';
-import type { Evidence, LedgerRow } from './evidence.ts';
+import type { Evidence, LedgerRow, LogLine } from './evidence.ts';
 import { bodyOf, type Call, type Caller } from './load.ts';
 import { nameOf, PROMPT_TOKENS, tokens } from './provider.ts';
 
@@ -116,14 +116,10 @@ const GATHER_MS = 1_000;
  */
 export const ledgerComplete = ({ afterHolds = false } = {}): Invariant => ({
   name: 'every call that reached the provider is one row of the ledger, and no other was charged',
-  find: async (evidence) => {
-    const deadline = performance.now() + (afterHolds ? 180_000 : 60_000);
-    for (;;) {
-      const findings = compareWithLedger(evidence, await evidence.store.ledger(), afterHolds);
-      if (findings.length === 0 || performance.now() > deadline) return findings;
-      await Bun.sleep(250);
-    }
-  },
+  find: (evidence) =>
+    settled(afterHolds ? 180_000 : 60_000, async () =>
+      compareWithLedger(evidence, await evidence.store.ledger(), afterHolds),
+    ),
 });
 
 function compareWithLedger({ calls, arrivals }: Evidence, rows: readonly LedgerRow[], afterHolds: boolean): string[] {
@@ -141,6 +137,75 @@ function compareWithLedger({ calls, arrivals }: Evidence, rows: readonly LedgerR
   }
   return findings;
 }
+
+/** Sums of fractions differ behind the last digits that mean anything. */
+const isSame = (one: number, other: number) => Math.abs(one - other) < 1e-8;
+
+/** The last calls are written after their answers, so it is asked again until all agree. */
+export const figuresMatch: Invariant = {
+  name: 'figures, log, ledger and provider count the same calls, each once',
+  find: (evidence) => settled(30_000, () => compareFigures(evidence)),
+};
+
+async function settled(withinMs: number, find: () => Promise<string[]>): Promise<string[]> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const findings = await find();
+    if (findings.length === 0 || performance.now() > deadline) return findings;
+    await Bun.sleep(250);
+  }
+}
+
+async function compareFigures({ calls, arrivals, nodes, store }: Evidence): Promise<string[]> {
+  const time = `time_of_generation_min=${Date.now() - 3_600_000}&time_of_generation_max=${Date.now() + 60_000}`;
+  const ask = async (path: string) => {
+    const { status, json, text } = await nodes[0]!.api.get(`/v1/analytics/${path}${time}`);
+    if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`);
+    return json;
+  };
+  const counted = new Map<string, number>();
+  for (let page = 0, isMore = true; isMore; page++) {
+    const { data, has_more } = await ask(`groups/ai-models?current_page=${page}&page_size=1000&`);
+    for (const { model, requests } of data) if (model !== null) counted.set(model, requests);
+    isMore = has_more;
+  }
+  const lines = await store.log();
+  const logged = countBy(lines, ({ model }) => model);
+  const findings = [...new Set([...counted.keys(), ...logged.keys()])]
+    .filter((model) => counted.get(model) !== logged.get(model))
+    .map((model) => `${model}: figures say ${counted.get(model)}, the log ${logged.get(model)}`);
+  const ledger = countBy(await store.ledger(), ({ model }) => model);
+  const reached = countBy(arrivals, ({ name }) => name);
+  const answered = calls.filter(({ outcome }) => outcome === 200);
+  const records = [counted, logged, ledger];
+  const written = records.map((record) => answered.filter(({ name }) => record.has(name)));
+  for (const call of answered) {
+    const counts = [...records, reached].map((each) => each.get(call.name) ?? 0);
+    const isRight = counts.every(
+      (count, at) => count === 1 || (count === 0 && at < records.length && mayBeLate(call, written[at]!)),
+    );
+    if (!isRight)
+      findings.push(`${describe(call)}; counted by figures, log, ledger and provider: ${counts.join(', ')}`);
+  }
+  const sum = (of: (line: LogLine) => number | null) => lines.reduce((total, line) => total + Number(of(line)), 0);
+  const { summary: tokenGraph } = await ask('graphs/tokens?provider=openai&');
+  const { summary: costGraph } = await ask('graphs/cost?provider=openai&');
+  for (const [what, figure, all] of [
+    ['tokens', tokenGraph.total_tokens, sum(({ total_tokens }) => total_tokens)],
+    ['cost', costGraph.cost, sum(({ cost }) => cost)],
+    ['calls', costGraph.requests, lines.length],
+  ] as const)
+    if (!isSame(figure, all)) findings.push(`${what}: figures say ${figure}, the log ${all}`);
+  return findings;
+}
+
+/** A busy process that is killed takes with it what it had not written: its last calls, and none before them. */
+const mayBeLate = ({ node, endedAt }: Call, written: readonly Call[]): boolean => {
+  const kill = node.absences.find(({ why, from }) => why === 'killed' && from >= endedAt);
+  const isLater = (other: Call) =>
+    other.node === node && other.endedAt > endedAt + GATHER_MS && other.endedAt < (kill?.from ?? 0);
+  return kill !== undefined && !written.some(isLater);
+};
 
 /** Whether the call's node was killed before it can be expected to have written down how it ended. */
 const mayBeUnwritten = ({ node, startedAt, endedAt }: Call): boolean =>

@@ -3,6 +3,7 @@ import { type Chaos, type ChaosOptions, withChaos } from './chaos.ts';
 import type { Harm } from './harms.ts';
 import {
   countersAddUp,
+  figuresMatch,
   healthSaid,
   honestAnswers,
   type Invariant,
@@ -107,6 +108,45 @@ function exactly(calls: readonly Call[]): string {
   const isExact = passed <= LIMIT && passed + lost >= LIMIT && passed + refused + lost === CALLS;
   if (!isExact) throw new Error(`${text}, of ${CALLS} against a limit of ${LIMIT}`);
   return text;
+}
+
+export interface Kills {
+  readonly rate: number;
+  readonly kills: number;
+  readonly report?: (line: string) => void;
+}
+
+/**
+ * Nodes are killed in the middle of writing, and of counting: they are told again and again to count everything anew, so
+ * that they are never done with it.
+ */
+export async function killedWriters(options: ChaosOptions, { rate, kills, report }: Kills): Promise<void> {
+  await withChaos(options, async (chaos) => {
+    const caller = await chaos.caller();
+    const load = chaos.load([caller], rate);
+    let isOver = false;
+    const counting = (async () => {
+      while (!isOver) {
+        await chaos.clients
+          .pick()
+          ?.api.post('/v1/analytics/rebuild')
+          .catch(() => null);
+        await Bun.sleep(250);
+      }
+    })();
+    for (let kill = 0; kill < kills; kill++) {
+      await Bun.sleep(2_000 + 170 * kill);
+      const node = chaos.nodes[kill % chaos.nodes.length]!;
+      await chaos.kill(node);
+      await node.start();
+    }
+    await chaos.recovered();
+    isOver = true;
+    await counting;
+    await load.stop();
+    report?.(summary(chaos));
+    await chaos.check(honestAnswers, sentOnce, figuresMatch, wasBusy(rate * kills * 0.5));
+  });
 }
 
 /** What an answer may take beyond its estimate, and within it. */

@@ -131,9 +131,8 @@ export interface Cell {
   readonly amount: Amount;
 }
 
-/** Minutes of whole kinds. */
-export function wholesOf(facts: Iterable<Fact>): Map<string, Cell> {
-  const cells = new Map<string, Cell>();
+/** Minutes of whole kinds, added to those there are. */
+export function wholesOf(facts: Iterable<Fact>, cells = new Map<string, Cell>()): Map<string, Cell> {
   for (const fact of facts) {
     const text = textOfKind(wholeOf(fact));
     addFact(cellIn(cells, text, Math.floor(fact.at / GRAINS[0].ms)).amount, fact);

@@ -33,6 +33,9 @@ const KEYS = ['grain', 'kind', 'bucket'];
 const columns = CELL_COLUMNS.join(', ');
 const others = CELL_COLUMNS.filter((name) => !KEYS.includes(name));
 const sources = FACT_SOURCES.join(', ');
+/** Of an hour of a busy workspace, so many entries are read at a time. */
+export const ENTRIES_AT_ONCE = 5_000;
+const inOrder = `order by created_at, id limit ${ENTRIES_AT_ONCE}`;
 const marks = (count: number) => Array(count).fill('?').join(', ');
 
 /** Every workspace that has entries, by jumping along the index instead of reading it. */
@@ -67,9 +70,10 @@ const SQLITE: Statements = {
     where grain = ? and kind in (select id from analytics_kinds) and bucket >= ? and bucket < ?`,
   dropBefore: `delete from analytics_cells
     where grain = ? and kind in (select id from analytics_kinds where id > ? and id <= ?) and bucket < ?`,
-  entries: `select ${sources} from request_logs where workspace_id = ? and created_at >= ? and created_at < ?`,
+  entries: `select ${sources} from request_logs
+    where workspace_id = ? and (created_at, id) > (?, ?) and created_at < ? ${inOrder}`,
   entriesOfNone: `select ${sources} from request_logs
-    where workspace_id is null and created_at >= ? and created_at < ?`,
+    where workspace_id is null and (created_at, id) > (?, ?) and created_at < ? ${inOrder}`,
   oldest: 'select min(created_at) as at from request_logs where workspace_id = ?',
   kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
   rename: 'update analytics_kinds set key = ?, text = ? where id = ?',
@@ -103,9 +107,10 @@ const POSTGRES: Statements = {
   dropBetween: 'delete from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3',
   cellsBetween: `select ${columns} from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3`,
   dropBefore: 'delete from analytics_cells where grain = $1 and kind > $2 and kind <= $3 and bucket < $4',
-  entries: `select ${sources} from request_logs where workspace_id = $1 and created_at >= $2 and created_at < $3`,
+  entries: `select ${sources} from request_logs
+    where workspace_id = $1 and (created_at, id) > ($2, $3) and created_at < $4 ${inOrder}`,
   entriesOfNone: `select ${sources} from request_logs
-    where workspace_id is null and created_at >= $1 and created_at < $2`,
+    where workspace_id is null and (created_at, id) > ($1, $2) and created_at < $3 ${inOrder}`,
   oldest: 'select min(created_at) as at from request_logs where workspace_id = $1',
   kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
   rename: `update analytics_kinds set key = named.key, text = named.text

@@ -16,11 +16,11 @@ import {
   WHOLE,
   wholesOf,
 } from './cells.ts';
-import { DIMENSIONS, type Fact, factsOf, type Source, unpackFacts } from './fact.ts';
+import { DIMENSIONS, factsOf, type Source, unpackFacts } from './fact.ts';
 import { Guard } from './guard.ts';
 import { addText, textOf } from './histogram.ts';
 import { metadataState, type State, stateIn } from './state.ts';
-import { type Statements, statementsOf } from './statements.ts';
+import { ENTRIES_AT_ONCE, type Statements, statementsOf } from './statements.ts';
 
 /** One statement: with its values, or for each of many rows. */
 export interface Ask {
@@ -92,10 +92,9 @@ export class Upkeep {
     const state = yield* this.#state();
     const waiting = (yield { text: this.#sql.waiting }) as { id: number; facts: string }[];
     if (waiting.length === 0) return 0;
-    yield* this.#add(
-      waiting.flatMap(({ facts }) => unpackFacts(facts)),
-      state,
-    );
+    const wholes = new Map<string, Cell>();
+    for (const { facts } of waiting) wholesOf(unpackFacts(facts), wholes);
+    yield* this.#addWholes([...wholes.values()], state);
     yield { text: this.#sql.takeWaiting, rows: waiting.map(({ id }) => [id]) };
     return waiting.length;
   }
@@ -182,16 +181,21 @@ export class Upkeep {
       const { ms } = GRAINS[grain]!;
       yield { text: this.#sql.dropBetween, values: [grain, hour / ms, (hour + HOUR_MS) / ms] };
     }
-    const facts: Fact[] = [];
+    const wholes = new Map<string, Cell>();
     for (const place of places) {
-      const range = [hour, hour + HOUR_MS];
-      const rows: Answer =
-        place === null
-          ? yield { text: this.#sql.entriesOfNone, values: range }
-          : yield { text: this.#sql.entries, values: [place, ...range] };
-      for (const fact of factsOf(rows as Source[], this.#options.keys)) facts.push(fact);
+      let [at, id] = [hour, ''];
+      for (let isMore = true; isMore; ) {
+        const range = [at, id, hour + HOUR_MS];
+        const rows: Answer =
+          place === null
+            ? yield { text: this.#sql.entriesOfNone, values: range }
+            : yield { text: this.#sql.entries, values: [place, ...range] };
+        wholesOf(factsOf(rows as Source[], this.#options.keys), wholes);
+        isMore = rows.length === ENTRIES_AT_ONCE;
+        if (isMore) ({ created_at: at, id } = rows.at(-1) as Source);
+      }
     }
-    yield* this.#add(facts, state, [0, 1]);
+    yield* this.#addWholes([...wholes.values()], state, [0, 1]);
   }
 
   /** A day is the sum of its hours. */
@@ -239,9 +243,8 @@ export class Upkeep {
     return oldest;
   }
 
-  *#add(facts: readonly Fact[], state: State, grains: readonly number[] = [0, 1, 2]): Work<void> {
-    if (facts.length === 0) return;
-    const wholes = [...wholesOf(facts).values()];
+  *#addWholes(wholes: readonly Cell[], state: State, grains: readonly number[] = [0, 1, 2]): Work<void> {
+    if (wholes.length === 0) return;
     const texts = yield* this.#settle(textsOf(wholes, this.#options.keys), state);
     const cells = spread(wholes, texts);
     for (const grain of grains) {
