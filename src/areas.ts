@@ -1,4 +1,5 @@
 import { adminArea, serviceArea } from './admin/area.ts';
+import { alertsArea } from './alerts/area.ts';
 import { noAreas } from './area/areas.ts';
 import type { Tools } from './area/tools.ts';
 import { assistantsArea } from './assistants/area.ts';
@@ -48,6 +49,8 @@ export const everyArea = noAreas<Base>()
   .with(telemetryArea) //           GET /metrics  /v1/logs  /v1/logs/:id  /v1/analytics/graphs/…  /v1/analytics/groups/…
   .withOptional(feedbackArea) //    POST /v1/feedback, PUT …/:id, GET /v1/analytics/graphs/feedbacks…
   .withOptional(webhooksArea) //    POST GET /v1/webhooks, GET PUT DELETE …/:id, POST …/:id/rotate
+  .withOptional(alertsArea) //      POST GET /v1/alert-channels, GET PUT DELETE …/:id, POST …/:id/{rotate,test}
+  //                                POST GET /v1/alerts, GET PUT DELETE …/:id, GET …/:id/events, POST …/:id/test
   .with(filesArea) //               POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   .with(responsesArea)
   .with(relayArea)

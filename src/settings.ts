@@ -77,6 +77,8 @@ export interface Settings {
   };
   /** How many callers metrics tell apart. */
   readonly metricsCallers: number;
+  /** How often alerts are looked at. */
+  readonly alertsSeconds: number;
   readonly maxBodyBytes: number;
   /** The longest pause between two pieces of a request body; 0: none is too long. */
   readonly bodyPauseMs: number;
@@ -170,6 +172,7 @@ export const variables = {
   GATEWAY_ANALYTICS_HOURS_KEPT_DAYS: 'how long figures are kept by the hour',
   GATEWAY_ANALYTICS_DAYS_KEPT_DAYS: 'how long figures are kept by the day',
   GATEWAY_METRICS_CALLERS: 'most callers that metrics tell apart',
+  GATEWAY_ALERTS_SECONDS: 'how often alerts are looked at',
   GATEWAY_PRICES_FILE: 'prices of models',
   GATEWAY_PRICES_SYNC_URL: 'a signed list of prices that is fetched every six hours',
   GATEWAY_PRICES_SYNC_KEY: 'the public key by which lists of prices are signed',
@@ -293,6 +296,7 @@ export function readSettings(env: Environment): Settings {
       },
     },
     metricsCallers: wholeNumber('GATEWAY_METRICS_CALLERS', 1_000, 0, 100_000),
+    alertsSeconds: wholeNumber('GATEWAY_ALERTS_SECONDS', 30, 1, 3_600),
     maxBodyBytes: wholeNumber('GATEWAY_MAX_BODY_BYTES', 1_073_741_824, 1_024, 1_099_511_627_776),
     bodyPauseMs: wholeNumber('GATEWAY_BODY_TIMEOUT_MS', USUAL_BODY.pauseMs, 0, 3_600_000),
     connectionsPerAddress: wholeNumber('GATEWAY_CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),

@@ -61,6 +61,11 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
 
   const webhook = () => ({ name: name(), url: `${url}/hook` });
 
+  const channel = () => ({ name: name(), kind: 'slack', settings: { url: `${url}/hook` } });
+  const channelPlace = async () => `/v1/alert-channels/${(await made('/v1/alert-channels', channel())).id}`;
+  const alert = () => ({ name: name(), condition: { type: 'key_expiring' } });
+  const alertPlace = async () => `/v1/alerts/${(await made('/v1/alerts', alert())).id}`;
+
   const person = () => ({ email: `${name()}@example.com`, role: 'member' });
   const user = () => made('/v1/admin/users', person());
   const userWithPassword = () => made('/v1/admin/users', { ...person(), password: PASSWORD });
@@ -223,6 +228,18 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     'DELETE /v1/webhooks/:id': async () => ({
       path: `/v1/webhooks/${(await made('/v1/webhooks', webhook())).id}`,
     }),
+    'POST /v1/alert-channels': async () => ({ path: '/v1/alert-channels', body: channel() }),
+    'PUT /v1/alert-channels/:id': async () => ({ path: await channelPlace(), body: { name: name() } }),
+    'POST /v1/alert-channels/:id/rotate': async () => {
+      const { id } = await made('/v1/alert-channels', { ...channel(), kind: 'webhook' });
+      return { path: `/v1/alert-channels/${id}/rotate` };
+    },
+    'POST /v1/alert-channels/:id/test': async () => ({ path: `${await channelPlace()}/test`, changesNothing: true }),
+    'DELETE /v1/alert-channels/:id': async () => ({ path: await channelPlace() }),
+    'POST /v1/alerts': async () => ({ path: '/v1/alerts', body: alert() }),
+    'PUT /v1/alerts/:id': async () => ({ path: await alertPlace(), body: { name: name() } }),
+    'POST /v1/alerts/:id/test': async () => ({ path: `${await alertPlace()}/test`, changesNothing: true }),
+    'DELETE /v1/alerts/:id': async () => ({ path: await alertPlace() }),
     'POST /connect/:server/sign-in': async () => ({
       path: '/connect/any/sign-in',
       form: new URLSearchParams({ email: (await userWithPassword()).email, password: PASSWORD }).toString(),

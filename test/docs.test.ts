@@ -58,6 +58,7 @@ test('docs/configuration.md shows the defaults that are in force', () => {
     GATEWAY_ANALYTICS_HOURS_KEPT_DAYS: settings.analytics.keepDays.hours,
     GATEWAY_ANALYTICS_DAYS_KEPT_DAYS: settings.analytics.keepDays.days,
     GATEWAY_METRICS_CALLERS: settings.metricsCallers,
+    GATEWAY_ALERTS_SECONDS: settings.alertsSeconds,
     GATEWAY_MAX_BODY_BYTES: settings.maxBodyBytes,
     GATEWAY_RUN_SECONDS: settings.runSeconds,
     GATEWAY_SHUTDOWN_SECONDS: settings.shutdownSeconds,

@@ -9,7 +9,7 @@ const shelves: readonly (readonly string[])[] = [
   ['work'],
   ['area'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
-  ['relay', 'webhooks', 'endings'],
+  ['relay', 'webhooks', 'alerts', 'endings'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
   ['', 'cli'],
 ];
@@ -36,7 +36,7 @@ const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.inde
 const roomOf = (file: string) => file.split('/').slice(1, -1).join('/');
 const floorOf = (file: string) => floors[folderOf(file)]?.findIndex((floor) => floor.includes(roomOf(file))) ?? 0;
 /** Folders of areas that can be left out: only the list and commands name them. */
-const OPTIONAL = ['webhooks', 'fine-tuning', 'batches', 'assistants', 'mcp'];
+const OPTIONAL = ['webhooks', 'alerts', 'fine-tuning', 'batches', 'assistants', 'mcp'];
 const mayName = (file: string, target: string): boolean =>
   file === 'areas.ts' ||
   folderOf(file) === 'cli' ||

@@ -34,7 +34,7 @@ export const query = <Row = Record<string, unknown>>(place: Place, text: string)
 
 /** What the process writes by itself: logs, counters, leases, what nodes tell each other, and the audit log. */
 const OF_ITS_OWN =
-  /^(analytics_|audit_|limit|usage_|log|gateway_|work|versions|request_|blob|sqlite_|facts|policy_entities|sign_in_)/;
+  /^(alert_(?:looks|states|events|sightings)|analytics_|audit_|limit|usage_|log|gateway_|work|versions|request_|blob|sqlite_|facts|policy_entities|sign_in_)/;
 
 /** Everything that administrators manage, as text: the same before and after means that nothing has changed. */
 export const managedState = (place: Place): Promise<string> =>

@@ -6,7 +6,16 @@ export const WORKSPACE_ROLES = ['admin', 'manager', 'member'] as const satisfies
 export type Role = (typeof ROLES)[number];
 export type WorkspaceRole = (typeof WORKSPACE_ROLES)[number];
 
-const RESOURCES = ['virtual_keys', 'configs', 'guardrails', 'mcp_servers', 'policies', 'webhooks'];
+const RESOURCES = [
+  'virtual_keys',
+  'configs',
+  'guardrails',
+  'mcp_servers',
+  'policies',
+  'webhooks',
+  'alerts',
+  'alert_channels',
+];
 const isOf = (names: readonly string[], verbs: readonly string[]) => (scope: Scope) => {
   const [name = '', verb = ''] = scope.split('.');
   return names.includes(name) && verbs.includes(verb);

@@ -63,6 +63,11 @@ export class BoundedMap<Key, Value> {
     return this.#entries.delete(key);
   }
 
+  /** In no order that means anything. */
+  *entries(): IterableIterator<[Key, Value]> {
+    for (const { key, value } of this.#entries.values()) yield [key, value];
+  }
+
   clear(): void {
     this.#entries.clear();
     this.#weight = 0;

@@ -36,6 +36,8 @@ export const ADMIN_SCOPES = [
   ...crud('policies'),
   ...crud('mcp_servers'),
   ...crud('webhooks'),
+  ...crud('alerts'),
+  ...crud('alert_channels'),
   'audit_logs.list',
   'logs.list',
   'logs.read',

@@ -12,6 +12,7 @@ export type Purpose =
   | 'mcp-oauth'
   | 'guardrail'
   | 'webhook'
+  | 'alert-channel'
   | 'audit'
   | 'session'
   | 'machine-tokens'

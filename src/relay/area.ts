@@ -73,7 +73,7 @@ function environmentCredentials(
   return found;
 }
 
-type Given = 'responses' | 'limiter' | 'policies' | 'configs' | 'breakers' | 'cache' | 'virtualKeys';
+type Given = 'responses' | 'limiter' | 'policies' | 'configs' | 'breakers' | 'outcomes' | 'cache' | 'virtualKeys';
 
 export interface RelayParts extends Tools, Pick<RelayDeps, Given> {
   readonly log: RequestLog;
@@ -92,7 +92,7 @@ export const relayArea = area({
   open: (parts: RelayParts) => {
     const { store, sealer, egress, upstream, simulate, log, verifier, prices, now, turnNow, report } = parts;
     const { guardrails, guardrailDefaults, checkThreads, responses, limiter, policies, configs } = parts;
-    const { breakers, cache, virtualKeys } = parts;
+    const { breakers, outcomes, cache, virtualKeys } = parts;
     const { timeouts, maxBodyBytes, plainModels } = parts.settings;
     const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
     const guard = openGuard({
@@ -116,6 +116,7 @@ export const relayArea = area({
       prices,
       configs,
       breakers,
+      outcomes,
       cache,
       upstream,
       simulate,

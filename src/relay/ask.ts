@@ -7,6 +7,7 @@ import { type Incoming, receivedHeaders, type Timeouts, type Upstream, UpstreamF
 import { upstreamUrl } from '../providers/address.ts';
 import type { TokenSource } from '../providers/provider.ts';
 import type { TargetSettings } from '../routing/plan.ts';
+import type { ProviderOutcomes } from '../routing/provider-outcomes.ts';
 import { waitBefore } from '../routing/retry.ts';
 import { closeBody } from './body.ts';
 import type { Body, Exchange, OpenCall } from './call.ts';
@@ -20,6 +21,7 @@ export interface AskDeps extends LimitDeps {
   /** Answers calls to the built-in provider inside this process. */
   readonly simulate: (request: Request) => Promise<Response>;
   readonly tokens: TokenSource;
+  readonly outcomes: ProviderOutcomes;
   readonly timeouts: Timeouts;
   readonly maxBodyBytes: number;
   readonly now: () => number;
@@ -78,6 +80,7 @@ export async function ask<Deps extends AskDeps>(
       noteFailure(call.log, error);
       incoming = null;
     }
+    deps.outcomes.ended(call.principal.workspaceId, target.provider.name, status);
     const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
     const wait = waitBefore(retry, { attempt: count, status, headers, waitedMs, now: deps.now() });
     const mayAsk = wait !== null && !call.request.signal.aborted;

@@ -6,6 +6,7 @@ import { type CacheStore, createAnswerCache, createMemoryCache } from './cache.t
 import { createRedisCache, openSqliteCache } from './cache-stores.ts';
 import { type ConfigsDeps, createConfigs } from './configs.ts';
 import { configEndings } from './endings.ts';
+import { createProviderOutcomes } from './provider-outcomes.ts';
 
 export interface RoutingParts extends Tools {
   readonly optionNames: ConfigsDeps['optionNames'];
@@ -24,6 +25,7 @@ export const routingArea = area({
       gives: {
         configs: createConfigs({ store, sealer, changes, now, optionNames, check: checkConfig }),
         breakers: createBreakers({ now }),
+        outcomes: createProviderOutcomes({ now: parts.turnNow }),
         cache: createAnswerCache({ store: answers, now }),
       },
       close: () => answers.close(),

@@ -55,6 +55,12 @@ export function createBreakers({ now }: { now: () => number }) {
   return {
     isOpen: (key: string): boolean => (states.get(key)?.openUntil ?? 0) > now(),
 
+    /** Those that are open now. */
+    open(): { readonly key: string; readonly openUntil: number }[] {
+      const at = now();
+      return [...states.entries()].flatMap(([key, { openUntil }]) => (openUntil > at ? [{ key, openUntil }] : []));
+    },
+
     /** Takes note of how a call ended. After the cooldown the count starts again. */
     record(key: string, settings: BreakerSettings, status: number) {
       const state = stateOf(key);

@@ -1,3 +1,4 @@
+import type { AlertTables } from './schema/alerts.ts';
 import type { AssistantTables } from './schema/assistants.ts';
 import type { AuditTables } from './schema/audit.ts';
 import type { BatchTables } from './schema/batches.ts';
@@ -12,6 +13,7 @@ import type { ResponseTables } from './schema/responses.ts';
 import type { SetupTables } from './schema/setup.ts';
 import type { VectorStoreTables } from './schema/vector-stores.ts';
 
+export type * from './schema/alerts.ts';
 export type * from './schema/assistants.ts';
 export type * from './schema/audit.ts';
 export type * from './schema/batches.ts';
@@ -40,4 +42,5 @@ export interface Schema
     FineTuningTables,
     AuditTables,
     FeedbackTables,
+    AlertTables,
     InstallationTables {}

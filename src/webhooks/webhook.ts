@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { EVENTS, type EventType } from '../area/notify.ts';
+import { deliveryObject } from '../core/delivery.ts';
 import { maskedAddress } from '../core/masked-address.ts';
 import type { Checked } from '../core/schema.ts';
 import type { WebhookRow } from '../storage/schema.ts';
@@ -14,17 +15,6 @@ export interface WebhookEvent {
   readonly data: { readonly id: string };
 }
 
-/** How the last attempt went. */
-export interface Delivery {
-  readonly event_id: string;
-  /** `failed`: it is not tried again. */
-  readonly status: 'delivered' | 'retrying' | 'failed';
-  readonly at: string;
-  readonly attempts: number;
-  readonly response_status: number | null;
-  readonly error: string | null;
-}
-
 export const webhookObject = () =>
   z
     .object({
@@ -35,16 +25,7 @@ export const webhookObject = () =>
       events: z.array(z.enum(EVENTS)),
       is_enabled: z.boolean(),
       workspace_id: z.string(),
-      last_delivery: z
-        .object({
-          event_id: z.string(),
-          status: z.enum(['delivered', 'retrying', 'failed']),
-          at: z.string(),
-          attempts: z.number().int(),
-          response_status: z.number().int().nullable(),
-          error: z.string().nullable(),
-        })
-        .nullable(),
+      last_delivery: deliveryObject().nullable(),
       created_at: z.string(),
       last_updated_at: z.string(),
     })

@@ -95,6 +95,7 @@ const asHere = (text: string): string =>
     .replaceAll('postgres://gateway:password@db.internal:5432/gateway', database)
     .replaceAll('/somewhere', elsewhere)
     .replaceAll('https://weather.example.com/mcp', weather.url)
+    .replaceAll('https://hooks.slack.com/services/T000/B000/XXXX', `${provider.url}hook`)
     .replaceAll('https://login.example.com/keys', `${provider.url}keys`)
     .replaceAll(
       '"provider":"openai","key":"sk-your-key"',

@@ -31,6 +31,8 @@ const ours = {
   vectorStore: '',
   fileBatch: '',
   webhook: '',
+  alertChannel: '',
+  alert: '',
   feedback: '',
 };
 let stranger: { id: string; key: string };
@@ -71,6 +73,10 @@ beforeAll(async () => {
   ours.fileBatch = (await api.post(`/v1/vector_stores/${ours.vectorStore}/file_batches`, batch)).json.id;
   const webhook = { name: 'ours', url: 'https://example.com/hook', events: ['batch.completed'] };
   ours.webhook = (await api.post('/v1/webhooks', webhook)).json.id;
+  const channel = { name: 'ours', kind: 'slack', settings: { url: 'https://example.com/hook' } };
+  ours.alertChannel = (await api.post('/v1/alert-channels', channel)).json.id;
+  const alert = { name: 'ours', condition: { type: 'key_expiring' }, channels: [ours.alertChannel] };
+  ours.alert = (await api.post('/v1/alerts', alert)).json.id;
   const rater = await given.apiKey({ name: 'rater', scopes: ['feedbacks.write'] });
   const feedback = await api.post('/v1/feedback', { trace_id: 'ours', value: 1 }, { key: rater.key });
   ours.feedback = feedback.json.feedback_ids[0];
@@ -92,6 +98,8 @@ function pathOf({ path }: Route): string {
   if (path.startsWith('/v1/logs')) return path.replace(':id', ours.log);
   if (path.startsWith('/v1/feedback')) return path.replace(':id', ours.feedback);
   if (path.startsWith('/v1/webhooks')) return path.replace(':id', ours.webhook);
+  if (path.startsWith('/v1/alert-channels')) return path.replace(':id', ours.alertChannel);
+  if (path.startsWith('/v1/alerts')) return path.replace(':id', ours.alert);
   if (path.startsWith('/v1/mcp-servers')) return path.replace(':slug', ours.server);
   return path
     .replace(':server', ours.server)

@@ -10,6 +10,7 @@ import { openaiClient } from '../sdk-clients.ts';
 const OF_AREA: Readonly<Record<string, string>> = {
   feedback: '/v1/feedback',
   webhooks: '/v1/webhooks',
+  alerts: '/v1/alerts',
   'fine-tuning': '/v1/fine_tuning/jobs',
   batches: '/v1/batches',
   assistants: '/v1/vector_stores',

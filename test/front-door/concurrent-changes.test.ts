@@ -55,6 +55,18 @@ const resources: Resource[] = [
     changes: [named, (round) => ({ url: `http://127.0.0.1:9/${round}` })],
   },
   {
+    name: 'an alert channel',
+    at: '/v1/alert-channels',
+    make: { name: 'x', kind: 'slack', settings: { url: 'http://127.0.0.1:9/hook' } },
+    changes: [named, (round) => ({ settings: { url: `http://127.0.0.1:9/${round}` } })],
+  },
+  {
+    name: 'an alert',
+    at: '/v1/alerts',
+    make: { name: 'x', condition: { type: 'key_expiring' } },
+    changes: [named, (round) => ({ repeat_after: 100 + round })],
+  },
+  {
     name: 'a user',
     at: '/v1/admin/users',
     make: { email: 'x@example.com', role: 'member' },

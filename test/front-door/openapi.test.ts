@@ -65,8 +65,8 @@ describe('a reader finds', () => {
       expect(inPath.map(({ name }: { name: string }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
       for (const parameter of operation.parameters) expect(parameter.schema).toBeObject();
       if (route.body) {
-        const { type, anyOf } = operation.requestBody.content['application/json'].schema;
-        expect(type ?? anyOf[0].type).toBe('object');
+        const { type, anyOf, oneOf } = operation.requestBody.content['application/json'].schema;
+        expect(type ?? (anyOf ?? oneOf)[0].type).toBe('object');
       }
     });
   }

@@ -60,6 +60,18 @@ export const resourceErrors = {
     400,
     (most: number) => `This workspace has ${most} webhooks, and may have no more. Delete one that is not needed.`,
   ),
+  alert_not_found: error(404, (id: string) => `No alert ${id} in this workspace.`),
+  alert_channel_not_found: error(404, (id: string) => `No alert channel ${id} in this workspace.`),
+  too_many_alerts: error(
+    400,
+    (what: string, most: number) =>
+      `There are ${most} ${what} here, and may be no more. Delete one that is not needed.`,
+  ),
+  alert_channel_in_use: error(
+    400,
+    (name: string, rules: string) =>
+      `Alert channel ${name} cannot be deleted: it is told by ${rules}. Take it out there first.`,
+  ),
   config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),
   virtual_key_fixed: error(

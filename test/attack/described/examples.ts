@@ -53,6 +53,8 @@ export const EXAMPLES: Readonly<Record<string, Json>> = {
   },
   '/v1/configs': { name: 'fuzz', config: { virtual_key: 'sim', retry: { attempts: 1 } } },
   '/v1/webhooks': { name: 'fuzz', url: 'http://127.0.0.1:9/hook', events: ['batch.completed'] },
+  '/v1/alert-channels': { name: 'fuzz', kind: 'webhook', settings: { url: 'http://127.0.0.1:9/hook' } },
+  '/v1/alerts': { name: 'fuzz', condition: { type: 'budget', thresholds: [50, 80] }, channels: [], repeat_after: 3600 },
   '/v1/threads/runs': { assistant_id: '$id:assistants', thread: { messages: [HELLO] } },
   '/v1/threads/{thread_id}/runs': { assistant_id: '$id:assistants' },
   '/v1/threads/{thread_id}/messages': HELLO,
