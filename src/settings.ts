@@ -12,6 +12,7 @@ import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
 import { USUAL_BODY } from './http/arriving.ts';
 import type { Timeouts } from './http/upstream.ts';
 import { type OtelSettings, otelVariables, readOtel } from './telemetry/otel/settings.ts';
+import type { SearchedWorkspaces } from './telemetry/search/chosen.ts';
 
 /** A variable whose value cannot be used: one sentence with its name, the fault and the right form. */
 export class SettingsError extends Error {
@@ -70,6 +71,8 @@ export interface Settings {
   readonly logBodies: boolean;
   readonly logBodyBytes: number;
   readonly logRetentionDays: number;
+  /** Workspaces whose bodies are found by their words. */
+  readonly logSearch: SearchedWorkspaces;
   /** What figures are kept by, and for how long. */
   readonly analytics: {
     readonly metadataKeys: readonly string[];
@@ -167,6 +170,7 @@ export const variables = {
   GATEWAY_LOG_BODIES: 'store request and response bodies',
   GATEWAY_LOG_BODY_BYTES: 'most bytes stored of each body',
   GATEWAY_LOG_RETENTION_DAYS: 'age at which log entries and feedback are deleted',
+  GATEWAY_LOG_SEARCH: 'workspaces whose stored bodies are found by their words',
   GATEWAY_ANALYTICS_METADATA_KEYS: 'keys of metadata by which figures are kept',
   GATEWAY_ANALYTICS_MINUTES_KEPT_DAYS: 'how long figures are kept by the minute',
   GATEWAY_ANALYTICS_HOURS_KEPT_DAYS: 'how long figures are kept by the hour',
@@ -287,6 +291,7 @@ export function readSettings(env: Environment): Settings {
     logBodies: flag('GATEWAY_LOG_BODIES', true),
     logBodyBytes: wholeNumber('GATEWAY_LOG_BODY_BYTES', 262_144, 0, 16_777_216),
     logRetentionDays,
+    logSearch: logSearchOf(get('GATEWAY_LOG_SEARCH'), flag('GATEWAY_LOG_BODIES', true)),
     analytics: {
       metadataKeys: metadataKeysOf(get('GATEWAY_ANALYTICS_METADATA_KEYS')),
       keepDays: {
@@ -325,6 +330,22 @@ export function readSettings(env: Environment): Settings {
     otel: readOtel({ get, refuse, readFile: (path) => readFileSync(path, 'utf8') }),
     environment: env,
   });
+}
+
+function logSearchOf(value: string | undefined, hasBodies: boolean): SearchedWorkspaces {
+  if (value === undefined || value === 'false') return [];
+  if (!hasBodies)
+    refuse(
+      'GATEWAY_LOG_SEARCH',
+      `is "${value}" while GATEWAY_LOG_BODIES is false`,
+      'only bodies that are stored are searched',
+    );
+  if (value === 'true') return 'all';
+  const slugs = listOf(value);
+  for (const slug of slugs)
+    if (!isSlug(slug))
+      refuse('GATEWAY_LOG_SEARCH', `holds "${slug}"`, 'give true, false, or slugs of workspaces with commas');
+  return slugs;
 }
 
 const listOf = (value: string | undefined): string[] =>

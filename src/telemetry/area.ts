@@ -16,6 +16,7 @@ import { createTracing } from './otel/sampler.ts';
 import type { OtelSettings } from './otel/settings.ts';
 import { createRequestLog } from './request-log.ts';
 import { telemetryRoutes } from './routes.ts';
+import { type SearchedWorkspaces, searchesAny, searchesOf } from './search/chosen.ts';
 import { logSessionRoutes } from './sessions/routes.ts';
 
 export interface TelemetryParts extends Tools {
@@ -25,6 +26,7 @@ export interface TelemetryParts extends Tools {
     readonly analytics: FigureOptions;
     readonly logBodies: boolean;
     readonly logBodyBytes: number;
+    readonly logSearch: SearchedWorkspaces;
     readonly otel: OtelSettings | null;
   };
 }
@@ -46,6 +48,7 @@ export const telemetryArea = area({
         dataDir,
         retentionDays: settings.logRetentionDays,
         figures: settings.analytics,
+        searches: searchesAny(settings.logSearch),
         onOutcome: (outcome) => reportLog(outcome, metrics, health),
         otel: otel && { otel, version },
         onExported: otel ? exportsTo(otel, metrics, health) : undefined,
@@ -53,13 +56,17 @@ export const telemetryArea = area({
       metrics,
       prices,
       now: () => performance.now(),
-      bodies: { enabled: settings.logBodies, capBytes: settings.logBodyBytes },
+      bodies: {
+        enabled: settings.logBodies,
+        capBytes: settings.logBodyBytes,
+        searches: searchesOf(settings.logSearch),
+      },
       tracing: otel && createTracing(otel.sampler, hasTraces(otel)),
     });
     return {
       gives: { log },
       routes: [
-        ...telemetryRoutes({ log, metrics, store }),
+        ...telemetryRoutes({ log, metrics, store, searched: settings.logSearch }),
         ...logSessionRoutes({ log, store }),
         ...analyticsRoutes({ log, store }),
       ],

@@ -2,7 +2,7 @@ import type { LogRecord } from './record.ts';
 
 export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
 /** A log that has seen this one has seen those before it. */
-export const LAST_LOG_MIGRATION = '0005-aggregates';
+export const LAST_LOG_MIGRATION = '0006-words';
 
 /** A record as a row: metadata, hook results and attempts are JSON text. */
 export type LogRow = Omit<LogRecord, 'metadata' | 'hook_results'> & {
@@ -40,6 +40,8 @@ export interface LogTables {
   request_log_bodies: { log_id: string; content: Uint8Array };
   /** Metadata pairs once more, so that a rare value is found without reading every record. */
   request_log_labels: { workspace_id: string; key: string; value: string; created_at: number; log_id: string };
+  /** PostgreSQL: the words of entries that are searched. The embedded store has an index of that name. */
+  request_log_words: { log_id: string; words: string };
   request_log_sessions: SessionRow;
   request_log_session_models: {
     workspace_id: string;

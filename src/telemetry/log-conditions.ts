@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { charactersIn } from '../core/characters.ts';
 import { conditionOf } from './filter/conditions.ts';
+import { fieldTerms } from './filter/language.ts';
 import { NO_WORKSPACE } from './log-columns.ts';
 import type { LogFilter } from './log-query.ts';
 
@@ -22,7 +23,7 @@ export function conditionsOf(filter: LogFilter, workspace: string | null): Condi
   return [
     ...conditions,
     ...pairs.map(([key, value]) => hasLabel(workspace, key, value)),
-    ...(filter.terms ?? []).map((term) => conditionOf(term, workspace)),
+    ...fieldTerms(filter.terms).map((term) => conditionOf(term, workspace)),
   ];
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { integerInQuery } from '../core/list.ts';
 import { momentOf } from '../core/moments.ts';
-import { FilterFault, type Term, termsIn } from './filter/language.ts';
+import { type AnyTerm, FilterFault, termsIn } from './filter/language.ts';
 import type { LogFilter, LogReach } from './log-query.ts';
 
 /** How the query of a route says which entries are meant. */
@@ -48,12 +48,12 @@ export const filterText = () =>
     .min(1)
     .refine((text) => !text.includes('\0'), 'must not contain U+0000')
     .optional()
-    .describe('A filter as text, such as status:>=500 model:gpt* cost:>0.1 meta.team:search.');
+    .describe('A filter as text, such as status:>=500 model:gpt* cost:>0.1 meta.team:search "refund".');
 
 /** What is asked in the language of filters. A fault names its place. */
-export function termsOf(text: string | undefined): readonly Term[] {
+export function termsOf(text: string | undefined, searches = false): readonly AnyTerm[] {
   try {
-    return text === undefined ? [] : termsIn(text);
+    return text === undefined ? [] : termsIn(text, { searches });
   } catch (error) {
     if (!(error instanceof FilterFault)) throw error;
     return fail('invalid_request', 'filter', `at character ${error.position}: ${error.message}`);

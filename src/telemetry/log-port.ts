@@ -60,6 +60,8 @@ export interface LogPortOptions {
   readonly retentionDays: number | null;
   /** What figures are kept by, and for how long. */
   readonly figures?: FigureOptions;
+  /** Whether words are looked for in bodies that ask for it. */
+  readonly searches?: boolean;
   readonly spoolBytes?: number;
   /** How long figures may take. */
   readonly analyseWithinMs?: number;
@@ -84,7 +86,7 @@ interface Sent {
 export function openLogPort(options: LogPortOptions): LogWorkerPort {
   const { target, dataDir, retentionDays, spoolBytes = DEFAULT_SPOOL_BYTES, workerUrl, onOutcome } = options;
   const { analyseWithinMs = ANSWER_WITHIN_MS, figures = USUAL_FIGURES, otel = null, onExported = () => {} } = options;
-  const shared = { target, dataDir, retentionDays, spoolBytes, figures };
+  const shared = { target, dataDir, retentionDays, spoolBytes, figures, searches: options.searches ?? false };
   let number = 0;
   let queuedRecords = 0;
   let queuedBytes = 0;

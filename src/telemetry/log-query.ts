@@ -1,4 +1,4 @@
-import type { Term } from './filter/language.ts';
+import type { AnyTerm } from './filter/language.ts';
 import type { ShownMessage } from './packed-bodies.ts';
 import type { FailedBy, LogRecord } from './record.ts';
 import type { ShownAttempts } from './shown-attempts.ts';
@@ -25,7 +25,7 @@ export interface LogFilter extends LogReach {
   readonly isStream?: boolean;
   readonly metadata?: Readonly<Record<string, string>>;
   /** All of them must hold, beside what is above. */
-  readonly terms?: readonly Term[];
+  readonly terms?: readonly AnyTerm[];
 }
 
 export interface LogQuery extends LogFilter {

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
 import { createAggregates } from './aggregates/schema.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
+import { createWords } from './search/schema.ts';
 
 export const LOG_MIGRATIONS: readonly Migration[] = [
   {
@@ -31,7 +32,8 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
       await createSessions(db, engine);
     },
   },
-  { name: LAST_LOG_MIGRATION, up: createAggregates },
+  { name: '0005-aggregates', up: createAggregates },
+  { name: LAST_LOG_MIGRATION, up: createWords },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

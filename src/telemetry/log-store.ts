@@ -13,6 +13,8 @@ import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
 import { BodySegments } from './body-segments.ts';
+import { saidTerms } from './filter/language.ts';
+import { saysOf } from './filter/says.ts';
 import { LISTED_COLUMNS, type ListedRow, LOG_COLUMNS, type LogTables } from './log-columns.ts';
 import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-conditions.ts';
 import { migrateLog } from './log-migrate.ts';
@@ -21,6 +23,7 @@ import type { LogSink } from './log-sink.ts';
 import { decompress, showExchanges, showMessages, unpack } from './packed-bodies.ts';
 import { postgresSink, workspacesIn } from './postgres-sink.ts';
 import type { LogRecord } from './record.ts';
+import type { SearchOptions } from './search/stores.ts';
 import {
   listSessions,
   readSessions,
@@ -48,13 +51,25 @@ export interface LogStore extends LogSink {
 /** `writer` creates and migrates the tables; `reader` only reads. */
 export type LogRole = 'writer' | 'reader';
 
-export function openLogStore(target: LogTarget, role: LogRole, figures?: FigureOptions): Promise<LogStore> {
-  return target.engine === 'sqlite' ? openSqlite(target.file, role, figures) : openPostgres(target.url, role, figures);
+export function openLogStore(
+  target: LogTarget,
+  role: LogRole,
+  figures?: FigureOptions,
+  search?: SearchOptions,
+): Promise<LogStore> {
+  return target.engine === 'sqlite'
+    ? openSqlite(target.file, role, figures, search)
+    : openPostgres(target.url, role, figures, search);
 }
 
-async function openSqlite(file: string, role: LogRole, figures?: FigureOptions): Promise<LogStore> {
+async function openSqlite(
+  file: string,
+  role: LogRole,
+  figures?: FigureOptions,
+  search?: SearchOptions,
+): Promise<LogStore> {
   const { sqliteDialect } = await import('../storage/sqlite.ts');
-  const sink = role === 'reader' ? NO_SINK : await openSqliteSink(file, figures);
+  const sink = role === 'reader' ? NO_SINK : await openSqliteSink(file, figures, search);
   const segments = new BodySegments(join(dirname(file), 'bodies'));
   const options = { durability: 'normal', readonly: role === 'reader' } as const;
   const db = new Kysely<LogTables>({ dialect: sqliteDialect(file, options) });
@@ -66,14 +81,19 @@ async function openSqlite(file: string, role: LogRole, figures?: FigureOptions):
   return new SqlLogStore({ db, engine: 'sqlite', segments, sink: { ...sink, close } });
 }
 
-async function openPostgres(url: string, role: LogRole, figures?: FigureOptions): Promise<LogStore> {
+async function openPostgres(
+  url: string,
+  role: LogRole,
+  figures?: FigureOptions,
+  search?: SearchOptions,
+): Promise<LogStore> {
   const { postgresPool } = await import('../storage/postgres.ts');
   const pool = postgresPool(url, role === 'reader' ? 4 : 2);
   const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool }) });
   try {
     const close = () => db.destroy();
     if (role === 'writer') await migrateLog(db, 'postgres');
-    const sink = role === 'reader' ? NO_SINK : postgresSink(pool, db, figures);
+    const sink = role === 'reader' ? NO_SINK : postgresSink(pool, db, figures, search);
     return new SqlLogStore({ db, engine: 'postgres', segments: null, sink: { ...sink, close } });
   } catch (error) {
     await db.destroy();
@@ -102,12 +122,14 @@ class SqlLogStore implements LogStore {
   readonly close: LogSink['close'];
   readonly #db: Kysely<LogTables>;
   readonly #figures: Figures;
+  readonly #engine: Engine;
   /** Where the embedded store keeps bodies; PostgreSQL keeps them itself, for every node to read. */
   readonly #segments: BodySegments | null;
 
   constructor(parts: { db: Kysely<LogTables>; engine: Engine; segments: BodySegments | null; sink: LogSink }) {
     this.#db = parts.db;
     this.#segments = parts.segments;
+    this.#engine = parts.engine;
     this.#figures = new Figures(parts.db, parts.engine);
     const { insert, prune, erase, tend, recount, close } = parts.sink;
     this.insert = insert;
@@ -195,6 +217,7 @@ class SqlLogStore implements LogStore {
     const pair = firstPair(query);
     let select = pair ? this.#labelled(workspace, pair) : this.#inWorkspace(workspace);
     for (const condition of conditionsOf(query, workspace)) select = select.where(condition);
+    for (const term of saidTerms(query.terms)) select = select.where(saysOf(term, this.#engine));
     if (query.startTime !== undefined) select = select.where('request_logs.created_at', '>=', query.startTime);
     if (query.endTime !== undefined) select = select.where('request_logs.created_at', '<', query.endTime);
     if (oldest !== undefined) select = select.where('request_logs.created_at', '>=', oldest);

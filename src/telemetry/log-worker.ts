@@ -22,6 +22,7 @@ import type { PostedTrace } from './otel/record.ts';
 import type { Span } from './otel/span.ts';
 import type { Tracer, TracerOptions } from './otel/tracer.ts';
 import type { PackedBody } from './packed-bodies.ts';
+import type { SearchOptions } from './search/stores.ts';
 import type { SessionQuery } from './sessions/reading.ts';
 import { Spool } from './spool.ts';
 import { openSqliteSink } from './sqlite-sink.ts';
@@ -33,6 +34,8 @@ export interface LogWorkerOptions {
   readonly retentionDays: number | null;
   readonly spoolBytes: number;
   readonly figures: FigureOptions;
+  /** Whether words are looked for in bodies that ask for it. */
+  readonly searches: boolean;
   /** Null: nothing is exported from this thread. */
   readonly otel: ThreadTracing | null;
 }
@@ -117,8 +120,12 @@ const start = (options: LogWorkerOptions): Handler => {
 };
 
 /** Loaded by those who need it: the writer of the embedded log is not among them. */
-const openStore = async (target: LogTarget, role: LogRole, figures?: FigureOptions): Promise<LogStore> =>
-  (await import('./log-store.ts')).openLogStore(target, role, figures);
+const openStore = async (
+  target: LogTarget,
+  role: LogRole,
+  figures?: FigureOptions,
+  search?: SearchOptions,
+): Promise<LogStore> => (await import('./log-store.ts')).openLogStore(target, role, figures, search);
 
 /** Answering calls comes a little before writing about them, also where both share one core. */
 const WRITER_BEHIND = 2;
@@ -139,12 +146,14 @@ function stepBack() {
 const headroom = new GcHeadroom(32 << 20);
 
 function write(options: LogWorkerOptions, tracer: Tracer | null): Handler {
-  const { target, dataDir, retentionDays, spoolBytes, figures } = options;
+  const { target, dataDir, retentionDays, spoolBytes, figures, searches } = options;
   stepBack();
   headroom.hold();
   const writer = new LogWriter({
     open: () =>
-      target.engine === 'sqlite' ? openSqliteSink(target.file, figures) : openStore(target, 'writer', figures),
+      target.engine === 'sqlite'
+        ? openSqliteSink(target.file, figures, { searches })
+        : openStore(target, 'writer', figures, { searches }),
     spool: new Spool({
       folder: join(dataDir, 'spool'),
       maxBytes: spoolBytes,

@@ -12,6 +12,8 @@ export interface PackedHead {
   readonly response_kept: number;
   readonly request_truncated: boolean;
   readonly response_truncated: boolean;
+  /** What the client and the answer say is to be found by its words. */
+  readonly is_searched?: true;
   /** What went to providers in other words, and what came back; the bodies follow those of the client. */
   readonly upstream?: readonly PackedExchange[];
 }
@@ -68,6 +70,7 @@ export function unpack(packed: Uint8Array): LogBodies {
     request_truncated: head.request_truncated,
     response_truncated: head.response_truncated,
     upstream: exchangesIn(packed, head.upstream ?? [], responseEnd),
+    ...(head.is_searched && { is_searched: true }),
   };
 }
 

@@ -10,6 +10,8 @@ import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-co
 import { labelsOf, plainText } from './log-labels.ts';
 import { FOUND_MORE, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
 import { compress, type PackedBody } from './packed-bodies.ts';
+import { searchedIn } from './search/said.ts';
+import { postgresAdd, type SearchOptions } from './search/stores.ts';
 import { addToSessions, removeFromSessions } from './sessions/postgres.ts';
 
 /** The writer's side of the log on PostgreSQL. */
@@ -17,6 +19,7 @@ export function postgresSink(
   pool: Pool,
   db: Kysely<LogTables>,
   figures: FigureOptions = USUAL_FIGURES,
+  { searches = false }: SearchOptions = {},
 ): Omit<LogSink, 'close'> {
   const keys = figures.metadataKeys;
   const now = Date.now;
@@ -32,7 +35,7 @@ export function postgresSink(
   const runInTurn = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work, { waits: true }));
   const tending = new Tending({ upkeep, run, now });
   return {
-    insert: postgresInsert(pool, keys),
+    insert: postgresInsert(pool, keys, searches),
     prune: async (before, atMost) => {
       await runInTurn(upkeep.logPruned(before));
       let deleted = 0;
@@ -52,7 +55,7 @@ export function postgresSink(
   };
 }
 
-function postgresInsert(pool: Pool, keys: readonly string[]): LogSink['insert'] {
+function postgresInsert(pool: Pool, keys: readonly string[], searches: boolean): LogSink['insert'] {
   const compressing = new Share(() => performance.now());
   const stored = (pieces: PackedBody) => {
     const content = Buffer.concat(pieces);
@@ -85,6 +88,7 @@ function postgresInsert(pool: Pool, keys: readonly string[]): LogSink['insert'] 
       })),
     );
     const contents = bodies.flatMap((content, index) => (content ? [rows[index]!.id, stored(content)] : []));
+    const searched = searches ? await searchedIn(batch) : [];
     const connection = await pool.connect();
     /** Those that were there before this batch. */
     const knownOf = async (added: readonly { id: string }[]): Promise<Earlier[]> => {
@@ -110,6 +114,7 @@ function postgresInsert(pool: Pool, keys: readonly string[]): LogSink['insert'] 
       if (facts.length > 0) await connection.query(wait, [facts.map(plainText)]);
       if (contents.length) await connection.query(insertBodies(contents.length / 2), contents);
       if (labels.length) await connection.query(insertLabels, [JSON.stringify(labels)]);
+      if (searched.length) await connection.query(...postgresAdd(searched));
       await connection.query('commit');
     } catch (error) {
       failure = error as Error;
@@ -232,6 +237,7 @@ async function removeRows(
   const ids = JSON.stringify(rows.map((row) => row.id));
   const listed = sql<string>`(select value from json_array_elements_text(${ids}::json))`;
   await db.deleteFrom('request_log_bodies').where('log_id', 'in', listed).execute();
+  await db.deleteFrom('request_log_words').where('log_id', 'in', listed).execute();
   await removeFromSessions((text, values) => db.executeQuery(CompiledQuery.raw(text, values)), ids);
   await db.deleteFrom('request_logs').where('id', 'in', listed).execute();
   return rows.length;

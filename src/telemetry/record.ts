@@ -55,6 +55,8 @@ export interface LogBodies {
   readonly response_truncated: boolean;
   /** Of targets that speak another dialect than the client. */
   readonly upstream: readonly LogExchange[];
+  /** Its words are to be found. */
+  readonly is_searched?: boolean;
 }
 
 /** What went to a target in its own words, and what came back. */

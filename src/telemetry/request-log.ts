@@ -73,6 +73,8 @@ export interface RequestLogOptions {
     readonly enabled: boolean;
     /** The most that is kept of each body. */
     readonly capBytes: number;
+    /** Whether those of the workspace with that slug are found by their words. */
+    readonly searches?: (workspaceSlug: string | null) => boolean;
   };
 }
 
@@ -108,6 +110,7 @@ interface Ledger {
   readonly now: () => number;
   readonly keepsBodies: boolean;
   readonly capBytes: number;
+  readonly searches: (workspaceSlug: string | null) => boolean;
   add(row: LogRow, bodies: KeptBodies | null, trace: PostedTrace | null): void;
   readonly strangers: StrangerEntries;
   /** The same entry once more, with more that guardrails have found. */
@@ -450,6 +453,7 @@ export class LogEntry extends AttemptTrail implements CallLog {
       request_truncated: request?.truncated ?? false,
       response_truncated: response?.truncated ?? false,
       ...(upstream && { upstream: upstream.facts }),
+      ...(this.#ledger.searches(this.workspaceSlug) && { is_searched: true as const }),
     };
     const head = headText(
       facts,
@@ -532,6 +536,7 @@ export function createRequestLog({
     keepsBodies: bodies.enabled,
     // Without bodies the ends are still needed, for usage.
     capBytes: bodies.enabled ? bodies.capBytes : HEAD_BYTES,
+    searches: bodies.searches ?? (() => false),
     closed: (entry) => {
       metrics.ended();
       closed.push(entry);

@@ -22,6 +22,7 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
   const routes = telemetryRoutes({
     metrics,
     store,
+    searched: [],
     log: {
       open: () => {
         throw new Error('not used');

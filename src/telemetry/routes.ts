@@ -15,6 +15,7 @@ import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { CONTENT_TYPES, formatOf, render } from './metrics/render.ts';
 import type { RequestLog } from './request-log.ts';
+import { type SearchedWorkspaces, searchesAny, searchesOf } from './search/chosen.ts';
 
 const entriesAsked = () => ({
   workspace_id: word()
@@ -163,13 +164,18 @@ const logDetail = () =>
     response: message().nullable(),
   });
 
-export interface TelemetryDeps {
+export interface TelemetryDeps extends SearchDeps {
   readonly log: RequestLog;
   readonly metrics: Metrics;
-  readonly store: Store;
 }
 
-export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[] => [
+interface SearchDeps {
+  readonly store: Store;
+  /** Workspaces whose bodies are found by their words. */
+  readonly searched: SearchedWorkspaces;
+}
+
+export const telemetryRoutes = ({ log, metrics, store, searched }: TelemetryDeps): Route[] => [
   {
     method: 'GET',
     path: '/v1/logs',
@@ -178,7 +184,7 @@ export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[]
     query: logsQuery,
     response: logPage,
     handle: async ({ principal, query }: Call<LogsQuery>) =>
-      jsonText(await log.list(await toQuery(store, principal, query))),
+      jsonText(await log.list(await toQuery({ store, searched }, principal, query))),
   },
   {
     method: 'GET',
@@ -187,7 +193,9 @@ export const telemetryRoutes = ({ log, metrics, store }: TelemetryDeps): Route[]
     summary: 'All request logs that a filter means, as a stream of lines, newest first',
     query: exportQuery,
     handle: async ({ principal, query, log: own }: Call<ExportQuery>) => {
-      const entries = exported(await toFilter(store, principal, query), query.format, (page) => log.list(page));
+      const entries = exported(await toFilter({ store, searched }, principal, query), query.format, (page) =>
+        log.list(page),
+      );
       const headers = {
         'content-type': EXPORT_TYPES[query.format],
         'content-disposition': `attachment; filename="logs.${query.format}"`,
@@ -225,23 +233,41 @@ const reachOf = (who: Principal): LogReach => ({
   workspaceId: reachesOrganisation(who) ? null : who.workspaceId,
 });
 
+/** Whether what was said can be asked for: of all workspaces, where any of them has chosen so. */
+async function isSearched(
+  { db }: Store,
+  searched: SearchedWorkspaces,
+  who: Principal,
+  workspaceId: string | null,
+): Promise<boolean> {
+  if (workspaceId === null || !searchesAny(searched)) return searchesAny(searched);
+  const slug = workspaceId === who.workspaceId ? who.workspaceSlug : await slugOf(db, workspaceId);
+  return searchesOf(searched)(slug);
+}
+
+async function slugOf(db: Store['db'], id: string): Promise<string | null> {
+  const found = await db.selectFrom('workspaces').select('slug').where('id', '=', id).executeTakeFirst();
+  return found?.slug ?? null;
+}
+
 async function toFilter(
-  store: Store,
+  { store, searched }: SearchDeps,
   who: Principal,
   query: Omit<LogsQuery, 'limit' | 'after'>,
 ): Promise<Omit<LogQuery, 'limit' | 'after'>> {
+  const workspaceId = await workspaceAsked(store.db, who, query.workspace_id);
   return {
     ...filterOf(query),
-    terms: termsOf(query.filter),
+    terms: termsOf(query.filter, await isSearched(store, searched, who, workspaceId)),
     organisationId: who.organisationId,
-    workspaceId: await workspaceAsked(store.db, who, query.workspace_id),
+    workspaceId,
     ...(query.start_time !== undefined && { startTime: timeOf(query.start_time) }),
     ...(query.end_time !== undefined && { endTime: timeOf(query.end_time) }),
   };
 }
 
-const toQuery = async (store: Store, who: Principal, query: LogsQuery): Promise<LogQuery> => ({
-  ...(await toFilter(store, who, query)),
+const toQuery = async (deps: SearchDeps, who: Principal, query: LogsQuery): Promise<LogQuery> => ({
+  ...(await toFilter(deps, who, query)),
   limit: query.limit,
   ...(query.after !== undefined && { after: positionOf(query.after)! }),
 });

@@ -12,13 +12,18 @@ import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
 import { type Cell, FOUND_MORE, type LogBatch, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
+import { type Searched, type SearchOptions, SqliteWords } from './search/stores.ts';
 import { SqliteSessions } from './sessions/sqlite.ts';
 
 /**
  * The writer's side of the embedded log, on bun:sqlite alone. Its thread loads Kysely only to make the tables, and the
  * gateway has made them before the thread begins: 3 MB less in a process that has nothing to do.
  */
-export async function openSqliteSink(file: string, figures: FigureOptions = USUAL_FIGURES): Promise<LogSink> {
+export async function openSqliteSink(
+  file: string,
+  figures: FigureOptions = USUAL_FIGURES,
+  { searches = false }: SearchOptions = {},
+): Promise<LogSink> {
   const options = { durability: 'normal' } as const;
   const raw = openSqliteFile(file, options);
   try {
@@ -32,7 +37,7 @@ export async function openSqliteSink(file: string, figures: FigureOptions = USUA
     const prune = sqlitePrune(raw, segments);
     const erase = sqliteErase(raw, segments, keys);
     return {
-      insert: sqliteInsert(raw, segments, keys),
+      insert: sqliteInsert(raw, segments, keys, searches),
       prune: async (before, atMost) => {
         await run(upkeep.logPruned(before));
         return prune(before, atMost);
@@ -72,7 +77,12 @@ const SESSION = LOG_COLUMNS.indexOf('session_id');
 const ID = LOG_COLUMNS.indexOf('id');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
-function sqliteInsert(raw: Database, segments: BodySegments, keys: readonly string[]): LogSink['insert'] {
+function sqliteInsert(
+  raw: Database,
+  segments: BodySegments,
+  keys: readonly string[],
+  searches: boolean,
+): LogSink['insert'] {
   const statements = new Statements(raw);
   const sessions = new SqliteSessions(raw);
   const known = raw.prepare<Earlier, [string]>(
@@ -108,10 +118,18 @@ function sqliteInsert(raw: Database, segments: BodySegments, keys: readonly stri
       }
     }
   };
-  const transaction = raw.transaction(insertAll);
-  return async (batch) => transaction.immediate(batch);
+  const words = new SqliteWords(raw);
+  const transaction = raw.transaction((batch: LogBatch, searched: readonly Searched[]) => {
+    insertAll(batch);
+    words.add(searched);
+  });
+  return async (batch) => {
+    const searched = searches ? await (await import('./search/said.ts')).searchedIn(batch) : NONE;
+    transaction.immediate(batch, searched);
+  };
 }
 
+const NONE: readonly Searched[] = [];
 const ALL_NEW: Arrived = { added: null, earlier: [], later: [] };
 
 function arrivedBeside(ids: readonly Cell[], earlier: readonly Earlier[], later: readonly Earlier[]): Arrived {
@@ -177,6 +195,7 @@ function removeRows(raw: Database, workspace: string | null, rows: readonly OldR
     for (const [key, value] of labelsOf(row)) label.run(workspace ?? NO_WORKSPACE, key, value, row.created_at, row.id);
   const ids = JSON.stringify(rows.map(({ id }) => id));
   new SqliteSessions(raw).remove(ids);
+  new SqliteWords(raw).remove(ids);
   raw.query('delete from request_logs where id in (select value from json_each(?))').run(ids);
   return rows.length;
 }

@@ -71,6 +71,7 @@ export interface BodiesForTest {
   readonly response?: string | Uint8Array;
   readonly responseHeaders?: Record<string, string>;
   readonly truncated?: boolean;
+  readonly isSearched?: boolean;
 }
 
 export function packHead({ request_headers, response_headers, ...head }: PackedHead): Uint8Array {
@@ -85,6 +86,7 @@ export function packed({
   response = '',
   responseHeaders = {},
   truncated = false,
+  isSearched = false,
 }: BodiesForTest): Uint8Array {
   const requestBytes = Buffer.from(request);
   const responseBytes = Buffer.from(response);
@@ -95,6 +97,7 @@ export function packed({
     response_kept: responseBytes.length,
     request_truncated: false,
     response_truncated: truncated,
+    ...(isSearched && { is_searched: true as const }),
   });
   return Buffer.concat([head, requestBytes, responseBytes]);
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { FilterFault, termsIn } from './language.ts';
+import { FilterFault, fieldTerms, termsIn } from './language.ts';
 
-const faultOf = (text: string) => {
+const faultOf = (text: string, searches = false) => {
   try {
-    termsIn(text);
+    termsIn(text, { searches });
   } catch (error) {
     if (error instanceof FilterFault) return `${error.position}: ${error.message}`;
     throw error;
@@ -32,7 +32,7 @@ test('terms, values, stars, comparisons and their opposites', () => {
 });
 
 test('quotes and backslashes keep marks as they are', () => {
-  const value = (text: string) => termsIn(`model:${text}`)[0]!.tests[0];
+  const value = (text: string) => fieldTerms(termsIn(`model:${text}`))[0]!.tests[0];
   expect(value('"a, b*"')).toEqual({ is: 'equal', value: 'a, b*' });
   expect(value('a\\*b\\ c')).toEqual({ is: 'equal', value: 'a*b c' });
   expect(value('"say \\"hi\\""')).toEqual({ is: 'equal', value: 'say "hi"' });
@@ -61,6 +61,31 @@ for (const [text, fault] of [
 ] as const)
   test(`${text} is refused where it is wrong`, () => expect(faultOf(text)).toStartWith(fault));
 
+test('where bodies are searched, what has no field was said', () => {
+  expect(termsIn('refund status:200 -"Money BACK!" re*,"a \\"b\\""', { searches: true })).toEqual([
+    { column: 'said', isNot: false, phrases: [{ words: ['refund'], isBeginning: false }] },
+    { column: 'status', key: null, isNot: false, tests: [{ is: 'equal', value: 200 }] },
+    { column: 'said', isNot: true, phrases: [{ words: ['money', 'back'], isBeginning: false }] },
+    {
+      column: 'said',
+      isNot: false,
+      phrases: [
+        { words: ['re'], isBeginning: true },
+        { words: ['a', 'b'], isBeginning: false },
+      ],
+    },
+  ]);
+  for (const [text, fault] of [
+    ['status:200 "!?"', '12: there is no word in it'],
+    ['a*b', '1: a * in what was said stands at its end'],
+    ['"refund', '1: a quote is opened and not closed'],
+    ['refund,', '8: there is no word in it'],
+    [`"${'word '.repeat(51)}"`, '1: is longer than 50 words'],
+    [',x', '1: a term begins with the name of a field'],
+  ] as const)
+    expect(faultOf(text, true)).toStartWith(fault);
+});
+
 test('whatever is written is read or refused with a place in it', () => {
   const marks = ['a', 'status', 'model', ':', '>', '=', '"', '\\', '*', ',', '-', ' ', '5', 'meta.', 'none', '😀'];
   let seed = 7;
@@ -70,7 +95,7 @@ test('whatever is written is read or refused with a place in it', () => {
   };
   for (let round = 0; round < 20_000; round++) {
     const text = Array.from({ length: next() % 12 }, () => marks[next() % marks.length]).join('');
-    const fault = faultOf(text);
+    const fault = faultOf(text, round % 2 === 0);
     const position = fault === null ? 1 : Number(fault.split(':')[0]);
     expect(position >= 1 && position <= text.length + 1).toBe(true);
   }

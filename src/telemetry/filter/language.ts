@@ -1,11 +1,16 @@
+import { type Phrase, wordsIn } from '../search/words.ts';
+
 /**
  * The language in which people say which log entries they mean:
  *
  *     status:>=500 model:gpt* cost:>0.1 meta.team:search -provider:openai,azure
  *
+ *     model:gpt* "money back" refund*
+ *
  * Terms stand side by side and must all hold. A term is a field, a colon and what it must be: a value, several with commas
  * between them, a text with `*` for anything, or for numbers a comparison. `-` before a term turns it round. Quotes keep
- * spaces, commas and stars in a value as they are.
+ * spaces, commas and stars in a value as they are. A word or a text in quotes without a field is one that was said, in the
+ * request or in the answer, where bodies are searched; with a `*` behind it, one that begins so.
  */
 export interface Term {
   readonly column: Column;
@@ -15,6 +20,21 @@ export interface Term {
   /** One of them must hold. */
   readonly tests: readonly Test[];
 }
+
+/** What was said in the request or in the answer. */
+export interface SaidTerm {
+  readonly column: 'said';
+  readonly isNot: boolean;
+  /** One of them must hold. */
+  readonly phrases: readonly Phrase[];
+}
+
+export type AnyTerm = Term | SaidTerm;
+
+const isSaid = (term: AnyTerm): term is SaidTerm => term.column === 'said';
+export const saidTerms = (terms: readonly AnyTerm[] = []): SaidTerm[] => terms.filter(isSaid);
+export const fieldTerms = (terms: readonly AnyTerm[] = []): Term[] =>
+  terms.filter((term): term is Term => !isSaid(term));
 
 export type Test =
   | { readonly is: 'equal'; readonly value: string | number | boolean }
@@ -73,32 +93,57 @@ export class FilterFault extends Error {
 const MOST_TERMS = 20;
 const MOST_TESTS = 50;
 const LONGEST = 2_000;
+const MOST_PHRASE = 50;
 
-/** The terms of a filter. Throws `FilterFault`. */
-export function termsIn(text: string): readonly Term[] {
+/** The terms of a filter; `searches`: whether what was said can be asked for. Throws `FilterFault`. */
+export function termsIn(text: string, { searches = false } = {}): readonly AnyTerm[] {
   if (text.length > LONGEST) throw new FilterFault(LONGEST + 1, `is longer than ${LONGEST} characters`);
   const reader = new Reader(text);
-  const terms: Term[] = [];
+  const terms: AnyTerm[] = [];
   while (reader.skipSpace()) {
     if (terms.length === MOST_TERMS) throw reader.fault(`has more than ${MOST_TERMS} terms`);
-    terms.push(termAt(reader));
+    terms.push(termAt(reader, searches));
   }
   return terms;
 }
 
-function termAt(reader: Reader): Term {
+function termAt(reader: Reader, searches: boolean): AnyTerm {
   const isNot = reader.take('-');
   const start = reader.at;
   const name = reader.name();
-  if (!reader.take(':')) throw misplaced(start, name, reader);
+  if (!reader.take(':')) {
+    if (!searches || (name === '' && !reader.sees('"'))) throw misplaced(start, name, reader);
+    reader.at = start;
+    return { column: 'said', isNot, phrases: phrasesAt(reader) };
+  }
   const field = fieldOf(name, start);
   const tests = testsAt(reader, field.kind);
   return { column: field.column, key: field.key, isNot, tests };
 }
 
+function phrasesAt(reader: Reader): Phrase[] {
+  const phrases: Phrase[] = [];
+  do {
+    if (phrases.length === MOST_TESTS) throw reader.fault(`has more than ${MOST_TESTS} values`);
+    const start = reader.at;
+    const { parts } = reader.value();
+    const [text = '', rest, ...more] = parts;
+    if (more.length > 0 || (rest !== undefined && rest !== ''))
+      throw new FilterFault(start + 1, 'a * in what was said stands at its end');
+    const words = wordsIn(text, MOST_PHRASE + 1);
+    if (words.length === 0) throw new FilterFault(start + 1, 'there is no word in it');
+    if (words.length > MOST_PHRASE) throw new FilterFault(start + 1, `is longer than ${MOST_PHRASE} words`);
+    phrases.push({ words, isBeginning: rest !== undefined });
+  } while (reader.take(','));
+  return phrases;
+}
+
 function misplaced(start: number, name: string, reader: Reader): FilterFault {
   if (name === '' && reader.sees('"'))
-    return new FilterFault(start + 1, 'a text alone asks for what was said, which is not searched; write field:"text"');
+    return new FilterFault(
+      start + 1,
+      'a text alone asks for what was said, which is not searched here (GATEWAY_LOG_SEARCH); write field:"text"',
+    );
   if (name === '') return reader.fault('a term begins with the name of a field');
   return new FilterFault(start + 1, `"${name}" alone is no term; write field:value, for example model:${name}`);
 }
