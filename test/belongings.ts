@@ -25,8 +25,8 @@ async function logQuery<Row>(place: Place, text: string): Promise<Row[]> {
 export async function tablesOf(place: Place): Promise<Map<string, Set<string>>> {
   const text = place.databaseUrl
     ? "select table_name as name, column_name as col from information_schema.columns where table_schema = 'public'"
-    : `select tables.name, columns.name as col from sqlite_master as tables, pragma_table_info(tables.name) as columns
-       where tables.type = 'table'`;
+    : `select tables.name, columns.name as col from pragma_table_list as tables, pragma_table_info(tables.name) as columns
+       where tables.schema = 'main' and tables.type in ('table', 'virtual')`;
   const rows = [
     ...(await query<{ name: string; col: string }>(place, text)),
     ...(place.databaseUrl ? [] : await logQuery<{ name: string; col: string }>(place, text)),

@@ -5,6 +5,8 @@ const TABLES = [
   'request_logs',
   'request_log_bodies',
   'request_log_labels',
+  'request_log_places',
+  'request_log_words',
   'request_log_sessions',
   'request_log_session_models',
   'analytics_kinds',

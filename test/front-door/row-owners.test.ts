@@ -15,7 +15,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`rows have owners, on ${engine}`, () => {
     let gateway: TestGateway;
     beforeAll(async () => {
-      gateway = await startGateway({ engine });
+      gateway = await startGateway({ engine, environment: { GATEWAY_LOG_SEARCH: 'true' } });
     });
     afterAll(() => gateway.stop());
 
