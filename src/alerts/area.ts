@@ -29,7 +29,7 @@ export const alertsArea = area({
   endsAtOnce: () => alertEndings,
   open: (parts: AlertParts) => {
     const { store, sealer, egress, upstream, workers, now, note, organisationId, log, limiter, settings } = parts;
-    const { health, breakers, outcomes, dataDir } = parts;
+    const { health, breakers, outcomes, dataDir, report } = parts;
     const everyMs = settings.alertsSeconds * 1_000;
     const send = createSend({ upstream, egress, now });
     const channels = createChannels({ store, sealer, egress, workers, send, now });
@@ -38,7 +38,7 @@ export const alertsArea = area({
       gives: {},
       routes: [...channelRoutes(channels), ...ruleRoutes(rules)],
       work: [
-        evaluationKind({ store, budgets: limiter, log, workers, note, organisationId, everyMs, now }),
+        evaluationKind({ store, budgets: limiter, log, workers, note, report, organisationId, everyMs, now }),
         deliveryKind({ store, sealer, send, random: Math.random, now }),
       ],
       sweepers: [() => startSightings({ store, health, breakers, outcomes, workers, dataDir, everyMs, now })],

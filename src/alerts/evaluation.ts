@@ -4,7 +4,7 @@ import { uuidFrom } from '../crypto/stable-id.ts';
 import { lockName } from '../storage/name-lock.ts';
 import type { AlertRuleRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
-import type { Kind, Lease } from '../work/work.ts';
+import { type Kind, type Lease, LeaseLost } from '../work/work.ts';
 import type { Workers } from '../work/workers.ts';
 import type { Condition } from './condition.ts';
 import { lookAt } from './conditions/index.ts';
@@ -19,13 +19,13 @@ export const EVALUATE = 'alert.evaluate';
 export interface EvaluationDeps extends LookDeps, TellDeps {
   readonly workers: () => Workers;
   readonly note: NoteEvent;
+  /** Unforeseen failures, for the operator. */
+  readonly report: (what: string, error: unknown) => void;
   readonly organisationId: string;
   readonly everyMs: number;
 }
 
 const EVENTS_KEPT_MS = 90 * 86_400_000;
-/** So long nodes wait for the lease of one that has died, and longer. */
-const MOST_TRIES = 1_000_000;
 
 /** Sees to it that rules are judged. To be called in a transaction, after which some node begins. */
 export async function ensureEvaluation(
@@ -53,14 +53,15 @@ export function evaluationKind(deps: EvaluationDeps): Kind {
   return {
     name: EVALUATE,
     concurrency: 1,
-    maxAttempts: MOST_TRIES,
+    // This kind alone judges rules, so it never gives up.
+    maxAttempts: Number.POSITIVE_INFINITY,
     backoff: { firstMs: 1_000, mostMs: 60_000 },
     run: async (lease) => {
       const rules = await store.db.selectFrom('alert_rules').selectAll().orderBy('id').execute();
       const problems = new Map<string | null, string[]>();
       for (const rule of rules) {
         lease.signal.throwIfAborted();
-        const problem = await evaluate(rule, lease, deps);
+        const problem = await evaluate(rule, lease, deps).catch((error) => reported(error, rule, lease, deps));
         problems.set(problem, [...(problems.get(problem) ?? []), rule.id]);
       }
       await lease.transaction(async (db) => {
@@ -69,7 +70,10 @@ export function evaluationKind(deps: EvaluationDeps): Kind {
           .deleteFrom('alert_events')
           .where('at', '<', now() - EVENTS_KEPT_MS)
           .execute();
-        return (await hasRules(db)) ? lease.reschedule(db, { afterMs: everyMs }) : lease.done(db);
+        const isWanted = await hasRules(db);
+        const seen = db.deleteFrom('alert_sightings');
+        await (isWanted ? seen.where('expires_at', '<', now()) : seen).execute();
+        return isWanted ? lease.reschedule(db, { afterMs: everyMs }) : lease.done(db);
       });
     },
     failed: async () => {},
@@ -104,6 +108,14 @@ const saveLooks = (db: Db, rules: readonly Pick<AlertRuleRow, 'id'>[], problem: 
     .values(rules.map(({ id }) => ({ rule_id: id, problem, checked_at })))
     .onConflict((conflict) => conflict.column('rule_id').doUpdateSet({ problem, checked_at }))
     .execute();
+
+/** A rule that fails in an unforeseen way does not keep the others from being judged. */
+function reported(error: unknown, { id }: AlertRuleRow, { signal }: Lease, { report }: EvaluationDeps): string {
+  signal.throwIfAborted();
+  if (error instanceof LeaseLost || (error instanceof GatewayError && error.code === 'store_unavailable')) throw error;
+  report(`alert ${id}`, error);
+  return UNKNOWN;
+}
 
 /** Answers what keeps it from being judged. */
 async function evaluate(seen: AlertRuleRow, lease: Lease, deps: EvaluationDeps): Promise<string | null> {

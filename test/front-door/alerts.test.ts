@@ -230,12 +230,16 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const problem = `The API key with the id ${id} that condition.of.api_key_id names is gone.`;
       expect(alert.events[1]!.data.reason).toBe(problem);
       expect(await alert.read()).toMatchObject({ status: 'calm', problem });
+      // A row that no version of ours wrote.
+      const broken = await given({ type: 'key_expiring', of: { virtual_key: 'sim' } });
+      const brokenId = broken.path.split('/').at(-1);
+      await query(gateway, `update alert_rules set condition = '{"type":"nonsense"}' where id = '${brokenId}'`);
       const other = await gateway.given.apiKey({ expires_at: new Date(Date.now() + 60_000).toISOString() });
       const next = await given({ type: 'key_expiring', of: { api_key_id: other.id } });
       await next.told('alert.fired');
       await gateway.api.delete(next.path);
       await next.told('alert.over');
       expect(next.events[1]!.data.reason).toBe('The alert was deleted.');
-      await Promise.all([alert.end(), next.end()]);
+      await Promise.all([alert.end(), next.end(), broken.end()]);
     });
   });

@@ -16,7 +16,7 @@ const WHY: Readonly<Record<string, string>> = {
   'general_settings.database_type': STORE,
   'general_settings.store_model_in_db':
     'is not known here: models that LiteLLM keeps in its database are not in this file',
-  'general_settings.alerting': 'is not known here; webhooks tell of budgets',
+  'general_settings.alerting': 'is not taken over; /v1/alerts tells Slack and others of budgets, errors and more',
   'litellm_settings.callbacks': LOGS,
   'litellm_settings.success_callback': LOGS,
   'litellm_settings.failure_callback': LOGS,
