@@ -20,6 +20,7 @@ import { routingArea } from './routing/area.ts';
 import type { Settings } from './settings.ts';
 import { telemetryArea } from './telemetry/area.ts';
 import { feedbackArea } from './telemetry/feedback/area.ts';
+import { ingestArea } from './telemetry/ingest/area.ts';
 import type { Metrics } from './telemetry/metrics/metrics.ts';
 import { webhooksArea } from './webhooks/area.ts';
 
@@ -48,6 +49,7 @@ export const everyArea = noAreas<Base>()
   .with(guardrailsArea)
   .with(telemetryArea) //           GET /metrics  /v1/logs  /v1/logs/:id  /v1/analytics/graphs/…  /v1/analytics/groups/…
   .withOptional(feedbackArea) //    POST /v1/feedback, PUT …/:id, GET /v1/analytics/graphs/feedbacks…
+  .withOptional(ingestArea) //      POST /v1/otel/v1/{traces,logs,metrics}, GET /v1/log-sessions/:id/spans
   .withOptional(webhooksArea) //    POST GET /v1/webhooks, GET PUT DELETE …/:id, POST …/:id/rotate
   .withOptional(alertsArea) //      POST GET /v1/alert-channels, GET PUT DELETE …/:id, POST …/:id/{rotate,test}
   //                                POST GET /v1/alerts, GET PUT DELETE …/:id, GET …/:id/events, POST …/:id/test

@@ -131,5 +131,15 @@ export async function useEverything({ url, api }: TestGateway, key: string, said
     .withResponse();
   const feedback = await api.post('/v1/feedback', { trace_id: 'trace', value: 5 }, { key });
   if (feedback.status !== 200) throw new Error(`feedback: ${feedback.text}`);
+  const at = `${Date.now()}000000`;
+  const span = {
+    traceId: 'a'.repeat(32),
+    spanId: 'b'.repeat(16),
+    name: said,
+    startTimeUnixNano: at,
+    endTimeUnixNano: at,
+  };
+  const spans = await api.post('/v1/otel/v1/traces', { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }, { key });
+  if (spans.text !== '{}') throw new Error(`spans: ${spans.text}`);
   return { thread, run, file, store, upload, batch, job, response, logId: chat.headers.get('x-gateway-request-id')! };
 }

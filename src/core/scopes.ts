@@ -11,6 +11,7 @@ export const DATA_SCOPES = [
   'assistants.read',
   'assistants.write',
   'feedbacks.write',
+  'traces.write',
   'mcp.invoke',
 ] as const;
 

@@ -6,6 +6,7 @@ import type { CallerTables } from './schema/callers.ts';
 import type { FeedbackTables } from './schema/feedback.ts';
 import type { FileTables } from './schema/files.ts';
 import type { FineTuningTables } from './schema/fine-tuning.ts';
+import type { IngestTables } from './schema/ingest.ts';
 import type { InstallationTables } from './schema/installation.ts';
 import type { LimitTables } from './schema/limits.ts';
 import type { McpTables } from './schema/mcp.ts';
@@ -21,6 +22,7 @@ export type * from './schema/callers.ts';
 export type * from './schema/feedback.ts';
 export type * from './schema/files.ts';
 export type * from './schema/fine-tuning.ts';
+export type * from './schema/ingest.ts';
 export type * from './schema/installation.ts';
 export type * from './schema/limits.ts';
 export type * from './schema/mcp.ts';
@@ -43,4 +45,5 @@ export interface Schema
     AuditTables,
     FeedbackTables,
     AlertTables,
+    IngestTables,
     InstallationTables {}

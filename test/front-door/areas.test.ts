@@ -9,6 +9,7 @@ import { openaiClient } from '../sdk-clients.ts';
 /** A path of each area that can be left out. */
 const OF_AREA: Readonly<Record<string, string>> = {
   feedback: '/v1/feedback',
+  ingest: '/v1/otel/v1/traces',
   webhooks: '/v1/webhooks',
   alerts: '/v1/alerts',
   'fine-tuning': '/v1/fine_tuning/jobs',

@@ -13,6 +13,7 @@ import { createFineTuning } from './state/fine-tuning.ts';
 import { createForbidden } from './state/forbidden.ts';
 import { createGuardrails } from './state/guardrails.ts';
 import { createImportedMessages } from './state/imported-messages.ts';
+import { createIngest } from './state/ingest.ts';
 import { createInterpreter } from './state/interpreter.ts';
 import { createKeyModels } from './state/key-models.ts';
 import { createLimits } from './state/limits.ts';
@@ -63,6 +64,7 @@ export const state: Migration = {
     await createInterpreter(db, engine);
     await createVectorStores(db, engine);
     await createFeedback(db, engine);
+    await createIngest(db, engine);
     await createEndings(db, engine);
     await createForbidden(db);
     await createKeyModels(db);

@@ -72,6 +72,8 @@ export class Tracer {
   take({ rows, bodies }: TracedBatch, traces: readonly (PostedTrace | null)[]): void {
     for (const [at, trace] of traces.entries()) {
       if (!trace) continue;
+      // What clients send of their own is no call; a gateway that exports to itself would go round in circles.
+      if (rows[at]!.path.startsWith('/v1/otel/')) continue;
       this.#metrics?.record(rows[at]!, trace);
       if (!this.#hasTraces || !this.#keeps(rows[at]!, trace)) continue;
       for (const span of spansOf(rows[at]!, trace, bodies[at] ?? null, this.#otel)) this.#send(span);
