@@ -18,6 +18,7 @@ import { measureProcesses } from './measure/processes.ts';
 import { measureRuns } from './measure/runs.ts';
 import { measureSearch } from './measure/search.ts';
 import { measureStart } from './measure/start.ts';
+import { measureTracing } from './measure/tracing.ts';
 import { cpuMsOf, machineCpuMs } from './proc.ts';
 import { Processes } from './processes.ts';
 import { details, type Findings, verdictTable } from './report.ts';
@@ -36,6 +37,7 @@ const sections = [
   'runs',
   'search',
   'mcp',
+  'tracing',
 ] as const;
 type Section = (typeof sections)[number];
 
@@ -106,6 +108,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     runs: wants('runs') ? await measureRuns(lab) : [],
     search: wants('search') ? await measureSearch(lab) : [],
     mcp: wants('mcp') ? await measureMcp(lab) : [],
+    tracing: wants('tracing') ? await measureTracing(lab) : [],
   };
 }
 

@@ -10,6 +10,7 @@ import type { ProcessesSample } from './measure/processes.ts';
 import type { RunsSample } from './measure/runs.ts';
 import type { SearchSample } from './measure/search.ts';
 import type { StartSample } from './measure/start.ts';
+import type { TracingSample } from './measure/tracing.ts';
 import { againstDetails } from './report/against.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
@@ -27,6 +28,7 @@ import {
   latencyVerdicts,
 } from './report/side-by-side.ts';
 import { table } from './report/table.ts';
+import { tracingDetails, tracingVerdicts } from './report/tracing.ts';
 import type { Verdict } from './report/verdict.ts';
 
 /** Everything a run measured; sections that were left out are absent or empty. */
@@ -42,6 +44,7 @@ export interface Findings {
   readonly runs?: readonly RunsSample[];
   readonly search?: readonly SearchSample[];
   readonly mcp?: readonly McpSample[];
+  readonly tracing?: readonly TracingSample[];
   readonly against?: readonly AgainstSample[];
 }
 
@@ -69,6 +72,7 @@ const sections = [
   section('runs', runVerdicts, runDetails),
   section('search', searchVerdicts, searchDetails),
   section('mcp', mcpVerdicts, mcpDetails),
+  section('tracing', tracingVerdicts, tracingDetails),
   section('against', () => [], againstDetails),
 ];
 

@@ -63,6 +63,12 @@ async function answerMcp(request: Request): Promise<Response> {
   return new Response(toolResult, { headers: json });
 }
 
+/** A destination of traces, which takes everything. */
+async function takeSpans(request: Request): Promise<Response> {
+  await request.arrayBuffer();
+  return new Response(null, { headers: { 'content-type': 'application/x-protobuf' } });
+}
+
 const [port, securePort, certificateFile] = process.argv.slice(2);
 const service = {
   idleTimeout: 0,
@@ -72,6 +78,7 @@ const service = {
     '/v1/embeddings': answerEmbeddings,
     '/overloaded/*': refuse,
     '/mcp': answerMcp,
+    '/otlp/*': takeSpans,
   },
   fetch: (request: Request) => answer(openai, request),
 };
