@@ -21,7 +21,10 @@ export const cellAt = <Cell>(column: readonly Cell[], row: number): Cell =>
 
 export function rowsOf<Row>(columns: Columns, names: readonly (keyof Row)[], count: number): Row[] {
   const rows: Row[] = [];
-  for (let row = 0; row < count; row++)
-    rows.push(Object.fromEntries(names.map((name, at) => [name, cellAt(columns[at]!, row)])) as Row);
+  for (let row = 0; row < count; row++) {
+    const made = {} as Row;
+    for (let at = 0; at < names.length; at++) made[names[at]!] = cellAt(columns[at]!, row) as Row[keyof Row];
+    rows.push(made);
+  }
   return rows;
 }

@@ -76,21 +76,42 @@ function outputType(body: Json, config: Json | null): string | null {
   return type === 'text' ? 'text' : null;
 }
 
-const FINISH = /(?<!\\)"(?:finish_reason|stop_reason|finishReason|done_reason)"\s*:\s*"([A-Za-z_]{1,64})"/g;
-const ID = /(?<!\\)"(?:id|responseId)"\s*:\s*"([\x21\x23-\x5b\x5d-\x7e]{1,256})"/;
+const REASONS = ['finish_reason', 'stop_reason', 'finishReason', 'done_reason'];
+const IDS = ['id', 'responseId'];
+const REASON = /^[A-Za-z_]{1,64}$/;
+const ID = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const MOST_REASONS = 16;
+const LONGEST_VALUE = 256;
+const HEAD_BYTES = 4_096;
 
-/** What the end of an answer says: each choice's reason to stop, and the answer's id. */
+/** What the ends of an answer say: each choice's reason to stop, and the answer's id. */
 export function answerAttributes(bytes: Uint8Array): Attributes {
   const found: Pair[] = [];
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 4_096)).toString('latin1');
-  const id = ID.exec(head)?.[1];
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const head = whole.toString('latin1', 0, HEAD_BYTES);
+  const id = IDS.flatMap((name) => textsOf(head, name, ID, 1))[0];
   if (id) found.push(['gen_ai.response.id', id]);
-  const from = Math.max(0, bytes.byteLength - MOST_SHOWN);
-  const tail = Buffer.from(bytes.buffer, bytes.byteOffset + from, bytes.byteLength - from).toString('latin1');
-  const reasons = [...tail.matchAll(FINISH)].slice(0, MOST_REASONS).map(([, reason]) => reason!);
+  const from = Math.max(0, whole.byteLength - MOST_SHOWN);
+  const tail = whole.byteLength <= HEAD_BYTES ? head : whole.toString('latin1', from);
+  const reasons = REASONS.flatMap((name) => textsOf(tail, name, REASON, MOST_REASONS));
   if (reasons.length > 0) found.push(['gen_ai.response.finish_reasons', reasons]);
   return found;
+}
+
+/** The texts that members of this name have, wherever they stand. What is quoted in a text has a backslash before it. */
+function textsOf(json: string, name: string, form: RegExp, most: number): string[] {
+  const texts: string[] = [];
+  const sought = `"${name}"`;
+  for (let at = json.indexOf(sought); at >= 0 && texts.length < most; at = json.indexOf(sought, at + 1)) {
+    if (json[at - 1] === '\\') continue;
+    const colon = json.indexOf(':', at + sought.length);
+    const quote = json.indexOf('"', colon);
+    if (colon < 0 || quote < 0 || json.slice(colon + 1, quote).trim() !== '') continue;
+    const end = json.indexOf('"', quote + 1);
+    const text = end < 0 || end - quote > LONGEST_VALUE + 1 ? '' : json.slice(quote + 1, end);
+    if (form.test(text)) texts.push(text);
+  }
+  return texts;
 }
 
 interface Part {

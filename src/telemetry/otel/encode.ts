@@ -19,10 +19,21 @@ const isDouble = (value: Double | readonly string[]): value is Double => !Array.
 
 export type Attributes = readonly (readonly [key: string, value: AttributeValue])[];
 
+/** An attribute as it was last written. */
+interface Kept {
+  readonly field: number;
+  readonly value: string;
+  readonly bytes: Uint8Array;
+}
+
+const MOST_KEPT = 200;
+const LONGEST_KEPT = 200;
+
 /** Grows as it is written to. A message within a message is written in place; its length is filled in when it ends. */
 export class ProtoWriter {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES);
   #at = 0;
+  readonly #last = new Map<string, Kept>();
 
   get length(): number {
     return this.#at;
@@ -107,6 +118,39 @@ export class ProtoWriter {
     this.#close(lengthAt, lengthAt + 1, this.#at - lengthAt - 1);
   }
 
+  /** A `KeyValue`. Most calls say of themselves what the call before said: that is copied. */
+  attribute(field: number, key: string, value: AttributeValue): void {
+    if (typeof value !== 'string') {
+      this.#attribute(field, key, value);
+      return;
+    }
+    const last = this.#last.get(key);
+    if (last !== undefined && last.value === value && last.field === field) {
+      this.#copy(last.bytes);
+      return;
+    }
+    const start = this.#at;
+    this.#attribute(field, key, value);
+    if (value.length > LONGEST_KEPT || (last === undefined && this.#last.size >= MOST_KEPT)) return;
+    this.#last.set(key, { field, value, bytes: new Uint8Array(this.#bytes.subarray(start, this.#at)) });
+  }
+
+  /** For short ones a loop is faster than a call into native code. */
+  #copy(from: Uint8Array): void {
+    this.#room(from.length);
+    const to = this.#bytes;
+    let at = this.#at;
+    for (let index = 0; index < from.length; index++) to[at++] = from[index]!;
+    this.#at = at;
+  }
+
+  #attribute(field: number, key: string, value: AttributeValue): void {
+    this.message(field, () => {
+      this.text(1, key);
+      this.message(2, () => writeValue(this, value));
+    });
+  }
+
   /** Puts the length before what was written; what is longer than 127 bytes moves for it. */
   #close(lengthAt: number, start: number, length: number) {
     this.#at = start + length;
@@ -155,11 +199,7 @@ function digitsOf(value: number): number {
 
 /** A list of `KeyValue`, each under this field. */
 export function writeAttributes(writer: ProtoWriter, field: number, attributes: Attributes): void {
-  for (const [key, value] of attributes)
-    writer.message(field, () => {
-      writer.text(1, key);
-      writer.message(2, () => writeValue(writer, value));
-    });
+  for (const [key, value] of attributes) writer.attribute(field, key, value);
 }
 
 function writeValue(writer: ProtoWriter, value: AttributeValue): void {
