@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { CALL, givenAlert } from '../alerting.ts';
+import { CALL, givenAlert, startListener } from '../alerting.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
+import { eventually } from '../process.ts';
 import { query } from '../state-tables.ts';
 
 for (const engine of ['sqlite', 'postgres'] as const)
@@ -219,6 +220,30 @@ for (const engine of ['sqlite', 'postgres'] as const)
         expect(alert.types()).toEqual(['alert.fired', 'alert.over']);
         await alert.end();
       }
+    });
+
+    test.concurrent('a receiver that is away is told again under the same id, and what began and ended is in the audit log', async () => {
+      const statuses = [503, 204];
+      const listener = startListener(() => new Response(null, { status: statuses.shift() ?? 204 }));
+      const { id } = await gateway.given.apiKey({ expires_at: new Date(Date.now() + 60_000).toISOString() });
+      const condition = { type: 'key_expiring', of: { api_key_id: id } };
+      const alert = await givenAlert(gateway.api, condition, { name: 'Retried' }, listener);
+      const delivery = async () => (await gateway.api.get(alert.channel)).json.last_delivery;
+      await eventually('it is tried', async () => (await delivery())?.status === 'retrying');
+      expect(await delivery()).toMatchObject({ attempts: 1, response_status: 503 });
+      await eventually('it is told', async () => (await delivery()).status === 'delivered');
+      expect(await delivery()).toMatchObject({ attempts: 2, event_id: alert.events[0]!.id });
+      expect(alert.events[1]).toEqual(alert.events[0]!);
+      await gateway.api.put(`/v1/api-keys/${id}`, { expires_at: '2099-01-01T00:00:00Z' });
+      await alert.told('alert.over');
+      const times = 'start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z';
+      await eventually('both are recorded', async () => {
+        const { text } = await gateway.api.get(
+          `/v1/audit-logs?organisation_id=${organisation_id}&${times}&resource_type=alerts`,
+        );
+        return [alert.events[0]!, alert.events.at(-1)!].every((event) => text.includes(event.id));
+      });
+      await alert.end();
     });
 
     test.concurrent('when what it names is deleted, the alert says so, ends what it held for, and others go on', async () => {
