@@ -95,6 +95,8 @@ const wrong: [variable: keyof typeof variables, value: string, beside?: Record<s
   ['GATEWAY_LOG_BODIES', 'yes'],
   ['GATEWAY_LOG_BODY_BYTES', '16777217'],
   ['GATEWAY_LOG_RETENTION_DAYS', '0'],
+  ['GATEWAY_LOG_SEARCH', 'team-a,No Slug'],
+  ['GATEWAY_METRICS_CALLERS', '-1'],
   ['GATEWAY_MAX_BODY_BYTES', '1023'],
   ['GATEWAY_SHUTDOWN_SECONDS', '1m'],
   ['GATEWAY_CONNECT_TIMEOUT_MS', '1e3'],
@@ -318,3 +320,9 @@ function thrownBy(work: () => unknown): Error {
   }
   throw new Error('nothing was refused');
 }
+
+test('bodies are searched in all workspaces, in some or in none, and only where they are stored', () => {
+  const chosen = (value?: string, more = {}) => readSettings({ GATEWAY_LOG_SEARCH: value, ...more }).logSearch;
+  expect([chosen(), chosen('false'), chosen('true'), chosen(' a, b ')]).toEqual([[], [], 'all', ['a', 'b']]);
+  expect(() => chosen('a', { GATEWAY_LOG_BODIES: 'false' })).toThrow('GATEWAY_LOG_BODIES is false');
+});
