@@ -45,6 +45,8 @@ export interface Lengths {
   readonly sliceMs: number;
   readonly sliceWarmUpMs: number;
   readonly sliceStreams: number;
+  /** How long the log is in `analytics`, each time. */
+  readonly logEntries: readonly number[];
 }
 
 export const FULL: Lengths = {
@@ -62,6 +64,7 @@ export const FULL: Lengths = {
   sliceMs: 2_000,
   sliceWarmUpMs: 8_000,
   sliceStreams: 300,
+  logEntries: [100_000, 1_000_000, 10_000_000],
 };
 
 export const QUICK: Lengths = {
@@ -79,6 +82,7 @@ export const QUICK: Lengths = {
   sliceMs: 1_000,
   sliceWarmUpMs: 1_000,
   sliceStreams: 100,
+  logEntries: [100_000],
 };
 
 export const UNPINNED: Cores = { proxy: undefined, upstream: undefined, load: undefined, stores: undefined };

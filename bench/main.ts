@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { type Contender, type ContenderName, start as startContender } from './contenders.ts';
 import { chooseCores, FULL, type Lab, QUICK } from './lab.ts';
 import { measureAgainst } from './measure/against.ts';
+import { measureAnalytics } from './measure/analytics.ts';
 import { measureChunks } from './measure/chunks.ts';
 import { measureCpu } from './measure/cpu.ts';
 import { measureLatency } from './measure/latency.ts';
@@ -38,16 +39,19 @@ const sections = [
   'search',
   'mcp',
   'tracing',
+  'analytics',
 ] as const;
 type Section = (typeof sections)[number];
 
-const usage = `bun bench/main.ts [--quick] [--gateway path/to/bin/gateway] [--against path/to/bin/gateway | ${sections.join(' | ')} …]`;
+const usage = `bun bench/main.ts [--quick] [--entries 1000000] [--gateway path/to/bin/gateway] [--against path/to/bin/gateway | ${sections.join(' | ')} …]`;
 
 class UsageError extends Error {}
 
 interface Options {
   readonly isQuick: boolean;
   readonly only: readonly Section[];
+  /** How long the log becomes in `analytics`, at most. */
+  readonly entries: number;
   readonly entry: string;
   /** Measured beside the gateway, and nothing else then. */
   readonly other: string | null;
@@ -56,7 +60,12 @@ interface Options {
 function readArguments() {
   try {
     return parseArgs({
-      options: { quick: { type: 'boolean' }, gateway: { type: 'string' }, against: { type: 'string' } },
+      options: {
+        quick: { type: 'boolean' },
+        entries: { type: 'string' },
+        gateway: { type: 'string' },
+        against: { type: 'string' },
+      },
       allowPositionals: true,
     });
   } catch (error) {
@@ -70,8 +79,11 @@ function readOptions(): Options {
   const unknown = positionals.filter((name) => !isSection(name));
   if (unknown.length > 0) throw new UsageError(`No section is called ${unknown.join(', ')}. ${usage}`);
   if (values.against !== undefined && positionals.length > 0) throw new UsageError(usage);
+  const entries = values.entries === undefined ? Number.POSITIVE_INFINITY : Number(values.entries);
+  if (!(entries >= QUICK.logEntries[0]!)) throw new UsageError(`--entries is a number from ${QUICK.logEntries[0]} on.`);
   return {
     isQuick: values.quick ?? false,
+    entries,
     other: values.against === undefined ? null : resolve(values.against),
     only: positionals.length > 0 ? sections.filter((name) => positionals.includes(name)) : sections,
     entry: resolve(values.gateway ?? join(import.meta.dir, '../bin/gateway')),
@@ -82,6 +94,11 @@ function readOptions(): Options {
 function bundle(entry: string): void {
   const build = resolve(entry, '../build');
   if (existsSync(build)) Bun.spawnSync([build, 'bundle'], { stdout: 'ignore', stderr: 'inherit' });
+}
+
+function lengthsOf({ isQuick, entries }: Options): Lab['lengths'] {
+  const lengths = isQuick ? QUICK : FULL;
+  return { ...lengths, logEntries: lengths.logEntries.filter((count) => count <= entries) };
 }
 
 const isWhole = ({ only, other }: Options): boolean => only.length === sections.length && other === null;
@@ -109,6 +126,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     search: wants('search') ? await measureSearch(lab) : [],
     mcp: wants('mcp') ? await measureMcp(lab) : [],
     tracing: wants('tracing') ? await measureTracing(lab) : [],
+    analytics: wants('analytics') ? await measureAnalytics(lab) : [],
   };
 }
 
@@ -216,7 +234,7 @@ async function run(): Promise<void> {
       gateway: checkoutOf(options.entry),
       upstream: await startUpstream(processes, folder, cores.upstream),
       cores,
-      lengths: options.isQuick ? QUICK : FULL,
+      lengths: lengthsOf(options),
       say,
       note: (remark) => void notes.add(remark),
     };

@@ -1,4 +1,5 @@
 import type { AgainstSample } from './measure/against.ts';
+import type { AnalyticsSample } from './measure/analytics.ts';
 import type { ChunkSample } from './measure/chunks.ts';
 import type { CpuSample } from './measure/cpu.ts';
 import type { LatencySample } from './measure/latency.ts';
@@ -12,6 +13,7 @@ import type { SearchSample } from './measure/search.ts';
 import type { StartSample } from './measure/start.ts';
 import type { TracingSample } from './measure/tracing.ts';
 import { againstDetails } from './report/against.ts';
+import { analyticsDetails, analyticsVerdicts } from './report/analytics.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
@@ -45,6 +47,7 @@ export interface Findings {
   readonly search?: readonly SearchSample[];
   readonly mcp?: readonly McpSample[];
   readonly tracing?: readonly TracingSample[];
+  readonly analytics?: readonly AnalyticsSample[];
   readonly against?: readonly AgainstSample[];
 }
 
@@ -73,6 +76,7 @@ const sections = [
   section('search', searchVerdicts, searchDetails),
   section('mcp', mcpVerdicts, mcpDetails),
   section('tracing', tracingVerdicts, tracingDetails),
+  section('analytics', analyticsVerdicts, analyticsDetails),
   section('against', () => [], againstDetails),
 ];
 

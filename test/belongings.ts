@@ -24,7 +24,8 @@ async function logQuery<Row>(place: Place, text: string): Promise<Row[]> {
 /** The tables of both databases, with their columns, as the databases themselves know them. */
 export async function tablesOf(place: Place): Promise<Map<string, Set<string>>> {
   const text = place.databaseUrl
-    ? "select table_name as name, column_name as col from information_schema.columns where table_schema = 'public'"
+    ? `select table_name as name, column_name as col from information_schema.columns where table_schema = 'public'
+       and table_name not in (select relname from pg_inherits join pg_class on pg_class.oid = inhrelid)`
     : `select tables.name, columns.name as col from pragma_table_list as tables, pragma_table_info(tables.name) as columns
        where tables.schema = 'main' and tables.type in ('table', 'virtual')`;
   const rows = [

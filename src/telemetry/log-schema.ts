@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
 import { createAggregates } from './aggregates/schema.ts';
+import { divideByDay } from './days/dividing.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
 import { createWords } from './search/schema.ts';
 
@@ -33,7 +34,8 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
     },
   },
   { name: '0005-aggregates', up: createAggregates },
-  { name: LAST_LOG_MIGRATION, up: createWords },
+  { name: '0006-words', up: createWords },
+  { name: LAST_LOG_MIGRATION, up: divideByDay },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

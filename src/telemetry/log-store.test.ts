@@ -400,7 +400,14 @@ test('PostgreSQL finds rare values and pages by an index', async () => {
   await client.query('analyze');
   for (const [filter, index] of selective) {
     const { rows } = await client.query(`explain ${question(filter)}`);
-    expect(rows.map((line) => line['QUERY PLAN']).join('\n')).toContain(index);
+    const plan = rows.map((line) => line['QUERY PLAN']).join('\n');
+    // Each part of the log has that index under a name of its own.
+    const { rows: own } = await client.query(
+      `select child.relname as name from pg_inherits join pg_class as child on child.oid = inhrelid
+       where inhparent = to_regclass($1)`,
+      [index],
+    );
+    expect(own.some(({ name }) => plan.includes(name))).toBe(true);
   }
   await client.end();
 });

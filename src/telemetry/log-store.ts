@@ -13,6 +13,7 @@ import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
 import { BodySegments } from './body-segments.ts';
+import { withDaysPrepared } from './days/dividing.ts';
 import { saidTerms } from './filter/language.ts';
 import { saysOf } from './filter/says.ts';
 import { LISTED_COLUMNS, type ListedRow, LOG_COLUMNS, type LogTables } from './log-columns.ts';
@@ -92,7 +93,7 @@ async function openPostgres(
   const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool }) });
   try {
     const close = () => db.destroy();
-    if (role === 'writer') await migrateLog(db, 'postgres');
+    if (role === 'writer') await withDaysPrepared(pool, () => migrateLog(db, 'postgres'));
     const sink = role === 'reader' ? NO_SINK : postgresSink(pool, db, figures, search);
     return new SqlLogStore({ db, engine: 'postgres', segments: null, sink: { ...sink, close } });
   } catch (error) {

@@ -6,6 +6,8 @@ import { runOnPostgres } from './aggregates/runners.ts';
 import { type FigureOptions, keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
 import { Upkeep, type Work } from './aggregates/upkeep.ts';
 import { Share } from './body-segments.ts';
+import { makeDays } from './days/days.ts';
+import { pruneDays } from './days/retention.ts';
 import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf, plainText } from './log-labels.ts';
 import { FOUND_MORE, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
@@ -13,6 +15,8 @@ import { compress, type PackedBody } from './packed-bodies.ts';
 import { searchedIn } from './search/said.ts';
 import { postgresAdd, type SearchOptions } from './search/stores.ts';
 import { addToSessions, removeFromSessions } from './sessions/postgres.ts';
+
+const DAYS_EVERY_MS = 60 * 60 * 1000;
 
 /** The writer's side of the log on PostgreSQL. */
 export function postgresSink(
@@ -34,23 +38,25 @@ export function postgresSink(
   const run = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work));
   const runInTurn = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work, { waits: true }));
   const tending = new Tending({ upkeep, run, now });
+  const workspaces = async () => (await workspacesIn(db)).map(({ workspace_id }) => workspace_id);
+  const retention = { pool, db, remove: removeRows, workspaces, now };
+  let daysAt = 0;
   return {
     insert: postgresInsert(pool, keys, searches),
     prune: async (before, atMost) => {
       await runInTurn(upkeep.logPruned(before));
-      let deleted = 0;
-      for (const { workspace_id } of await workspacesIn(db)) {
-        if (deleted >= atMost) break;
-        deleted += await pruneWorkspace(db, workspace_id, before, atMost - deleted);
-      }
-      return deleted;
+      return pruneDays(retention, before, atMost);
     },
     erase: async (whose, atMost) => {
       const erased = await eraseRows(db, keys, whose, atMost);
       if (erased < atMost) await runInTurn(upkeep.end(whose));
       return erased;
     },
-    tend: () => tending.step(),
+    tend: async () => {
+      if (now() >= daysAt) await makeDays(pool, now());
+      daysAt = Math.max(daysAt, now() + DAYS_EVERY_MS);
+      return tending.step();
+    },
     recount: async (isToBegin) => (await runInTurn(upkeep.recount(isToBegin)))!,
   };
 }
@@ -146,26 +152,6 @@ export async function workspacesIn(
     ) as organisation_id
     from jump where workspace_id is not null`.execute(db);
   return [...rows, { workspace_id: null, organisation_id: null }];
-}
-
-function pruneWorkspace(
-  db: Kysely<LogTables>,
-  workspace: string | null,
-  before: number,
-  atMost: number,
-): Promise<number> {
-  return db.transaction().execute(async (transaction) => {
-    const old = await transaction
-      .selectFrom('request_logs')
-      .select(['id', 'created_at', 'metadata'])
-      .where('workspace_id', workspace === null ? 'is' : '=', workspace)
-      .where('created_at', '<', before)
-      .orderBy('created_at')
-      .orderBy('id')
-      .limit(atMost)
-      .execute();
-    return removeRows(transaction, workspace, old);
-  });
 }
 
 async function eraseRows(

@@ -200,8 +200,8 @@ async function compareFigures({ calls, arrivals, nodes, store }: Evidence): Prom
 }
 
 /** A busy process that is killed takes with it what it had not written: its last calls, and none before them. */
-const mayBeLate = ({ node, endedAt }: Call, written: readonly Call[]): boolean => {
-  const kill = node.absences.find(({ why, from }) => why === 'killed' && from >= endedAt);
+const mayBeLate = ({ node, startedAt, endedAt }: Call, written: readonly Call[]): boolean => {
+  const kill = node.absences.find(({ why, from }) => why === 'killed' && from >= startedAt);
   const isLater = (other: Call) =>
     other.node === node && other.endedAt > endedAt + GATHER_MS && other.endedAt < (kill?.from ?? 0);
   return kill !== undefined && !written.some(isLater);

@@ -175,6 +175,20 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(facets.cache_status.values.map(({ value }: { value: string }) => value)).toEqual([null, 'HIT', 'MISS']);
     });
 
+    test('a time that ends now leaves out what came since, and nothing else', async () => {
+      for (let round = 0; round < 3; round++) {
+        const [from, until] = [range.from - 5 * MINUTE_MS, Date.now()];
+        for (let call = 0; call < 3; call++)
+          await gateway.logOf(await gateway.api.get('/v1/models', { key: ours.key }));
+        const time = { time_of_generation_min: from, time_of_generation_max: until };
+        const { summary } = await answerOf(`${GRAPHS}/tokens`, time, ours.key);
+        const { data } = (
+          await gateway.api.get(`/v1/logs?start_time=${from}&end_time=${until}&limit=1000`, { key: ours.key })
+        ).json;
+        expect(summary).toEqual(GRAPH_FIGURES.tokens(data));
+      }
+    });
+
     test('workspaces are shown with their slugs, and pages follow each other', async () => {
       const list = await answerOf(`${LISTS}/workspaces`);
       const slugs = new Map(list.data.map((each: Record<string, unknown>) => [each.workspace_id, each.workspace_slug]));

@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { FACT_SOURCES } from '../aggregates/fact.ts';
 import type { LogRow, LogTables } from '../log-columns.ts';
 import { conditionsOf, firstPair, isInWorkspace, isLabelled } from '../log-conditions.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -19,6 +20,13 @@ export interface Selection {
   /** How many of the selected expressions, from the first on, each row stands for. */
   readonly groups: number;
 }
+
+/** All that figures are made of, entry by entry. */
+export const WHOLE_ENTRIES: Selection = {
+  columns: FACT_SOURCES,
+  select: sql.raw(FACT_SOURCES.join(', ')),
+  groups: 0,
+};
 
 /** Runs a selection over a slice; one group may come in several rows. */
 export type Entries = <Row>(selection: Selection, slice: TimeRange) => Promise<Row[]>;

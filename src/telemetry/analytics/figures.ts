@@ -1,14 +1,16 @@
 import { type Kysely, sql } from 'kysely';
 import type { Engine } from '../../storage/migrate.ts';
 import { GRAINS, type Sum } from '../aggregates/cells.ts';
-import type { Value } from '../aggregates/fact.ts';
+import { factsOf, type Source, type Value } from '../aggregates/fact.ts';
 import { type State, stateIn } from '../aggregates/state.ts';
 import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
+import { workspacesIn } from '../postgres-sink.ts';
+import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
 import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
 import { bucketsOf, type TimeRange } from './time-range.ts';
-import { Waiting, type WaitingCell } from './waiting.ts';
+import { cellsOf, Waiting, type WaitingCell } from './waiting.ts';
 
 export interface Asked {
   readonly filter: LogFilter;
@@ -37,6 +39,16 @@ export interface Found {
   readonly rows: readonly Counted[];
   /** What is to be counted in the log. */
   readonly log: readonly TimeRange[];
+}
+
+type CellRow = Counted & { readonly kind: number };
+type Read = Map<string, readonly CellRow[]>;
+
+interface Moment {
+  readonly state: State;
+  readonly waiting: readonly WaitingCell[];
+  /** Cells that were read for another question. */
+  readonly read: Read;
 }
 
 /** Answers from what was counted when entries were logged. */
@@ -68,37 +80,35 @@ export class Figures {
         const state = stateIn(rows);
         const waiting = await this.#waiting.in(snapshot);
         const found: Found[] = [];
-        for (const each of asked) found.push(await this.#find(snapshot, each, state, waiting));
+        const read: Read = new Map();
+        for (const each of asked) found.push(await this.#find(snapshot, each, { state, waiting, read }));
         return found;
       },
     );
   }
 
-  async #find(db: Kysely<LogTables>, asked: Asked, state: State, waiting: readonly WaitingCell[]): Promise<Found> {
+  async #find(db: Kysely<LogTables>, asked: Asked, { state, waiting, read }: Moment): Promise<Found> {
     const shortestMs = resolutionAt(asked.range.from, state);
     const fromLog: Found = { range: asked.range, shortestMs, rows: [], log: [asked.range] };
     const meant = meantBy(asked.filter, asked.by);
     const since = countedSince(asked, state);
     if (!meant || since === null) return fromLog;
-    const kinds = await this.#kinds.of(db, meant.cube, state.kindsChanged);
-    const ids: number[] = [];
-    const names = new Map<number, Value>();
-    for (const { id, kind } of kinds) {
-      const isMeant = meant.includes(kind);
-      if (isMeant === null) return fromLog;
-      if (!isMeant) continue;
-      ids.push(id);
-      names.set(id, meant.nameOf(kind));
-    }
+    const meantKinds = meant.among(await this.#kinds.of(db, meant.cube, state.kindsChanged));
+    if (meantKinds === null) return fromLog;
     const bucketMs = asked.isOverTime ? bucketsOf(asked.range, shortestMs).ms : null;
     const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
-    const plan = planOf(asked.range, state, since, coarsest);
+    const plan = planOf(asked.range, state, { from: since, coarsest, now: Date.now() });
     const counted: Counted[] = [];
+    const names = new Map(meantKinds.map(({ id, kind }) => [id, meant.nameOf(kind)]));
     for (const piece of plan.pieces) {
-      for (const row of await this.#cells(db, piece, ids, asked, bucketMs))
-        counted.push({ ...row, name: names.get(row.kind) ?? null });
+      // Questions about one moment that differ in what they tell apart only read the same cells.
+      const key = JSON.stringify([piece, meant.cube, asked.filter, asked.by === null, asked.sums, bucketMs]);
+      const rows = read.get(key) ?? (await this.#cells(db, piece, [...names.keys()], asked, bucketMs));
+      read.set(key, rows);
+      for (const row of rows) counted.push({ ...row, name: names.get(row.kind) ?? null });
     }
-    const still = counting(waiting, plan, meant, bucketMs);
+    const beyond = plan.less ? await entriesBeyond(db, asked.filter, plan.less, [...state.metadata.keys()]) : [];
+    const still = counting([...waiting, ...beyond], plan, meant, bucketMs);
     if (still === null) return fromLog;
     return { range: plan.range, shortestMs, rows: counted.concat(still), log: plan.log };
   }
@@ -109,7 +119,7 @@ export class Figures {
     ids: readonly number[],
     { by, sums, histograms = [] }: Asked,
     bucketMs: number | null,
-  ): Promise<(Counted & { readonly kind: number })[]> {
+  ): Promise<CellRow[]> {
     const { ms } = GRAINS[grain]!;
     // Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
     const bucket = bucketMs === null ? sql`0` : sql`bucket / ${sql.lit(bucketMs / ms)}`;
@@ -129,6 +139,19 @@ export class Figures {
       ${isPlain ? sql`` : sql`group by 1, 2`}`.execute(db);
     return (rows as (Counted & { kind: number; point: number })[]).map((row) => ({ ...row, bucket: row.point }));
   }
+}
+
+/** Entries of a time, to be taken away from what was counted of it. */
+async function entriesBeyond(
+  db: Kysely<LogTables>,
+  { organisationId, workspaceId }: LogFilter,
+  range: TimeRange,
+  keys: readonly string[],
+): Promise<WaitingCell[]> {
+  const workspaces = async () =>
+    workspaceId === null ? (await workspacesIn(db)).map(({ workspace_id }) => workspace_id) : [workspaceId];
+  const entries = entriesOf({ db, filter: { organisationId, workspaceId }, workspaces });
+  return cellsOf(factsOf(await entries<Source>(WHOLE_ENTRIES, range), keys, -1));
 }
 
 /** What waits, of what is asked for. Null: whether some of it is meant cannot be told. */

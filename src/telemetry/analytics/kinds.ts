@@ -62,7 +62,14 @@ export interface Meant {
   readonly cube: Cube;
   /** Whether the entries of a kind are meant; null: that cannot be told. */
   readonly includes: (kind: Kind) => boolean | null;
+  /** Those of the kinds that are meant; null: that cannot be told. */
+  readonly among: (kinds: readonly Known[]) => Known[] | null;
   readonly nameOf: (kind: Kind) => Value;
+}
+
+export interface Known {
+  readonly id: number;
+  readonly kind: Kind;
 }
 
 /** What of the kinds answers a question. Null: nothing does. */
@@ -72,18 +79,23 @@ export function meantBy(filter: LogFilter, by: By | null): Meant | null {
   const cubes = new Set(conditions.keys());
   if (by !== null && by !== 'workspace_id') cubes.add(cubeOf(by));
   const [only] = cubes;
+  const includes = (kind: Kind): boolean | null => {
+    if (kind.organisationId !== filter.organisationId) return false;
+    if (filter.workspaceId !== null && kind.workspaceId !== filter.workspaceId) return false;
+    let isMeant: boolean | null = true;
+    for (const [cube, test] of conditions) {
+      const verdict = test(valueIn(kind, cube));
+      if (verdict === false) return false;
+      if (verdict === null) isMeant = null;
+    }
+    return isMeant;
+  };
   return {
     cube: cubes.size > 1 ? WHOLE : (only ?? TOTAL),
-    includes: (kind) => {
-      if (kind.organisationId !== filter.organisationId) return false;
-      if (filter.workspaceId !== null && kind.workspaceId !== filter.workspaceId) return false;
-      let isMeant: boolean | null = true;
-      for (const [cube, test] of conditions) {
-        const verdict = test(valueIn(kind, cube));
-        if (verdict === false) return false;
-        if (verdict === null) isMeant = null;
-      }
-      return isMeant;
+    includes,
+    among: (kinds) => {
+      const verdicts = kinds.map(({ kind }) => includes(kind));
+      return verdicts.includes(null) ? null : kinds.filter((_, at) => verdicts[at]);
     },
     nameOf: (kind) => (by === null ? null : by === 'workspace_id' ? kind.workspaceId : valueIn(kind, cubeOf(by))),
   };
@@ -97,7 +109,7 @@ export const nameIn = (fact: Fact, by: By): Value => {
 
 /** Kinds as they were read, by cube: they are only ever added to, until some are renamed or deleted. */
 export class Kinds {
-  #byCube = new Map<Cube, { readonly id: number; readonly kind: Kind }[]>();
+  #byCube = new Map<Cube, Known[]>();
   #last = 0;
   #changed = -1;
 

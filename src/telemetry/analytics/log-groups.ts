@@ -25,7 +25,6 @@ const MEASURED = [
 
 type Name = string | number | null;
 type Sums = Record<(typeof MEASURED)[number], number>;
-type Row = Sums & { readonly group_name: Name };
 
 /** One group: its name under the name of the column, then its figures. */
 export type Group = Readonly<Record<string, Name>>;
@@ -41,8 +40,6 @@ export interface Facets {
   >;
 }
 
-const sums = sumsOf(MEASURED);
-
 /** The groups with the most requests first. Entries that have no such value are a group of their own, named null. */
 export async function listGroups(
   question: GroupQuestion,
@@ -52,35 +49,52 @@ export async function listGroups(
   return groupsIn(question, await figures.find(asking(question)), entries, deadline);
 }
 
-const asking = ({ by, filter, range }: GroupQuestion): Asked => ({
+const asking = ({ by, filter, range }: Grouping, measures: readonly Measure[] = MEASURED): Asked => ({
   filter,
   range,
   by,
-  sums: sumsIn(MEASURED),
+  sums: sumsIn(measures),
   isOverTime: false,
 });
+type Grouping = Pick<GroupQuestion, 'by' | 'filter' | 'range'>;
 
 async function groupsIn(question: GroupQuestion, found: Found, entries: Entries, deadline: number): Promise<GroupPage> {
   const { by } = question;
+  const groups = await sumsByName(MEASURED, by, found, entries, deadline);
+  const key = typeof by === 'string' ? by : 'value';
+  const all = groups.map(([name, figures]) => shown(key, name, figures));
+  all.sort((one, other) => mostRequests(one, other) || byName(one[key]!, other[key]!));
+  const start = question.current_page * question.page_size;
+  return page(all.slice(start, start + question.page_size), all.length, question);
+}
+
+type Counts<Wanted extends Measure> = Record<Wanted | 'requests', number>;
+
+async function sumsByName<Wanted extends Measure>(
+  measures: readonly (Wanted | 'requests')[],
+  by: GroupQuestion['by'],
+  found: Found,
+  entries: Entries,
+  deadline: number,
+): Promise<[name: Name, figures: Counts<Wanted>][]> {
   const { column, nameOf } = inLog(by);
-  const groups = new Map<Name, Tally<Sums>>();
-  const add = (name: Name, row: Sums) => {
+  const groups = new Map<Name, Tally<Counts<Wanted>>>();
+  const sums = sumsOf(measures);
+  const add = (name: Name, row: Counts<Wanted>) => {
     const group = groups.get(name) ?? sums();
     group.add(row);
     groups.set(name, group);
   };
-  for (const row of found.rows) add(row.name, measured(MEASURED, row));
+  for (const row of found.rows) add(row.name, measured(measures, row));
+  const selection = selectionOf(column, measures);
   const addSlice = async (slice: TimeRange) => {
-    for (const row of await entries<Row>(selectionOf(column), slice)) add(nameOf(row.group_name), row);
+    for (const row of await entries<Counts<Wanted> & { readonly group_name: Name }>(selection, slice))
+      add(nameOf(row.group_name), row);
   };
   for (const part of found.log) await inSlices(part, addSlice, { deadline });
-  const key = typeof by === 'string' ? by : 'value';
-  const all = [...groups]
-    .map(([name, group]) => shown(key, name, group.figures() as Sums))
-    .filter(({ requests }) => requests !== 0);
-  all.sort((one, other) => mostRequests(one, other) || byName(one[key]!, other[key]!));
-  const start = question.current_page * question.page_size;
-  return page(all.slice(start, start + question.page_size), all.length, question);
+  return [...groups]
+    .map(([name, group]): [Name, Counts<Wanted>] => [name, group.figures() as Counts<Wanted>])
+    .filter(([, { requests }]) => requests !== 0);
 }
 
 /** Where the log has it, and what is made of that. */
@@ -94,36 +108,38 @@ function inLog(by: GroupQuestion['by']): { column: keyof LogRow; nameOf: (value:
 
 const FACETS = [...Object.values(GROUPS), ...Object.values(MADE_GROUPS)];
 
-/**
- * Which values there are of everything that entries can be told apart by, in whole minutes: a list to choose from need
- * not look into the log for parts of them.
- */
+/** Which values there are of everything that entries can be told apart by, in whole hours or days. */
 export async function listFacets(
   { filter, range, limit }: FacetQuestion,
   { entries, figures }: Sources,
   deadline: number,
 ): Promise<Facets> {
   const facets: Record<string, Facets['facets'][string]> = {};
-  const shared = { kind: 'group', filter, range: wholeMinutes(range), current_page: 0, page_size: limit } as const;
-  const questions = FACETS.map((by) => ({ ...shared, by }));
-  const found = await figures.findAll(questions.map(asking));
-  for (const [at, question] of questions.entries()) {
-    const { by } = question;
-    const { data, has_more } = await groupsIn(question, found[at]!, entries, deadline);
-    const values = data.map((group) => ({ value: group[by]!, requests: Number(group.requests) }));
-    facets[by] = { values, has_more };
+  const wide = widely(range);
+  const found = await figures.findAll(FACETS.map((by) => asking({ by, filter, range: wide }, ['requests'])));
+  for (const [at, by] of FACETS.entries()) {
+    const counts = await sumsByName(['requests'], by, found[at]!, entries, deadline);
+    const values = counts.map(([value, { requests }]) => ({ value, requests }));
+    values.sort((one, other) => other.requests - one.requests || byName(one.value, other.value));
+    facets[by] = { values: values.slice(0, limit), has_more: values.length > limit };
   }
   return { object: 'analytics-facets', facets };
 }
 
-const wholeMinutes = ({ from, until }: TimeRange): TimeRange => ({
-  from: Math.floor(from / MINUTE_MS) * MINUTE_MS,
-  until: Math.ceil(until / MINUTE_MS) * MINUTE_MS,
-});
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** Of longer times, whole days are looked at. */
+const LONG_MS = 2 * DAY_MS;
 
-const selectionOf = (column: keyof LogRow): Selection => ({
-  columns: [...new Set<keyof LogRow>([column, ...columnsOf(MEASURED)])],
-  select: sql`${sql.ref(column)} as group_name, ${selected(MEASURED)}`,
+/** A list to choose from need not be told apart by less, and is quickly made then. */
+function widely({ from, until }: TimeRange): TimeRange {
+  const ms = until - from > LONG_MS ? DAY_MS : HOUR_MS;
+  return { from: Math.floor(from / ms) * ms, until: Math.ceil(until / ms) * ms };
+}
+
+const selectionOf = (column: keyof LogRow, measures: readonly Measure[]): Selection => ({
+  columns: [...new Set<keyof LogRow>([column, ...columnsOf(measures)])],
+  select: sql`${sql.ref(column)} as group_name, ${selected(measures)}`,
   groups: 1,
 });
 

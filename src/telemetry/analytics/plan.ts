@@ -13,7 +13,12 @@ export interface Plan {
   readonly pieces: readonly Piece[];
   /** What has to be counted in the log. */
   readonly log: readonly TimeRange[];
+  /** What is in the pieces and lies behind the end of the time. */
+  readonly less: TimeRange | null;
 }
+
+/** Behind a time that ended so short ago, less has come than lies before it in its last minute. */
+const JUST_NOW_MS = 5_000;
 
 const roundedUp = (moment: number, ms: number) => Math.ceil(moment / ms) * ms;
 const roundedDown = (moment: number, ms: number) => Math.floor(moment / ms) * ms;
@@ -34,7 +39,11 @@ export const widened = ({ from, until }: TimeRange, state: State): TimeRange => 
  * The coarsest cells for most of the time, finer ones for what is left at both ends, and the log for parts of minutes
  * and for what is not counted yet. `from`: since when what is asked about is counted.
  */
-export function planOf(range: TimeRange, state: State, from: number, coarsest: number): Plan {
+export function planOf(
+  range: TimeRange,
+  state: State,
+  { from, coarsest, now }: { readonly from: number; readonly coarsest: number; readonly now: number },
+): Plan {
   const pieces: Piece[] = [];
   const log: TimeRange[] = [];
   const cover = (part: TimeRange, grain: number) => {
@@ -49,6 +58,11 @@ export function planOf(range: TimeRange, state: State, from: number, coarsest: n
     cover({ from: ends, until: part.until }, grain - 1);
   };
   const wide = widened(range, state);
-  cover(wide, coarsest);
-  return { range: wide, pieces, log };
+  const minute = GRAINS[0].ms;
+  const last = roundedDown(wide.until, minute);
+  const isCounted = last >= Math.max(from, state.prunedBefore.minutes, roundedUp(wide.from, minute));
+  const isJustNow = wide.until > last && wide.until > now - JUST_NOW_MS && isCounted;
+  const end = isJustNow ? last + minute : wide.until;
+  cover({ from: wide.from, until: end }, coarsest);
+  return { range: wide, pieces, log, less: isJustNow ? { from: wide.until, until: end } : null };
 }

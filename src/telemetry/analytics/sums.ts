@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
 import { type Amount, addFact, nothing, SUMS, type Sum } from '../aggregates/cells.ts';
-import { FACT_SOURCES, factsOf, type Source, type Value } from '../aggregates/fact.ts';
+import { factsOf, type Source, type Value } from '../aggregates/fact.ts';
 import { addText, type Histogram, percentileOf } from '../aggregates/histogram.ts';
+import { WHOLE_ENTRIES } from './entries.ts';
 import { HISTOGRAMS } from './figures.ts';
 import { type By, nameIn } from './kinds.ts';
 import type { Sources } from './log-graphs.ts';
@@ -47,8 +47,6 @@ export async function sumUp(
   for (const part of found.log) await inSlices(part, addSlice, { deadline });
   return [...amounts].filter(([, { sums }]) => sums.calls !== 0).map(([name, amount]) => shown(name, amount));
 }
-
-const WHOLE_ENTRIES = { columns: FACT_SOURCES, select: sql.raw(FACT_SOURCES.join(', ')), groups: 0 } as const;
 
 function* named(by: By | null, rows: readonly Source[]) {
   const key = by !== null && typeof by !== 'string' ? [by.metadata] : [];

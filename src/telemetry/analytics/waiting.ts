@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type Amount, GRAINS, type Kind, kindOf, wholesOf } from '../aggregates/cells.ts';
-import { unpackFacts } from '../aggregates/fact.ts';
+import { type Fact, unpackFacts } from '../aggregates/fact.ts';
 import { textOf } from '../aggregates/histogram.ts';
 import type { LogTables } from '../log-columns.ts';
 
@@ -27,14 +27,14 @@ export class Waiting {
     if (fresh.length > 0) {
       const { rows } = await sql<{ id: number; facts: string }>`
         select id, facts from analytics_waiting where id in (${sql.join(fresh.map((id) => sql.lit(id)))})`.execute(db);
-      for (const { id, facts } of rows) this.#rows.set(Number(id), cellsIn(facts));
+      for (const { id, facts } of rows) this.#rows.set(Number(id), cellsOf(unpackFacts(facts)));
     }
     return [...this.#rows.values()].flat();
   }
 }
 
-const cellsIn = (facts: string): WaitingCell[] =>
-  [...wholesOf(unpackFacts(facts)).values()].map(({ text, bucket, amount: { sums, durations, firstBytes } }) => ({
+export const cellsOf = (facts: readonly Fact[]): WaitingCell[] =>
+  [...wholesOf(facts).values()].map(({ text, bucket, amount: { sums, durations, firstBytes } }) => ({
     kind: kindOf(text),
     at: bucket * GRAINS[0].ms,
     sums,

@@ -1,0 +1,166 @@
+import { join } from 'node:path';
+import type { LogTarget } from '../../src/telemetry/log-store.ts';
+import {
+  adminHeaders,
+  CHAT,
+  create,
+  createVirtualKey,
+  type GatewayProcess,
+  onPostgres,
+  spawnGateway,
+} from '../gateway.ts';
+import type { Lab } from '../lab.ts';
+import type { OpenLoopJob, OpenLoopResult } from '../load/job.ts';
+import { DAYS, fillLog } from '../load/log-entries.ts';
+import { percentile, short } from '../numbers.ts';
+import { chatRequest } from '../prompt.ts';
+import { openPostgres } from '../stores.ts';
+
+export interface AnalyticsSample {
+  readonly store: 'embedded' | 'PostgreSQL';
+  readonly entries: number;
+  readonly route: string;
+  /** Milliseconds, over several times and filters, while calls pass. */
+  readonly p50: number;
+  readonly p95: number;
+}
+
+export const CALLS_PER_SECOND = 200;
+const ROUTES = [
+  ...['requests', 'cost', 'latency', 'first-byte', 'tokens', 'bytes', 'users', 'users/requests'].map(graph),
+  ...['errors', 'errors/rate', 'errors/origins', 'errors/status-codes'].map(graph),
+  ...['users', 'ai-models', 'providers', 'virtual-keys', 'api-keys', 'status-codes', 'workspaces'].map(group),
+  ...['error-codes', 'endpoints', 'verdicts', 'cache-statuses', 'metadata/_user'].map(group),
+  'facets',
+];
+const HOUR_MS = 3_600_000;
+const SPANS_MS = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS, DAYS * 24 * HOUR_MS];
+const FILTERS = ['', '&provider=openai', '&model=anthropic-model-1&status=200'];
+/** Each of these questions, so often. */
+const TIMES = 2;
+const PAUSE_MS = 5;
+
+/** Every analytics route on logs of growing length, on both stores, while calls pass. */
+export async function measureAnalytics(lab: Lab): Promise<AnalyticsSample[]> {
+  const postgres = await openPostgres(lab.cores.stores);
+  const embedded = join(lab.folder, 'analytics');
+  const places: Place[] = [
+    { store: 'embedded', dataFolder: embedded, target: { engine: 'sqlite', file: join(embedded, 'logs.db') } },
+    await onServer(lab, await postgres.createDatabase()),
+  ];
+  const samples: AnalyticsSample[] = [];
+  for (const place of places) {
+    let there = 0;
+    const organisationId = await prepare(lab, place);
+    for (const entries of lab.lengths.logEntries) {
+      await filled(lab, place, organisationId, there, entries);
+      there = entries;
+      samples.push(...(await measured(lab, place, entries)));
+    }
+  }
+  await postgres.end();
+  return samples;
+}
+
+interface Place {
+  readonly store: AnalyticsSample['store'];
+  readonly dataFolder: string;
+  readonly target: LogTarget;
+  readonly environment?: Record<string, string>;
+}
+
+const onServer = async (lab: Lab, url: string): Promise<Place> => ({
+  store: 'PostgreSQL',
+  dataFolder: join(lab.folder, 'analytics-postgres'),
+  target: { engine: 'postgres', url },
+  environment: onPostgres(url),
+});
+
+/** The gateway makes its tables and the keys; then it is ended, for one process at a time may write the embedded log. */
+async function prepare(lab: Lab, place: Place): Promise<string> {
+  const gateway = await spawnGateway(lab, place);
+  await createVirtualKey(gateway.origin, 'bench', `${lab.upstream.url}/v1`);
+  const { id } = await asked(gateway, '/v1/admin/organisation');
+  await gateway.running.end();
+  return String(id);
+}
+
+async function filled(lab: Lab, { store, target }: Place, organisationId: string, from: number, until: number) {
+  const began = performance.now();
+  await fillLog({ target, organisationId, from, until });
+  const seconds = (performance.now() - began) / 1_000;
+  lab.say(`analytics on ${store}: ${short(until)} entries, written in ${short(seconds)} s`);
+}
+
+async function measured(lab: Lab, place: Place, entries: number): Promise<AnalyticsSample[]> {
+  const gateway = await spawnGateway(lab, { ...place, core: lab.cores.proxy });
+  const key = String((await create(gateway.origin, '/v1/api-keys', { name: 'calls' })).key);
+  const passing = await calls(lab, gateway, key);
+  // The first question reads which kinds there are; operators ask more than once.
+  for (const route of ROUTES) await timed(gateway, route, SPANS_MS[0]!, '');
+  const samples: AnalyticsSample[] = [];
+  for (const route of ROUTES) {
+    const took: number[] = [];
+    for (let time = 0; time < TIMES; time++)
+      for (const span of SPANS_MS)
+        for (const filter of FILTERS) {
+          took.push(await timed(gateway, route, span, filter));
+          await Bun.sleep(PAUSE_MS);
+        }
+    samples.push({
+      ...{ store: place.store, entries, route },
+      p50: percentile(took, 0.5),
+      p95: percentile(took, 0.95),
+    });
+  }
+  await passing.end();
+  await gateway.running.end();
+  const worst = samples.toSorted((one, other) => other.p95 - one.p95)[0]!;
+  lab.say(
+    `analytics on ${place.store}, ${short(entries)} entries: p95 at most ${short(worst.p95)} ms (${worst.route})`,
+  );
+  return samples;
+}
+
+async function timed(gateway: GatewayProcess, route: string, spanMs: number, filter: string): Promise<number> {
+  const until = Date.now();
+  const range = `time_of_generation_min=${until - spanMs}&time_of_generation_max=${until}`;
+  const began = performance.now();
+  await asked(gateway, `/v1/analytics/${route}?${range}${filter}`);
+  return performance.now() - began;
+}
+
+async function asked({ origin }: GatewayProcess, path: string): Promise<Record<string, unknown>> {
+  const response = await fetch(`${origin}${path}`, { headers: adminHeaders });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text.slice(0, 300)}`);
+  return JSON.parse(text);
+}
+
+const LONG_MS = 1_800_000;
+
+/** Calls at a fixed rate until told to end. */
+async function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
+  const headers = { 'content-type': 'application/json', 'x-gateway-api-key': key, 'x-gateway-virtual-key': 'bench' };
+  const job: OpenLoopJob = {
+    arms: [{ name: 'gateway', url: `${origin}${CHAT}`, headers }],
+    body: chatRequest(300),
+    callsPerSecond: CALLS_PER_SECOND,
+    sliceMs: 1_000,
+    cycles: LONG_MS / 1_000,
+    rounds: 1,
+    isAlone: false,
+  };
+  const generator = lab.processes.converse(join(import.meta.dir, '../load/open-loop.ts'), job, lab.cores.load);
+  // Until some of them wait to be taken into the figures.
+  await Bun.sleep(3_000);
+  return { end: () => generator.running.end(), next: () => generator.next<OpenLoopResult>(LONG_MS) };
+}
+
+function graph(name: string): string {
+  return `graphs/${name}`;
+}
+
+function group(name: string): string {
+  return `groups/${name}`;
+}

@@ -1,0 +1,42 @@
+import { type AnalyticsSample, CALLS_PER_SECOND } from '../measure/analytics.ts';
+import { short } from '../numbers.ts';
+import { table } from './table.ts';
+import { atMost, shown, type Verdict } from './verdict.ts';
+
+const MOST_MS = 100;
+/** What the target is about. */
+const ENTRIES = 10_000_000;
+
+const STORES = ['embedded', 'PostgreSQL'] as const;
+
+export function analyticsVerdicts(samples: readonly AnalyticsSample[]): Verdict[] {
+  const most = Math.max(...samples.map(({ entries }) => entries));
+  return STORES.flatMap((store) => {
+    const [worst] = samples
+      .filter((sample) => sample.store === store && sample.entries === most)
+      .sort((one, other) => other.p95 - one.p95);
+    if (!worst) return [];
+    const what = `slowest analytics route at ${short(most)} entries, ${store}, p95`;
+    const measured = { what, unit: 'ms', value: worst.p95, detail: ` (${worst.route})` };
+    return most >= ENTRIES ? [atMost(MOST_MS, measured)] : [shown(measured)];
+  });
+}
+
+export function analyticsDetails(samples: readonly AnalyticsSample[]): string[] {
+  if (samples.length === 0) return [];
+  const sizes = [...new Set(samples.map(({ entries }) => entries))];
+  const columns = STORES.flatMap((store) => sizes.map((entries) => ({ store, entries })));
+  const routes = [...new Set(samples.map(({ route }) => route))];
+  const cell = (route: string, { store, entries }: (typeof columns)[number]) => {
+    const found = samples.find((each) => each.route === route && each.store === store && each.entries === entries);
+    return found ? `${short(found.p50)} / ${short(found.p95)}` : '';
+  };
+  return [
+    '### Analytics',
+    `p50 / p95 in ms over an hour, a day, a week and a month, with and without filters, while ${CALLS_PER_SECOND} calls/s pass.`,
+    table(
+      ['route', ...columns.map(({ store, entries }) => `${store}, ${short(entries)}`)],
+      routes.map((route) => [`\`${route}\``, ...columns.map((column) => cell(route, column))]),
+    ),
+  ];
+}
