@@ -8,6 +8,7 @@ import type { HeadWitness } from './audit/witnessing.ts';
 import { authArea } from './auth/area.ts';
 import { batchesArea } from './batches/area.ts';
 import { endingsArea } from './endings/area.ts';
+import { exportsArea } from './exports/area.ts';
 import { filesArea } from './files/area.ts';
 import { fineTuningArea } from './fine-tuning/area.ts';
 import { guardrailsArea } from './guardrails/area.ts';
@@ -54,6 +55,7 @@ export const everyArea = noAreas<Base>()
   .withOptional(alertsArea) //      POST GET /v1/alert-channels, GET PUT DELETE …/:id, POST …/:id/{rotate,test}
   //                                POST GET /v1/alerts, GET PUT DELETE …/:id, GET …/:id/events, POST …/:id/test
   .with(filesArea) //               POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
+  .with(exportsArea)
   .with(responsesArea)
   .with(relayArea)
   .with(inferenceArea) //           POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …

@@ -197,6 +197,22 @@ test('several processes need PostgreSQL, and a process number needs to be one of
   expect(() => read({ GATEWAY_PROCESSES: '2', GATEWAY_PROCESS_NUMBER: '2' })).toThrow('GATEWAY_PROCESS_NUMBER is "2"');
 });
 
+test('an export needs a bucket, and a format that exists', () => {
+  const keys = { GATEWAY_EXPORT_ACCESS_KEY_ID: 'AKID', GATEWAY_EXPORT_SECRET_ACCESS_KEY: 'hunter2' };
+  const exporting = (more: Record<string, string> = {}) =>
+    readSettings({ ...keys, GATEWAY_EXPORT_URL: 's3://logs/gateway', ...more }).logExport;
+
+  expect(readSettings({}).logExport).toBeNull();
+  expect(exporting()).toMatchObject({ format: 'ndjson', withBodies: true, everyMs: 300_000 });
+  expect(exporting({ GATEWAY_EXPORT_FORMAT: 'parquet', GATEWAY_EXPORT_BODIES: 'false' })).toMatchObject({
+    format: 'parquet',
+    withBodies: false,
+  });
+  expect(() => exporting({ GATEWAY_EXPORT_FORMAT: 'csv' })).toThrow('is "csv"; give ndjson or parquet');
+  expect(() => readSettings({ GATEWAY_EXPORT_FORMAT: 'parquet' })).toThrow('is set without GATEWAY_EXPORT_URL');
+  expect(() => readSettings({ GATEWAY_EXPORT_URL: 's3://logs' })).toThrow('GATEWAY_EXPORT_ACCESS_KEY_ID is missing');
+});
+
 test('object storage is an s3 address with a pair of keys', () => {
   const keys = { GATEWAY_BLOB_ACCESS_KEY_ID: 'AKID', GATEWAY_BLOB_SECRET_ACCESS_KEY: 'hunter2' };
   const at = (url: string) => readSettings({ ...keys, GATEWAY_BLOB_URL: url }).blobs;

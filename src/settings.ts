@@ -7,6 +7,7 @@ import type { OidcProvider } from './auth/oidc.ts';
 import { isSlug } from './core/ids.ts';
 import { hostOf, LOCAL_SERVERS, type LocalServer } from './core/local-models.ts';
 import { Secret } from './core/secret.ts';
+import type { ExportSettings } from './exports/settings.ts';
 import type { S3Place } from './files/s3.ts';
 import { readS3Url, S3_URL_FORM } from './files/s3-url.ts';
 import { USUAL_BODY } from './http/arriving.ts';
@@ -73,6 +74,8 @@ export interface Settings {
   readonly logRetentionDays: number;
   /** Workspaces whose bodies are found by their words. */
   readonly logSearch: SearchedWorkspaces;
+  /** Null: the request log is exported nowhere. */
+  readonly logExport: ExportSettings | null;
   /** What figures are kept by, and for how long. */
   readonly analytics: {
     readonly metadataKeys: readonly string[];
@@ -178,6 +181,12 @@ export const variables = {
   GATEWAY_METRICS_CALLERS: 'most callers that metrics tell apart',
   GATEWAY_ALERTS_SECONDS: 'how often alerts are looked at',
   GATEWAY_PRICES_FILE: 'prices of models',
+  GATEWAY_EXPORT_URL: 'S3-compatible storage to which the request log is exported',
+  GATEWAY_EXPORT_ACCESS_KEY_ID: 'its access key',
+  GATEWAY_EXPORT_SECRET_ACCESS_KEY: 'its secret',
+  GATEWAY_EXPORT_FORMAT: '`ndjson`, compressed, or `parquet`',
+  GATEWAY_EXPORT_BODIES: 'export bodies too, where they are stored',
+  GATEWAY_EXPORT_EVERY_SECONDS: 'how often what is new is exported',
   GATEWAY_PRICES_SYNC_URL: 'a signed list of prices that is fetched every six hours',
   GATEWAY_PRICES_SYNC_KEY: 'the public key by which lists of prices are signed',
   GATEWAY_MAX_BODY_BYTES: 'largest request body',
@@ -271,6 +280,10 @@ export function readSettings(env: Environment): Settings {
     redisUrl: redisUrl ? new Secret(redisUrl) : null,
     blobs: s3Of(get, ['GATEWAY_BLOB_URL', 'GATEWAY_BLOB_ACCESS_KEY_ID', 'GATEWAY_BLOB_SECRET_ACCESS_KEY']),
     auditWitnesses: auditWitnessesOf(get),
+    logExport: logExportOf(get, {
+      withBodies: flag('GATEWAY_EXPORT_BODIES', true),
+      everyMs: wholeNumber('GATEWAY_EXPORT_EVERY_SECONDS', 300, 1, 86_400) * 1_000,
+    }),
     jwtPrivateKey: jwtPrivateKeyOf(get),
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
@@ -465,6 +478,18 @@ function s3Of(get: Get, [urlName, idName, secretName]: readonly [Name, Name, Nam
   if (!accessKeyId) return refuse(idName, 'is missing', `${urlName} needs a pair of keys`);
   if (!secretAccessKey) return refuse(secretName, 'is missing', `${urlName} needs a pair of keys`);
   return { ...place, accessKeyId, secretAccessKey: new Secret(secretAccessKey) };
+}
+
+function logExportOf(get: Get, rest: Pick<ExportSettings, 'withBodies' | 'everyMs'>): ExportSettings | null {
+  const keys = ['GATEWAY_EXPORT_URL', 'GATEWAY_EXPORT_ACCESS_KEY_ID', 'GATEWAY_EXPORT_SECRET_ACCESS_KEY'] as const;
+  const bucket = s3Of(get, keys);
+  const details = ['GATEWAY_EXPORT_FORMAT', 'GATEWAY_EXPORT_BODIES', 'GATEWAY_EXPORT_EVERY_SECONDS'] as const;
+  const idle = bucket ? undefined : details.find((name) => get(name) !== undefined);
+  if (idle) refuse(idle, 'is set without GATEWAY_EXPORT_URL', `give one such as ${S3_URL_FORM}`);
+  const format = get('GATEWAY_EXPORT_FORMAT') ?? 'ndjson';
+  if (format !== 'ndjson' && format !== 'parquet')
+    return refuse('GATEWAY_EXPORT_FORMAT', `is "${format}"`, 'give ndjson or parquet');
+  return bucket && { bucket, format, ...rest };
 }
 
 function pricesSyncOf(get: Get): Settings['pricesSync'] {

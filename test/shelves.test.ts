@@ -9,7 +9,7 @@ const shelves: readonly (readonly string[])[] = [
   ['work'],
   ['area'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
-  ['relay', 'webhooks', 'alerts', 'endings'],
+  ['relay', 'webhooks', 'alerts', 'exports', 'endings'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
   ['', 'cli'],
 ];

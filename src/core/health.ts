@@ -13,6 +13,7 @@ export const HEALTH_PARTS = [
   'audit-witness',
   'search',
   'tracing',
+  'export',
 ] as const;
 export type HealthPart = (typeof HEALTH_PARTS)[number];
 

@@ -3,31 +3,18 @@ import { GatewayError } from '../core/errors.ts';
 import { streamOf } from '../http/pulled-stream.ts';
 import { type Incoming, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import { type BlobEntry, type BlobId, type Blobs, blobId } from './blobs.ts';
-import { inChunks, nothing } from './pieces.ts';
-import { createS3, elementsIn, type S3, type S3Place, textIn } from './s3.ts';
+import { nothing } from './pieces.ts';
+import { createS3, elementsIn, type S3Place, textIn } from './s3.ts';
+import { abort, putObject, sizeOf } from './s3-object.ts';
 
-/** At most 10,000 parts make an object, of at least 5 MiB each. */
-const PART_BYTES = 8 * 1024 * 1024;
-const MOST_PARTS = 10_000;
-
-/** Blobs as objects of a bucket. What fits one part is one request; more becomes an upload of parts, seen when it is whole. */
+/** Blobs as objects of a bucket. */
 export function s3Blobs({ place, upstream, now }: { place: S3Place; upstream: Upstream; now: Clock }): Blobs {
   const s3 = createS3({ place, upstream, now });
   const folder = place.prefix ? `${place.prefix}/` : '';
   const keyOf = (id: BlobId) => folder + blobId(id);
 
   return {
-    put: async (id, content) => {
-      const key = keyOf(id);
-      const parts = inChunks(content, PART_BYTES);
-      const first = (await parts.next()).value ?? new Uint8Array();
-      const second = first.byteLength < PART_BYTES ? undefined : (await parts.next()).value;
-      if (!second) {
-        await s3.text({ method: 'PUT', key, body: first }, [200]);
-        return first.byteLength;
-      }
-      return putInParts(s3, key, [first, second], parts);
-    },
+    put: (id, content) => putObject(s3, keyOf(id), content),
 
     get: async (id, { start = 0, end } = { start: 0 }) => {
       if (end !== undefined && end <= start) return (await sizeOf(s3, keyOf(id))) === null ? null : nothing();
@@ -73,53 +60,6 @@ export function s3Blobs({ place, upstream, now }: { place: S3Place; upstream: Up
       return swept;
     },
   };
-}
-
-async function putInParts(s3: S3, key: string, begun: Uint8Array[], rest: AsyncGenerator<Uint8Array>): Promise<number> {
-  const { text } = await s3.text({ method: 'POST', key, query: { uploads: '' } }, [200]);
-  const uploadId = textIn(text, 'UploadId');
-  if (!uploadId) throw new GatewayError('blob_store_unavailable', ['the object storage began no upload']);
-  try {
-    const tags: string[] = [];
-    let size = 0;
-    const upload = async (body: Uint8Array) => {
-      if (tags.length === MOST_PARTS) throw new Error(`a blob is larger than ${MOST_PARTS * PART_BYTES} bytes`);
-      const query = { partNumber: String(tags.length + 1), uploadId };
-      const { headers } = await s3.text({ method: 'PUT', key, query, body }, [200]);
-      tags.push(headers.get('etag') ?? '');
-      size += body.byteLength;
-    };
-    for (let part = begun.shift(); part; part = begun.shift()) await upload(part);
-    for await (const part of rest) await upload(part);
-    await complete(s3, key, uploadId, tags, size);
-    return size;
-  } catch (error) {
-    await rest.return(undefined);
-    await abort(s3, key, uploadId).catch(() => {});
-    throw error;
-  }
-}
-
-async function complete(s3: S3, key: string, uploadId: string, tags: readonly string[], size: number) {
-  const parts = tags.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
-  const body = new TextEncoder().encode(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`);
-  const { status, text } = await s3.text({ method: 'POST', key, query: { uploadId }, body }, [200, 404]);
-  // An answer that begins with 200 may still end in an error.
-  if (status === 200 && !text.includes('<Error>')) return;
-  // Sent again after an answer that was lost: the upload is gone because it is whole.
-  if (status === 404 && (await sizeOf(s3, key)) === size) return;
-  throw new GatewayError('blob_store_unavailable', [
-    `the object storage did not complete the upload (${textIn(text, 'Code') ?? status})`,
-  ]);
-}
-
-const abort = (s3: S3, key: string, uploadId: string) =>
-  s3.text({ method: 'DELETE', key, query: { uploadId } }, [200, 204, 404]);
-
-async function sizeOf(s3: S3, key: string): Promise<number | null> {
-  const incoming = await s3.send({ method: 'HEAD', key }, [200, 404]);
-  incoming.cancel();
-  return incoming.status === 404 ? null : Number(incoming.headers.get('content-length'));
 }
 
 function contentOf(incoming: Incoming): ReadableStream<Uint8Array> {

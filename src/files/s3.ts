@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import { signAws } from '../crypto/sigv4.ts';
+import { encodeReserved, signAws } from '../crypto/sigv4.ts';
 import { type Incoming, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 
 /** A bucket of S3-compatible storage, and how to get in. */
@@ -49,7 +49,7 @@ export function createS3({ place, upstream, now }: { place: S3Place; upstream: U
 
   const sendOnce = ({ method, key, query = {}, headers: extra, body }: S3Request): Promise<Incoming> => {
     const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-    const path = key === undefined ? bucket : `${bucket}/${key}`;
+    const path = key === undefined ? bucket : `${bucket}/${encodeReserved(key)}`;
     const url = `${endpoint}/${path}${search.length > 0 ? `?${search.join('&')}` : ''}`;
     const headers = new Headers({ 'accept-encoding': 'identity', ...extra });
     signAws({ method, url, headers, body: body ?? null, region, service: 's3', credentials, now: now() });

@@ -28,6 +28,8 @@ export interface TelemetryParts extends Tools {
     readonly logBodyBytes: number;
     readonly logSearch: SearchedWorkspaces;
     readonly otel: OtelSettings | null;
+    /** Null: entries are exported nowhere. */
+    readonly logExport: object | null;
   };
 }
 
@@ -49,6 +51,7 @@ export const telemetryArea = area({
         retentionDays: settings.logRetentionDays,
         figures: settings.analytics,
         searches: searchesAny(settings.logSearch),
+        isExported: settings.logExport !== null,
         onOutcome: (outcome) => reportLog(outcome, metrics, health),
         otel: otel && { otel, version },
         onExported: otel ? exportsTo(otel, metrics, health) : undefined,

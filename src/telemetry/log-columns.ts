@@ -1,8 +1,9 @@
+import type { Generated } from 'kysely';
 import type { LogRecord } from './record.ts';
 
 export const LOG_MIGRATION_TABLE = 'gateway_log_migrations';
 /** A log that has seen this one has seen those before it. */
-export const LAST_LOG_MIGRATION = '0007-days';
+export const LAST_LOG_MIGRATION = '0008-exports';
 
 /** A record as a row: metadata, hook results and attempts are JSON text. */
 export type LogRow = Omit<LogRecord, 'metadata' | 'hook_results'> & {
@@ -43,6 +44,8 @@ export interface LogTables {
   /** PostgreSQL: the words of entries that are searched. The embedded store has an index of that name. */
   request_log_words: { log_id: string; words: string };
   request_log_sessions: SessionRow;
+  /** Which entries wait to be exported, and with which shipment: ids as JSON text. */
+  request_log_unshipped: { id: Generated<number>; shipment: string | null; entries: number; ids: string };
   request_log_session_models: {
     workspace_id: string;
     session_id: string;

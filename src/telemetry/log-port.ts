@@ -13,6 +13,7 @@ import type { Exported } from './otel/exporter.ts';
 import type { PostedTrace } from './otel/record.ts';
 import type { Span } from './otel/span.ts';
 import type { SessionQuery } from './sessions/reading.ts';
+import type { Shipment, ShipmentOrder } from './shipments/shipment.ts';
 
 /** Records as the event loop hands them over; the buffers belong to the receiver afterwards. */
 export interface OutgoingBatch {
@@ -46,6 +47,10 @@ export interface LogWorkerPort {
   erase(whose: LogOwner, atMost: number): Promise<number>;
   /** Has figures counted anew from the log, when told to; says how far that is. Throws `store_unavailable`. */
   recount(isToBegin: boolean): Promise<RecountProgress>;
+  /** Lays the entries that are exported next into files; null: none waits. Throws `store_unavailable`. */
+  pack(order: ShipmentOrder): Promise<Shipment | null>;
+  /** A shipment is there whole: its entries never leave again. */
+  shipped(name: string): Promise<void>;
   /** Resolves when everything sent so far is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -62,6 +67,8 @@ export interface LogPortOptions {
   readonly figures?: FigureOptions;
   /** Whether words are looked for in bodies that ask for it. */
   readonly searches?: boolean;
+  /** Whether entries wait to be exported. */
+  readonly isExported?: boolean;
   readonly spoolBytes?: number;
   /** How long figures may take. */
   readonly analyseWithinMs?: number;
@@ -85,8 +92,17 @@ interface Sent {
 
 export function openLogPort(options: LogPortOptions): LogWorkerPort {
   const { target, dataDir, retentionDays, spoolBytes = DEFAULT_SPOOL_BYTES, workerUrl, onOutcome } = options;
+  const { isExported = false } = options;
   const { analyseWithinMs = ANSWER_WITHIN_MS, figures = USUAL_FIGURES, otel = null, onExported = () => {} } = options;
-  const shared = { target, dataDir, retentionDays, spoolBytes, figures, searches: options.searches ?? false };
+  const shared = {
+    target,
+    dataDir,
+    retentionDays,
+    spoolBytes,
+    figures,
+    isExported,
+    searches: options.searches ?? false,
+  };
   let number = 0;
   let queuedRecords = 0;
   let queuedBytes = 0;
@@ -134,6 +150,11 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
     reader ??= new Thread(workerUrl, { ...shared, role: 'reader', otel: null }, {});
     return reader.call(question);
   };
+  let packer: Thread | null = null;
+  const askPacker = (question: (number: number) => ToWorker) => {
+    packer ??= new Thread(workerUrl, { ...shared, role: 'packer', otel: null }, {});
+    return packer.call(question);
+  };
 
   return {
     get queuedRecords() {
@@ -168,11 +189,16 @@ export function openLogPort(options: LogPortOptions): LogWorkerPort {
       Number(await writer.call((call) => ({ kind: 'erase', number: call, whose, atMost }))),
     recount: async (isToBegin) =>
       JSON.parse(await writer.call((call) => ({ kind: 'recount', number: call, isToBegin }))) as RecountProgress,
+    pack: async (order) =>
+      JSON.parse(await askPacker((call) => ({ kind: 'pack', number: call, order }))) as Shipment | null,
+    shipped: async (name) => {
+      await askPacker((call) => ({ kind: 'shipped', number: call, name }));
+    },
     flush: async () => {
       await writer.call((call) => ({ kind: 'flush', number: call }));
     },
     close: async () => {
-      await Promise.all([writer.close(), reader?.close()]);
+      await Promise.all([writer.close(), reader?.close(), packer?.close()]);
     },
   };
 }

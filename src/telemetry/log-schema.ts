@@ -4,6 +4,7 @@ import { createAggregates } from './aggregates/schema.ts';
 import { divideByDay } from './days/dividing.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
 import { createWords } from './search/schema.ts';
+import { createUnshipped } from './shipments/schema.ts';
 
 export const LOG_MIGRATIONS: readonly Migration[] = [
   {
@@ -35,7 +36,8 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
   },
   { name: '0005-aggregates', up: createAggregates },
   { name: '0006-words', up: createWords },
-  { name: LAST_LOG_MIGRATION, up: divideByDay },
+  { name: '0007-days', up: divideByDay },
+  { name: LAST_LOG_MIGRATION, up: createUnshipped },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

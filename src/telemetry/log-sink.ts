@@ -1,4 +1,5 @@
 import type { Columns } from '../core/columns.ts';
+import type { FigureOptions } from './aggregates/tending.ts';
 import type { LogRow } from './log-columns.ts';
 import type { PackedBody } from './packed-bodies.ts';
 
@@ -28,6 +29,21 @@ export interface RecountProgress {
   readonly countedFrom: number | null;
   /** Where the log begins; null: there are no entries. */
   readonly oldest: number | null;
+}
+
+/** What is kept beside entries. */
+export interface SinkOptions {
+  readonly figures?: FigureOptions;
+  /** Whether entries wait to be exported (`shipments/`). */
+  readonly isExported?: boolean;
+  /** Whether words are looked for in bodies that ask for it (`search/`). */
+  readonly searches?: boolean;
+}
+
+/** The same, as those who insert entries need it. */
+export interface Kept extends Required<Omit<SinkOptions, 'figures'>> {
+  /** Of metadata that figures are kept by. */
+  readonly keys: readonly string[];
 }
 
 /** What the writer needs of a store. */

@@ -3,7 +3,6 @@ import { Kysely, PostgresDialect, type SelectQueryBuilder, sql } from 'kysely';
 import { fail } from '../core/errors.ts';
 import { unpackHookResults } from '../core/hook-results.ts';
 import type { Engine } from '../storage/migrate.ts';
-import type { FigureOptions } from './aggregates/tending.ts';
 import { entriesOf } from './analytics/entries.ts';
 import { Figures } from './analytics/figures.ts';
 import type { Graph } from './analytics/graph.ts';
@@ -20,11 +19,10 @@ import { LISTED_COLUMNS, type ListedRow, LOG_COLUMNS, type LogTables } from './l
 import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-conditions.ts';
 import { migrateLog } from './log-migrate.ts';
 import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
-import type { LogSink } from './log-sink.ts';
+import type { LogSink, SinkOptions } from './log-sink.ts';
 import { decompress, showExchanges, showMessages, unpack } from './packed-bodies.ts';
 import { postgresSink, workspacesIn } from './postgres-sink.ts';
 import type { LogRecord } from './record.ts';
-import type { SearchOptions } from './search/stores.ts';
 import {
   listSessions,
   readSessions,
@@ -32,6 +30,8 @@ import {
   type SessionQuery,
   type ShownSession,
 } from './sessions/reading.ts';
+import type { EntryPlace, PackingStore } from './shipments/pack.ts';
+import { type Begun, endShipment, nextShipment } from './shipments/waiting.ts';
 import { showAttempts } from './shown-attempts.ts';
 import { openSqliteSink } from './sqlite-sink.ts';
 
@@ -40,37 +40,28 @@ export type LogTarget =
   | { readonly engine: 'sqlite'; readonly file: string }
   | { readonly engine: 'postgres'; readonly url: string };
 
-export interface LogStore extends LogSink {
+export interface LogStore extends LogSink, PackingStore {
   list(query: LogQuery): Promise<LogPage>;
   read(reach: LogReach, id: string): Promise<LogDetail | null>;
   sessions(query: SessionQuery): Promise<SessionPage>;
   session(reach: LogReach, id: string): Promise<readonly ShownSession[]>;
   /** Counts entries. `deadline` is a moment of `performance.now()`; after it, throws `analytics_too_slow`. */
   analyse(question: Question, deadline: number): Promise<Graph | GroupPage | Facets | readonly Summed[]>;
+  /** The entries that leave next, the same ones until they are there. */
+  nextShipment(atMost: number): Promise<Begun | null>;
+  endShipment(name: string): Promise<void>;
 }
 
-/** `writer` creates and migrates the tables; `reader` only reads. */
-export type LogRole = 'writer' | 'reader';
+/** `writer` creates and migrates the tables; `reader` only reads; `packer` also marks what has been exported. */
+export type LogRole = 'writer' | 'reader' | 'packer';
 
-export function openLogStore(
-  target: LogTarget,
-  role: LogRole,
-  figures?: FigureOptions,
-  search?: SearchOptions,
-): Promise<LogStore> {
-  return target.engine === 'sqlite'
-    ? openSqlite(target.file, role, figures, search)
-    : openPostgres(target.url, role, figures, search);
+export function openLogStore(target: LogTarget, role: LogRole, options?: SinkOptions): Promise<LogStore> {
+  return target.engine === 'sqlite' ? openSqlite(target.file, role, options) : openPostgres(target.url, role, options);
 }
 
-async function openSqlite(
-  file: string,
-  role: LogRole,
-  figures?: FigureOptions,
-  search?: SearchOptions,
-): Promise<LogStore> {
+async function openSqlite(file: string, role: LogRole, sinkOptions?: SinkOptions): Promise<LogStore> {
   const { sqliteDialect } = await import('../storage/sqlite.ts');
-  const sink = role === 'reader' ? NO_SINK : await openSqliteSink(file, figures, search);
+  const sink = role === 'writer' ? await openSqliteSink(file, sinkOptions) : NO_SINK;
   const segments = new BodySegments(join(dirname(file), 'bodies'));
   const options = { durability: 'normal', readonly: role === 'reader' } as const;
   const db = new Kysely<LogTables>({ dialect: sqliteDialect(file, options) });
@@ -82,19 +73,14 @@ async function openSqlite(
   return new SqlLogStore({ db, engine: 'sqlite', segments, sink: { ...sink, close } });
 }
 
-async function openPostgres(
-  url: string,
-  role: LogRole,
-  figures?: FigureOptions,
-  search?: SearchOptions,
-): Promise<LogStore> {
+async function openPostgres(url: string, role: LogRole, sinkOptions?: SinkOptions): Promise<LogStore> {
   const { postgresPool } = await import('../storage/postgres.ts');
   const pool = postgresPool(url, role === 'reader' ? 4 : 2);
   const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool }) });
   try {
     const close = () => db.destroy();
     if (role === 'writer') await withDaysPrepared(pool, () => migrateLog(db, 'postgres'));
-    const sink = role === 'reader' ? NO_SINK : postgresSink(pool, db, figures, search);
+    const sink = role === 'writer' ? postgresSink(pool, db, sinkOptions) : NO_SINK;
     return new SqlLogStore({ db, engine: 'postgres', segments: null, sink: { ...sink, close } });
   } catch (error) {
     await db.destroy();
@@ -122,8 +108,8 @@ class SqlLogStore implements LogStore {
   readonly recount: LogSink['recount'];
   readonly close: LogSink['close'];
   readonly #db: Kysely<LogTables>;
-  readonly #figures: Figures;
   readonly #engine: Engine;
+  readonly #figures: Figures;
   /** Where the embedded store keeps bodies; PostgreSQL keeps them itself, for every node to read. */
   readonly #segments: BodySegments | null;
 
@@ -173,9 +159,42 @@ class SqlLogStore implements LogStore {
     if (workspaceId !== null) select = select.where('workspace_id', '=', workspaceId);
     const found = await select.executeTakeFirst();
     if (!found) return null;
+    return this.#detailOf(found, true);
+  }
+
+  async placesOf(ids: readonly string[]): Promise<readonly EntryPlace[]> {
+    return this.#db
+      .selectFrom('request_logs')
+      .select(['id', 'created_at', 'workspace_id'])
+      .where('id', 'in', ids)
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute();
+  }
+
+  async readAll(ids: readonly string[], withBodies: boolean): Promise<readonly LogDetail[]> {
+    const rows = await this.#db
+      .selectFrom('request_logs')
+      .select([...LOG_COLUMNS, 'body_place'])
+      .where('id', 'in', ids)
+      .execute();
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    const found = ids.flatMap((id) => byId.get(id) ?? []);
+    return Promise.all(found.map((row) => this.#detailOf(row, withBodies)));
+  }
+
+  nextShipment(atMost: number): Promise<Begun | null> {
+    return nextShipment(this.#db, this.#engine, atMost);
+  }
+
+  endShipment(name: string): Promise<void> {
+    return endShipment(this.#db, name);
+  }
+
+  async #detailOf(found: LogTables['request_logs'], withBodies: boolean): Promise<LogDetail> {
     const { body_place: place, ...stored } = found;
     const { attempts: _packed, ...row } = stored;
-    const packed = await this.#bodyOf(id, place);
+    const packed = withBodies ? await this.#bodyOf(row.id, place) : null;
     const bodies = packed && unpack(packed);
     const shown = bodies ? await showMessages(bodies) : { request: null, response: null };
     return { ...toRecord(row), ...showAttempts(stored, bodies ? showExchanges(bodies) : []), ...shown };

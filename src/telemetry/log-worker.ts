@@ -10,11 +10,10 @@ import { GatewayError } from '../core/errors.ts';
 import { GcHeadroom } from '../core/runtime/gc-headroom.ts';
 import { giveBackMemory, QUIET_AFTER_MS } from '../core/runtime/idle-memory.ts';
 import { isStoreAway } from '../storage/unavailable.ts';
-import type { FigureOptions } from './aggregates/tending.ts';
 import type { Question } from './analytics/question.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';
 import type { LogQuery, LogReach } from './log-query.ts';
-import type { Cell, LogBatch, LogOwner } from './log-sink.ts';
+import type { Cell, LogBatch, LogOwner, SinkOptions } from './log-sink.ts';
 import type { LogRole, LogStore, LogTarget } from './log-store.ts';
 import { type LogOutcome, LogWriter } from './log-writer.ts';
 import type { Exported } from './otel/exporter.ts';
@@ -22,20 +21,17 @@ import type { PostedTrace } from './otel/record.ts';
 import type { Span } from './otel/span.ts';
 import type { Tracer, TracerOptions } from './otel/tracer.ts';
 import type { PackedBody } from './packed-bodies.ts';
-import type { SearchOptions } from './search/stores.ts';
 import type { SessionQuery } from './sessions/reading.ts';
+import type { ShipmentOrder } from './shipments/shipment.ts';
 import { Spool } from './spool.ts';
 import { openSqliteSink } from './sqlite-sink.ts';
 
-export interface LogWorkerOptions {
+export interface LogWorkerOptions extends Required<SinkOptions> {
   readonly role: LogRole;
   readonly target: LogTarget;
   readonly dataDir: string;
   readonly retentionDays: number | null;
   readonly spoolBytes: number;
-  readonly figures: FigureOptions;
-  /** Whether words are looked for in bodies that ask for it. */
-  readonly searches: boolean;
   /** Null: nothing is exported from this thread. */
   readonly otel: ThreadTracing | null;
 }
@@ -74,6 +70,8 @@ export type ToWorker =
   | { readonly kind: 'read'; readonly number: number; readonly reach: LogReach; readonly id: string }
   | { readonly kind: 'sessions'; readonly number: number; readonly query: SessionQuery }
   | { readonly kind: 'session'; readonly number: number; readonly reach: LogReach; readonly id: string }
+  | { readonly kind: 'pack'; readonly number: number; readonly order: ShipmentOrder }
+  | { readonly kind: 'shipped'; readonly number: number; readonly name: string }
   | { readonly kind: 'analyse'; readonly number: number; readonly question: Question; readonly withinMs: number };
 
 export type FromWorker =
@@ -107,6 +105,7 @@ self.onmessage = ({ data }) => {
 };
 
 const start = (options: LogWorkerOptions): Handler => {
+  if (options.role === 'packer') return pack(options);
   if (options.role !== 'writer') return answer(options);
   if (!options.otel) return write(options, null);
   // Loaded where calls are traced, and nowhere else; what comes meanwhile waits.
@@ -120,12 +119,8 @@ const start = (options: LogWorkerOptions): Handler => {
 };
 
 /** Loaded by those who need it: the writer of the embedded log is not among them. */
-const openStore = async (
-  target: LogTarget,
-  role: LogRole,
-  figures?: FigureOptions,
-  search?: SearchOptions,
-): Promise<LogStore> => (await import('./log-store.ts')).openLogStore(target, role, figures, search);
+const openStore = async (target: LogTarget, role: LogRole, options?: SinkOptions): Promise<LogStore> =>
+  (await import('./log-store.ts')).openLogStore(target, role, options);
 
 /** Answering calls comes a little before writing about them, also where both share one core. */
 const WRITER_BEHIND = 2;
@@ -146,14 +141,12 @@ function stepBack() {
 const headroom = new GcHeadroom(32 << 20);
 
 function write(options: LogWorkerOptions, tracer: Tracer | null): Handler {
-  const { target, dataDir, retentionDays, spoolBytes, figures, searches } = options;
+  const { target, dataDir, retentionDays, spoolBytes } = options;
   stepBack();
   headroom.hold();
   const writer = new LogWriter({
     open: () =>
-      target.engine === 'sqlite'
-        ? openSqliteSink(target.file, figures, { searches })
-        : openStore(target, 'writer', figures, { searches }),
+      target.engine === 'sqlite' ? openSqliteSink(target.file, options) : openStore(target, 'writer', options),
     spool: new Spool({
       folder: join(dataDir, 'spool'),
       maxBytes: spoolBytes,
@@ -178,15 +171,6 @@ function write(options: LogWorkerOptions, tracer: Tracer | null): Handler {
     writer.accept(arrived, done);
   };
 
-  const reply = async (number: number, work: () => Promise<unknown>) => {
-    try {
-      self.postMessage({ kind: 'answer', number, json: JSON.stringify(await work()) });
-    } catch (error) {
-      const isAway = error instanceof GatewayError || isStoreAway(error);
-      self.postMessage({ kind: 'failed', number, code: isAway ? 'store_unavailable' : null, message: String(error) });
-    }
-  };
-
   return (message) => {
     if (typeof message === 'string') {
       const batch = JSON.parse(message) as PostedBatch;
@@ -208,6 +192,41 @@ function write(options: LogWorkerOptions, tracer: Tracer | null): Handler {
         self.postMessage({ kind: 'done', number: message.number }),
       );
     }
+  };
+}
+
+async function reply(number: number, work: () => Promise<unknown>) {
+  try {
+    self.postMessage({ kind: 'answer', number, json: JSON.stringify(await work()) });
+  } catch (error) {
+    const isAway = error instanceof GatewayError || isStoreAway(error);
+    self.postMessage({ kind: 'failed', number, code: isAway ? 'store_unavailable' : null, message: String(error) });
+  }
+}
+
+/** Lays entries that are exported into files. Each order opens the store anew: there are minutes between them. */
+function pack({ target }: LogWorkerOptions): Handler {
+  stepBack();
+  const withStore = async <Result>(work: (store: LogStore) => Promise<Result>): Promise<Result> => {
+    const store = await openStore(target, 'packer');
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  };
+  const packed = (order: ShipmentOrder) =>
+    withStore(async (store) => {
+      const { packShipment } = await import('./shipments/pack.ts');
+      const begun = await store.nextShipment(order.atMost);
+      return begun && packShipment(begun, order, store);
+    });
+  return (message) => {
+    if (typeof message === 'string') return;
+    if (message.kind === 'pack') void reply(message.number, () => packed(message.order));
+    else if (message.kind === 'shipped')
+      void reply(message.number, () => withStore((store) => store.endShipment(message.name)).then(() => true));
+    else if (message.kind === 'close') self.postMessage({ kind: 'done', number: message.number });
   };
 }
 

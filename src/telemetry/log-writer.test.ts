@@ -9,7 +9,7 @@ import {
   row,
   temporaryFolder,
 } from '../../test/telemetry/log-rows.ts';
-import type { LogBatch } from './log-sink.ts';
+import type { LogBatch, LogSink } from './log-sink.ts';
 import { type LogStore, openLogStore } from './log-store.ts';
 import { type LogOutcome, LogWriter, type LogWriterOptions } from './log-writer.ts';
 import { Spool } from './spool.ts';
@@ -77,17 +77,12 @@ test('a store that fails in the middle of its life loses nothing', async () => {
   let isAway = false;
   const inner = { store: null as LogStore | null };
   const folder = temporaryFolder();
-  const open = async (): Promise<LogStore> => {
+  const open = async (): Promise<LogSink> => {
     if (isAway) return away();
     const store = await openLogStore({ engine: 'sqlite', file: join(folder, 'logs.db') }, 'writer');
     inner.store = store;
     return {
       insert: (batch) => (isAway ? away() : store.insert(batch)),
-      list: (query) => store.list(query),
-      read: (reach, id) => store.read(reach, id),
-      sessions: (query) => store.sessions(query),
-      session: (reach, id) => store.session(reach, id),
-      analyse: (question, deadline) => store.analyse(question, deadline),
       prune: (before, atMost) => store.prune(before, atMost),
       erase: (whose, atMost) => store.erase(whose, atMost),
       tend: () => store.tend(),

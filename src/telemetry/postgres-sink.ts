@@ -3,17 +3,17 @@ import type { Pool } from 'pg';
 import { arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
 import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
 import { runOnPostgres } from './aggregates/runners.ts';
-import { type FigureOptions, keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
+import { keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
 import { Upkeep, type Work } from './aggregates/upkeep.ts';
 import { Share } from './body-segments.ts';
 import { makeDays } from './days/days.ts';
 import { pruneDays } from './days/retention.ts';
 import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf, plainText } from './log-labels.ts';
-import { FOUND_MORE, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
+import { FOUND_MORE, type Kept, type LogOwner, type LogSink, type SinkOptions, USER_LABEL } from './log-sink.ts';
 import { compress, type PackedBody } from './packed-bodies.ts';
 import { searchedIn } from './search/said.ts';
-import { postgresAdd, type SearchOptions } from './search/stores.ts';
+import { postgresAdd } from './search/stores.ts';
 import { addToSessions, removeFromSessions } from './sessions/postgres.ts';
 
 const DAYS_EVERY_MS = 60 * 60 * 1000;
@@ -22,8 +22,7 @@ const DAYS_EVERY_MS = 60 * 60 * 1000;
 export function postgresSink(
   pool: Pool,
   db: Kysely<LogTables>,
-  figures: FigureOptions = USUAL_FIGURES,
-  { searches = false }: SearchOptions = {},
+  { figures = USUAL_FIGURES, searches = false, isExported = false }: SinkOptions = {},
 ): Omit<LogSink, 'close'> {
   const keys = figures.metadataKeys;
   const now = Date.now;
@@ -42,7 +41,7 @@ export function postgresSink(
   const retention = { pool, db, remove: removeRows, workspaces, now };
   let daysAt = 0;
   return {
-    insert: postgresInsert(pool, keys, searches),
+    insert: postgresInsert(pool, { keys, searches, isExported }),
     prune: async (before, atMost) => {
       await runInTurn(upkeep.logPruned(before));
       return pruneDays(retention, before, atMost);
@@ -61,7 +60,7 @@ export function postgresSink(
   };
 }
 
-function postgresInsert(pool: Pool, keys: readonly string[], searches: boolean): LogSink['insert'] {
+function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSink['insert'] {
   const compressing = new Share(() => performance.now());
   const stored = (pieces: PackedBody) => {
     const content = Buffer.concat(pieces);
@@ -77,6 +76,7 @@ function postgresInsert(pool: Pool, keys: readonly string[], searches: boolean):
     from json_populate_recordset(null::request_logs, $1::json) as excluded
     where request_logs.id = excluded.id and ${FOUND_MORE}`;
   const wait = 'insert into analytics_waiting (facts) select * from unnest($1::text[])';
+  const unshipped = 'insert into request_log_unshipped (entries, ids) values ($1, $2)';
   const insertLabels = `insert into request_log_labels (workspace_id, key, value, created_at, log_id)
     select workspace_id, key, value, created_at, log_id
     from json_populate_recordset(null::request_log_labels, $1::json) on conflict do nothing`;
@@ -118,6 +118,9 @@ function postgresInsert(pool: Pool, keys: readonly string[], searches: boolean):
       const ids = added.rows.length === rows.length ? null : new Set(added.rows.map(({ id }) => id));
       const facts = arrivalsOf(batch, keys, { added: ids, earlier, later });
       if (facts.length > 0) await connection.query(wait, [facts.map(plainText)]);
+      const leaving = added.rows.map(({ id }) => id);
+      if (isExported && leaving.length > 0)
+        await connection.query(unshipped, [leaving.length, JSON.stringify(leaving)]);
       if (contents.length) await connection.query(insertBodies(contents.length / 2), contents);
       if (labels.length) await connection.query(insertLabels, [JSON.stringify(labels)]);
       if (searched.length) await connection.query(...postgresAdd(searched));

@@ -31,6 +31,8 @@ function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedR
     analyse: async () => '{}',
     erase: async () => 0,
     recount: async () => ({ countedFrom: null, oldest: null }),
+    pack: async () => null,
+    shipped: async () => {},
     flush: async () => {},
     close: async () => {},
   };

@@ -18,6 +18,7 @@ import { type HeadText, headText, writeHead } from './packed-bodies.ts';
 import type { Usage } from './record.ts';
 import { RedactedJson, redactPath } from './redact.ts';
 import type { SessionQuery } from './sessions/reading.ts';
+import type { Shipment, ShipmentOrder } from './shipments/shipment.ts';
 import { LONGEST_PATH, StrangerEntries } from './stranger-entries.ts';
 import { endsInFailure } from './stream-failure.ts';
 import { UpstreamBodies } from './upstream-bodies.ts';
@@ -98,6 +99,10 @@ export interface RequestLog {
   erase(whose: LogOwner, atMost: number): Promise<number>;
   /** Has figures counted anew from the entries there are, when told to; says how far that is. */
   recount(isToBegin: boolean): Promise<RecountProgress>;
+  /** Lays the entries that are exported next into files; null: none waits. */
+  pack(order: ShipmentOrder): Promise<Shipment | null>;
+  /** A shipment is there whole: its entries never leave again. */
+  shipped(name: string): Promise<void>;
   /** Resolves when every closed entry is committed or spooled. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -595,6 +600,8 @@ export function createRequestLog({
       return worker.erase(whose, atMost);
     },
     recount: (isToBegin) => worker.recount(isToBegin),
+    pack: (order) => worker.pack(order),
+    shipped: (name) => worker.shipped(name),
     flush,
     close: async () => {
       strangers.flush();

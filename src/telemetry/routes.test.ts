@@ -38,6 +38,8 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
       },
       erase: async () => 0,
       recount: async () => ({ countedFrom: null, oldest: null }),
+      pack: async () => null,
+      shipped: async () => {},
       analyse: async () => '{}',
       sums: async () => [],
       sessions: async () => '{}',

@@ -6,13 +6,22 @@ import { openSqliteFile } from '../storage/sqlite-file.ts';
 import { type Arrived, arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
 import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
 import { runOnSqlite } from './aggregates/runners.ts';
-import { type FigureOptions, keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
+import { keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
 import { Upkeep, type Work } from './aggregates/upkeep.ts';
 import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
-import { type Cell, FOUND_MORE, type LogBatch, type LogOwner, type LogSink, USER_LABEL } from './log-sink.ts';
-import { type Searched, type SearchOptions, SqliteWords } from './search/stores.ts';
+import {
+  type Cell,
+  FOUND_MORE,
+  type Kept,
+  type LogBatch,
+  type LogOwner,
+  type LogSink,
+  type SinkOptions,
+  USER_LABEL,
+} from './log-sink.ts';
+import { type Searched, SqliteWords } from './search/stores.ts';
 import { SqliteSessions } from './sessions/sqlite.ts';
 
 /**
@@ -21,8 +30,7 @@ import { SqliteSessions } from './sessions/sqlite.ts';
  */
 export async function openSqliteSink(
   file: string,
-  figures: FigureOptions = USUAL_FIGURES,
-  { searches = false }: SearchOptions = {},
+  { figures = USUAL_FIGURES, searches = false, isExported = false }: SinkOptions = {},
 ): Promise<LogSink> {
   const options = { durability: 'normal' } as const;
   const raw = openSqliteFile(file, options);
@@ -37,7 +45,7 @@ export async function openSqliteSink(
     const prune = sqlitePrune(raw, segments);
     const erase = sqliteErase(raw, segments, keys);
     return {
-      insert: sqliteInsert(raw, segments, keys, searches),
+      insert: sqliteInsert(raw, segments, { keys, searches, isExported }),
       prune: async (before, atMost) => {
         await run(upkeep.logPruned(before));
         return prune(before, atMost);
@@ -77,18 +85,14 @@ const SESSION = LOG_COLUMNS.indexOf('session_id');
 const ID = LOG_COLUMNS.indexOf('id');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
-function sqliteInsert(
-  raw: Database,
-  segments: BodySegments,
-  keys: readonly string[],
-  searches: boolean,
-): LogSink['insert'] {
+function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, isExported }: Kept): LogSink['insert'] {
   const statements = new Statements(raw);
   const sessions = new SqliteSessions(raw);
   const known = raw.prepare<Earlier, [string]>(
     'select id, hook_results from request_logs where id in (select value from json_each(?))',
   );
   const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
+  const unshipped = isExported ? raw.prepare('insert into request_log_unshipped (entries, ids) values (?, ?)') : null;
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
   const insertAll = (batch: LogBatch) => {
@@ -111,6 +115,8 @@ function sqliteInsert(
     for (; at < count; at++) insertRows(one, at, at + 1);
     const arrived = earlier.length === 0 ? ALL_NEW : arrivedBeside(columns[ID]!, earlier, known.all(ids));
     for (const facts of arrivalsOf(batch, keys, arrived)) wait.run(facts);
+    const leaving = arrived.added === null ? (columns[ID] as readonly string[]) : [...arrived.added];
+    if (leaving.length > 0) unshipped?.run(leaving.length, JSON.stringify(leaving));
     if (columns[METADATA]!.every((metadata) => metadata === null)) return;
     for (const row of batch.rows) {
       for (const [key, value] of labelsOf(row)) {

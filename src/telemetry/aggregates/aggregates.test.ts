@@ -123,8 +123,8 @@ for (const [engine, newTarget] of [
         const random = seeded(seed);
         const target = await newTarget();
         // Two nodes share PostgreSQL; the embedded store has one writer.
-        const nodes = [await openLogStore(target, 'writer', FIGURES)];
-        if (target.engine === 'postgres') nodes.push(await openLogStore(target, 'writer', FIGURES));
+        const nodes = [await openLogStore(target, 'writer', { figures: FIGURES })];
+        if (target.engine === 'postgres') nodes.push(await openLogStore(target, 'writer', { figures: FIGURES }));
         const sent: LogRow[][] = [];
         const maybeFailing = async (work: (store: LogStore) => Promise<unknown>) => {
           failsIn = random.chance(0.4) ? random.below(14) : -1;

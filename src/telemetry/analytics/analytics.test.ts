@@ -140,7 +140,7 @@ for (const [engine, newTarget] of [
     let writer: LogStore;
     beforeAll(async () => {
       const target = await newTarget();
-      writer = await openLogStore(target, 'writer', FIGURES);
+      writer = await openLogStore(target, 'writer', { figures: FIGURES });
       for (let at = 0; at < ROWS; at += 500) {
         await writer.insert(batchOf(...rows.slice(at, at + 500)));
         // The last of them wait to be taken into the figures.

@@ -100,7 +100,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         : { engine, url: await createDatabase() };
 
     test('goes with its entries, takes a batch that comes twice once, and holds whatever is said', async () => {
-      const store = await openLogStore(await newTarget(), 'writer', undefined, { searches: true });
+      const store = await openLogStore(await newTarget(), 'writer', { searches: true });
       const found = async (filter: string) =>
         (await store.list(ask({ terms: termsIn(filter, { searches: true }) }))).data.map(({ id }) => id);
       const odd = "O'Neil \\ 'quoted' :1,2 & | ! <-> \u0000 AND OR NOT NEAR(a b) words:x";

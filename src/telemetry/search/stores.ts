@@ -2,11 +2,6 @@ import type { Database } from 'bun:sqlite';
 import type { Phrase } from './words.ts';
 import { matchOf, tsqueryOf, tsvectorOf } from './words.ts';
 
-/** Whether words are looked for in bodies that ask for it. */
-export interface SearchOptions {
-  readonly searches?: boolean;
-}
-
 /** One entry and its words. */
 export interface Searched {
   readonly id: string;
