@@ -21,6 +21,7 @@ const WITHOUT: readonly [pattern: RegExp, why: string][] = [
   [/^\/v1\/(models|providers)/, 'names of models and providers'],
   [/^\/v1beta\/models(\/\{model\})?$|^\/api\/(tags|ps|show)$/, 'names of models'],
   [/^\/v1\/(feedback|logs|analytics)\b/, 'for those who operate this'],
+  [/^\/v1\/otel\b/, 'what clients tell of themselves is stored; no model is asked'],
   [/^\/mcp$/, 'what it sends to a server goes the way of a call of that server'],
 ];
 
