@@ -133,12 +133,22 @@ export interface Cell {
 
 /** Minutes of whole kinds, added to those there are. */
 export function wholesOf(facts: Iterable<Fact>, cells = new Map<string, Cell>()): Map<string, Cell> {
+  let last: Fact | null = null;
+  let text = '';
   for (const fact of facts) {
-    const text = textOfKind(wholeOf(fact));
+    // Most calls are of the kind of the one before.
+    if (last === null || !isSameKind(last, fact)) text = textOfKind(wholeOf(fact));
+    last = fact;
     addFact(cellIn(cells, text, Math.floor(fact.at / GRAINS[0].ms)).amount, fact);
   }
   return cells;
 }
+
+const isSameKind = (one: Fact, other: Fact): boolean =>
+  one.organisation_id === other.organisation_id &&
+  one.workspace_id === other.workspace_id &&
+  one.metadata === other.metadata &&
+  DIMENSIONS.every((name) => one[name] === other[name]);
 
 export function cellIn(cells: Map<string, Cell>, text: string, bucket: number): Cell {
   const key = `${bucket}${text}`;

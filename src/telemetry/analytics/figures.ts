@@ -7,7 +7,7 @@ import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
 import { workspacesIn } from '../postgres-sink.ts';
 import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
-import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
+import { type By, conditionsIn, Kinds, type Known, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
 import { bucketsOf, type TimeRange } from './time-range.ts';
 import { cellsOf, Waiting, type WaitingCell } from './waiting.ts';
@@ -42,13 +42,13 @@ export interface Found {
 }
 
 type CellRow = Counted & { readonly kind: number };
-type Read = Map<string, readonly CellRow[]>;
 
 interface Moment {
   readonly state: State;
   readonly waiting: readonly WaitingCell[];
-  /** Cells that were read for another question. */
-  readonly read: Read;
+  /** Cells that were read, and kinds that were chosen, for another question. */
+  readonly read: Map<string, readonly CellRow[]>;
+  readonly chosen: Map<string, readonly Known[] | null>;
 }
 
 /** Answers from what was counted when entries were logged. */
@@ -80,20 +80,24 @@ export class Figures {
         const state = stateIn(rows);
         const waiting = await this.#waiting.in(snapshot);
         const found: Found[] = [];
-        const read: Read = new Map();
-        for (const each of asked) found.push(await this.#find(snapshot, each, { state, waiting, read }));
+        const moment: Moment = { state, waiting, read: new Map(), chosen: new Map() };
+        for (const each of asked) found.push(await this.#find(snapshot, each, moment));
         return found;
       },
     );
   }
 
-  async #find(db: Kysely<LogTables>, asked: Asked, { state, waiting, read }: Moment): Promise<Found> {
+  async #find(db: Kysely<LogTables>, asked: Asked, { state, waiting, read, chosen }: Moment): Promise<Found> {
     const shortestMs = resolutionAt(asked.range.from, state);
     const fromLog: Found = { range: asked.range, shortestMs, rows: [], log: [asked.range] };
     const meant = meantBy(asked.filter, asked.by);
     const since = countedSince(asked, state);
     if (!meant || since === null) return fromLog;
-    const meantKinds = meant.among(await this.#kinds.of(db, meant.cube, state.kindsChanged));
+    const place = JSON.stringify([meant.cube, asked.filter]);
+    const meantKinds = chosen.has(place)
+      ? chosen.get(place)!
+      : meant.among(await this.#kinds.of(db, meant.cube, state.kindsChanged));
+    chosen.set(place, meantKinds);
     if (meantKinds === null) return fromLog;
     const bucketMs = asked.isOverTime ? bucketsOf(asked.range, shortestMs).ms : null;
     const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
