@@ -31,8 +31,8 @@ export async function restartAudit({ store, sealer, organisations, kept, reason 
       `An end of the log that was kept (number ${forged.number} of organisation ${forged.organisation_id}) was not signed by this gateway. Take it out of audit-heads.json or of the file of --head.`,
     );
   const written = await store.transaction(async (db) => {
-    // No node adds a batch meanwhile.
-    if (store.engine === 'postgres') await sql`lock table audit_heads in share row exclusive mode`.execute(db);
+    // No node adds a batch meanwhile, and none has begun one: it would hold a row that is written here, and wait for this lock.
+    if (store.engine === 'postgres') await sql`lock table audit_heads in exclusive mode`.execute(db);
     const heads = await headsIn(db);
     const lost = new Map<string, GivenUp[]>();
     for (const head of kept) {
