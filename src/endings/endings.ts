@@ -96,6 +96,9 @@ export function createEndings(deps: EndingsDeps) {
     async endWorkspace(db: Db, workspace: WorkspaceRow): Promise<void> {
       const id = workspace.id as WorkspaceId;
       await workers().discardTenant(db, id);
+      // What is being made in it at this moment is there before anything is removed, or is not made.
+      if (store.engine === 'postgres')
+        await db.selectFrom('workspaces').select('id').where('id', '=', id).forUpdate().execute();
       const virtualKeys = await keysAbroad(db, id);
       const removed: Record<string, number> = {};
       for (const { area, atOnce } of all.withWorkspace) if (atOnce) removed[area] = await atOnce(db, id);

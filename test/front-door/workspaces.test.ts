@@ -27,6 +27,20 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(workspace.id).toMatch(UUID);
     });
 
+    test('one is deleted while configs are being made in it', async () => {
+      const { api, given } = gateway;
+      for (let round = 0; round < 15; round++) {
+        const { id } = await given.workspace({ name: `Short-lived ${round}` });
+        const key = (await given.apiKey({ workspace_id: id, scopes: ['configs.create'] })).key;
+        const make = (name: string) => api.post('/v1/configs', { name, config: { provider: 'openai' } }, { key });
+        const making = ['a', 'b', 'c', 'd', 'e', 'f'].map(make);
+        if (round % 3 > 0) await making[round % 3];
+        const deleted = await api.delete(`${path}/${id}`);
+        const made = await Promise.all(making);
+        expect([deleted.status, made.filter(({ status }) => status >= 500)]).toEqual([200, []]);
+      }
+    });
+
     test('one is created and read by its id or its slug', async () => {
       const made = await gateway.api.post(path, {
         name: 'Research & Development',
