@@ -19,12 +19,16 @@ import type { LoggedCaller, Route } from './http/route.ts';
 import type { createRouter } from './http/router.ts';
 import type { Connection } from './http/server.ts';
 import { sessionIn } from './http/session-id.ts';
+import { Upgrade } from './http/socket.ts';
 import { isAsListed, typedAddress } from './http/typed-address.ts';
+import { type createSocketRouter, isUpgrade, spokenProtocol, withOfferedKey } from './http/upgrade.ts';
 import { UpstreamFailure } from './http/upstream.ts';
-import type { LogEntry, RequestLog } from './telemetry/request-log.ts';
+import type { LogEntry } from './telemetry/log-entry.ts';
+import type { RequestLog } from './telemetry/request-log.ts';
 
 export interface AnswerDeps {
   readonly match: ReturnType<typeof createRouter>;
+  readonly matchSocket: ReturnType<typeof createSocketRouter>;
   readonly callers: Callers;
   readonly log: RequestLog;
   readonly audit: Auditing;
@@ -49,6 +53,7 @@ export interface AnswerDeps {
 
 /** The status under which a request is logged whose client left before the answer. */
 const CLIENT_CLOSED = 499;
+const SWITCHED = 101;
 /** Attempts to come in with a forged or stale token are recorded wherever they were made. */
 const TOKEN_REFUSED = new Set<ErrorCode>(['invalid_machine_token', 'invalid_user_token']);
 /** The most that is read of a request to a route that needs no key. */
@@ -64,18 +69,21 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** The outer shell of every request: finds its route, its caller and its input, and turns any outcome into a response. */
 export function createAnswer(deps: AnswerDeps) {
-  const { match, callers, log, audit, organisationId, headerAliases, clientAddressHeader, now, report } = deps;
+  const { match, matchSocket, callers, log, audit, organisationId, headerAliases, clientAddressHeader, now, report } =
+    deps;
   const { perAddress, onTurnedAway, bodyPauseMs: pauseMs } = deps;
   const publicBody: BodyRule = { mostBytes: PUBLIC_BODY_BYTES, pauseMs };
   const otherBody: BodyRule | null = pauseMs === USUAL_BODY.pauseMs ? null : { ...USUAL_BODY, pauseMs };
   const readHeaders = headerAliases.length === 0 ? sentHeaders : sentHeadersWithAliases(headerAliases);
-  return async (request: Request, peerAddress: string, connection: Connection): Promise<Response> => {
+  return async (request: Request, peerAddress: string, connection: Connection): Promise<Response | undefined> => {
     const requestId = newId<string>();
     const asAsked = splitUrl(request.url);
     const asSent = readHeaders(request.headers);
     const typed = isAsListed(asAsked.path) ? null : attempt(() => typedAddress(asAsked.path, asAsked.search, asSent));
     const { path, search } = typed?.value ?? asAsked;
-    const headers = typed?.value?.headers ?? asSent;
+    const asRead = typed?.value?.headers ?? asSent;
+    const isSocket = isUpgrade(request.method, asRead);
+    const headers = isSocket ? withOfferedKey(asRead) : asRead;
     const clientAddress = clientAddressHeader ? addressIn(headers, clientAddressHeader, peerAddress) : peerAddress;
     const sentTrace = traceIdOf(headers);
     const traceId = sentTrace ?? requestId;
@@ -86,9 +94,11 @@ export function createAnswer(deps: AnswerDeps) {
       return turnedAway(counted.error, dialect, { [REQUEST_ID]: requestId, 'x-request-id': requestId });
     }
     const leave = counted?.value ?? null;
-    const found = typed?.error
-      ? { error: typed.error }
-      : attempt(() => match(request.method, typed?.value?.route ?? path));
+    const found = isSocket
+      ? attempt(() => matchSocket(typed?.value?.route ?? path, headers))
+      : typed?.error
+        ? { error: typed.error }
+        : attempt(() => match(request.method, typed?.value?.route ?? path));
     const asked = found.value?.route;
     const ids = { [REQUEST_ID]: requestId, 'x-request-id': requestId, 'x-gateway-trace-id': traceId };
     const stamp: SentHeaders = asked?.stamp ? { ...ids, ...asked.stamp(headers) } : ids;
@@ -125,7 +135,8 @@ export function createAnswer(deps: AnswerDeps) {
       if (isPublic) limitBody(request, headers, publicBody);
       else if (otherBody) ruleBody(request, otherBody);
       const isOpen = isPublic || route.isMcp;
-      const principal = isOpen ? null : await callers.identify(headers, proofOf(request.method, route));
+      const { identify: identifyCaller = callers.identify } = route;
+      const principal = isOpen ? null : await identifyCaller(headers, proofOf(request.method, route));
       if (principal) identify(loggedCaller(principal));
       if (entry) entry.sessionId = sessionIn(headers) ?? sentTrace;
       if (principal && route.scopes !== 'public') admit(principal, route.scopes);
@@ -151,6 +162,15 @@ export function createAnswer(deps: AnswerDeps) {
         log: entry ?? silentLog(),
         now: now(),
       });
+      if (result instanceof Upgrade) {
+        const spoken = spokenProtocol(request.headers.get('sec-websocket-protocol'), headers, result.protocol);
+        if (!connection.accept(request, result, { ...stamp, ...spoken }, () => leave?.())) {
+          result.side.closed();
+          fail('invalid_header', 'upgrade', 'this connection cannot go on as a WebSocket');
+        }
+        entry?.close({ status: SWITCHED });
+        return undefined;
+      }
       response = result instanceof Response ? result : json(result);
       if (request.method === 'HEAD' && route.method === 'GET') response = new Response(null, response);
       if (entry && !entry.closesLater) entry.close({ status: response.status });
@@ -162,7 +182,7 @@ export function createAnswer(deps: AnswerDeps) {
       response = replyWithError(failure, { dialect: clientDialectOf(asked, path, headers), requestId });
       if (TOKEN_REFUSED.has(failure.code)) pending ??= audit.failedSignIn(facts);
       if (pending) {
-        const identifyAnew = async () => callers.identify(headers, proofOf(request.method, asked));
+        const identifyAnew = async () => (asked?.identify ?? callers.identify)(headers, proofOf(request.method, asked));
         await completeRefused(pending, { request, route: asked, identify: identifyAnew });
       }
       const isSlow = failure.code === 'body_too_slow';

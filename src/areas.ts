@@ -1,5 +1,6 @@
 import { adminArea, serviceArea } from './admin/area.ts';
 import { alertsArea } from './alerts/area.ts';
+import type { createAnswer } from './answer.ts';
 import { noAreas } from './area/areas.ts';
 import type { Tools } from './area/tools.ts';
 import { assistantsArea } from './assistants/area.ts';
@@ -7,6 +8,7 @@ import { auditArea } from './audit/area.ts';
 import type { HeadWitness } from './audit/witnessing.ts';
 import { authArea } from './auth/area.ts';
 import { batchesArea } from './batches/area.ts';
+import { consoleArea } from './console/area.ts';
 import { endingsArea } from './endings/area.ts';
 import { exportsArea } from './exports/area.ts';
 import { filesArea } from './files/area.ts';
@@ -14,6 +16,7 @@ import { fineTuningArea } from './fine-tuning/area.ts';
 import { guardrailsArea } from './guardrails/area.ts';
 import { inferenceArea, responsesArea } from './inference/area.ts';
 import { limitsArea, policiesArea } from './limits/area.ts';
+import { liveArea } from './live/area.ts';
 import { mcpArea } from './mcp/area.ts';
 import { passthroughArea } from './passthrough/area.ts';
 import { checksArea, relayArea } from './relay/area.ts';
@@ -23,6 +26,7 @@ import { telemetryArea } from './telemetry/area.ts';
 import { feedbackArea } from './telemetry/feedback/area.ts';
 import { ingestArea } from './telemetry/ingest/area.ts';
 import type { Metrics } from './telemetry/metrics/metrics.ts';
+import { viewsArea } from './views/area.ts';
 import { webhooksArea } from './webhooks/area.ts';
 
 /** What is there before the first area opens. */
@@ -33,6 +37,8 @@ export interface Base extends Tools {
   readonly witnesses: readonly HeadWitness[];
   /** The description of all routes. */
   readonly openapi: () => unknown;
+  /** The way of every request, for what comes in by another way than HTTP. */
+  readonly answer: () => ReturnType<typeof createAnswer>;
 }
 
 /**
@@ -40,6 +46,7 @@ export interface Base extends Tools {
  * what writes goes before what is written. The folder of an area has its `area.ts`, and that leads to its routes.
  */
 export const everyArea = noAreas<Base>()
+  .withOptional(consoleArea) //     GET /console/*
   .with(serviceArea) //             GET /  /health  /ready  /openapi.json  /docs
   .with(auditArea)
   .with(limitsArea)
@@ -54,20 +61,23 @@ export const everyArea = noAreas<Base>()
   .withOptional(webhooksArea) //    POST GET /v1/webhooks, GET PUT DELETE …/:id, POST …/:id/rotate
   .withOptional(alertsArea) //      POST GET /v1/alert-channels, GET PUT DELETE …/:id, POST …/:id/{rotate,test}
   //                                POST GET /v1/alerts, GET PUT DELETE …/:id, GET …/:id/events, POST …/:id/test
+  .withOptional(viewsArea) //       POST GET /v1/views, GET PUT DELETE …/:id
   .with(filesArea) //               POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   .with(exportsArea)
   .with(responsesArea)
   .with(relayArea)
   .with(inferenceArea) //           POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …
   //                                GET DELETE /v1/responses/:response_id, GET …/input_items
+  //                                POST /v1/conversations, GET POST DELETE …/:conversation_id, POST GET …/items …
   //                                GET /v1/models  /v1/models/*
   //                                POST /v1beta/models/{model}:generateContent …, GET /v1beta/models …
   //                                POST /api/chat  /api/generate  /api/embed  /api/show, GET /api/tags …
+  .with(liveArea) //                WebSocket /v1/responses  /v1/realtime  /ws/google….BidiGenerateContent
   .withOptional(fineTuningArea) //  POST GET /v1/fine_tuning/jobs, GET …/:id, POST …/cancel, GET …/events …
   .withOptional(batchesArea) //     POST GET /v1/batches, GET …/:batch_id, POST …/cancel, GET …/output
   .withOptional(assistantsArea) //  /v1/{assistants,threads,vector_stores} …, /v1/threads/:thread_id/{messages,runs} …
   .withOptional(mcpArea) //         POST GET /v1/mcp-servers, GET PUT DELETE …/:slug, POST …/:slug/test
-  //                                …/mcp-servers/:slug/{capabilities,sync,metadata,user-access,connections}
+  //                                …/mcp-servers/:slug/{capabilities,sync,metadata,user-access,connections,usage}
   //                                GET /oauth/authorize, POST /oauth/{token,register,revoke} …, metadata
   //                                POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …
   .with(endingsArea)
@@ -83,6 +93,6 @@ export const everyArea = noAreas<Base>()
   //                                POST GET /v1/policies/{rate,usage}-limits, GET PUT DELETE …/:id, …/entities
   //                                POST GET /v1/configs, GET PUT DELETE …/:slug, GET …/:slug/versions
   //                                POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
-  //                                GET /v1/audit-logs  /v1/audit-logs/export  /v1/providers
+  //                                GET /v1/audit-logs  /v1/audit-logs/export, verification  /v1/providers
   //                                GET DELETE /v1/admin/prices, POST …/sync
   .with(passthroughArea); //        any method, /v1/proxy/* and /v1/*

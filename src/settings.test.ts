@@ -1,13 +1,17 @@
 import { expect, test } from 'bun:test';
-import { generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { readSettings, SettingsError, unknownVariables, variables } from './settings.ts';
+import { SettingsError } from './core/filed-secret.ts';
+import { Secret } from './core/secret.ts';
+import { FILED, unknownVariables, variables } from './settings/variables.ts';
+import { readSettings } from './settings.ts';
 
 const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 const pemOf = (bits: number) =>
   generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+const publicPemOf = (pem: string) => createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string;
 
 test('an empty environment is a whole one', () => {
   const settings = readSettings({});
@@ -90,8 +94,6 @@ const wrong: [variable: keyof typeof variables, value: string, beside?: Record<s
   ['REDIS_URL', 'http://:hunter2@host'],
   ['JWT_PRIVATE_KEY', 'hunter2'],
   ['JWT_PRIVATE_KEY', pemOf(1024)],
-  ['JWT_PRIVATE_KEY_FILE', '/absent/key.pem'],
-  ['JWT_PRIVATE_KEY_FILE', '/dev/null', { JWT_PRIVATE_KEY: 'both' }],
   ['GATEWAY_LOG_BODIES', 'yes'],
   ['GATEWAY_LOG_BODY_BYTES', '16777217'],
   ['GATEWAY_LOG_RETENTION_DAYS', '0'],
@@ -128,18 +130,64 @@ test("the gateway's own variable stands before the one that other programs read,
   expect(() => readSettings({ GATEWAY_DATABASE_URL: 'mysql://x' })).toThrow(/^GATEWAY_DATABASE_URL is not/);
 });
 
-test('a signing key is taken from the variable, with its line ends spelt out, or from a file', () => {
-  const pem = pemOf(2048);
+test('every secret is taken from its variable or from the file that its name with _FILE gives', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-settings-'));
-  const file = join(folder, 'key.pem');
-  writeFileSync(file, pem);
+  const pem = pemOf(2048);
+  const inVariables: Record<(typeof FILED)[number], string> = {
+    GATEWAY_ADMIN_KEY: 'hunter2-hunter2-hunter2',
+    GATEWAY_ENCRYPTION_KEY: encryptionKey,
+    GATEWAY_DATABASE_URL: 'postgres://gateway:hunter2@host/name',
+    DATABASE_URL: 'postgres://other:hunter2@host/name',
+    REDIS_URL: 'redis://:hunter2@host:6379',
+    GATEWAY_BLOB_ACCESS_KEY_ID: 'blob-id',
+    GATEWAY_BLOB_SECRET_ACCESS_KEY: 'blob-secret',
+    GATEWAY_AUDIT_WITNESS_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+    GATEWAY_AUDIT_WITNESS_ACCESS_KEY_ID: 'witness-id',
+    GATEWAY_AUDIT_WITNESS_SECRET_ACCESS_KEY: 'witness-secret',
+    JWT_PRIVATE_KEY: pem.replaceAll('\n', '\\n'),
+    JWT_PUBLIC_KEYS_EXTRA: publicPemOf(pem),
+    GATEWAY_OIDC_CLIENT_SECRET: 'oidc-secret',
+    GATEWAY_EXPORT_ACCESS_KEY_ID: 'export-id',
+    GATEWAY_EXPORT_SECRET_ACCESS_KEY: 'export-secret',
+  };
+  const beside = {
+    GATEWAY_BLOB_URL: 's3://files',
+    GATEWAY_AUDIT_WITNESS_URL: 'https://witness.example.com',
+    GATEWAY_AUDIT_WITNESS_BUCKET: 's3://witness',
+    GATEWAY_OIDC_ISSUER: 'https://id.example.com',
+    GATEWAY_OIDC_CLIENT_ID: 'gateway',
+    GATEWAY_EXPORT_URL: 's3://export',
+  };
+  const inFiles = Object.fromEntries(
+    Object.entries(inVariables).map(([name, value]) => {
+      const file = join(folder, name);
+      writeFileSync(file, `${value}\n`);
+      return [`${name}_FILE`, file];
+    }),
+  );
   try {
-    const inline = readSettings({ JWT_PRIVATE_KEY: pem.replaceAll('\n', '\\n') });
-    const filed = readSettings({ JWT_PRIVATE_KEY_FILE: file });
-    expect(inline.jwtPrivateKey?.reveal().trim()).toBe(pem.trim());
-    expect(filed.jwtPrivateKey?.reveal().trim()).toBe(pem.trim());
+    // A secret hides itself when it is written, before a replacer sees it.
+    const revealed = (value: unknown): unknown => {
+      if (value instanceof Secret) return value.reveal();
+      if (Array.isArray(value)) return value.map(revealed);
+      if (value === null || typeof value !== 'object') return value;
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, revealed(each)]));
+    };
+    const shown = ({ environment: _, ...settings }: ReturnType<typeof readSettings>) => revealed(settings);
+    const files = { ...beside, ...inFiles };
+    expect(shown(readSettings(files))).toEqual(shown(readSettings({ ...beside, ...inVariables })));
+    expect(unknownVariables(files)).toEqual([]);
+    for (const name of FILED) {
+      const own = name === 'DATABASE_URL' ? { GATEWAY_DATABASE_URL_FILE: '' } : {};
+      const read = (more: object) => () => readSettings({ ...files, ...own, ...more });
+      expect(read({ [name]: inVariables[name] })).toThrow(`${name}_FILE is set beside ${name}; give one of the two.`);
+      expect(read({ [`${name}_FILE`]: join(folder, 'absent') })).toThrow(
+        `${name}_FILE names a file that cannot be read`,
+      );
+      expect(read({ [`${name}_FILE`]: '/dev/null' })).toThrow(`${name}_FILE names a file that is empty`);
+    }
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
@@ -264,7 +312,7 @@ test('traces go to the standard destination, and to those of the file', () => {
     OTEL_RESOURCE_ATTRIBUTES: 'service.name=front',
     GATEWAY_OTEL_DESTINATIONS_FILE: file,
   });
-  rmSync(dir, { recursive: true });
+  rmSync(dir, { recursive: true, force: true });
 
   expect(otel?.serviceName).toBe('front');
   expect(otel?.destinations.map(({ name, signal, url, isCompressed }) => [name, signal, url, isCompressed])).toEqual([
@@ -325,7 +373,7 @@ test('settings of traces that cannot be used are refused by name, and no secret 
     expect(message).toContain(fault!);
     expect(message).not.toContain('s3cret');
   }
-  rmSync(dir, { recursive: true });
+  rmSync(dir, { recursive: true, force: true });
 });
 
 function thrownBy(work: () => unknown): Error {

@@ -34,6 +34,8 @@ export interface Opened<Gives extends object = object> {
   /** For the areas after it. */
   readonly gives: Gives;
   readonly routes?: readonly Route[];
+  /** Paths at which it serves WebSockets. */
+  readonly sockets?: readonly Route[];
   /** What it does beside answering, as leased work. */
   readonly work?: readonly Kind[];
   /** What it does now and then on every node; begun when the gateway is ready. */

@@ -96,6 +96,29 @@ export function costAt(price: Price, usage: Usage, paid: Paid = 'at once'): numb
   return units === null ? tokens : tokens + units;
 }
 
+/** US dollars of each kind of tokens that entries of the log tell apart. */
+export interface TokenCosts {
+  readonly input: number;
+  readonly cached_input: number;
+  readonly output: number;
+  /** What was thought before the answer; it costs as much as what is said. */
+  readonly reasoning: number;
+}
+
+/** What each kind costs, as far as usage says no more than these; null when it is not paid by tokens. */
+export function costByKind(price: Price, usage: Usage, paid: Paid = 'at once'): TokenCosts | null {
+  if (price.rates === null || (usage.inputTokens === undefined && usage.outputTokens === undefined)) return null;
+  const { inputTokens = 0, outputTokens = 0, cachedInputTokens: cached = 0 } = usage;
+  const thought = Math.min(usage.reasoningTokens ?? 0, outputTokens);
+  const rates = ratesFor(price, inputTokens, paid);
+  return {
+    input: (Math.max(0, inputTokens - cached) * rates.input) / 1e6,
+    cached_input: (cached * rates.cached) / 1e6,
+    output: ((outputTokens - thought) * rates.output) / 1e6,
+    reasoning: (thought * rates.output) / 1e6,
+  };
+}
+
 function tokenCost(price: Price, usage: Usage, paid: Paid): number | null {
   if (price.rates === null || (usage.inputTokens === undefined && usage.outputTokens === undefined)) return null;
   const { inputTokens = 0, outputTokens = 0 } = usage;

@@ -17,6 +17,7 @@ export type EndpointType =
   | 'generateContent'
   | 'ollamaChat'
   | 'ollamaGenerate'
+  | 'realtime'
   | 'listModels'
   | 'mcp'
   | 'proxy';

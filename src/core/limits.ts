@@ -155,7 +155,7 @@ export type Period =
 
 /** Whose limit it is, for counters and for the message that names it. */
 export interface LimitOwner {
-  readonly kind: 'api-key' | 'virtual-key' | 'workspace' | 'policy' | 'mcp-server';
+  readonly kind: 'api-key' | 'virtual-key' | 'workspace' | 'policy' | 'mcp-server' | 'member';
   readonly id: string;
   /** What people call it: a name or slug. */
   readonly name: string;

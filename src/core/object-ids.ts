@@ -18,10 +18,19 @@ export const PREFIXES = {
   fineTuningEvent: 'ftevent-',
   fineTuningCheckpoint: 'ftckpt_',
   response: 'resp_',
+  conversation: 'conv_',
   functionCall: 'fc_',
   functionCallOutput: 'fco_',
   reasoning: 'rs_',
   responseItem: 'item_',
+  /** Of a response whose tools the gateway ran: the gateway keeps it for every provider. */
+  hostedResponse: 'resp_gw',
+  fileSearchCall: 'fs_',
+  codeInterpreterCall: 'ci_',
+  container: 'cntr_',
+  mcpCall: 'mcp_',
+  mcpList: 'mcpl_',
+  mcpApproval: 'mcpr_',
 } as const;
 
 export type ObjectKind = keyof typeof PREFIXES;

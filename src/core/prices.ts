@@ -160,6 +160,12 @@ function laidOver(upper: Lists, lower: Lists): Lists {
   };
 }
 
+const unpriced: Readonly<Record<string, Readonly<Record<string, string>>>> = builtInFile.unpriced;
+
+/** Why a model is on no list, where that is known: its provider has retired it, or it is not paid by what a call tells. */
+export const whyUnpriced = (provider: string, model: string): string | null =>
+  (Object.hasOwn(unpriced, provider) && unpriced[provider]![model.toLowerCase()]) || null;
+
 const builtIn = listsOf(builtInFile as unknown as PriceFile);
 
 /** List prices as known on the date in the file, standard tier; promotions that end are left out. */

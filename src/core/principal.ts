@@ -40,6 +40,8 @@ export interface Principal extends Witnessed {
     /** The key's own; those of its workspace and organisation come before them. */
     readonly input_guardrails?: readonly string[];
     readonly output_guardrails?: readonly string[];
+    /** Whether MCP clients get all tools of all servers, or search them. */
+    readonly mcp_tools?: 'all' | 'search';
   };
   /** Those of the key and of its workspace. */
   readonly limits: readonly Limit[];

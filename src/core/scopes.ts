@@ -39,6 +39,7 @@ export const ADMIN_SCOPES = [
   ...crud('webhooks'),
   ...crud('alerts'),
   ...crud('alert_channels'),
+  ...crud('views'),
   'audit_logs.list',
   'logs.list',
   'logs.read',

@@ -3,7 +3,7 @@ import { GatewayError } from './errors.ts';
 import { startSweeper } from './sweeper.ts';
 
 async function until(isSo: () => boolean) {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 60_000;
   while (!isSo() && Date.now() < deadline) await Bun.sleep(2);
 }
 

@@ -15,10 +15,12 @@ export type Purpose =
   | 'alert-channel'
   | 'audit'
   | 'session'
+  | 'login'
   | 'machine-tokens'
   | 'thought'
   | 'ending'
-  | 'work-proof';
+  | 'work-proof'
+  | 'realtime-secret';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

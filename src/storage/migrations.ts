@@ -2,6 +2,11 @@ import type { Migration } from './migrate.ts';
 import { keys } from './migrations/0001-keys.ts';
 import { state } from './migrations/0002-state.ts';
 import { alerts } from './migrations/0003-alerts.ts';
+import { views } from './migrations/0004-views.ts';
+import { members } from './migrations/0005-members.ts';
+import { logins } from './migrations/0006-logins.ts';
+import { toolSets } from './migrations/0007-tool-sets.ts';
+import { mcpApps } from './migrations/0008-mcp-apps.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
-export const migrations: readonly Migration[] = [keys, state, alerts];
+export const migrations: readonly Migration[] = [keys, state, alerts, views, members, logins, toolSets, mcpApps];

@@ -14,11 +14,14 @@ export function postgresDialect(url: string, { connections }: PostgresOptions): 
   return new PostgresDialect({ pool: postgresPool(url, connections) });
 }
 
-export function postgresPool(url: string, connections: number): Pool {
+/** A database that does not let anyone in for so long is away. */
+export const CONNECT_MS = 3_000;
+
+export function postgresPool(url: string, connections: number, connectMs = CONNECT_MS): Pool {
   const pool = new Pool({
     connectionString: url,
     max: connections,
-    connectionTimeoutMillis: 3_000,
+    connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 30_000,
     query_timeout: 15_000,
     keepAlive: true,

@@ -9,10 +9,12 @@ import type { FineTuningTables } from './schema/fine-tuning.ts';
 import type { IngestTables } from './schema/ingest.ts';
 import type { InstallationTables } from './schema/installation.ts';
 import type { LimitTables } from './schema/limits.ts';
+import type { LoginTables } from './schema/logins.ts';
 import type { McpTables } from './schema/mcp.ts';
 import type { ResponseTables } from './schema/responses.ts';
 import type { SetupTables } from './schema/setup.ts';
 import type { VectorStoreTables } from './schema/vector-stores.ts';
+import type { ViewTables } from './schema/views.ts';
 
 export type * from './schema/alerts.ts';
 export type * from './schema/assistants.ts';
@@ -25,14 +27,17 @@ export type * from './schema/fine-tuning.ts';
 export type * from './schema/ingest.ts';
 export type * from './schema/installation.ts';
 export type * from './schema/limits.ts';
+export type * from './schema/logins.ts';
 export type * from './schema/mcp.ts';
 export type * from './schema/responses.ts';
 export type * from './schema/setup.ts';
 export type * from './schema/vector-stores.ts';
+export type * from './schema/views.ts';
 
 /** The tables of the state database. JSON columns hold text on both engines; times are milliseconds since the epoch. */
 export interface Schema
   extends CallerTables,
+    LoginTables,
     SetupTables,
     LimitTables,
     ResponseTables,
@@ -45,5 +50,6 @@ export interface Schema
     AuditTables,
     FeedbackTables,
     AlertTables,
+    ViewTables,
     IngestTables,
     InstallationTables {}

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Kysely, sql } from 'kysely';
+import { Kysely, PostgresDialect, sql } from 'kysely';
 import { GatewayError } from '../core/errors.ts';
 import type { Witnessed } from '../core/principal.ts';
 import { type Engine, migrate } from './migrate.ts';
@@ -43,8 +43,29 @@ export async function openPostgres(url: string): Promise<Store> {
   return storeOn('postgres', postgresDialect(url, { connections: 10 }));
 }
 
-export const openStore = async (place: { databaseUrl: string | null; dataDir: string }): Promise<Store> =>
-  place.databaseUrl ? openPostgres(place.databaseUrl) : openSqlite(join(place.dataDir, 'state.db'));
+interface StorePlace {
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+}
+
+/** How long a database may take to let in a process that starts, or a command. */
+const PATIENT_MS = 30_000;
+
+export interface PatientStore extends Store {
+  /** From now on clients wait for answers: a database that takes no connection is away after a few seconds. */
+  hurry(): void;
+}
+
+/** A database that is busy, perhaps because it starts as well, ends no start and no command. */
+export async function openStore({ databaseUrl, dataDir }: StorePlace): Promise<PatientStore> {
+  if (!databaseUrl) return { ...openSqlite(join(dataDir, 'state.db')), hurry: () => {} };
+  const { CONNECT_MS, postgresPool } = await import('./postgres.ts');
+  const pool = postgresPool(databaseUrl, 10, PATIENT_MS);
+  const hurry = () => {
+    pool.options.connectionTimeoutMillis = CONNECT_MS;
+  };
+  return { ...storeOn('postgres', new PostgresDialect({ pool })), hurry };
+}
 
 function storeOn(engine: Engine, dialect: Parameters<typeof reportingAbsence>[0]): Store {
   const db: Db = new Kysely<Schema>({ dialect: reportingAbsence(dialect) });

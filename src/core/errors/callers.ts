@@ -17,6 +17,10 @@ export const callerErrors = {
     () =>
       'The gateway does not know the key that was sent: it is mistyped, was deleted, or belongs elsewhere. Where x-gateway-api-key is absent, the key in Authorization: Bearer, x-api-key or x-goog-api-key is taken for it.',
   ),
+  client_secret_used: error(
+    401,
+    () => 'This client secret was good for one conversation, and has been used. Ask for another one.',
+  ),
   expired_api_key: error(401, (when: string) => `This gateway key expired at ${when}. Ask for a new one or rotate it.`),
   caller_gone: error(
     401,
@@ -26,6 +30,15 @@ export const callerErrors = {
   too_many_connections: error(
     429,
     (most: number) => `More than ${most} requests of this address are under way. Try again when some have ended.`,
+  ),
+  too_many_sockets: error(
+    429,
+    (most: number) => `This key has ${most} WebSockets open, and may have no more. Close one, or ask by plain HTTP.`,
+  ),
+  sockets_exhausted: error(
+    503,
+    (most: number) =>
+      `This gateway has ${most} WebSockets open, and takes no more for now. Try again shortly, or ask by plain HTTP.`,
   ),
   insufficient_scope: error(
     403,
@@ -80,12 +93,26 @@ export const callerErrors = {
       'A key acts for its user. Only that user, or a caller with owners.manage, may make it, rotate it or give it more.',
     () => 'user_id',
   ),
+  own_keys_not_allowed: error(
+    403,
+    (workspace: string) =>
+      `Members of the workspace ${workspace} may not have keys of their own. An administrator allows it with member_keys of the workspace.`,
+  ),
+  too_many_own_keys: error(
+    409,
+    (most: number) => `You have ${most} keys of your own, which is as many as this workspace allows. Delete one first.`,
+  ),
   sign_in_failed: error(
     401,
     () => 'Email and password do not belong together, or this user has no password. Ask an administrator for help.',
   ),
   too_many_sign_ins: error(429, (until: string) => `Signing in has failed too often. Try again at ${until}.`),
   sign_in_busy: error(503, () => 'Too many people are signing in at this moment. Try again in a few seconds.'),
+  two_sessions: error(
+    401,
+    () =>
+      'This browser sent two sessions at once, and one of them was put there by another page. Delete the cookies of this site, and sign in again.',
+  ),
   csrf_token_missing: error(
     403,
     () =>

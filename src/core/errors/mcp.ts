@@ -3,6 +3,7 @@ import { error, named } from './entry.ts';
 /** MCP servers and what is called through them. */
 export const mcpErrors = {
   mcp_server_not_found: error(404, (slug: string) => `No MCP server ${slug} in this workspace.`),
+  mcp_tool_set_not_found: error(404, (slug: string) => `No tool set ${slug} in this workspace.`),
   mcp_session_not_found: error(
     404,
     () => 'This session is unknown here: it ended, or it belongs to another server or caller. Initialize a new one.',
@@ -42,6 +43,25 @@ export const mcpErrors = {
     (slug: string, status: number) =>
       `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. An administrator must renew the credential.`,
   ),
+  mcp_tool_failed: error(424, (slug: string, why: string) => `MCP server ${slug} did not do what it was asked: ${why}`),
+  mcp_tools_unavailable: error(
+    424,
+    (label: string, why: string) => `Error retrieving tool list from MCP server: '${label}'. ${why}`,
+  ),
+  mcp_upstream_failed: error(
+    502,
+    (slug: string, status: number) => `MCP server ${slug} answered ${status}, and no message of MCP with it.`,
+  ),
+  mcp_session_refused: error(502, (slug: string, why: string) => `MCP server ${slug} opens no session: ${why}`),
+  mcp_answer_missing: error(
+    502,
+    (slug: string) => `MCP server ${slug} ended its answer before it was there. The request may have been carried out.`,
+  ),
+  mcp_transport_unsupported: error(
+    405,
+    () =>
+      'This asks for the HTTP+SSE transport of 2024-11-05, which is not spoken here. Use Streamable HTTP: send initialize by POST to this address.',
+  ),
   mcp_user_required: error(
     403,
     (slug: string) =>
@@ -65,6 +85,14 @@ export const mcpErrors = {
     404,
     (method: string) => `${method} is not possible at the address of all servers. Use the address of one server.`,
   ),
+  mcp_app_not_found: error(404, (id: string) => `There is no registered application ${id}.`),
+  mcp_app_without_secret: error(
+    400,
+    (id: string) =>
+      `Application ${id} was registered without a secret; register another one with is_confidential: true.`,
+  ),
+  own_app_not_found: error(404, (id: string) => `You let no application ${id} call MCP servers.`),
+  own_connection_not_found: error(404, (slug: string) => `You have connected no account at an MCP server ${slug}.`),
   mcp_connection_not_found: error(
     404,
     (user: string, slug: string) => `User ${user} has connected no account at MCP server ${slug}.`,

@@ -13,7 +13,8 @@ export const oauthErrors = {
   oauth_unsupported_grant_type: oauth(
     400,
     'unsupported_grant_type',
-    (got: string) => `grant_type: ${got} is not possible here; give authorization_code or refresh_token`,
+    (got: string) =>
+      `grant_type: ${got} is not possible here; give authorization_code, refresh_token or urn:ietf:params:oauth:grant-type:device_code`,
   ),
   oauth_invalid_target: oauth(400, 'invalid_target', (why: string) => `resource: ${why}`),
   oauth_invalid_redirect_uri: oauth(400, 'invalid_redirect_uri', (why: string) => `redirect_uris: ${why}`),
@@ -33,6 +34,29 @@ export const oauthErrors = {
     'temporarily_unavailable',
     (seconds: number) => `Too many requests from this address. Try again in ${seconds} seconds.`,
   ),
+  device_code_pending: oauth(
+    400,
+    'authorization_pending',
+    () => 'Nobody has let this program in yet. Ask again after the interval.',
+  ),
+  device_code_slow_down: oauth(
+    400,
+    'slow_down',
+    () => 'This program asks too often. Wait five seconds longer between two questions from now on.',
+  ),
+  device_code_denied: oauth(400, 'access_denied', () => 'The user did not let this program in.'),
+  device_code_expired: oauth(
+    400,
+    'expired_token',
+    () => 'The device code is unknown, was used or has expired. Begin again.',
+  ),
+  login_ended: oauth(401, 'invalid_grant', (why: string) => `No token is issued: ${why}. Sign in again.`),
+  device_code_unknown: error(
+    404,
+    () => 'No program waits with this code: it is mistyped, was used, or is older than ten minutes.',
+  ),
+  no_managed_settings: error(404, () => 'Nothing is set here for this program; it keeps to its own settings.'),
+  login_refused: error(403, (why: string) => `The program was not let in: ${why}.`),
   authorization_refused: error(
     400,
     (why: string) => `The application's request cannot be answered: ${why}. Nothing was sent to it.`,

@@ -42,6 +42,12 @@ export const objectErrors = {
       `Batch ${id} has the status '${status}' and no output file.${errorFile ? ` What became of its requests is in ${errorFile}.` : ''}`,
     () => 'batch_id',
   ),
+  hosted_tool_off: openai(
+    400,
+    (at: string, tool: string) =>
+      `${at}: the tool ${tool} is run neither by this provider nor here. The gateway runs file_search on vector stores of its own, mcp on servers that are registered with it, and code_interpreter where that is switched on.`,
+    named,
+  ),
   invalid_beta: openai(
     400,
     (header: string, got: string) =>

@@ -66,6 +66,12 @@ export const providerErrors = {
       `Provider ${provider} needs a credential: send Authorization: Bearer <provider key> beside x-gateway-api-key, or use a virtual key.`,
     () => 'authorization',
   ),
+  callers_authorization_missing: error(
+    400,
+    (slug: string) =>
+      `Calls of virtual key ${slug} are paid by the subscription of who calls: send the gateway key as x-gateway-api-key, and the provider's own Authorization beside it.`,
+    () => 'authorization',
+  ),
   missing_provider_option: error(
     400,
     (provider: string, option: string) =>
@@ -117,6 +123,11 @@ export const providerErrors = {
   ),
 
   // What is judged
+  not_changeable: error(
+    400,
+    () =>
+      'A guardrail changes what is said here, and a conversation in real time cannot be changed when it is under way, so it was stopped. Let the guardrail deny instead.',
+  ),
   guardrail_denied: {
     ...error(
       446,

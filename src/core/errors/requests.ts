@@ -1,4 +1,4 @@
-import { error, named } from './entry.ts';
+import { error, named, openai } from './entry.ts';
 
 /** Some paths of ours are a provider's, too. */
 const onward = (path: string): string =>
@@ -14,6 +14,27 @@ export const requestErrors = {
     405,
     (method: string, path: string, allowed: string) =>
       `${method} is not possible on ${path}. Use ${allowed}.${onward(path)}`,
+  ),
+  upgrade_not_served: error(
+    426,
+    (path: string, served: readonly string[]) =>
+      `No WebSocket is served at ${path}${served.length > 0 ? `, but at ${served.join(' and ')}` : ''}. Ask by plain HTTP.`,
+  ),
+  session_bound: error(
+    403,
+    (what: string) =>
+      `${what}: this conversation was opened with a client secret, and its settings are those of the secret. Ask for another secret.`,
+    (what) => what,
+  ),
+  too_many_turns: error(
+    429,
+    (most: number, what: string) =>
+      `More than ${most} ${what} of this WebSocket wait. Send the next one when one of them has ended.`,
+  ),
+  websocket_connection_limit_reached: openai(
+    400,
+    (minutes: number) =>
+      `Responses websocket connection limit reached (${minutes} minutes). Create a new websocket connection to continue.`,
   ),
   invalid_path: error(400, (why: string) => `The request path cannot be used: ${why}.`),
   invalid_header: error(400, (header: string, why: string) => `${header}: ${why}`, named),

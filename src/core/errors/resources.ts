@@ -31,10 +31,16 @@ export const resourceErrors = {
       `User ${user} is a member of workspace ${workspace} already; PUT changes the role.`,
     () => 'user_id',
   ),
+  session_not_found: error(404, (id: string) => `No session ${id} of yours.`),
   invite_not_found: error(404, (id: string) => `No invite ${id} in this organisation.`),
   invite_not_open: error(
     400,
     (status: string) => `This invite is ${status}; only a pending one can be accepted, sent again or cancelled.`,
+  ),
+  owner_link_ended: error(
+    404,
+    () =>
+      'This link was used, is older than 15 minutes, or there is an owner already. While there is none, every start of the gateway prints a new one.',
   ),
   oidc_not_configured: error(
     404,
@@ -71,6 +77,12 @@ export const resourceErrors = {
     400,
     (name: string, rules: string) =>
       `Alert channel ${name} cannot be deleted: it is told by ${rules}. Take it out there first.`,
+  ),
+  view_not_found: error(404, (id: string) => `No saved view ${id} of yours or shared in this workspace.`),
+  too_many_views: error(
+    400,
+    (whose: string, most: number) =>
+      `There are ${most} saved views ${whose} in this workspace, and may be no more. Delete one that is not needed.`,
   ),
   config_not_found: error(404, (slug: string) => `No config ${slug} in this workspace.`),
   virtual_key_not_found: error(404, (slug: string) => `No virtual key ${slug} in this workspace.`),

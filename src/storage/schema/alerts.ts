@@ -69,7 +69,7 @@ export interface AlertEventRow {
   workspace_id: string | null;
   /** JSON: the message. */
   told: string;
-  /** JSON array of the ids of the channels that it was told to. */
+  /** JSON: how it went with each of the channels that it was told to, `{channel id: delivery}`; null: not tried yet. */
   channels: string;
   at: number;
 }

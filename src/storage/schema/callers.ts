@@ -38,6 +38,8 @@ export interface WorkspaceRow {
   usage_limits: string | null;
   /** JSON array: what calls may not bring along. */
   forbidden: string | null;
+  /** JSON: what members may have as keys of their own. Null: none. */
+  member_keys?: string | null;
   created_at: number;
   updated_at: number;
 }
@@ -109,8 +111,11 @@ export interface ApiKeyRow {
   defaults: string;
   /** The first and last characters of the secret, for people to recognise it. */
   masked: string;
-  /** `bootstrap`: the key of GATEWAY_ADMIN_KEY. `api`: made by a route. */
-  origin: 'bootstrap' | 'api';
+  /**
+   * `bootstrap`: the key of GATEWAY_ADMIN_KEY. `api`: made by who manages keys. `member`: made by its user.
+   * `login`: of a program that its user has signed in.
+   */
+  origin: 'bootstrap' | 'api' | 'member' | 'login';
   expires_at: number | null;
   /** JSON as it was given. */
   rate_limits: string | null;

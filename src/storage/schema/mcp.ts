@@ -4,6 +4,7 @@ export interface McpTables {
   mcp_user_access: McpUserAccessRow;
   mcp_syncs: McpSyncRow;
   mcp_clients: McpClientRow;
+  mcp_apps: McpAppRow;
   mcp_consents: McpConsentRow;
   mcp_grants: McpGrantRow;
   mcp_codes: McpCodeRow;
@@ -11,6 +12,7 @@ export interface McpTables {
   mcp_user_tokens: McpUserTokenRow;
   mcp_oauth_clients: McpOauthClientRow;
   mcp_connect_flows: McpConnectFlowRow;
+  mcp_tool_sets: McpToolSetRow;
 }
 
 /** An MCP server behind the gateway. Its slug is unique over the installation: it is the first segment of its path. */
@@ -33,6 +35,41 @@ export interface McpServerRow {
   updated_at: number;
 }
 
+/** An application that an administrator has registered. */
+export interface McpAppRow {
+  id: string;
+  organisation_id: string;
+  name: string;
+  /** JSON. */
+  redirect_uris: string;
+  is_renewable: number;
+  /** Null: it has no secret. */
+  secret_hash: string | null;
+  /** The secret before, and until when it holds. */
+  old_secret_hash: string | null;
+  old_secret_until: number | null;
+  secret_at: number | null;
+  created_at: number;
+  updated_at: number;
+  used_at: number | null;
+}
+
+/** Some tools of some servers, served like a server. Its slug is unique over the installation. */
+export interface McpToolSetRow {
+  id: string;
+  organisation_id: string;
+  workspace_id: string;
+  slug: string;
+  name: string;
+  description: string | null;
+  /** Null: as the client's key says. */
+  mcp_tools: 'all' | 'search' | null;
+  /** JSON. Servers are named by id and slug: one that is deleted does not take the set along. */
+  tools: string;
+  created_at: number;
+  updated_at: number;
+}
+
 /** A tool, prompt or resource of an MCP server: whether it may be used, and its definition as seen and as approved. */
 export interface McpCapabilityRow {
   server_id: string;
@@ -50,6 +87,8 @@ export interface McpCapabilityRow {
   flags: string;
   /** JSON, cut where it is long. */
   definition: string | null;
+  /** The approved one, where another has been seen since: so that people see what changed. */
+  approved_definition?: string | null;
   approved_by: string | null;
   first_seen_at: number;
   changed_at: number;

@@ -4,7 +4,10 @@ export interface ResponseTables {
   kept_thoughts: KeptThoughtsRow;
 }
 
-/** A response of a model that is kept for clients, because its provider has no such API. */
+/**
+ * A response of a model that is kept for clients, because its provider has no such API; or, by its id, a conversation, or a
+ * container in which code runs.
+ */
 export interface ResponseRow {
   id: string;
   workspace_id: string;
@@ -25,7 +28,8 @@ export interface ResponseRow {
 export interface ResponseItemRow {
   response_id: string;
   position: number;
-  side: 'input' | 'output';
+  /** `cell`: code that ran in a container. */
+  side: 'input' | 'output' | 'cell';
   item_id: string;
   /** JSON. */
   body: string;
