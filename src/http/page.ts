@@ -26,29 +26,77 @@ export const html = (texts: TemplateStringsArray, ...parts: Part[]): Html => ({
   markup: texts.reduce((all, text, index) => all + written(parts[index - 1] ?? null) + text),
 });
 
+/** Colours of the console, whose tokens they are: `web/design/tokens.css`. */
+const LIGHT = {
+  ground: '#f7f7f9',
+  surface: '#ffffff',
+  hover: '#f2f3f6',
+  line: '#e4e6eb',
+  'line-strong': '#cdd1da',
+  ink: '#16181d',
+  'ink-2': '#4a505c',
+  'ink-3': '#666d7a',
+  'on-ink': '#ffffff',
+  accent: '#4150c9',
+  'accent-ink': '#3744b5',
+  focus: '#5b6af0',
+  warn: '#8a5200',
+  'warn-soft': '#fdf1dc',
+};
+const DARK: typeof LIGHT = {
+  ground: '#0e0f12',
+  surface: '#15171b',
+  hover: '#1d2026',
+  line: '#262a31',
+  'line-strong': '#3a404b',
+  ink: '#eceef2',
+  'ink-2': '#b4bac6',
+  'ink-3': '#8d95a3',
+  'on-ink': '#0e0f12',
+  accent: '#8e99ff',
+  'accent-ink': '#aab2ff',
+  focus: '#8e99ff',
+  warn: '#e9b04e',
+  'warn-soft': '#2d2211',
+};
+const declared = (colours: typeof LIGHT): string =>
+  Object.entries(colours)
+    .map(([name, colour]) => `--${name}: ${colour};`)
+    .join(' ');
+
 const STYLE = `
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6470; --line: #d8dde3; --ground: #f4f6f8; --card: #fff; --main: #0b5fc0; --warn: #8a4b00; --warn-ground: #fff6e5; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8ebef; --soft: #9aa4b0; --line: #353c45; --ground: #14171b; --card: #1d2126; --main: #4f9cf5; --warn: #f2c078; --warn-ground: #2e2413; } }
+:root { color-scheme: light dark; ${declared(LIGHT)} }
+@media (prefers-color-scheme: dark) { :root { ${declared(DARK)} } }
 * { box-sizing: border-box; }
-body { margin: 0; padding: 8vh 1rem 2rem; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 28rem; margin: 0 auto; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow-wrap: anywhere; }
-h1 { margin: 0 0 1rem; font-size: 1.35rem; line-height: 1.3; }
-p { margin: 0 0 1rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .4rem 1rem; margin: 0 0 1.25rem; padding: 1rem 0; border: solid var(--line); border-width: 1px 0; }
-dt { color: var(--soft); }
+body { display: grid; place-items: center; min-height: 100dvh; margin: 0; padding: 24px 16px 12vh; background: radial-gradient(60rem 28rem at 50% -8rem, color-mix(in srgb, var(--accent) 14%, transparent), transparent 70%) no-repeat, var(--ground); color: var(--ink); font: 13.5px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "DejaVu Sans", sans-serif; -webkit-text-size-adjust: 100%; }
+main { width: min(420px, 100%); padding: 32px; background: var(--surface); border: 1px solid var(--line); border-radius: 16px; box-shadow: 0 4px 14px rgb(0 0 0 / 9%), 0 1px 3px rgb(0 0 0 / 7%); overflow-wrap: anywhere; }
+.logo { display: block; margin-bottom: 16px; fill: var(--accent); }
+.logo path { fill: none; stroke: var(--on-ink); stroke-width: 2.6; stroke-linecap: round; }
+.logo path + path { opacity: .7; }
+h1 { margin: 0 0 8px; font-size: 19px; font-weight: 620; letter-spacing: -.015em; line-height: 1.25; }
+p { margin: 0 0 16px; color: var(--ink-2); }
+a { color: var(--accent-ink); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; margin: 0 0 20px; padding: 16px 0; border: solid var(--line); border-width: 1px 0; }
+h1 + dl { margin-top: 16px; }
+dt { color: var(--ink-3); }
 dd { margin: 0; }
-ul { margin: 0 0 1.25rem; padding-left: 1.25rem; }
-label { display: block; margin-bottom: 1rem; color: var(--soft); }
-input, select { display: block; width: 100%; margin-top: .25rem; padding: .6rem .7rem; border: 1px solid var(--line); border-radius: 8px; background: transparent; color: var(--ink); font: inherit; }
-.choices { display: flex; gap: .75rem; }
-button, .button { flex: 1; display: block; width: 100%; padding: .65rem 1rem; border: 1px solid var(--line); border-radius: 8px; background: transparent; color: var(--ink); font: inherit; font-weight: 600; text-align: center; text-decoration: none; cursor: pointer; }
-button.main { border-color: var(--main); background: var(--main); color: var(--card); }
-button.plain { display: inline; width: auto; padding: 0; border: 0; color: var(--main); font-weight: 400; text-decoration: underline; }
-:focus-visible { outline: 2px solid var(--main); outline-offset: 2px; }
-.soft { color: var(--soft); font-size: .9rem; }
-.warn { padding: .75rem 1rem; border-radius: 8px; background: var(--warn-ground); color: var(--warn); }
-.or { margin: 1rem 0; text-align: center; color: var(--soft); }
-.last { margin: 1.25rem 0 0; }
+ul { margin: 0 0 20px; padding-left: 18px; color: var(--ink-2); }
+label { display: block; margin-bottom: 16px; color: var(--ink-2); font-size: 12.5px; font-weight: 560; }
+input, select { display: block; width: 100%; height: 36px; margin-top: 5px; padding: 0 10px; border: 1px solid var(--line-strong); border-radius: 7px; background: var(--surface); color: var(--ink); font: inherit; font-size: 13.5px; font-weight: 400; }
+.choices { display: flex; gap: 8px; }
+button, .button { flex: 1; display: grid; place-items: center; width: 100%; height: 36px; padding: 0 12px; border: 1px solid var(--line-strong); border-radius: 7px; background: var(--surface); color: var(--ink); font: inherit; font-weight: 540; text-decoration: none; cursor: pointer; }
+button:hover, .button:hover { background: var(--hover); }
+button.main { border-color: transparent; background: var(--ink); color: var(--on-ink); }
+button.main:hover { background: color-mix(in srgb, var(--ink) 86%, var(--accent)); }
+button.plain { display: inline; width: auto; height: auto; padding: 0; border: 0; background: none; color: var(--accent-ink); font-weight: 400; text-decoration: underline; text-underline-offset: 2px; }
+:focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
+input:focus-visible, select:focus-visible { outline: none; border-color: var(--focus); box-shadow: 0 0 0 3px color-mix(in srgb, var(--focus) 26%, transparent); }
+.soft { color: var(--ink-3); font-size: 12.5px; }
+.warn { padding: 10px 12px; border-radius: 7px; background: var(--warn-soft); color: var(--warn); }
+.or { display: flex; align-items: center; gap: 12px; margin: 16px 0; color: var(--ink-3); font-size: 12.5px; }
+.or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
+.last { margin: 16px 0 0; }
+@media (max-width: 480px) { body { place-items: start center; } main { padding: 24px 20px; } }
 `;
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
@@ -67,9 +115,10 @@ export function page({ title, body, status = 200, formTargets = [], headers = {}
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
+<title>${title} · Gateway</title>
 <style>${{ markup: STYLE }}</style>
 <main>
+<svg class="logo" width="36" height="36" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9"/><path d="M9 23.500V13.200a7 7 0 0 1 14 0v10.300"/><path d="M13.600 23.500v-9.200a2.400 2.400 0 0 1 4.800 0v9.200"/></svg>
 ${body}
 </main>
 </html>

@@ -6,6 +6,7 @@ import { schemaOf } from '../core/schema.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SentHeaders } from './headers.ts';
 import type { Wording } from './input.ts';
+import { type SocketSide, Upgrade } from './socket.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 
@@ -104,6 +105,8 @@ export interface Route {
    * worked, which is stored before it is answered, and 200 unless it is said.
    */
   readonly audit?: { readonly resource: string; readonly action?: string; readonly changedStatus?: number };
+  /** Finds the caller by more than everywhere: clients of this route may bring a secret of their own. Throws 401. */
+  readonly identify?: (headers: SentHeaders, proof: { readonly csrf: 'needed' | 'none' }) => Promise<Principal>;
   /** What every answer of this route carries beside the request's ids, errors too. */
   readonly stamp?: (headers: SentHeaders) => SentHeaders;
   /** Answers a value (sent as JSON, 200) or a whole Response. */
@@ -116,7 +119,7 @@ type Details<
   IsMcp extends boolean,
   Query extends z.ZodType,
   Body extends z.ZodType,
-> = Pick<Route, 'summary' | 'isProviders' | 'dialect' | 'audit' | 'stamp' | 'wording' | 'largestBody'> & {
+> = Pick<Route, 'summary' | 'isProviders' | 'dialect' | 'audit' | 'stamp' | 'wording' | 'largestBody' | 'identify'> & {
   readonly scopes: Access;
   readonly isMcp?: IsMcp;
   readonly query?: Given<Query>;
@@ -165,3 +168,22 @@ export const post = builder('POST');
 export const put = builder('PUT');
 export const del = builder('DELETE');
 export const options = builder('OPTIONS');
+
+/**
+ * A path at which a WebSocket is served. Its caller is known, and holds the scopes, before it is accepted. A response is the
+ * answer to a handshake that leads to none.
+ */
+export const socket = (
+  path: string,
+  details: Pick<Route, 'summary' | 'identify' | 'dialect'> & { readonly scopes: readonly Scope[] },
+  open: (call: Call) => SocketSide | Promise<Upgrade | Response>,
+): Route => ({
+  ...details,
+  method: 'GET',
+  path,
+  isProviders: true,
+  handle: async (call: Call) => {
+    const opened = await open(call);
+    return opened instanceof Upgrade || opened instanceof Response ? opened : new Upgrade(opened);
+  },
+});

@@ -1,15 +1,32 @@
 import { LARGE_BODY } from '../core/runtime/gc-headroom.ts';
 import { InGroups } from '../core/runtime/in-groups.ts';
+import type { Certificate } from './own-certificate.ts';
+import type { Line, SocketSide, Upgrade } from './socket.ts';
 
 /** How long a connection may wait for its next request. Longer than proxies do, so that it is not we who hang up. */
 const IDLE_SECONDS = 240;
 /** How long a client that was answered before the end of its body may go on sending. Long enough to read the answer. */
 const LINGER_SECONDS = 8;
 
+/** A larger frame ends its connection; those who read frames refuse smaller ones in words. */
+const LARGEST_FRAME = 32 << 20;
+/** What may wait on a line for a client that does not read. What is sent while something waits is lost beyond it. */
+const MOST_WAITING = 1 << 20;
+/** After so long a client that says nothing is asked whether it is there, and cut when it does not answer. */
+const SILENT_SECONDS = 120;
+
 /** The connection of a request, as far as the code that answers has a say in it. */
 export interface Connection {
   /** The request is over: its last byte is on the way, or it has been cut. */
   ended(request: Request, body: 'whole' | 'unread'): void;
+  /** Goes on as a WebSocket; the answer to the handshake carries these headers. False: the handshake is none. */
+  accept(request: Request, upgrade: Upgrade, headers: Readonly<Record<string, string>>, closed: () => void): boolean;
+}
+
+/** What hangs on a WebSocket of Bun's. */
+interface Held {
+  readonly side: SocketSide;
+  readonly closed: () => void;
 }
 
 export interface Server {
@@ -17,6 +34,8 @@ export interface Server {
   readonly url: string;
   /** Requests under way. */
   readonly open: number;
+  /** New connections get this certificate; those that are open go on as they are. */
+  renew(certificate: Certificate): void;
   /** Takes no new connection, lets open requests finish until the limit, then cuts the rest. */
   stop(limitMs: number): Promise<{ cut: number }>;
 }
@@ -26,7 +45,10 @@ export interface ListenOptions {
   readonly port: number;
   /** Whether other processes of ours listen on the same port; the kernel then deals connections out among them. */
   readonly isShared?: boolean;
-  readonly answer: (request: Request, clientAddress: string, connection: Connection) => Promise<Response>;
+  /** Null: plain HTTP. */
+  readonly certificate?: Certificate | null;
+  /** Undefined: the request went on as a WebSocket. */
+  readonly answer: (request: Request, clientAddress: string, connection: Connection) => Promise<Response | undefined>;
   /** How long a connection may wait for its next request. */
   readonly idleSeconds?: number;
   /** What a client gets that still asks while the process stops. */
@@ -36,7 +58,7 @@ export interface ListenOptions {
 interface Arrived {
   readonly request: Request;
   readonly address: string;
-  readonly resolve: (response: Response) => void;
+  readonly resolve: (response: Response | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -64,58 +86,112 @@ export async function tryAddress(host: string, port: number): Promise<number> {
 }
 
 /** Stands in the place of a server in a process that does not listen. */
-export const silent: Server = { port: 0, url: '', open: 0, stop: async () => ({ cut: 0 }) };
+export const silent: Server = { port: 0, url: '', open: 0, renew: () => {}, stop: async () => ({ cut: 0 }) };
 
 export function listen(options: ListenOptions): Server {
-  const { host, port, isShared = false, answer, idleSeconds = IDLE_SECONDS, refuse } = options;
+  const { host, port, isShared = false, certificate = null, answer, idleSeconds = IDLE_SECONDS, refuse } = options;
   let isStopping = false;
-  const arrived = new InGroups<Arrived>(({ request, address, resolve, reject }) => {
-    // Resolving one promise with the other would take two more turns of the queue.
-    answer(request, address, connection).then(resolve, reject);
-  });
-  const connection: Connection = {
-    ended: (request, body) =>
-      server.timeout(request, body === 'whole' ? idleSeconds : Math.min(idleSeconds, LINGER_SECONDS)),
+  const sides = new Set<SocketSide>();
+
+  const open = (at: number, tls: Certificate | null): Bun.Server<Held> => {
+    const arrived = new InGroups<Arrived>(({ request, address, resolve, reject }) => {
+      // Resolving one promise with the other would take two more turns of the queue.
+      answer(request, address, connection).then(resolve, reject);
+    });
+    const connection: Connection = {
+      ended: (request, body) =>
+        bound.timeout(request, body === 'whole' ? idleSeconds : Math.min(idleSeconds, LINGER_SECONDS)),
+      accept: (request, { side }, headers, closed) => bound.upgrade(request, { data: { side, closed }, headers }),
+    };
+    const bound: Bun.Server<Held> = naming(host, at, () =>
+      Bun.serve({
+        hostname: host,
+        port: at,
+        // With a certificate, its successor listens beside it for a moment.
+        reusePort: isShared || tls !== null,
+        ...(tls && { tls: { cert: tls.cert, key: tls.key } }),
+        idleTimeout: idleSeconds,
+        // Otherwise an unforeseen failure would show a page with our source in it.
+        development: false,
+        // Each route has its own limit and says so; Bun's would answer without a body.
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        fetch(request, bun) {
+          if (isStopping) return refuse();
+          // A model may think for longer than a connection may idle. Counts until `ended` is called.
+          bun.timeout(request, 0);
+          const address = bun.requestIP(request)?.address ?? '';
+          // A large body is looked at and sent on while it is in the processor's caches: it would push the others out.
+          if (Number(request.headers.get('content-length')) >= LARGE_BODY) return answer(request, address, connection);
+          return new Promise((resolve, reject) => {
+            arrived.add({ request, address, resolve, reject });
+          });
+        },
+        websocket: {
+          data: {} as Held,
+          maxPayloadLength: LARGEST_FRAME,
+          backpressureLimit: MOST_WAITING,
+          idleTimeout: SILENT_SECONDS,
+          open(socket) {
+            const { side } = socket.data;
+            sides.add(side);
+            side.opened(lineOf(socket));
+            if (isStopping) side.leave();
+          },
+          message: ({ data }, frame) => data.side.received(frame),
+          drain(socket) {
+            if (socket.getBufferedAmount() === 0) socket.data.side.drained();
+          },
+          close({ data }) {
+            sides.delete(data.side);
+            data.side.closed();
+            data.closed();
+          },
+        },
+      }),
+    );
+    return bound;
   };
-  const server: Bun.Server<undefined> = naming(host, port, () =>
-    Bun.serve({
-      hostname: host,
-      port,
-      reusePort: isShared,
-      idleTimeout: idleSeconds,
-      // Otherwise an unforeseen failure would show a page with our source in it.
-      development: false,
-      // Each route has its own limit and says so; Bun's would answer without a body.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch(request, bun) {
-        if (isStopping) return refuse();
-        // A model may think for longer than a connection may idle. Counts until `ended` is called.
-        bun.timeout(request, 0);
-        const address = bun.requestIP(request)?.address ?? '';
-        // A large body is looked at and sent on while it is in the processor's caches: it would push the others out.
-        if (Number(request.headers.get('content-length')) >= LARGE_BODY) return answer(request, address, connection);
-        return new Promise((resolve, reject) => {
-          arrived.add({ request, address, resolve, reject });
-        });
-      },
-    }),
-  );
+
+  let server = open(port, certificate);
+  const bound = server.port ?? port;
+  /** Those whose certificate was renewed, until their last connection ends. */
+  const retired = new Set<Bun.Server<Held>>();
+  const pending = () => [server, ...retired].reduce((sum, each) => sum + each.pendingRequests, 0);
   return {
     get open() {
-      return server.pendingRequests;
+      return pending();
     },
-    port: server.port ?? port,
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`,
+    port: bound,
+    url: `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    renew: (next) => {
+      if (isStopping || !certificate) return;
+      const old = server;
+      server = open(bound, next);
+      retired.add(old);
+      old.stop(false).finally(() => retired.delete(old));
+    },
     stop: async (limitMs) => {
       isStopping = true;
+      const all = [server, ...retired];
       const closed = server.stop(false);
       const deadline = Date.now() + limitMs;
+      for (const side of sides) side.leave();
       // Counts a request until the kernel has its last byte: a slow client may still be reading an answer that is made.
-      while (server.pendingRequests > 0 && Date.now() < deadline) await Bun.sleep(20);
-      const cut = server.pendingRequests;
-      await Promise.race([server.stop(true), Bun.sleep(1_000)]);
+      const under = () => all.reduce((sum, each) => sum + each.pendingRequests, 0) + sides.size;
+      while (under() > 0 && Date.now() < deadline) await Bun.sleep(20);
+      const cut = under();
+      await Promise.race([Promise.all(all.map((each) => each.stop(true))), Bun.sleep(1_000)]);
       closed.catch(() => {});
       return { cut };
     },
   };
 }
+
+const lineOf = (socket: Bun.ServerWebSocket<Held>): Line => ({
+  send: (message) => {
+    const taken = typeof message === 'string' ? socket.sendText(message) : socket.sendBinary(message);
+    return taken > 0 ? 'sent' : taken < 0 ? 'waits' : 'lost';
+  },
+  close: (code, reason) => socket.close(code, reason),
+  cut: () => socket.terminate(),
+});

@@ -40,11 +40,18 @@ const VERSION = '/v1';
 const GOOGLE = '(?:/(?:google|gemini))?/(?:v1beta|v1alpha)';
 const GOOGLE_CALL = new RegExp(`^(?:${GOOGLE}|/v1)/models/(.+):(${GOOGLE_VERBS.join('|')})$`);
 const GOOGLE_MODELS = new RegExp(`^${GOOGLE}/models(?:/([^:]+))?$`);
+/** Google's clients put it behind a base with or without a path, and behind one without, two slashes. */
+const GOOGLE_SOCKET = /^(?:\/(?:v1|google|gemini))?\/{1,2}ws\/(google\.[\w./-]+)$/;
+const LIVE = /^google\.ai\.generativelanguage\.(v1|v1beta|v1alpha)\.GenerativeService\.BidiGenerateContent$/;
 const GOOGLES_OWN = /^(?:\/(?:google|gemini))?(\/(?:v1beta|v1alpha)\/.+)$/;
 
 /** Most paths: they are looked at no further. */
 export const isAsListed = (path: string): boolean =>
-  path.startsWith('/v1/') && !path.startsWith('v1', 4) && !(path.startsWith('models/', 4) && path.includes(':', 11));
+  path.startsWith('/v1/') &&
+  !path.startsWith('v1', 4) &&
+  !path.startsWith('ws/', 4) &&
+  !path.startsWith('/ws/', 4) &&
+  !(path.startsWith('models/', 4) && path.includes(':', 11));
 
 /**
  * The address that is meant where one is asked for that the gateway does not list: `/chat/completions`,
@@ -52,6 +59,8 @@ export const isAsListed = (path: string): boolean =>
  * changes; the router judges the rest as it judges every path.
  */
 export function typedAddress(path: string, search: string, headers: SentHeaders): TypedAddress | null {
+  const [, socket] = GOOGLE_SOCKET.exec(path) ?? [];
+  if (socket) return atSocket(socket, search, headers);
   const google = atGoogle(path);
   if (google) return { ...google, ...asGoogle(search, headers) };
   const deployed = path.startsWith(DEPLOYMENTS) ? atDeployment(path) : null;
@@ -73,6 +82,14 @@ function atGoogle(path: string): Pick<TypedAddress, 'path' | 'route' | 'params'>
   if (!listed) return null;
   if (named === undefined) return { path: '/v1beta/models', params: null };
   return { path: `/v1beta/models/${named}`, route: '/v1beta/models/{model}', params: { model: decoded(named) } };
+}
+
+/** Conversations in real time. What opens them elsewhere is not told to any log either. */
+function atSocket(name: string, search: string, headers: SentHeaders): TypedAddress {
+  const [, version] = LIVE.exec(name) ?? [];
+  const path = `/ws/${version ? name.replace(`.${version}.`, '.v1beta.') : name}`;
+  const asked = asGoogle(withoutParameter(search, 'access_token').search, headers);
+  return { path, ...asked, params: version ? { version } : null };
 }
 
 /** What else Google's API has goes to the provider as it is, as below `/v1/v1beta/`. */

@@ -112,7 +112,7 @@ test('a host that never takes the connection times out at connect, and nothing w
 
   expect(failure).toMatchObject({ phase: 'connect', kind: 'timeout', sent: 'no', limitMs: 400 });
   expect(failure.toGatewayError()).toMatchObject({ code: 'upstream_timeout', status: 504 });
-  expect(performance.now() - started).toBeLessThan(3_000);
+  expect(performance.now() - started).toBeLessThan(10_000);
 });
 
 test('the connect limit does not touch a host that has connected and is only slow to answer', async () => {
