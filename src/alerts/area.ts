@@ -1,9 +1,10 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
-import type { NoteEvent } from '../core/audit-event.ts';
+import type { AuditEvent } from '../core/audit-event.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Breakers } from '../routing/breaker.ts';
 import type { ProviderOutcomes } from '../routing/provider-outcomes.ts';
+import type { Db } from '../storage/store.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
 import { createChannels } from './channels.ts';
 import { deliveryKind } from './delivery.ts';
@@ -15,7 +16,7 @@ import { createSend } from './send.ts';
 import { startSightings } from './sightings.ts';
 
 export interface AlertParts extends Tools {
-  readonly note: NoteEvent;
+  readonly noteWith: (db: Db, event: AuditEvent) => Promise<void>;
   readonly limiter: Limiter;
   readonly log: RequestLog;
   readonly breakers: Breakers;
@@ -28,7 +29,7 @@ export const alertsArea = area({
   name: 'alerts',
   endsAtOnce: () => alertEndings,
   open: (parts: AlertParts) => {
-    const { store, sealer, egress, upstream, workers, now, note, organisationId, log, limiter, settings } = parts;
+    const { store, sealer, egress, upstream, workers, now, noteWith, organisationId, log, limiter, settings } = parts;
     const { health, breakers, outcomes, dataDir, report } = parts;
     const everyMs = settings.alertsSeconds * 1_000;
     const send = createSend({ upstream, egress, now });
@@ -38,7 +39,7 @@ export const alertsArea = area({
       gives: {},
       routes: [...channelRoutes(channels), ...ruleRoutes(rules)],
       work: [
-        evaluationKind({ store, budgets: limiter, log, workers, note, report, organisationId, everyMs, now }),
+        evaluationKind({ store, budgets: limiter, log, workers, noteWith, report, organisationId, everyMs, now }),
         deliveryKind({ store, sealer, send, random: Math.random, now }),
       ],
       sweepers: [() => startSightings({ store, health, breakers, outcomes, workers, dataDir, everyMs, now })],

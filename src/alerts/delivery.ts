@@ -3,6 +3,7 @@ import type { Sealer } from '../crypto/seal.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Kind } from '../work/work.ts';
 import { createChannelSealer, DELIVER, type DeliveryPayload } from './channels.ts';
+import type { Deliveries } from './rule.ts';
 import type { Send } from './send.ts';
 
 export interface DeliveryDeps {
@@ -33,7 +34,7 @@ export function deliveryKind({ store, sealer, send, random, now }: DeliveryDeps)
       const attempts = tries + 1;
       const delivery = deliveryOf(telling.id, outcome, attempts, now());
       await lease.transaction(async (db) => {
-        await note(db, row.id, delivery);
+        await note(db, store, row.id, delivery);
         if (delivery.status !== 'retrying') return lease.done(db);
         const next: DeliveryPayload = { telling, tries: attempts };
         return lease.reschedule(db, { afterMs: waitAfter(attempts, random) }, next);
@@ -41,15 +42,28 @@ export function deliveryKind({ store, sealer, send, random, now }: DeliveryDeps)
     },
     failed: async (db, { ref, payload }) => {
       const { telling, tries } = payload as DeliveryPayload;
-      await note(db, ref, { ...deliveryOf(telling.id, GAVE_UP, tries, now()), status: 'failed' });
+      await note(db, store, ref, { ...deliveryOf(telling.id, GAVE_UP, tries, now()), status: 'failed' });
     },
     cancelled: async () => {},
   };
 }
 
-const note = (db: Db, id: string, delivery: Delivery) =>
-  db
+/** At the channel, and in the history of the alert. */
+async function note(db: Db, { engine }: Store, channelId: string, delivery: Delivery): Promise<void> {
+  await db
     .updateTable('alert_channels')
     .set({ last_delivery: JSON.stringify(delivery) })
-    .where('id', '=', id)
+    .where('id', '=', channelId)
     .execute();
+  const { event_id } = delivery;
+  const query = db.selectFrom('alert_events').select('channels').where('id', '=', event_id);
+  // Other channels of the event may be told at the same moment.
+  const event = await (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+  if (!event) return;
+  const channels = { ...(JSON.parse(event.channels) as Deliveries), [channelId]: delivery };
+  await db
+    .updateTable('alert_events')
+    .set({ channels: JSON.stringify(channels) })
+    .where('id', '=', event_id)
+    .execute();
+}

@@ -1,4 +1,4 @@
-import { NOBODY, type NoteEvent } from '../core/audit-event.ts';
+import { type AuditEvent, NOBODY } from '../core/audit-event.ts';
 import { GatewayError } from '../core/errors.ts';
 import { uuidFrom } from '../crypto/stable-id.ts';
 import { lockName } from '../storage/name-lock.ts';
@@ -18,7 +18,7 @@ export const EVALUATE = 'alert.evaluate';
 
 export interface EvaluationDeps extends LookDeps, TellDeps {
   readonly workers: () => Workers;
-  readonly note: NoteEvent;
+  readonly noteWith: (db: Db, event: AuditEvent) => Promise<void>;
   /** Unforeseen failures, for the operator. */
   readonly report: (what: string, error: unknown) => void;
   readonly organisationId: string;
@@ -124,17 +124,16 @@ async function evaluate(seen: AlertRuleRow, lease: Lease, deps: EvaluationDeps):
   const states = await statesOf(deps.store.db, seen.id);
   const judged = { repeatAfterMs: seen.repeat_after === null ? null : seen.repeat_after * 1_000, now: deps.now() };
   if (findings === null || judge(states, findings, judged).length === 0) return problem;
-  const told = await lease.transaction(async (db) => {
+  await lease.transaction(async (db) => {
     const query = db.selectFrom('alert_rules').selectAll().where('id', '=', seen.id);
     const rule = await (deps.store.engine === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
     // A rule that was changed meanwhile is judged at the next turn.
-    if (!rule || rule.updated_at !== seen.updated_at) return [];
+    if (!rule || rule.updated_at !== seen.updated_at) return;
     const changes = judge(await statesOf(db, rule.id), findings, judged);
     await saveLooks(db, [rule], problem, judged.now);
     const reason = rule.is_enabled ? (problem ?? undefined) : SWITCHED_OFF;
-    return tell(db, rule, changes, deps, reason);
+    for (const telling of await tell(db, rule, changes, deps, reason)) await record(db, telling, rule, deps);
   });
-  for (const telling of told) record(telling, seen, deps);
   return problem;
 }
 
@@ -158,9 +157,14 @@ async function look(rule: AlertRuleRow, deps: EvaluationDeps): Promise<Looked | 
 }
 
 /** Into the audit log, beside the changes of rules. */
-function record({ id, type, data, created_at }: Telling, rule: AlertRuleRow, { note, organisationId }: EvaluationDeps) {
+async function record(
+  db: Db,
+  { id, type, data, created_at }: Telling,
+  rule: AlertRuleRow,
+  { noteWith, organisationId }: EvaluationDeps,
+): Promise<void> {
   if (type === 'alert.repeated') return;
-  note({
+  await noteWith(db, {
     id: uuidFrom(id),
     at: created_at * 1_000,
     caller: { organisationId, workspaceId: rule.workspace_id ?? '', type: 'api_key', id: NOBODY },

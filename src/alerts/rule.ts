@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Delivery } from '../core/delivery.ts';
 import type { Checked } from '../core/schema.ts';
 import { schemaOf } from '../core/schema.ts';
 import type { AlertEventRow, AlertLookRow, AlertRuleRow, AlertStateRow } from '../storage/schema.ts';
@@ -54,6 +55,18 @@ export const alertEventObject = () =>
       since: z.string(),
       reason: z.string().nullable(),
       channels: z.array(z.string()).describe('Whom it was told to.'),
+      deliveries: z
+        .array(
+          z.object({
+            channel_id: z.string(),
+            status: z.enum(['waiting', 'delivered', 'retrying', 'failed']),
+            at: z.string().nullable(),
+            attempts: z.number().int(),
+            response_status: z.number().int().nullable(),
+            error: z.string().nullable(),
+          }),
+        )
+        .describe('How that went with each of them.'),
     })
     .meta({ id: 'AlertEvent' });
 export type AlertEvent = Checked<typeof alertEventObject>;
@@ -95,6 +108,7 @@ export function shownRule(row: AlertRuleRow, { look, states }: Known): Alert {
 export function shownEvent({ id, rule_id, told, channels, at }: AlertEventRow): AlertEvent {
   const { type, data } = JSON.parse(told) as Telling;
   const { subject, summary, value, threshold, since, reason = null } = data;
+  const deliveries = JSON.parse(channels) as Deliveries;
   return {
     id,
     object: 'alert.event',
@@ -102,6 +116,16 @@ export function shownEvent({ id, rule_id, told, channels, at }: AlertEventRow): 
     at: iso(at),
     alert_id: rule_id,
     ...{ subject, summary, value, threshold, since, reason },
-    channels: JSON.parse(channels),
+    channels: Object.keys(deliveries),
+    deliveries: Object.entries(deliveries).map(([channel_id, delivery]) => {
+      if (!delivery) return { channel_id, ...NOT_TRIED };
+      const { event_id: _, ...rest } = delivery;
+      return { channel_id, ...rest };
+    }),
   };
 }
+
+/** How it went with each channel, by its id; null: it has not been tried yet. */
+export type Deliveries = Readonly<Record<string, Delivery | null>>;
+
+const NOT_TRIED = { status: 'waiting', at: null, attempts: 0, response_status: null, error: null } as const;

@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-sightings-'));
 const store = openSqlite(join(folder, 'state.db'));
 afterAll(async () => {
   await store.close();
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
 test('a node writes down what rules ask for while it is so, and nothing where no rule does', async () => {

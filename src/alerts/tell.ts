@@ -61,7 +61,7 @@ export async function tell(
         organisation_id: rule.organisation_id,
         workspace_id: rule.workspace_id,
         told: JSON.stringify(message),
-        channels: JSON.stringify(channels),
+        channels: JSON.stringify(Object.fromEntries(channels.map((channel) => [channel, null]))),
         at,
       })
       .execute();

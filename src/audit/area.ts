@@ -15,11 +15,19 @@ export interface AuditParts extends Tools {
 export const auditArea = area({
   name: 'audit',
   open: async ({ store, sealer, health, dataDir, witnesses, metrics, now }: AuditParts) => {
-    const { trail, reading, close } = await openAudit({
+    const { trail, reading, verification, close } = await openAudit({
       ...{ store, sealer, health, dataDir, witnesses, now },
       queryWorker: ownFile('storage/query-worker'),
       onLeftOut: () => metrics.leftOut('audit'),
     });
-    return { gives: { trail, auditLog: reading, note: trail.note }, ends: auditEndings, close };
+    return {
+      gives: {
+        ...{ trail, auditLog: reading, auditVerification: verification },
+        note: trail.note,
+        noteWith: trail.noteWith,
+      },
+      ends: auditEndings,
+      close,
+    };
   },
 });

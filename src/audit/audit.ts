@@ -9,12 +9,14 @@ import { headsFile, keptHeads } from './heads-file.ts';
 import { type AuditReading, createAuditReading } from './reading.ts';
 import { startSealing } from './sealing.ts';
 import { type AuditTrail, createAuditTrail } from './trail.ts';
+import { type AuditVerification, createAuditVerification } from './verification.ts';
 import { type HeadWitness, startWitnessing } from './witnessing.ts';
 
 /** The audit log of a process: what it writes, what it seals, what people read. */
 export interface Audit {
   readonly trail: AuditTrail;
   readonly reading: AuditReading;
+  readonly verification: AuditVerification;
   close(): Promise<void>;
 }
 
@@ -50,6 +52,7 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
   return {
     trail,
     reading: createAuditReading({ db: store.db, reader }),
+    verification: createAuditVerification({ store, sealer, dataDir }),
     close: async () => {
       await trail.flush();
       await sealing.stop();

@@ -59,7 +59,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     afterAll(async () => {
       reader.close();
       await store.close();
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, force: true });
     });
 
     const page = (filter: Partial<AuditFilter>, number = 0, size = 50) =>

@@ -25,7 +25,10 @@ export interface VerifyOptions {
   readonly organisationId: string;
   /** Ends of this chain that were kept elsewhere. */
   readonly knownHeads?: readonly AuditHeadRow[];
-  readonly onProgress?: (records: number) => void;
+  /** Fewer hold a running gateway up less. */
+  readonly batchesAtOnce?: number;
+  /** Waited for before it goes on. */
+  readonly onProgress?: (records: number) => void | Promise<void>;
 }
 
 export const idsOf = ({ ids }: AuditBatchRow): string[] => {

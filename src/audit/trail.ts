@@ -1,4 +1,4 @@
-import { type AuditedCaller, NOBODY, type NoteEvent } from '../core/audit-event.ts';
+import { type AuditEvent, type AuditedCaller, NOBODY, type NoteEvent } from '../core/audit-event.ts';
 import type { Health } from '../core/health.ts';
 import type { Witness } from '../core/principal.ts';
 import type { Sealer } from '../crypto/seal.ts';
@@ -41,6 +41,8 @@ export interface Pending extends Witness {
 export interface AuditTrail {
   open(call: AuditedCall): Pending;
   readonly note: NoteEvent;
+  /** Records an event together with what it tells of: both are committed, or neither. */
+  readonly noteWith: (db: Db, event: AuditEvent) => Promise<void>;
   /** Resolves when everything that came before is stored, or the store is away; tells what was left out so far. */
   flush(): Promise<void>;
 }
@@ -59,25 +61,8 @@ export function createAuditTrail({ store, sealer, health, guard, now, onLeftOut 
   const writer = new AuditWriter({ store, sealer, health });
   const trail: AuditTrail = {
     open: (call) => new PendingRecord(call, { sealer, writer, guard, strangers }),
-    note: ({ id, at, caller, uri, status, body, resource, action }) =>
-      void writer.write({
-        id,
-        at,
-        method: 'POST',
-        uri,
-        organisation_id: caller.organisationId,
-        workspace_id: caller.workspaceId,
-        user_type: caller.type,
-        user_id: caller.id,
-        response_status_code: status,
-        resource_type: resource,
-        action,
-        client_ip: '',
-        country: '',
-        query_params: '{}',
-        request_headers: '{}',
-        request_body: maskedBody(body),
-      }),
+    note: (event) => void writer.write(recordOf(event)),
+    noteWith: (db, event) => insertRecords(db, sealer, [recordOf(event)]),
     flush: () => {
       strangers.flush();
       return writer.flush();
@@ -86,6 +71,25 @@ export function createAuditTrail({ store, sealer, health, guard, now, onLeftOut 
   const strangers = createStrangerSample({ note: trail.note, now, onLeftOut });
   return trail;
 }
+
+const recordOf = ({ id, at, caller, uri, status, body, resource, action }: AuditEvent): NewRecord => ({
+  id,
+  at,
+  method: 'POST',
+  uri,
+  organisation_id: caller.organisationId,
+  workspace_id: caller.workspaceId,
+  user_type: caller.type,
+  user_id: caller.id,
+  response_status_code: status,
+  resource_type: resource,
+  action,
+  client_ip: '',
+  country: '',
+  query_params: '{}',
+  request_headers: '{}',
+  request_body: maskedBody(body),
+});
 
 /** What an admin route answers to a change that worked. */
 const CHANGED = 200;

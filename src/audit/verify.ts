@@ -67,7 +67,7 @@ export async function verifyChain(options: VerifyOptions): Promise<Verdict> {
 
 /** The batches after the position, up to and with that number. */
 async function walk(options: VerifyOptions, position: Progress, last: number) {
-  const { db, organisationId, knownHeads = [], onProgress } = options;
+  const { db, organisationId, knownHeads = [], batchesAtOnce = BATCHES_AT_ONCE, onProgress } = options;
   const known = Map.groupBy(knownHeads, ({ number }) => Number(number));
   while (position.number < last) {
     const batches = await db
@@ -77,7 +77,7 @@ async function walk(options: VerifyOptions, position: Progress, last: number) {
       .where('number', '>', position.number)
       .where('number', '<=', last)
       .orderBy('number')
-      .limit(BATCHES_AT_ONCE)
+      .limit(batchesAtOnce)
       .execute();
     const records = await recordsOf(db, batches);
     for (const batch of batches) {
@@ -92,7 +92,7 @@ async function walk(options: VerifyOptions, position: Progress, last: number) {
         if (each.seal !== batch.seal) position.differing.push({ kept: each, record: first?.id ?? null });
     }
     if (batches.length === 0) throw await missingBatch(options, position);
-    onProgress?.(position.records);
+    await onProgress?.(position.records);
   }
 }
 

@@ -27,6 +27,8 @@ export interface Admission {
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes may have reached the provider from now on. */
   sent(): void;
+  /** Throws 429 or 412 where what it has taken so far does not fit any more. Holds and counts nothing. */
+  check(soFar: Estimate): Promise<void>;
   /** The first call counts. */
   settle(outcome: Outcome): void;
 }
@@ -242,6 +244,20 @@ class CountedAdmission implements Admission {
 
   sent(): void {
     this.#isSent = true;
+  }
+
+  async check(soFar: Estimate): Promise<void> {
+    const { charges } = this.#call;
+    if (charges.every(({ limit }) => limit.counts === 'requests')) return;
+    const read = await this.#desk.counters.read(charges.map(({ counter }) => counter));
+    const used = charges.map(({ counter }) => read.get(counter)?.used ?? 0);
+    // What is held for this call gives way to what it has taken.
+    const levels = charges.map(({ counter, limit, amount }, index) => {
+      const others = used[index]! + Math.max(0, (read.get(counter)?.held ?? 0) - amount);
+      return others + Math.max(amount, estimatedFor(limit, soFar));
+    });
+    const refused = [...charges.keys()].filter((index) => levels[index]! > charges[index]!.max);
+    if (refused.length > 0) refuse(charges, { admitted: false, refused, used, levels }, this.#desk.now());
   }
 
   settle(outcome: Outcome): void {

@@ -47,6 +47,7 @@ const OWNERS: Record<LimitOwner['kind'], string> = {
   workspace: 'workspace',
   policy: 'policy',
   'mcp-server': 'MCP server',
+  member: 'own keys of',
 };
 export const ownerText = ({ kind, name }: LimitOwner) => `${OWNERS[kind]} "${name}"`;
 

@@ -3,7 +3,7 @@ import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { Health } from '../core/health.ts';
 import { ownFile } from '../core/program.ts';
-import type { FigureOptions } from './aggregates/tending.ts';
+import type { FigureOptions } from './aggregates/options.ts';
 import { analyticsRoutes } from './analytics/routes.ts';
 import { logEndings } from './endings.ts';
 import { migrateSqliteLog } from './log-migrate.ts';
@@ -69,7 +69,7 @@ export const telemetryArea = area({
     return {
       gives: { log },
       routes: [
-        ...telemetryRoutes({ log, metrics, store, searched: settings.logSearch }),
+        ...telemetryRoutes({ log, metrics, prices, store, searched: settings.logSearch }),
         ...logSessionRoutes({ log, store }),
         ...analyticsRoutes({ log, store }),
       ],

@@ -1,7 +1,7 @@
 import type { AttemptLog, OutgoingTrace } from '../core/call-log.ts';
 import type { PackedHookResults } from '../core/hook-results.ts';
 import type { PriceList, Prices } from '../core/prices.ts';
-import type { Usage } from '../core/usage.ts';
+import { addUsage, type Usage } from '../core/usage.ts';
 
 /** A config may have many targets, each asked again and again; an entry has room for so many attempts. */
 const MOST_KEPT = 100;
@@ -41,7 +41,7 @@ export interface PackedAttempt {
   readonly unasked?: true;
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'totalTokens'>;
   readonly cost?: number;
-  /** Its tokens and cost are those of the entry. */
+  /** Its tokens and cost are those of the entry: no attempt before it took any. */
   readonly isLast?: true;
   readonly cache?: PackedCache;
   readonly guardrails?: readonly PackedDecision[];
@@ -66,6 +66,15 @@ export type PackedAttempts =
 export interface Ended {
   readonly status: number;
   readonly errorCode: string | null;
+  /** What its last attempt took. */
+  readonly usage: Usage | null;
+  readonly cost: number | null;
+}
+
+/** Tokens and cost as far as they are known. */
+export interface Taken {
+  readonly usage: Usage | null;
+  readonly cost: number | null;
 }
 
 /**
@@ -109,10 +118,12 @@ export abstract class AttemptTrail implements AttemptLog {
   /** What guardrails had found before this attempt. */
   #foundBefore: unknown = null;
   #earlier: PackedAttempt[] | null = null;
+  /** What attempts took whose answers did not become the call's: they are paid for all the same. */
+  #spent: Taken | null = null;
 
   aims(target: string): void {
     if (this.#target !== null) {
-      this.#keep(false);
+      this.#leave();
       this.#reason = 'fallback';
     }
     this.#target = target;
@@ -135,7 +146,7 @@ export abstract class AttemptTrail implements AttemptLog {
 
   asks(url: string | null, reason: string | null): void {
     if (this.#isAsked) {
-      this.#keep(false);
+      this.#leave();
       this.#reason = reason ?? 'retry';
       this.#foundBefore = this.hookResults;
     }
@@ -168,7 +179,7 @@ export abstract class AttemptTrail implements AttemptLog {
   }
 
   /** What the row holds of them; null: no target was reached. */
-  protected packAttempts({ status, errorCode }: Ended): string | null {
+  protected packAttempts({ status, errorCode, usage, cost }: Ended): string | null {
     const target = this.#target;
     if (target === null && this.#earlier === null) return null;
     const isOnly = this.#earlier === null && this.#cache === null && this.#error === null && this.#endAt === NOT_YET;
@@ -186,16 +197,33 @@ export abstract class AttemptTrail implements AttemptLog {
     if (target !== null && !isOwnAnswer) {
       if (!this.#isAsked && this.#error === null) this.failed(status, errorCode ?? 'internal_error');
       else if (this.#error === null) this.#error = errorCode;
-      this.#keep(true);
+      this.#keep(this.#spent ? { usage, cost } : null);
     }
     return JSON.stringify({ attempts: this.#earlier, ...(cache && { target, cache }) });
   }
 
-  /** The attempt that is over, into the list; what comes next begins anew. */
-  #keep(isLast: boolean): void {
-    const usage = isLast ? null : this.usage;
+  /** What the whole call took, given what its last attempt did. */
+  protected withSpent(last: Taken): Taken {
+    const spent = this.#spent;
+    if (spent === null) return last;
+    const usage = last.usage && spent.usage ? addUsage(spent.usage, last.usage) : (last.usage ?? spent.usage);
+    const cost = last.cost === null || spent.cost === null ? (last.cost ?? spent.cost) : last.cost + spent.cost;
+    return { usage, cost };
+  }
+
+  /** An attempt whose answer does not become the call's. What comes next begins anew. */
+  #leave(): void {
+    const usage = this.#isAsked ? this.usage : null;
+    const cost = this.priceList.costOf(this.provider, this.answeredBy ?? this.model, usage, this.prices);
+    this.#keep({ usage, cost });
+    if (usage) this.#spent = this.withSpent({ usage, cost });
+    this.usage = null;
+    this.answeredBy = null;
+  }
+
+  /** The attempt that is over, into the list. Null: it is the last, and took what the entry says. */
+  #keep(taken: Taken | null): void {
     const isAsked = this.#isAsked;
-    const cost = usage && this.priceList.costOf(this.provider, this.answeredBy ?? this.model, usage, this.prices);
     const guardrails = this.#decisions();
     const status = this.#status;
     this.#add({
@@ -212,9 +240,9 @@ export abstract class AttemptTrail implements AttemptLog {
       ...(this.#error !== null && { error: this.#error }),
       ...(this.#reason !== null && { reason: this.#reason }),
       ...(!isAsked && { unasked: true as const }),
-      ...(usage && { usage: tokensOf(usage) }),
-      ...(cost !== null && { cost }),
-      ...(isLast && { isLast: true as const }),
+      ...(taken?.usage && { usage: tokensOf(taken.usage) }),
+      ...(taken && taken.cost !== null && { cost: taken.cost }),
+      ...(taken === null && { isLast: true as const }),
       ...(this.#cache && { cache: this.#cache }),
       ...(guardrails.length > 0 && { guardrails }),
     });
@@ -225,10 +253,6 @@ export abstract class AttemptTrail implements AttemptLog {
     this.#error = null;
     this.#reason = null;
     this.#cache = null;
-    if (isLast) return;
-    // What was counted was counted for that attempt.
-    this.usage = null;
-    this.answeredBy = null;
   }
 
   #add(attempt: PackedAttempt): void {

@@ -1,6 +1,6 @@
 import { columnsOf } from '../core/columns.ts';
 import { GatewayError } from '../core/errors.ts';
-import { type FigureOptions, USUAL_FIGURES } from './aggregates/tending.ts';
+import { type FigureOptions, USUAL_FIGURES } from './aggregates/options.ts';
 import type { Question } from './analytics/question.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { LOG_COLUMNS, type LogRow } from './log-columns.ts';

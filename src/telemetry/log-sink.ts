@@ -1,5 +1,5 @@
 import type { Columns } from '../core/columns.ts';
-import type { FigureOptions } from './aggregates/tending.ts';
+import type { FigureOptions } from './aggregates/options.ts';
 import type { LogRow } from './log-columns.ts';
 import type { PackedBody } from './packed-bodies.ts';
 

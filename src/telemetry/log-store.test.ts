@@ -5,6 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
 import { ask, batchOf, packed, removeTemporaryFolders, row, temporaryFolder } from '../../test/telemetry/log-rows.ts';
+import { cacheStatusOf, verdictOf } from './aggregates/fact.ts';
+import { termsIn } from './filter/language.ts';
 import { LOG_COLUMNS, LOG_MIGRATION_TABLE } from './log-columns.ts';
 import { migrateSqliteLog } from './log-migrate.ts';
 import { positionOf } from './log-query.ts';
@@ -175,6 +177,43 @@ function logStoreContract(name: string, newTarget: () => Promise<LogTarget>) {
       expect(await idsOf({ workspaceId, pathPrefix: '/v1/chat' })).toEqual([plain.id]);
       expect(await idsOf({ workspaceId, metadata: { team: 'red' } })).toEqual([]);
       expect(await idsOf({ workspaceId, metadata: { team: 'blue', env: 'x' } })).toEqual([]);
+    });
+
+    test('what guardrails and the cache came to is found as figures count it', async () => {
+      const workspaceId = newWorkspace();
+      const hook = (over: object) => ({ id: 'g', checks: [{ id: 'c', data: '"verdict":false,"deny":true' }], ...over });
+      const judged = (before: readonly object[], after: readonly object[] = []) =>
+        JSON.stringify({ before_request_hooks: before, after_request_hooks: after });
+      const rows = [
+        ...[judged([hook({})]), judged([hook({ verdict: null })]), judged([hook({ verdict: false })])],
+        ...[
+          judged([hook({ deny: true })], [hook({ verdict: false })]),
+          judged([], [hook({ verdict: false, deny: true })]),
+        ],
+        null,
+      ].map((hook_results) => row({ workspace_id: workspaceId, hook_results }));
+      const asked = [
+        ...['{"cache":["HIT",1,1],"target":"config","attempts":[{"target":"a","at":1,"cache":["MISS",1,1]}]}'],
+        ...['{"attempts":[{"target":"a","at":1,"cache":["MISS",1,1]},{"target":"b","at":2}]}'],
+        ...[
+          '{"attempts":[{"target":"a","at":1,"cache":["REFRESH",1,1]}]}',
+          '["\\"cache\\":[\\"HIT\\"",null,1,null,2]',
+          null,
+        ],
+      ].map((attempts) => row({ workspace_id: workspaceId, attempts }));
+      await store.insert(batchOf(...rows, ...asked));
+      const found = async (filter: string) => new Set(await idsOf({ workspaceId, terms: termsIn(filter), limit: 50 }));
+      const all = [...rows, ...asked];
+      for (const verdict of ['passed', 'failed', 'denied', null])
+        expect(await found(`verdict:${verdict ?? 'none'}`)).toEqual(
+          new Set(all.filter((each) => verdictOf(each.hook_results) === verdict).map(({ id }) => id)),
+        );
+      for (const status of ['HIT', 'MISS', 'REFRESH', null])
+        expect(await found(`cache:${status ?? 'none'}`)).toEqual(
+          new Set(all.filter((each) => cacheStatusOf(each.attempts) === status).map(({ id }) => id)),
+        );
+      expect((await found('-verdict:none -cache:none')).size).toBe(0);
+      expect((await found('verdict:DEN*,f*')).size).toBe(3);
     });
 
     test('a trace is those that name it, and the call whose id it is unless that names another', async () => {

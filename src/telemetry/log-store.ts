@@ -9,6 +9,7 @@ import type { Graph } from './analytics/graph.ts';
 import { drawLogGraph } from './analytics/log-graphs.ts';
 import { type Facets, type GroupPage, listFacets, listGroups } from './analytics/log-groups.ts';
 import type { Question } from './analytics/question.ts';
+import { drawSeries, type Series } from './analytics/series.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
 import { BodySegments } from './body-segments.ts';
@@ -18,7 +19,15 @@ import { saysOf } from './filter/says.ts';
 import { LISTED_COLUMNS, type ListedRow, LOG_COLUMNS, type LogTables } from './log-columns.ts';
 import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-conditions.ts';
 import { migrateLog } from './log-migrate.ts';
-import { cursorOf, type LogDetail, type LogPage, type LogPosition, type LogQuery, type LogReach } from './log-query.ts';
+import {
+  cursorOf,
+  type LogDetail,
+  type LogFilter,
+  type LogPage,
+  type LogPosition,
+  type LogQuery,
+  type LogReach,
+} from './log-query.ts';
 import type { LogSink, SinkOptions } from './log-sink.ts';
 import { decompress, showExchanges, showMessages, unpack } from './packed-bodies.ts';
 import { postgresSink, workspacesIn } from './postgres-sink.ts';
@@ -46,7 +55,7 @@ export interface LogStore extends LogSink, PackingStore {
   sessions(query: SessionQuery): Promise<SessionPage>;
   session(reach: LogReach, id: string): Promise<readonly ShownSession[]>;
   /** Counts entries. `deadline` is a moment of `performance.now()`; after it, throws `analytics_too_slow`. */
-  analyse(question: Question, deadline: number): Promise<Graph | GroupPage | Facets | readonly Summed[]>;
+  analyse(question: Question, deadline: number): Promise<Graph | GroupPage | Facets | Series | readonly Summed[]>;
   /** The entries that leave next, the same ones until they are there. */
   nextShipment(atMost: number): Promise<Begun | null>;
   endShipment(name: string): Promise<void>;
@@ -81,6 +90,7 @@ async function openPostgres(url: string, role: LogRole, sinkOptions?: SinkOption
     const close = () => db.destroy();
     if (role === 'writer') await withDaysPrepared(pool, () => migrateLog(db, 'postgres'));
     const sink = role === 'writer' ? postgresSink(pool, db, sinkOptions) : NO_SINK;
+    if ('begin' in sink) await sink.begin();
     return new SqlLogStore({ db, engine: 'postgres', segments: null, sink: { ...sink, close } });
   } catch (error) {
     await db.destroy();
@@ -208,14 +218,15 @@ class SqlLogStore implements LogStore {
     return readSessions(this.#db, await this.#within(reach), reach, id);
   }
 
-  async analyse(question: Question, deadline: number): Promise<Graph | GroupPage | Facets | readonly Summed[]> {
+  async analyse(
+    question: Question,
+    deadline: number,
+  ): Promise<Graph | GroupPage | Facets | Series | readonly Summed[]> {
     if (performance.now() > deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
-    const entries = entriesOf({
-      db: this.#db,
-      filter: question.filter,
-      workspaces: () => this.#within(question.filter),
-    });
-    const sources = { entries, figures: this.#figures };
+    const entriesFor = (filter: LogFilter) =>
+      entriesOf({ db: this.#db, filter, workspaces: () => this.#within(question.filter) });
+    if (question.kind === 'series') return drawSeries(question, { entriesFor, figures: this.#figures }, deadline);
+    const sources = { entries: entriesFor(question.filter), figures: this.#figures };
     if (question.kind === 'graph') return drawLogGraph(question, sources, deadline);
     if (question.kind === 'sums') return sumUp(question, sources, deadline);
     return question.kind === 'group'

@@ -25,9 +25,9 @@ export interface LogWriterOptions {
 const PRUNE_EVERY_MS = 10 * 60 * 1000;
 const PRUNE_CHUNK = 5_000;
 /** Figures take in what was logged so soon, or when so much of it waits: who asks for them reads what waits as it is. */
-const TEND_AFTER_MS = 10_000;
+const TEND_AFTER_MS = 60_000;
 const TEND_ANYWAY_MS = 10 * 60 * 1000;
-const TEND_AT_RECORDS = 5_000;
+const TEND_AT_RECORDS = 10_000;
 const LONGEST_RETRY_MS = 30_000;
 /** What may wait in memory while one insert hangs; older batches go to the spool then. */
 const MOST_WAITING_RECORDS = 50_000;

@@ -59,7 +59,7 @@ export function writeHead({ json, bytes }: HeadText, block: Buffer, at: number):
 export function unpack(packed: Uint8Array): LogBodies {
   const block = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
   const headEnd = LENGTH_BYTES + block.readUInt32LE(0);
-  const head = JSON.parse(block.toString('utf8', LENGTH_BYTES, headEnd)) as PackedHead;
+  const head = headOf(block, headEnd);
   const requestEnd = headEnd + head.request_kept;
   const responseEnd = requestEnd + head.response_kept;
   return {
@@ -73,6 +73,72 @@ export function unpack(packed: Uint8Array): LogBodies {
     ...(head.is_searched && { is_searched: true }),
   };
 }
+
+/** In JSON a name has quotes around it that no text inside has: this is the head's own member, never a header. */
+const SIZES =
+  /^,"request_kept":(\d+),"response_kept":(\d+),"request_truncated":(true|false),"response_truncated":(true|false)[,}]/;
+/** Blocks up to here are read as a text once, of which the sides are parts. */
+const SMALL_BYTES = 16 * 1024;
+
+/**
+ * What the client sent and got, as far as it can be read as it is: null where there is nothing, where it is compressed and,
+ * of the request, where its end is missing. The head is not taken apart where nothing in it is compressed.
+ */
+export class PlainSides {
+  readonly isResponseCut: boolean;
+  readonly #block: Buffer;
+  readonly #text: string | null;
+  readonly #headEnd: number;
+  readonly #requestEnd: number;
+  readonly #responseEnd: number;
+  readonly #hasRequest: boolean;
+  readonly #hasResponse: boolean;
+
+  constructor(packed: Uint8Array) {
+    const block = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
+    this.#block = block;
+    this.#headEnd = LENGTH_BYTES + block.readUInt32LE(0);
+    const isSmall = block.byteLength <= SMALL_BYTES;
+    const text = block.toString('latin1', 0, isSmall ? block.byteLength : this.#headEnd);
+    this.#text = isSmall ? text : null;
+    const sizesAt = text.lastIndexOf(',"request_kept":', this.#headEnd);
+    const sizes = SIZES.exec(text.slice(sizesAt, this.#headEnd));
+    const encodedAt = text.indexOf('"content-encoding"');
+    const isPlain = sizes !== null && (encodedAt < 0 || encodedAt >= this.#headEnd);
+    const head = isPlain ? null : headOf(block, this.#headEnd);
+    this.#requestEnd = this.#headEnd + (head ? head.request_kept : Number(sizes![1]));
+    this.#responseEnd = this.#requestEnd + (head ? head.response_kept : Number(sizes![2]));
+    const isRequestCut = head ? head.request_truncated : sizes![3] === 'true';
+    this.isResponseCut = head ? head.response_truncated : sizes![4] === 'true';
+    this.#hasRequest =
+      this.#requestEnd > this.#headEnd && !isRequestCut && !isEncoded(head?.request_headers['content-encoding']);
+    this.#hasResponse = this.#responseEnd > this.#requestEnd && !isEncoded(head?.response_headers['content-encoding']);
+  }
+
+  request(): Uint8Array | null {
+    return this.#hasRequest ? this.#block.subarray(this.#headEnd, this.#requestEnd) : null;
+  }
+
+  response(): Uint8Array | null {
+    return this.#hasResponse ? this.#block.subarray(this.#requestEnd, this.#responseEnd) : null;
+  }
+
+  /** Each byte as a character. */
+  requestText(): string | null {
+    return this.#hasRequest ? this.#textOf(this.#headEnd, this.#requestEnd) : null;
+  }
+
+  responseText(): string | null {
+    return this.#hasResponse ? this.#textOf(this.#requestEnd, this.#responseEnd) : null;
+  }
+
+  #textOf(from: number, end: number): string {
+    return this.#text === null ? this.#block.toString('latin1', from, end) : this.#text.slice(from, end);
+  }
+}
+
+const headOf = (block: Buffer, headEnd: number): PackedHead =>
+  JSON.parse(block.toString('utf8', LENGTH_BYTES, headEnd)) as PackedHead;
 
 function exchangesIn(packed: Uint8Array, upstream: readonly PackedExchange[], from: number): LogExchange[] {
   let at = from;

@@ -2,9 +2,11 @@ import { CompiledQuery, type Kysely, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
 import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
+import { keptMs, USUAL_FIGURES } from './aggregates/options.ts';
 import { runOnPostgres } from './aggregates/runners.ts';
-import { keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
-import { Upkeep, type Work } from './aggregates/upkeep.ts';
+import { Tending } from './aggregates/tending.ts';
+import { Upkeep } from './aggregates/upkeep.ts';
+import type { Work } from './aggregates/work.ts';
 import { Share } from './body-segments.ts';
 import { makeDays } from './days/days.ts';
 import { pruneDays } from './days/retention.ts';
@@ -23,7 +25,7 @@ export function postgresSink(
   pool: Pool,
   db: Kysely<LogTables>,
   { figures = USUAL_FIGURES, searches = false, isExported = false }: SinkOptions = {},
-): Omit<LogSink, 'close'> {
+): Omit<LogSink, 'close'> & { readonly begin: () => Promise<unknown> } {
   const keys = figures.metadataKeys;
   const now = Date.now;
   const upkeep = new Upkeep({ engine: 'postgres', keys, keep: keptMs(figures.keepDays), now });
@@ -41,6 +43,8 @@ export function postgresSink(
   const retention = { pool, db, remove: removeRows, workspaces, now };
   let daysAt = 0;
   return {
+    /** Before anything is inserted: what figures are kept by is known of every entry then. */
+    begin: () => runInTurn(upkeep.begin()),
     insert: postgresInsert(pool, { keys, searches, isExported }),
     prune: async (before, atMost) => {
       await runInTurn(upkeep.logPruned(before));
@@ -75,7 +79,7 @@ function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSi
   const addFound = `update request_logs set hook_results = excluded.hook_results
     from json_populate_recordset(null::request_logs, $1::json) as excluded
     where request_logs.id = excluded.id and ${FOUND_MORE}`;
-  const wait = 'insert into analytics_waiting (facts) select * from unnest($1::text[])';
+  const wait = 'insert into analytics_waiting (facts) values ($1)';
   const unshipped = 'insert into request_log_unshipped (entries, ids) values ($1, $2)';
   const insertLabels = `insert into request_log_labels (workspace_id, key, value, created_at, log_id)
     select workspace_id, key, value, created_at, log_id
@@ -117,7 +121,7 @@ function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSi
       }
       const ids = added.rows.length === rows.length ? null : new Set(added.rows.map(({ id }) => id));
       const facts = arrivalsOf(batch, keys, { added: ids, earlier, later });
-      if (facts.length > 0) await connection.query(wait, [facts.map(plainText)]);
+      if (facts !== null) await connection.query(wait, [plainText(facts)]);
       const leaving = added.rows.map(({ id }) => id);
       if (isExported && leaving.length > 0)
         await connection.query(unshipped, [leaving.length, JSON.stringify(leaving)]);

@@ -2,12 +2,13 @@ import { expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import { eventually } from '../../test/telemetry/log-rows.ts';
 import type { LogRow } from './log-columns.ts';
+import type { LogEntry } from './log-entry.ts';
 import type { LogWorkerPort, OutgoingBatch } from './log-port.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { render } from './metrics/render.ts';
 import { unpack } from './packed-bodies.ts';
 import type { LogBodies } from './record.ts';
-import { createRequestLog, type LogEntry } from './request-log.ts';
+import { createRequestLog } from './request-log.ts';
 
 /** The port without its thread: what would have been posted, taken apart again. */
 function startLog({ enabled = true, capBytes = 100_000, queuedBytes = 0, queuedRecords = 0 } = {}) {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import * as z from 'zod';
 import { GatewayError } from '../core/errors.ts';
+import { builtInPrices } from '../core/prices.ts';
 import type { Call } from '../http/route.ts';
 import { openSqlite } from '../storage/store.ts';
 import { termsIn } from './filter/language.ts';
@@ -21,6 +22,7 @@ function startRoutes({ isWide = false, found = null as string | null } = {}) {
   const asked: { query?: LogQuery; reach?: LogReach } = {};
   const routes = telemetryRoutes({
     metrics,
+    prices: builtInPrices,
     store,
     searched: [],
     log: {

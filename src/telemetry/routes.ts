@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
 import { integerInQuery } from '../core/list.ts';
+import type { Prices } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Checked } from '../core/schema.ts';
 import { headerOf } from '../http/headers.ts';
@@ -9,6 +10,7 @@ import { jsonText } from '../http/reply.ts';
 import type { Call, CallAt, Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 import { workspaceAsked } from '../storage/workspace-lookup.ts';
+import { withCostDetails } from './cost-details.ts';
 import { EXPORT_TYPES, exported } from './export.ts';
 import { filterFields, filterOf, filterText, queryWithMetadata, termsOf, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
@@ -153,6 +155,10 @@ const attempt = () =>
 
 const logDetail = () =>
   logRecord().extend({
+    cost_details: z
+      .object({ input: z.number(), cached_input: z.number(), output: z.number(), reasoning: z.number() })
+      .nullable()
+      .describe('US dollars of each kind of tokens, by the prices of now; null where these do not come to the cost.'),
     attempts: z
       .array(attempt())
       .describe('Every request to a provider, and every target that was passed over, in order.'),
@@ -167,6 +173,7 @@ const logDetail = () =>
 export interface TelemetryDeps extends SearchDeps {
   readonly log: RequestLog;
   readonly metrics: Metrics;
+  readonly prices: Pick<Prices, 'priceOf'>;
 }
 
 interface SearchDeps {
@@ -175,7 +182,7 @@ interface SearchDeps {
   readonly searched: SearchedWorkspaces;
 }
 
-export const telemetryRoutes = ({ log, metrics, store, searched }: TelemetryDeps): Route[] => [
+export const telemetryRoutes = ({ log, metrics, prices, store, searched }: TelemetryDeps): Route[] => [
   {
     method: 'GET',
     path: '/v1/logs',
@@ -212,7 +219,7 @@ export const telemetryRoutes = ({ log, metrics, store, searched }: TelemetryDeps
     response: logDetail,
     handle: async ({ principal, params: { id } }: CallAt<'id'>) => {
       const found = id.includes('\0') ? null : await log.read(reachOf(principal), id);
-      return jsonText(found ?? fail('log_not_found', id));
+      return jsonText(withCostDetails(found ?? fail('log_not_found', id), prices));
     },
   },
   {

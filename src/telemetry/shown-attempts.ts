@@ -70,9 +70,15 @@ export function showAttempts(row: LogRow, exchanges: readonly ShownExchange[]): 
   return { attempts: withBodies, cache };
 }
 
-type Timed = Omit<ShownAttempt, 'request' | 'response'>;
+/** The same without bodies. */
+export type TimedAttempt = Omit<ShownAttempt, 'request' | 'response'>;
 
-function timesOf(row: LogRow): { attempts: Timed[]; cache: ShownAttempts['cache'] } {
+export interface TimedAttempts {
+  readonly attempts: readonly TimedAttempt[];
+  readonly cache: ShownAttempts['cache'];
+}
+
+export function timesOf(row: LogRow): TimedAttempts {
   const packed = row.attempts === null ? {} : (JSON.parse(row.attempts) as PackedAttempts);
   if (isOnly(packed)) return { attempts: [onlyOf(packed, row)], cache: null };
   const { attempts = [], cache, target } = packed;
@@ -86,12 +92,7 @@ type Only = Extract<PackedAttempts, readonly unknown[]>;
 
 const isOnly = (packed: PackedAttempts): packed is Only => Array.isArray(packed);
 
-function onlyOf([target, host, at, connect, first, status]: Only, row: LogRow): Timed {
-  const found = row.hook_results === null ? {} : (JSON.parse(row.hook_results) as PackedHookResults);
-  const decisions = [
-    ...decisionsIn('input', found.before_request_hooks ?? [], row.created_at),
-    ...decisionsIn('output', found.after_request_hooks ?? [], row.created_at),
-  ];
+function onlyOf([target, host, at, connect, first, status]: Only, row: LogRow): TimedAttempt {
   const { provider, model, virtual_key, duration_ms, error_code } = row;
   return {
     ...{ target, provider, model, virtual_key, host },
@@ -105,11 +106,22 @@ function onlyOf([target, host, at, connect, first, status]: Only, row: LogRow): 
     error_code,
     ...takenBy(row),
     cache: null,
-    guardrails: decisions.map(shownDecision),
+    guardrails: row.hook_results === null ? NONE : decisionsOf(row.hook_results, row.created_at),
   };
 }
 
-function shown(packed: PackedAttempt, row: LogRow): Timed {
+const NONE: readonly ShownDecision[] = [];
+
+/** What guardrails decided of a call as a whole. */
+export function decisionsOf(results: string, openedAt: number): ShownDecision[] {
+  const found = JSON.parse(results) as PackedHookResults;
+  return [
+    ...decisionsIn('input', found.before_request_hooks ?? [], openedAt),
+    ...decisionsIn('output', found.after_request_hooks ?? [], openedAt),
+  ].map(shownDecision);
+}
+
+function shown(packed: PackedAttempt, row: LogRow): TimedAttempt {
   const { target, usage, cache, guardrails = [] } = packed;
   const taken = {
     input_tokens: usage?.inputTokens ?? null,

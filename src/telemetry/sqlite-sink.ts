@@ -5,9 +5,11 @@ import { insertText } from '../storage/insert-text.ts';
 import { openSqliteFile } from '../storage/sqlite-file.ts';
 import { type Arrived, arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
 import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
+import { keptMs, USUAL_FIGURES } from './aggregates/options.ts';
 import { runOnSqlite } from './aggregates/runners.ts';
-import { keptMs, Tending, USUAL_FIGURES } from './aggregates/tending.ts';
-import { Upkeep, type Work } from './aggregates/upkeep.ts';
+import { Tending } from './aggregates/tending.ts';
+import { Upkeep } from './aggregates/upkeep.ts';
+import type { Work } from './aggregates/work.ts';
 import { BodySegments } from './body-segments.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
@@ -41,6 +43,8 @@ export async function openSqliteSink(
     const now = Date.now;
     const upkeep = new Upkeep({ engine: 'sqlite', keys, keep: keptMs(figures.keepDays), now });
     const run = async <Result>(work: Work<Result>) => runOnSqlite(raw, upkeep, work);
+    // Before anything is inserted: what figures are kept by is known of every entry then.
+    await run(upkeep.begin());
     const tending = new Tending({ upkeep, run, now });
     const prune = sqlitePrune(raw, segments);
     const erase = sqliteErase(raw, segments, keys);
@@ -114,7 +118,8 @@ function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, i
     for (; at + ROWS_PER_STATEMENT <= count; at += ROWS_PER_STATEMENT) insertRows(many, at, at + ROWS_PER_STATEMENT);
     for (; at < count; at++) insertRows(one, at, at + 1);
     const arrived = earlier.length === 0 ? ALL_NEW : arrivedBeside(columns[ID]!, earlier, known.all(ids));
-    for (const facts of arrivalsOf(batch, keys, arrived)) wait.run(facts);
+    const facts = arrivalsOf(batch, keys, arrived);
+    if (facts !== null) wait.run(facts);
     const leaving = arrived.added === null ? (columns[ID] as readonly string[]) : [...arrived.added];
     if (leaving.length > 0) unshipped?.run(leaving.length, JSON.stringify(leaving));
     if (columns[METADATA]!.every((metadata) => metadata === null)) return;

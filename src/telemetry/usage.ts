@@ -202,14 +202,15 @@ function fromGemini(raw: Json): Usage | undefined {
   const thoughts = member(raw, 'thoughtsTokenCount');
   return usageOf({
     input: sum(prompt, member(raw, 'toolUsePromptTokenCount')),
-    output: sum(member(raw, 'candidatesTokenCount'), thoughts),
+    // Conversations in real time have another name for it.
+    output: sum(member(raw, 'candidatesTokenCount') ?? member(raw, 'responseTokenCount'), thoughts),
     total,
     cached: member(raw, 'cachedContentTokenCount'),
     reasoning: thoughts,
     audioInput: ofModality(raw.promptTokensDetails, 'AUDIO'),
     imageInput: ofModality(raw.promptTokensDetails, 'IMAGE'),
-    audioOutput: ofModality(raw.candidatesTokensDetails, 'AUDIO'),
-    imageOutput: ofModality(raw.candidatesTokensDetails, 'IMAGE'),
+    audioOutput: ofModality(raw.candidatesTokensDetails ?? raw.responseTokensDetails, 'AUDIO'),
+    imageOutput: ofModality(raw.candidatesTokensDetails ?? raw.responseTokensDetails, 'IMAGE'),
   });
 }
 
@@ -231,6 +232,10 @@ function fromOpenAi(raw: Json): Usage | undefined {
   });
 }
 
+/** Conversations in sound say `input_token_details` where Responses says `input_tokens_details`. */
+const either = (raw: Json, side: 'input' | 'output', name: string): number | undefined =>
+  nested(raw, `${side}_tokens_details`, name) ?? nested(raw, `${side}_token_details`, name);
+
 /** Responses and Anthropic share these names, but only Anthropic leaves cached tokens out of `input_tokens`. */
 function fromInputOutput(raw: Json): Usage | undefined {
   const uncached = member(raw, 'input_tokens');
@@ -242,14 +247,13 @@ function fromInputOutput(raw: Json): Usage | undefined {
     input: sum(uncached, read, written),
     output,
     total: member(raw, 'total_tokens'),
-    cached: read ?? nested(raw, 'input_tokens_details', 'cached_tokens'),
+    cached: read ?? either(raw, 'input', 'cached_tokens'),
     written,
     writtenForAnHour: nested(raw, 'cache_creation', 'ephemeral_1h_input_tokens'),
     reasoning: nested(raw, 'output_tokens_details', 'reasoning_tokens'),
-    audioInput:
-      nested(raw, 'input_tokens_details', 'audio_tokens') ?? nested(raw, 'input_token_details', 'audio_tokens'),
-    imageInput: nested(raw, 'input_tokens_details', 'image_tokens'),
-    audioOutput: nested(raw, 'output_tokens_details', 'audio_tokens'),
+    audioInput: either(raw, 'input', 'audio_tokens'),
+    imageInput: either(raw, 'input', 'image_tokens'),
+    audioOutput: either(raw, 'output', 'audio_tokens'),
     imageOutput: nested(raw, 'output_tokens_details', 'image_tokens'),
   });
 }

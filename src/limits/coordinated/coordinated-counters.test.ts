@@ -22,7 +22,7 @@ async function passTimeInRedis(ms: number) {
 }
 
 /** What time passes is moved by hand in one place: a busy machine must not make the nodes count in the other. */
-const PATIENT = { redisAnswerMs: 30_000, deadAfterMs: 60_000 };
+const PATIENT = { redisAnswerMs: 30_000, answerMs: 30_000, waitMs: 30_000, deadAfterMs: 60_000 };
 
 for (const where of ['redis', 'postgres'] as const) {
   countersContract(`counters of three nodes that count in ${where}`, async () => {

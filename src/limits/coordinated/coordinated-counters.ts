@@ -36,9 +36,11 @@ interface Timing {
   readonly deadAfterMs: number;
   /** How long a call waits while the place changes. */
   readonly waitMs: number;
+  /** How long PostgreSQL may take to answer a call. */
+  readonly answerMs: number;
 }
 
-const TIMING: Timing = { pollMs: 500, stableMs: 5_000, deadAfterMs: 10_000, waitMs: 3_000 };
+const TIMING: Timing = { pollMs: 500, stableMs: 5_000, deadAfterMs: 10_000, waitMs: 3_000, answerMs: 3_000 };
 const SWEEP_MS = 1_000;
 
 /**
@@ -62,7 +64,7 @@ export async function createCoordinatedCounters(deps: CoordinatedDeps): Promise<
   });
   const counters = new CoordinatedCounters({
     ledger,
-    postgres: createPostgresCounters({ store, ledger, node }),
+    postgres: createPostgresCounters({ store, ledger, node, answerWithinMs: timing.answerMs }),
     redis: redisCounters,
     waitMs: timing.waitMs,
     keeperOf: (hooks) =>

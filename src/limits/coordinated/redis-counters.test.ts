@@ -16,7 +16,7 @@ let tags = 0;
 beforeAll(async () => {
   server = await startRedis();
   redis = connectRedis(server.url);
-  await redis.whenUp(2_000);
+  await redis.whenUp(60_000);
 });
 beforeEach(() => {
   counters = createRedisCounters(redis, `test${tags++}`);

@@ -8,7 +8,7 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'gateway-journal-'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (more: Partial<JournalOptions> = {}) =>
   new Journal({ folder, processId: process.pid, isShared: false, ...more });

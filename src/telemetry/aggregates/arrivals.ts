@@ -1,7 +1,8 @@
 import { type Columns, cellAt, columnsOf } from '../../core/columns.ts';
 import { LOG_COLUMNS, type LogRow } from '../log-columns.ts';
 import type { Cell, LogBatch } from '../log-sink.ts';
-import { type Fact, factColumns, factsOf, packColumns, packFacts, type Source, verdictOf } from './fact.ts';
+import { factColumns, type Source, verdictOf } from './fact.ts';
+import { packWholes, type Wholes, wholesIn, wholesOf } from './wholes.ts';
 
 /** What a store says of entries that were there before a batch came. */
 export interface Earlier {
@@ -21,27 +22,24 @@ export interface Arrived {
 }
 
 /**
- * What a batch adds to the figures, as texts. Entries that were there already count for nothing, unless guardrails have
+ * What a batch adds to the figures, as text; null: nothing. Entries that were there already count for nothing, unless guardrails have
  * found more: they move then.
  */
-export function arrivalsOf(batch: LogBatch, keys: readonly string[], { added, earlier, later }: Arrived): string[] {
+export function arrivalsOf(
+  batch: LogBatch,
+  keys: readonly string[],
+  { added, earlier, later }: Arrived,
+): string | null {
   const columns = batch.columns ?? columnsOf(batch.rows, LOG_COLUMNS);
   const count = batch.bodies.length;
   const rows = added === null ? null : rowsWith(columns, count, added);
   const pick = (column: readonly Cell[]) =>
     rows === null || column.length === 1 ? column : rows.map((row) => column[row]!);
-  const texts: string[] = [];
   const arrived = rows?.length ?? count;
-  if (arrived > 0)
-    texts.push(
-      packColumns(
-        arrived,
-        factColumns((name) => pick(columns[AT.get(name)!]!), keys),
-      ),
-    );
-  const moved = earlier.length === 0 ? [] : moves(batch.rows, keys, earlier, later);
-  if (moved.length > 0) texts.push(packFacts(moved));
-  return texts;
+  const facts = factColumns((name) => pick(columns[AT.get(name)!]!), keys);
+  const wholes = wholesIn(facts, arrived);
+  if (earlier.length > 0) addMoves(batch.rows, keys, { earlier, later, wholes });
+  return wholes.size > 0 ? packWholes(wholes) : null;
 }
 
 function rowsWith(columns: Columns<Cell>, count: number, ids: ReadonlySet<string>): number[] {
@@ -51,25 +49,22 @@ function rowsWith(columns: Columns<Cell>, count: number, ids: ReadonlySet<string
   return rows;
 }
 
-function moves(
+function addMoves(
   rows: readonly LogRow[],
   keys: readonly string[],
-  earlier: readonly Earlier[],
-  later: readonly Earlier[],
-): Fact[] {
+  { earlier, later, wholes }: Pick<Arrived, 'earlier' | 'later'> & { readonly wholes: Wholes },
+): void {
   const now = new Map(later.map(({ id, hook_results }) => [id, hook_results]));
   const byId = new Map(rows.map((row) => [row.id, row]));
-  return earlier.flatMap(({ id, hook_results: before }) => {
+  for (const { id, hook_results: before } of earlier) {
     const after = now.get(id) ?? null;
-    if (verdictOf(before) === verdictOf(after)) return [];
+    if (verdictOf(before) === verdictOf(after)) continue;
     const row = byId.get(id)!;
-    return [
-      ...factsOf([{ ...row, hook_results: before }], keys, -1),
-      ...factsOf([{ ...row, hook_results: after }], keys, 1),
-    ];
-  });
+    wholesOf([{ ...row, hook_results: before }], keys, -1, wholes);
+    wholesOf([{ ...row, hook_results: after }], keys, 1, wholes);
+  }
 }
 
 /** What entries that are removed take away. */
 export const leavingOf = (rows: readonly Source[], keys: readonly string[]): string =>
-  packFacts(factsOf(rows, keys, -1));
+  packWholes(wholesOf(rows, keys, -1));

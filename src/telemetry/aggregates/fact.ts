@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../core/bounded-map.ts';
-import { type Columns, columnsOf, rowsOf } from '../../core/columns.ts';
+import { type Columns, rowsOf } from '../../core/columns.ts';
 import { NANO_DOLLARS } from '../../core/money.ts';
 import type { PackedAttempts } from '../attempts.ts';
 import type { LogRow } from '../log-columns.ts';
@@ -46,7 +46,7 @@ export type Fact = Readonly<Record<Dimension, Value>> & {
   readonly first_byte: number | null;
 };
 
-const FACT_COLUMNS = [
+export const FACT_COLUMNS = [
   ...DIMENSIONS,
   'at',
   'times',
@@ -99,8 +99,9 @@ export type Source = Pick<LogRow, (typeof FACT_SOURCES)[number]>;
 
 type Column = readonly unknown[];
 
-const micros = (ms: unknown): number | null => (ms === null ? null : Math.max(0, Math.round(Number(ms) * 1_000)));
-const nanos = (cost: unknown): number | null => (cost === null ? null : Math.round(Number(cost) * NANO_DOLLARS));
+export const micros = (ms: unknown): number | null =>
+  ms === null ? null : Math.max(0, Math.round(Number(ms) * 1_000));
+export const nanos = (cost: unknown): number | null => (cost === null ? null : Math.round(Number(cost) * NANO_DOLLARS));
 
 /** What is not taken from the log as it is. */
 const MADE: Readonly<
@@ -124,10 +125,23 @@ export function factColumns(
 ): Columns {
   return FACT_COLUMNS.map((name) => {
     if (name === 'times') return [times];
-    if (name === 'metadata') return columnOf(name).map((metadata) => chosenOf(metadata as string | null, keys));
+    if (name === 'metadata') return columnOf(name).map(remembering((text) => chosenOf(text as string | null, keys)));
     const made = MADE[name];
     return made ? columnOf(made.from).map(made.make) : columnOf(name as (typeof FACT_SOURCES)[number]);
   });
+}
+
+/** Most have the same metadata as others of their batch. */
+function remembering<Made>(make: (cell: unknown) => Made): (cell: unknown) => Made {
+  const made = new Map<unknown, Made>();
+  return (cell) => {
+    let known = made.get(cell);
+    if (known === undefined) {
+      known = make(cell);
+      made.set(cell, known);
+    }
+    return known;
+  };
 }
 
 export function factsOf(rows: readonly Source[], keys: readonly string[], times: 1 | -1 = 1): Fact[] {
@@ -198,19 +212,4 @@ export function cacheStatusOf(attempts: string | null): string | null {
   if (attempts === null || attempts.startsWith('[') || !attempts.includes('"cache":')) return null;
   const packed = JSON.parse(attempts) as Exclude<PackedAttempts, readonly unknown[]>;
   return (packed.cache ?? packed.attempts?.findLast(({ cache }) => cache !== undefined)?.cache)?.[0] ?? null;
-}
-
-interface PackedFacts {
-  readonly count: number;
-  readonly columns: Columns;
-}
-
-export const packFacts = (facts: readonly Fact[]): string => packColumns(facts.length, columnsOf(facts, FACT_COLUMNS));
-
-export const packColumns = (count: number, columns: Columns): string =>
-  JSON.stringify({ count, columns } satisfies PackedFacts);
-
-export function unpackFacts(text: string): Fact[] {
-  const { count, columns } = JSON.parse(text) as PackedFacts;
-  return rowsOf<Fact>(columns, FACT_COLUMNS, count);
 }

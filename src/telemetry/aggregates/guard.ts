@@ -1,11 +1,11 @@
-import { kindOf, METADATA_AT, textOfKind, WHOLE } from './cells.ts';
-import { DIMENSIONS, type Dimension, OTHER } from './fact.ts';
+import { COMBINED, CORE, CORE_DIMENSIONS, kindOf, textOfKind } from './cubes.ts';
+import { type Dimension, OTHER } from './fact.ts';
 
 const DAY_MS = 86_400_000;
 /** New kinds of one cube and workspace in a day. */
-const MOST_NEW = { whole: 20_000, part: 10_000 };
+const MOST_NEW = { crossed: 20_000, part: 10_000 };
 /** What clients can make up as they like. */
-const OPEN: readonly Dimension[] = ['user_id', 'model', 'endpoint', 'error_code'];
+const OPEN: readonly Dimension[] = ['model', 'endpoint', 'error_code'];
 
 /**
  * Keeps a client that makes up names from making a cell of each: beyond so many new kinds of a workspace in a day, what
@@ -30,14 +30,15 @@ export class Guard {
     const kind = kindOf(text);
     const place = `${kind.workspaceId} ${kind.cube}`;
     const made = this.#made.get(place) ?? 0;
-    const isWhole = kind.cube === WHOLE;
-    if (made < (isWhole ? this.#most.whole : this.#most.part)) {
+    const isCrossed = kind.cube === CORE || kind.cube === COMBINED;
+    if (made < (isCrossed ? this.#most.crossed : this.#most.part)) {
       this.#made.set(place, made + 1);
       return text;
     }
-    const values = isWhole ? kind.values.map((value, at) => (isOpen(at) && value !== null ? OTHER : value)) : [OTHER];
+    const values =
+      kind.cube === CORE ? kind.values.map((value, at) => (isOpen(at) && value !== null ? OTHER : value)) : [OTHER];
     return textOfKind({ ...kind, values });
   }
 }
 
-const isOpen = (at: number): boolean => at === METADATA_AT || OPEN.includes(DIMENSIONS[at]!);
+const isOpen = (at: number): boolean => OPEN.includes(CORE_DIMENSIONS[at]!);

@@ -2,7 +2,10 @@
  * How often values occurred, by their size: each bucket is 2 % wider than the one before, so that what is read from it
  * is off by 1 % at most. Histograms are added and taken away bucket by bucket.
  */
-export type Histogram = Map<number, number>;
+export interface Histogram extends Iterable<readonly [bucket: number, times: number]> {
+  get(bucket: number): number | undefined;
+  set(bucket: number, times: number): unknown;
+}
 
 const ERROR = 0.01;
 const GAMMA = (1 + ERROR) / (1 - ERROR);
@@ -18,68 +21,94 @@ export const count = (histogram: Histogram, bucket: number, times: number): void
   void histogram.set(bucket, (histogram.get(bucket) ?? 0) + times);
 
 export function addAll(histogram: Histogram, other: Histogram): void {
-  for (const [bucket, times] of other) count(histogram, bucket, times);
+  if (histogram instanceof Spectrum && other instanceof Spectrum) histogram.addSpectrum(other);
+  else for (const [bucket, times] of other) count(histogram, bucket, times);
 }
+
+export const inOrder = (histogram: Histogram): (readonly [bucket: number, times: number])[] =>
+  [...histogram].sort(([one], [other]) => one - other);
 
 /** The nearest rank: what so many hundredths of the values do not exceed. Null: there is none. */
 export function percentileOf(histogram: Histogram, hundredths: number): number | null {
-  let total = 0;
-  for (const times of histogram.values()) total += times;
-  if (total <= 0) return null;
-  // In whole numbers: 0.99 × 300 is not 297 in binary fractions.
-  const rank = Math.ceil((hundredths * total) / 100);
-  let seen = 0;
-  for (const bucket of [...histogram.keys()].sort((one, other) => one - other)) {
-    seen += histogram.get(bucket)!;
-    if (seen >= rank) return middleOf(bucket);
+  if (!(histogram instanceof Spectrum)) {
+    const spectrum = new Spectrum();
+    addAll(spectrum, histogram);
+    return spectrum.percentile(hundredths);
   }
-  return null;
+  return histogram.percentile(hundredths);
 }
 
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-const CODES = new Uint8Array(128);
-for (let digit = 0; digit < 64; digit++) CODES[DIGITS.charCodeAt(digit)] = digit;
+/** Buckets that are added when a value lies outside, so that this is seldom needed. */
+const MARGIN = 24;
 
-/** Whole numbers as text: five bits to a character, the sixth says that there is more; the lowest bit is the sign. */
-function digitsOf(value: number): string {
-  let left = Math.abs(value) * 2 + (value < 0 ? 1 : 0);
-  let text = '';
-  do {
-    const digit = left % 32;
-    left = Math.floor(left / 32);
-    text += DIGITS[left > 0 ? digit + 32 : digit];
-  } while (left > 0);
-  return text;
-}
+/** A histogram that much is added to: a place for each bucket between its least and its greatest value. */
+export class Spectrum implements Histogram {
+  #first = 0;
+  #times = new Float64Array(0);
 
-/** Buckets in order, each as the distance from the one before, and how often: about four characters each. */
-export function textOf(histogram: Histogram): string {
-  let text = '';
-  let last = 0;
-  for (const bucket of [...histogram.keys()].sort((one, other) => one - other)) {
-    const times = histogram.get(bucket)!;
-    if (times === 0) continue;
-    text += digitsOf(bucket - last) + digitsOf(times);
-    last = bucket;
+  get(bucket: number): number {
+    return this.#times[bucket - this.#first] ?? 0;
   }
-  return text;
-}
 
-/** Adds what a text says. */
-export function addText(histogram: Histogram, text: string): void {
-  let at = 0;
-  const next = () => {
-    let value = 0;
-    for (let scale = 1; ; scale *= 32) {
-      const code = CODES[text.charCodeAt(at++)]!;
-      value += (code % 32) * scale;
-      if (code < 32) break;
+  set(bucket: number, times: number): void {
+    const place = this.#placeOf(bucket);
+    this.#times[place] = times;
+  }
+
+  add(bucket: number, times: number): void {
+    const place = this.#placeOf(bucket);
+    this.#times[place]! += times;
+  }
+
+  addSpectrum(other: Spectrum): void {
+    const [first, times] = [other.#first, other.#times];
+    if (times.length === 0) return;
+    this.#placeOf(first);
+    this.#placeOf(first + times.length - 1);
+    const shift = first - this.#first;
+    for (let at = 0; at < times.length; at++) this.#times[at + shift]! += times[at]!;
+  }
+
+  *[Symbol.iterator](): Generator<[bucket: number, times: number]> {
+    for (const [at, times] of this.#times.entries()) if (times !== 0) yield [this.#first + at, times];
+  }
+
+  percentile(hundredths: number): number | null {
+    let total = 0;
+    for (const times of this.#times) total += times;
+    if (total <= 0) return null;
+    // In whole numbers: 0.99 × 300 is not 297 in binary fractions.
+    const rank = Math.ceil((hundredths * total) / 100);
+    let seen = 0;
+    for (let at = 0; at < this.#times.length; at++) {
+      seen += this.#times[at]!;
+      if (seen >= rank) return middleOf(this.#first + at);
     }
-    return value % 2 === 0 ? value / 2 : -(value - 1) / 2;
-  };
-  let bucket = 0;
-  while (at < text.length) {
-    bucket += next();
-    count(histogram, bucket, next());
+    return null;
   }
+
+  #placeOf(bucket: number): number {
+    const place = bucket - this.#first;
+    if (place >= 0 && place < this.#times.length) return place;
+    const { length } = this.#times;
+    const first = length === 0 ? bucket - MARGIN : Math.min(this.#first, bucket - MARGIN);
+    const end = length === 0 ? bucket + MARGIN : Math.max(this.#first + length, bucket + MARGIN);
+    const wider = new Float64Array(end - first);
+    wider.set(this.#times, length === 0 ? 0 : this.#first - first);
+    this.#first = first;
+    this.#times = wider;
+    return bucket - first;
+  }
+}
+
+/** Buckets, each with how often, in no order. */
+export function pairsOf(histogram: Histogram): string {
+  let pairs = '';
+  for (const [bucket, times] of histogram) pairs += pairs === '' ? `${bucket},${times}` : `,${bucket},${times}`;
+  return `[${pairs}]`;
+}
+
+/** Adds what was written so. */
+export function addPairs(histogram: Histogram, pairs: readonly number[]): void {
+  for (let at = 0; at < pairs.length; at += 2) count(histogram, pairs[at]!, pairs[at + 1]!);
 }

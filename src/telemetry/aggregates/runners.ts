@@ -1,6 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite';
 import type { Pool, PoolClient } from 'pg';
-import type { Answer, Ask, Upkeep, Work } from './upkeep.ts';
+import type { Upkeep } from './upkeep.ts';
+import type { Answer, Ask, Work } from './work.ts';
 
 /** In one transaction of the embedded store. */
 export function runOnSqlite<Result>(raw: Database, upkeep: Upkeep, work: Work<Result>): Result {

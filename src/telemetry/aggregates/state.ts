@@ -1,4 +1,4 @@
-import type { GrainName } from './cells.ts';
+import { GRAINS, type GrainName } from './grains.ts';
 
 /** How far figures are kept; moments are milliseconds since the epoch. */
 export interface State {
@@ -8,6 +8,8 @@ export interface State {
   readonly metadata: ReadonlyMap<string, number>;
   /** Cells from before are gone. */
   readonly prunedBefore: Readonly<Record<GrainName, number>>;
+  /** Cells from before have been made of shorter ones, and are added to when an entry comes late. */
+  readonly rolledBefore: Readonly<Record<GrainName, number>>;
   /** Entries from before are gone from the log. */
   readonly logPrunedBefore: number;
   /** How often kinds were renamed or deleted; who remembers some has to look again. */
@@ -26,8 +28,12 @@ export function stateIn(rows: readonly { readonly name: string; readonly value: 
   return {
     countedFrom: of('counted_from'),
     metadata: new Map(metadata),
-    prunedBefore: { minutes: of('pruned_minutes'), hours: of('pruned_hours'), days: of('pruned_days') },
+    prunedBefore: byGrain((name) => of(`pruned_${name}`)),
+    rolledBefore: byGrain((name) => (name === 'minutes' ? Number.POSITIVE_INFINITY : of(`rolled_${name}`))),
     logPrunedBefore: of('log_pruned'),
     kindsChanged: of('kinds_changed'),
   };
 }
+
+const byGrain = (momentOf: (name: GrainName) => number) =>
+  Object.fromEntries(GRAINS.map(({ name }) => [name, momentOf(name)])) as Record<GrainName, number>;

@@ -1,5 +1,4 @@
 import type { Engine } from '../../storage/migrate.ts';
-import { SUMS } from './cells.ts';
 import { FACT_SOURCES } from './fact.ts';
 
 /** What upkeep asks of a store. Those of `each` are run for any number of rows: on PostgreSQL all at once, as arrays. */
@@ -8,15 +7,15 @@ export interface Statements {
   readonly setState: string;
   readonly waiting: string;
   readonly takeWaiting: string;
-  readonly addWaiting: string;
   readonly findKinds: string;
   readonly addKinds: string;
   readonly findCells: string;
   readonly putCells: string;
+  readonly dropCells: string;
   readonly dropBetween: string;
-  readonly cellsBetween: string;
   readonly dropBefore: string;
-  readonly lastKind: string;
+  readonly cubesBetween: string;
+  readonly cellsBetween: string;
   readonly workspaces: string;
   readonly entries: string;
   readonly entriesOfNone: string;
@@ -24,19 +23,14 @@ export interface Statements {
   readonly oldestOfNone: string;
   readonly kindsOf: string;
   readonly rename: string;
-  readonly dropCellsOf: string;
   readonly dropKindsOf: string;
 }
 
-export const CELL_COLUMNS = ['grain', 'kind', 'bucket', ...SUMS, 'durations', 'first_bytes_text'] as const;
-const KEYS = ['grain', 'kind', 'bucket'];
-const columns = CELL_COLUMNS.join(', ');
-const others = CELL_COLUMNS.filter((name) => !KEYS.includes(name));
+const columns = 'grain, cube, bucket, sums, durations, first_bytes';
 const sources = FACT_SOURCES.join(', ');
 /** Of an hour of a busy workspace, so many entries are read at a time. */
 export const ENTRIES_AT_ONCE = 5_000;
 const inOrder = `order by created_at, id limit ${ENTRIES_AT_ONCE}`;
-const marks = (count: number) => Array(count).fill('?').join(', ');
 
 /** Every workspace that has entries, by jumping along the index instead of reading it. */
 const WORKSPACES = `with recursive jump(workspace_id) as (
@@ -49,7 +43,6 @@ const WORKSPACES = `with recursive jump(workspace_id) as (
 const both = {
   readState: 'select name, value from analytics_state',
   waiting: 'select id, facts from analytics_waiting order by id limit 1000',
-  lastKind: 'select coalesce(max(id), 0) as last from analytics_kinds',
   workspaces: WORKSPACES,
   entriesOfNone: '',
   oldestOfNone: 'select min(created_at) as at from request_logs where workspace_id is null',
@@ -59,17 +52,15 @@ const SQLITE: Statements = {
   ...both,
   setState: 'insert or replace into analytics_state (name, value) values (?, ?)',
   takeWaiting: 'delete from analytics_waiting where id = ?',
-  addWaiting: 'insert into analytics_waiting (facts) values (?)',
   findKinds: 'select id, key from analytics_kinds where key = ?',
-  addKinds: 'insert into analytics_kinds (key, text, workspace_id) values (?, ?, ?) returning id, key',
-  findCells: `select ${columns} from analytics_cells where grain = ? and kind = ? and bucket = ?`,
-  putCells: `insert or replace into analytics_cells (${columns}) values (${marks(CELL_COLUMNS.length)})`,
-  dropBetween: `delete from analytics_cells
-    where grain = ? and kind in (select id from analytics_kinds) and bucket >= ? and bucket < ?`,
-  cellsBetween: `select ${columns} from analytics_cells
-    where grain = ? and kind in (select id from analytics_kinds) and bucket >= ? and bucket < ?`,
-  dropBefore: `delete from analytics_cells
-    where grain = ? and kind in (select id from analytics_kinds where id > ? and id <= ?) and bucket < ?`,
+  addKinds: 'insert into analytics_kinds (key, text, workspace_id, cube) values (?, ?, ?, ?) returning id, key',
+  findCells: `select ${columns} from analytics_cells where grain = ? and cube = ? and bucket = ?`,
+  putCells: `insert or replace into analytics_cells (${columns}) values (?, ?, ?, ?, ?, ?)`,
+  dropCells: 'delete from analytics_cells where grain = ? and cube = ? and bucket = ?',
+  dropBetween: 'delete from analytics_cells where grain = ? and bucket >= ? and bucket < ?',
+  dropBefore: 'delete from analytics_cells where grain = ? and bucket < ?',
+  cubesBetween: 'select distinct cube from analytics_cells where grain = ? and bucket >= ? and bucket < ?',
+  cellsBetween: `select ${columns} from analytics_cells where grain = ? and cube = ? and bucket >= ? and bucket < ?`,
   entries: `select ${sources} from request_logs
     where workspace_id = ? and (created_at, id) > (?, ?) and created_at < ? ${inOrder}`,
   entriesOfNone: `select ${sources} from request_logs
@@ -77,36 +68,31 @@ const SQLITE: Statements = {
   oldest: 'select min(created_at) as at from request_logs where workspace_id = ?',
   kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
   rename: 'update analytics_kinds set key = ?, text = ? where id = ?',
-  dropCellsOf: 'delete from analytics_cells where grain = ? and kind = ?',
   dropKindsOf: 'delete from analytics_kinds where id = ?',
 };
-
-const listOf = (column: string, type: string, at: number) => `$${at + 1}::${type}[] /* ${column} */`;
-const TYPES: Readonly<Record<string, string>> = {
-  grain: 'int',
-  kind: 'int',
-  bucket: 'int',
-  durations: 'text',
-  first_bytes_text: 'text',
-};
-const lists = CELL_COLUMNS.map((name, at) => listOf(name, TYPES[name] ?? 'bigint', at)).join(', ');
 
 const POSTGRES: Statements = {
   ...both,
   setState: `insert into analytics_state (name, value) select * from unnest($1::text[], $2::bigint[])
     on conflict (name) do update set value = excluded.value`,
   takeWaiting: 'delete from analytics_waiting where id = any($1::bigint[])',
-  addWaiting: 'insert into analytics_waiting (facts) select * from unnest($1::text[])',
   findKinds: 'select id, key from analytics_kinds where key = any($1::text[])',
-  addKinds: `insert into analytics_kinds (key, text, workspace_id)
-    select * from unnest($1::text[], $2::text[], $3::text[]) returning id, key`,
-  findCells: `select ${columns} from unnest($1::int[], $2::int[], $3::int[]) as asked (grain, kind, bucket)
-    join analytics_cells using (grain, kind, bucket)`,
-  putCells: `insert into analytics_cells (${columns}) select * from unnest(${lists})
-    on conflict (grain, kind, bucket) do update set ${others.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+  addKinds: `insert into analytics_kinds (key, text, workspace_id, cube)
+    select * from unnest($1::text[], $2::text[], $3::text[], $4::text[]) returning id, key`,
+  findCells: `select ${columns} from unnest($1::int[], $2::text[], $3::int[]) as asked (grain, cube, bucket)
+    join analytics_cells using (grain, cube, bucket)`,
+  putCells: `insert into analytics_cells (${columns})
+    select * from unnest($1::int[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bytea[])
+    on conflict (grain, cube, bucket) do update
+    set sums = excluded.sums, durations = excluded.durations, first_bytes = excluded.first_bytes`,
+  dropCells: `delete from analytics_cells using unnest($1::int[], $2::text[], $3::int[]) as asked (grain, cube, bucket)
+    where analytics_cells.grain = asked.grain and analytics_cells.cube = asked.cube
+    and analytics_cells.bucket = asked.bucket`,
   dropBetween: 'delete from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3',
-  cellsBetween: `select ${columns} from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3`,
-  dropBefore: 'delete from analytics_cells where grain = $1 and kind > $2 and kind <= $3 and bucket < $4',
+  dropBefore: 'delete from analytics_cells where grain = $1 and bucket < $2',
+  cubesBetween: 'select distinct cube from analytics_cells where grain = $1 and bucket >= $2 and bucket < $3',
+  cellsBetween: `select ${columns} from analytics_cells
+    where grain = $1 and cube = $2 and bucket >= $3 and bucket < $4`,
   entries: `select ${sources} from request_logs
     where workspace_id = $1 and (created_at, id) > ($2, $3) and created_at < $4 ${inOrder}`,
   entriesOfNone: `select ${sources} from request_logs
@@ -115,8 +101,6 @@ const POSTGRES: Statements = {
   kindsOf: 'select id, key, text, workspace_id from analytics_kinds order by id',
   rename: `update analytics_kinds set key = named.key, text = named.text
     from unnest($1::text[], $2::text[], $3::int[]) as named (key, text, id) where analytics_kinds.id = named.id`,
-  dropCellsOf: `delete from analytics_cells using unnest($1::int[], $2::int[]) as asked (grain, kind)
-    where analytics_cells.grain = asked.grain and analytics_cells.kind = asked.kind`,
   dropKindsOf: 'delete from analytics_kinds where id = any($1::int[])',
 };
 

@@ -1,27 +1,10 @@
-import type { GrainName } from './cells.ts';
-import type { Upkeep, Work } from './upkeep.ts';
+import { HOUR_MS } from './grains.ts';
+import type { Upkeep } from './upkeep.ts';
+import type { Work } from './work.ts';
 
-/** What an operator decides about figures. */
-export interface FigureOptions {
-  /** Keys of metadata by which figures are kept. */
-  readonly metadataKeys: readonly string[];
-  readonly keepDays: Readonly<Record<GrainName, number>>;
-}
-
-export const USUAL_FIGURES: FigureOptions = {
-  metadataKeys: ['_user'],
-  keepDays: { minutes: 3, hours: 400, days: 3_650 },
-};
-
-export const DAY_MS = 24 * 60 * 60 * 1000;
-
-export const keptMs = ({ minutes, hours, days }: FigureOptions['keepDays']): Record<GrainName, number> => ({
-  minutes: minutes * DAY_MS,
-  hours: hours * DAY_MS,
-  days: days * DAY_MS,
-});
-
-const PRUNE_EVERY_MS = 60 * 60 * 1000;
+const PRUNE_EVERY_MS = HOUR_MS;
+/** Most calls that began in an hour are logged so long after it. */
+const ROLL_AFTER_MS = 60_000;
 /** What one look takes at most; there is more when it took as much. */
 const WAITING_AT_ONCE = 1_000;
 
@@ -35,9 +18,8 @@ export interface TendingOptions {
 /** The upkeep of figures, a short piece at a time. */
 export class Tending {
   readonly #options: TendingOptions;
-  #hasBegun = false;
   #pruneAt = 0;
-  #pruned: number | null = null;
+  #rollAt = 0;
 
   constructor(options: TendingOptions) {
     this.#options = options;
@@ -46,13 +28,16 @@ export class Tending {
   /** Says whether there is more to do at once. */
   async step(): Promise<boolean> {
     const { upkeep, run, now } = this.#options;
-    if (!this.#hasBegun) this.#hasBegun = (await run(upkeep.begin())) !== null;
     const taken = await run(upkeep.compact());
     if (taken === null || taken === WAITING_AT_ONCE) return taken !== null;
-    if (this.#pruned !== null || now() >= this.#pruneAt) {
+    if (now() >= this.#rollAt) {
+      const isMore = await run(upkeep.roll(now() - ROLL_AFTER_MS));
+      if (isMore !== false) return isMore !== null;
+      this.#rollAt = (Math.floor((now() - ROLL_AFTER_MS) / HOUR_MS) + 1) * HOUR_MS + ROLL_AFTER_MS;
+    }
+    if (now() >= this.#pruneAt) {
       this.#pruneAt = now() + PRUNE_EVERY_MS;
-      this.#pruned = await run(upkeep.prune(this.#pruned ?? 0));
-      if (this.#pruned !== null) return true;
+      await run(upkeep.prune());
     }
     return (await run(upkeep.countHour())) ?? false;
   }

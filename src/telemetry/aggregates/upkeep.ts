@@ -1,40 +1,15 @@
 import type { Engine } from '../../storage/migrate.ts';
-import { type LogOwner, type RecountProgress, USER_LABEL } from '../log-sink.ts';
-import {
-  type Amount,
-  type Cell,
-  GRAINS,
-  type GrainName,
-  kindOf,
-  METADATA_AT,
-  nothing,
-  SUMS,
-  type Sum,
-  spread,
-  textOfKind,
-  textsOf,
-  WHOLE,
-  wholesOf,
-} from './cells.ts';
-import { DIMENSIONS, factsOf, type Source, unpackFacts } from './fact.ts';
+import type { LogOwner, RecountProgress } from '../log-sink.ts';
+import { CellStore } from './cell-store.ts';
+import { Dictionary } from './dictionary.ts';
+import type { Source } from './fact.ts';
+import { DAY_MS, DAYS, GRAINS, type GrainName, HOUR_MS, HOURS } from './grains.ts';
 import { Guard } from './guard.ts';
-import { addText, textOf } from './histogram.ts';
+import { keyOfErased, withoutPerson } from './people.ts';
 import { metadataState, type State, stateIn } from './state.ts';
 import { ENTRIES_AT_ONCE, type Statements, statementsOf } from './statements.ts';
-
-/** One statement: with its values, or for each of many rows. */
-export interface Ask {
-  readonly text: string;
-  readonly values?: readonly unknown[];
-  readonly rows?: readonly (readonly unknown[])[];
-}
-// biome-ignore lint/suspicious/noExplicitAny: rows are as their statement says
-export type Answer = any[];
-/**
- * Work on the store, a statement at a time, so that both engines do the same: the embedded one at once, PostgreSQL when
- * the answers come. Each is one transaction, and no two of them run at the same time.
- */
-export type Work<Result> = Generator<Ask, Result, Answer>;
+import { unpackWholes, type Wholes, wholesOf } from './wholes.ts';
+import type { Answer, Work } from './work.ts';
 
 export interface UpkeepOptions {
   readonly engine: Engine;
@@ -46,30 +21,25 @@ export interface UpkeepOptions {
   readonly guard?: Guard;
 }
 
-const HOUR_MS = GRAINS[1].ms;
-const DAY_MS = GRAINS[2].ms;
-/** Ids of kinds are small; this many are a few megabytes. */
-const MOST_KNOWN = 100_000;
-const KINDS_AT_ONCE = 2_000;
-const ERASED = 'erased';
+/** Of a time in which nothing was logged, so many buckets are passed over in one transaction. */
+const MOST_EMPTY = 1_000;
 
 export class Upkeep {
   readonly #options: UpkeepOptions;
-  readonly #guard: Guard;
   readonly #sql: Statements;
-  /** Ids of kinds. */
-  readonly #known = new Map<string, number>();
-  #knownAt = -1;
+  readonly #dictionary: Dictionary;
+  readonly #cells: CellStore;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
-    this.#guard = options.guard ?? new Guard(options.now);
     this.#sql = statementsOf(options.engine);
+    this.#dictionary = new Dictionary(this.#sql, options.guard ?? new Guard(options.now), options.keys);
+    this.#cells = new CellStore(this.#sql, this.#dictionary);
   }
 
   /** What was found out in a transaction that failed is not true. */
   forget(): void {
-    this.#known.clear();
+    this.#dictionary.forget();
   }
 
   /** Notes by which keys of metadata figures are kept, and since when. */
@@ -92,24 +62,42 @@ export class Upkeep {
     const state = yield* this.#state();
     const waiting = (yield { text: this.#sql.waiting }) as { id: number; facts: string }[];
     if (waiting.length === 0) return 0;
-    const wholes = new Map<string, Cell>();
-    for (const { facts } of waiting) wholesOf(unpackFacts(facts), wholes);
-    yield* this.#addWholes([...wholes.values()], state);
+    const wholes: Wholes = new Map();
+    for (const { facts } of waiting) unpackWholes(facts, wholes);
+    yield* this.#cells.add([...wholes.values()], state);
     yield { text: this.#sql.takeWaiting, rows: waiting.map(({ id }) => [id]) };
     return waiting.length;
   }
 
-  /** Deletes cells that are older than they are kept; says whether there may be more. */
-  *prune(after: number): Work<number | null> {
+  /** Makes the next longer bucket that was over then; says whether there may be more of them. */
+  *roll(over: number): Work<boolean> {
     const state = yield* this.#state();
-    const last = Number(((yield { text: this.#sql.lastKind }) as { last: number }[])[0]!.last);
-    for (const [grain, { name, ms }] of GRAINS.entries()) {
-      const before = Math.floor((this.#options.now() - this.#options.keep[name]) / ms);
-      if (before <= 0) continue;
-      if (before * ms > state.prunedBefore[name]) yield* this.#set(`pruned_${name}`, before * ms);
-      yield { text: this.#sql.dropBefore, values: [grain, after, after + KINDS_AT_ONCE, before] };
+    for (let grain = HOURS; grain < GRAINS.length; grain++) {
+      const { name, ms } = GRAINS[grain]!;
+      const finer = Math.min(over, state.rolledBefore[GRAINS[grain - 1]!.name]);
+      let begins = state.rolledBefore[name];
+      let isThere = false;
+      for (let count = 0; begins + ms <= finer && !isThere && count < MOST_EMPTY; count++, begins += ms)
+        isThere = yield* this.#cells.roll(grain, begins);
+      if (begins === state.rolledBefore[name]) continue;
+      yield* this.#set(`rolled_${name}`, begins);
+      return true;
     }
-    return after + KINDS_AT_ONCE < last ? after + KINDS_AT_ONCE : null;
+    return false;
+  }
+
+  /** Deletes cells that are older than they are kept, and of which longer ones have been made. */
+  *prune(): Work<true> {
+    const state = yield* this.#state();
+    for (const [grain, { name, ms }] of GRAINS.entries()) {
+      const longer = GRAINS[grain + 1];
+      const made = longer ? state.rolledBefore[longer.name] : Number.POSITIVE_INFINITY;
+      const before = Math.floor(Math.min(this.#options.now() - this.#options.keep[name], made) / ms) * ms;
+      if (before <= 0) continue;
+      if (before > state.prunedBefore[name]) yield* this.#set(`pruned_${name}`, before);
+      yield* this.#cells.dropBefore(grain, before);
+    }
+    return true;
   }
 
   /** The log has no more entries from before then. */
@@ -132,9 +120,9 @@ export class Upkeep {
       return false;
     }
     // The log holds less than all of the hour: what was counted of it before is more.
-    if (hour >= state.logPrunedBefore || (yield* this.#between(1, hour, HOUR_MS)).length === 0)
+    if (hour >= state.logPrunedBefore || !(yield* this.#cells.isThere(HOURS, hour, hour + HOUR_MS)))
       yield* this.#replaceHour(hour, places, state);
-    if (hour % DAY_MS === 0 || hour <= oldest) yield* this.#replaceDay(Math.floor(hour / DAY_MS) * DAY_MS);
+    if (hour % DAY_MS === 0 || hour <= oldest) yield* this.#replaceLonger(Math.floor(hour / DAY_MS) * DAY_MS, state);
     yield* this.#countedFrom(hour, state);
     return true;
   }
@@ -163,12 +151,12 @@ export class Upkeep {
     if ('workspaceId' in whose) {
       const ids = rows.filter(({ workspace_id }) => workspace_id === whose.workspaceId).map(({ id }) => id);
       if (ids.length === 0) return;
-      yield { text: this.#sql.dropCellsOf, rows: ids.flatMap((id) => GRAINS.map((_, grain) => [grain, id])) };
+      // No kind leads to what is left in cells.
       yield { text: this.#sql.dropKindsOf, rows: ids.map((id) => [id]) };
     } else {
       const renamed = rows.flatMap(({ id, text }) => {
         const nameless = withoutPerson(text, whose);
-        return nameless === null ? [] : [[`${ERASED} ${id}`, nameless, id]];
+        return nameless === null ? [] : [[keyOfErased(id), nameless, id]];
       });
       if (renamed.length === 0) return;
       yield { text: this.#sql.rename, rows: renamed };
@@ -177,11 +165,8 @@ export class Upkeep {
   }
 
   *#replaceHour(hour: number, places: readonly (string | null)[], state: State): Work<void> {
-    for (const grain of [0, 1]) {
-      const { ms } = GRAINS[grain]!;
-      yield { text: this.#sql.dropBetween, values: [grain, hour / ms, (hour + HOUR_MS) / ms] };
-    }
-    const wholes = new Map<string, Cell>();
+    yield* this.#cells.dropHour(hour);
+    const wholes: Wholes = new Map();
     for (const place of places) {
       let [at, id] = [hour, ''];
       for (let isMore = true; isMore; ) {
@@ -190,30 +175,21 @@ export class Upkeep {
           place === null
             ? yield { text: this.#sql.entriesOfNone, values: range }
             : yield { text: this.#sql.entries, values: [place, ...range] };
-        wholesOf(factsOf(rows as Source[], this.#options.keys), wholes);
+        wholesOf(rows as Source[], this.#options.keys, 1, wholes);
         isMore = rows.length === ENTRIES_AT_ONCE;
         if (isMore) ({ created_at: at, id } = rows.at(-1) as Source);
       }
     }
-    yield* this.#addWholes([...wholes.values()], state, [0, 1]);
+    yield* this.#cells.add([...wholes.values()], upToHours(state));
   }
 
-  /** A day is the sum of its hours. */
-  *#replaceDay(day: number): Work<void> {
-    const cells = new Map<number, Amount>();
-    for (const row of yield* this.#between(1, day, DAY_MS)) {
-      const amount = cells.get(row.kind) ?? nothing();
-      cells.set(row.kind, amount);
-      addRow(amount, row);
+  /** Quarters are made of hours, and a day of quarters. */
+  *#replaceLonger(day: number, { rolledBefore }: State): Work<void> {
+    for (let grain = HOURS + 1; grain <= DAYS; grain++) {
+      const { name, ms } = GRAINS[grain]!;
+      for (let begins = day; begins < day + DAY_MS && begins < rolledBefore[name]; begins += ms)
+        yield* this.#cells.roll(grain, begins);
     }
-    yield { text: this.#sql.dropBetween, values: [2, day / DAY_MS, day / DAY_MS + 1] };
-    const rows = [...cells].map(([kind, amount]) => rowOf(2, kind, day / DAY_MS, amount));
-    if (rows.length > 0) yield { text: this.#sql.putCells, rows };
-  }
-
-  *#between(grain: number, from: number, length: number): Work<CellRow[]> {
-    const { ms } = GRAINS[grain]!;
-    return (yield { text: this.#sql.cellsBetween, values: [grain, from / ms, (from + length) / ms] }) as CellRow[];
   }
 
   *#countedFrom(moment: number, state: State): Work<void> {
@@ -243,63 +219,6 @@ export class Upkeep {
     return oldest;
   }
 
-  *#addWholes(wholes: readonly Cell[], state: State, grains: readonly number[] = [0, 1, 2]): Work<void> {
-    if (wholes.length === 0) return;
-    const texts = yield* this.#settle(textsOf(wholes, this.#options.keys), state);
-    const cells = spread(wholes, texts);
-    for (const grain of grains) {
-      const { name, ms } = GRAINS[grain]!;
-      const kept = [...cells[grain]!.values()].filter(({ bucket }) => bucket * ms >= state.prunedBefore[name]);
-      yield* this.#put(grain, kept);
-    }
-  }
-
-  /** Adds to cells that are there. */
-  *#put(grain: number, cells: readonly Cell[]): Work<void> {
-    if (cells.length === 0) return;
-    const keys = cells.map(({ text, bucket }) => [grain, this.#known.get(text)!, bucket] as const);
-    const found = new Map<string, CellRow>();
-    for (const row of (yield { text: this.#sql.findCells, rows: keys }) as CellRow[])
-      found.set(`${row.kind} ${row.bucket}`, row);
-    const rows = cells.map(({ amount, bucket }, at) => {
-      const before = found.get(`${keys[at]![1]} ${bucket}`);
-      if (before) addRow(amount, before);
-      return rowOf(grain, keys[at]![1], bucket, amount);
-    });
-    yield { text: this.#sql.putCells, rows };
-  }
-
-  /** Sees to it that all kinds have ids; where the guard wants it, under another name. */
-  *#settle(texts: Map<string, readonly string[]>, state: State): Work<Map<string, readonly string[]>> {
-    if (this.#knownAt !== state.kindsChanged || this.#known.size > MOST_KNOWN) this.#known.clear();
-    this.#knownAt = state.kindsChanged;
-    const asked = new Set([...texts.values()].flat());
-    yield* this.#find(asked);
-    const names = new Map<string, string>();
-    for (const text of asked) if (!this.#known.has(text)) names.set(text, this.#guard.admit(text));
-    const wanted = new Set(names.values());
-    yield* this.#find(wanted);
-    const fresh = [...wanted].filter((text) => !this.#known.has(text));
-    if (fresh.length > 0) {
-      const byKey = new Map(fresh.map((text) => [keyOf(text), text]));
-      const rows = [...byKey].map(([key, text]) => [key, text, kindOf(text).workspaceId]);
-      for (const { id, key } of (yield { text: this.#sql.addKinds, rows }) as { id: number; key: string }[])
-        this.#known.set(byKey.get(key)!, id);
-    }
-    if (names.size === 0) return texts;
-    const named = (text: string) => names.get(text) ?? text;
-    return new Map([...texts].map(([whole, parts]) => [whole, parts.map(named)]));
-  }
-
-  *#find(texts: Iterable<string>): Work<void> {
-    const byKey = new Map<string, string>();
-    for (const text of texts) if (!this.#known.has(text)) byKey.set(keyOf(text), text);
-    if (byKey.size === 0) return;
-    const rows = [...byKey.keys()].map((key) => [key]);
-    for (const { id, key } of (yield { text: this.#sql.findKinds, rows }) as { id: number; key: string }[])
-      this.#known.set(byKey.get(key)!, id);
-  }
-
   *#state(): Work<State> {
     return stateIn((yield { text: this.#sql.readState }) as { name: string; value: number }[]);
   }
@@ -309,48 +228,8 @@ export class Upkeep {
   }
 }
 
-/** Texts can be longer than an index takes. */
-const keyOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('base64').slice(0, 24);
-
-export type CellRow = Record<Sum, number> & {
-  readonly kind: number;
-  readonly bucket: number;
-  readonly durations: string;
-  readonly first_bytes_text: string;
-};
-
-function addRow(amount: Amount, row: CellRow): void {
-  for (const name of SUMS) amount.sums[name] += row[name];
-  addText(amount.durations, row.durations);
-  addText(amount.firstBytes, row.first_bytes_text);
-}
-
-/** In the order of `CELL_COLUMNS`. */
-const rowOf = (grain: number, kind: number, bucket: number, { sums, durations, firstBytes }: Amount): unknown[] => [
-  grain,
-  kind,
-  bucket,
-  ...SUMS.map((name) => sums[name]),
-  textOf(durations),
-  textOf(firstBytes),
-];
-
-const USER_AT = DIMENSIONS.indexOf('user_id');
-
-/** The same kind without what tells who it was; null when it is not about the person. */
-function withoutPerson(text: string, whose: Extract<LogOwner, { userId: string }>): string | null {
-  const kind = kindOf(text);
-  if (kind.organisationId !== whose.organisationId) return null;
-  const isUser = (at: number) => kind.cube === 'user_id' || (kind.cube === WHOLE && at === USER_AT);
-  const nameless = (value: string) => (whose.names.includes(value) ? ERASED : value);
-  const values = kind.values.map((value, at) => {
-    if (typeof value !== 'string') return value;
-    if (isUser(at)) return value === whose.userId ? ERASED : value;
-    if (kind.cube === `metadata.${USER_LABEL}`) return nameless(value);
-    if (kind.cube !== WHOLE || at !== METADATA_AT || !value.startsWith('[')) return value;
-    const pairs = JSON.parse(value) as [string, string][];
-    return JSON.stringify(pairs.map(([key, label]) => [key, key === USER_LABEL ? nameless(label) : label]));
-  });
-  const changed = textOfKind({ ...kind, values });
-  return changed === text ? null : changed;
-}
+/** Longer buckets are made anew once all of their hours are. */
+const upToHours = (state: State): State => ({
+  ...state,
+  rolledBefore: { ...state.rolledBefore, quarters: 0, days: 0 },
+});

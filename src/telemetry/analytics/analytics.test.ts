@@ -5,7 +5,7 @@ import { GRAPH_FIGURES, groupFigures } from '../../../test/log-figures.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { batchOf, removeTemporaryFolders, row, temporaryFolder } from '../../../test/telemetry/log-rows.ts';
 import { endpointOf } from '../aggregates/fact.ts';
-import type { FigureOptions } from '../aggregates/tending.ts';
+import type { FigureOptions } from '../aggregates/options.ts';
 import { termsIn } from '../filter/language.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -13,6 +13,7 @@ import { type LogStore, type LogTarget, openLogStore } from '../log-store.ts';
 import type { Graph } from './graph.ts';
 import type { GroupPage } from './log-groups.ts';
 import { GROUPS, type GroupQuestion, LOG_GRAPHS, type LogGraphName } from './question.ts';
+import type { Series } from './series.ts';
 import type { Summed } from './sums.ts';
 import type { TimeRange } from './time-range.ts';
 
@@ -97,6 +98,20 @@ const FILTERS: readonly [name: string, filter: Partial<LogFilter>, isMeant: (ent
     'a filter in words',
     { terms: termsIn('tokens:>100 provider:openai') },
     (entry) => Number(entry.total_tokens) > 100 && entry.provider === 'openai',
+  ],
+  [
+    'words about what figures are kept by',
+    {
+      terms: termsIn('status:<500 model:*O,CLA* -provider:none -user:eve,bob meta.team:blue,none -error:x stream:true'),
+    },
+    (entry) =>
+      entry.status < 500 &&
+      (entry.model === 'gpt-4o' || entry.model === 'claude') &&
+      entry.provider !== null &&
+      entry.user_id !== 'eve' &&
+      entry.user_id !== 'bob' &&
+      [undefined, 'blue'].includes(labels(entry).team) &&
+      entry.is_stream,
   ],
   ['what there is not', { virtualKey: 'none' }, () => false],
 ];
@@ -236,6 +251,34 @@ for (const [engine, newTarget] of [
               expect(shortened(percentiles.p90)).toBe((shown as { p90: number | null }).p90);
           }
         }
+      }
+    });
+
+    test('series are those with the most, and what is not shown is in the others', async () => {
+      const named = ['gpt-4o', 'claude', 'ünïcode', null].flatMap((model) =>
+        ['k1', 'k2', 'k3', null].map((key) => [model, key] as const),
+      );
+      for (const each of [FILTERS[0]!, FILTERS[1]!, FILTERS[5]!]) {
+        const { filter, meant } = asked(null, each, WHOLE);
+        const question = { kind: 'series', metric: 'latency_p90', rankBy: 'cost', limit: 3, range: WHOLE } as const;
+        const one = { ...question, by: 'model', then: null, filter } as const;
+        const series = (await reader.analyse(one, NO_DEADLINE)) as Series;
+        const latency = await graphOf('latency', filter, WHOLE);
+        expect(series.total.points).toEqual(latency.data_points.map(({ p90 }) => p90 as number | null));
+        expect(series.timestamps).toEqual(latency.data_points.map(({ timestamp }) => String(timestamp)));
+        const costs = series.series.map(({ figures }) => figures.cost!);
+        expect(costs).toEqual(costs.toSorted((less, more) => more - less));
+        const groups = new Set(meant.map(({ model }) => model));
+        expect(series.others?.groups ?? 0).toBe(Math.max(0, groups.size - 3));
+        const two = (await reader.analyse({ ...one, then: 'api_key_id' }, NO_DEADLINE)) as Series;
+        for (const { group, subgroup, value, figures } of two.series) {
+          const within = meant.filter((e) => e.model === group && e.api_key_id === subgroup);
+          expect(named).toContainEqual([group, subgroup!] as never);
+          expect(figures).toMatchObject(GRAPH_FIGURES.cost(within));
+          expect({ p90: value }).toMatchObject({ p90: (GRAPH_FIGURES.latency(within) as { p90: number }).p90 });
+        }
+        const shown = [...two.series, ...(two.others ? [two.others] : [])];
+        expect(shown.reduce((sum, { figures }) => sum + figures.requests!, 0)).toBe(meant.length);
       }
     });
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { FeedbackGraphName } from '../feedback/graphs.ts';
 import type { GROUPS, LogGraphName, MADE_GROUPS } from './question.ts';
+import { METRIC_NAMES, type MetricName } from './series.ts';
 
 /** What graphs and groups show, for the OpenAPI description. */
 
@@ -24,7 +25,13 @@ const described = (summary: string, figures: () => z.ZodRawShape) => ({
 
 const durations = () => ({ requests: count(), avg: share(), p50: share(), p90: share(), p99: share() });
 
+/** Means and percentiles are null where there is nothing that they are of. */
+const figure = (name: MetricName) =>
+  /_rate$|_avg$|_p\d\d$/.test(name) ? share() : name === 'cost' ? z.number().describe('US dollars.') : count();
+const everyFigure = () => Object.fromEntries(METRIC_NAMES.map((name) => [name, figure(name)]));
+
 export const GRAPHS = {
+  all: described('All figures over time, in one answer', everyFigure),
   requests: described('Requests over time', () => ({ requests: count() })),
   cost: described('Cost over time, in US dollars', () => ({
     requests: count(),
@@ -122,6 +129,42 @@ export const facets = () =>
     facets: z
       .record(z.string(), z.object({ values: z.array(facetValue()), has_more: z.boolean() }))
       .describe('By model, provider, api_key_id and so on; those with the most requests first.'),
+  });
+
+const line = () => ({
+  value: share().describe('The metric over all of the time.'),
+  figures: z.object({
+    requests: count(),
+    errors: count(),
+    error_rate: share(),
+    cost: z.number().describe('US dollars.'),
+    requests_without_cost: count(),
+    input_tokens: count(),
+    output_tokens: count(),
+    total_tokens: count(),
+    cached_tokens: count(),
+    reasoning_tokens: count(),
+    latency_avg: share(),
+    first_byte_avg: share(),
+  }),
+  points: z.array(share()).describe('The metric in each bucket, in the order of the timestamps.'),
+});
+
+const seriesName = () => z.union([z.string(), z.number().int()]).nullable().describe('null: requests that have none.');
+
+export const series = () =>
+  z.object({
+    object: z.literal('analytics-series'),
+    bucket_seconds: z.number().int().describe('How long the time is that each point stands for.'),
+    timestamps: z.array(z.iso.datetime()).describe('Where the time of each point begins, oldest first.'),
+    total: z.object(line()),
+    series: z
+      .array(z.object({ group: seriesName(), subgroup: seriesName().optional(), ...line() }))
+      .describe('Those with the most first.'),
+    others: z
+      .object({ groups: count().describe('How many are taken together.'), ...line() })
+      .nullable()
+      .describe('Everything else; null where nothing is.'),
   });
 
 export const recounted = () =>

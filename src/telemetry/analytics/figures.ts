@@ -1,54 +1,86 @@
 import { type Kysely, sql } from 'kysely';
 import type { Engine } from '../../storage/migrate.ts';
-import { GRAINS, type Sum } from '../aggregates/cells.ts';
-import { factsOf, type Source, type Value } from '../aggregates/fact.ts';
+import type { Amount, Sum } from '../aggregates/amount.ts';
+import { unpackColumns } from '../aggregates/chunk.ts';
+import { columnsOfCube } from '../aggregates/cubes.ts';
+import type { Source, Value } from '../aggregates/fact.ts';
+import { GRAINS } from '../aggregates/grains.ts';
 import { type State, stateIn } from '../aggregates/state.ts';
+import { wholesOf } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
 import { workspacesIn } from '../postgres-sink.ts';
 import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
-import { type By, conditionsIn, Kinds, type Known, type Meant, meantBy } from './kinds.ts';
+import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
+import { type Chunk, cellsMeant, namesBy, Scan, verdictsOn } from './scan.ts';
 import { bucketsOf, type TimeRange } from './time-range.ts';
-import { cellsOf, Waiting, type WaitingCell } from './waiting.ts';
+import { Waiting, type WaitingCell, waitingCells } from './waiting.ts';
 
-export interface Asked {
+export interface Looked {
   readonly filter: LogFilter;
   readonly range: TimeRange;
   readonly by: By | null;
-  readonly sums: readonly Sum[];
+  /** By what those are told apart once more. */
+  readonly then?: By | null;
   /** Whether figures are wanted for each bucket of the time, and not for all of it. */
   readonly isOverTime: boolean;
+  /** How long buckets are to be. */
+  readonly bucketMs?: number;
   /** Which histograms are wanted. */
   readonly histograms?: readonly HistogramName[];
 }
 
-export const HISTOGRAMS = ['durations', 'first_bytes_text'] as const;
-export type HistogramName = (typeof HISTOGRAMS)[number];
+/** What is added up of that. */
+export interface Wish {
+  readonly sums: readonly Sum[];
+  readonly histograms?: readonly HistogramName[];
+  /** All buckets as one. */
+  readonly isTogether?: boolean;
+  /** What is called so belongs to that line; left out: each name stands for itself. */
+  readonly lineOf?: (name: Value, then: Value) => number;
+}
 
-/** What some entries of one name, and of one bucket, amount to. */
+export type Asked = Looked & Pick<Wish, 'sums'>;
+
+export const HISTOGRAMS = ['durations', 'firstBytes'] as const;
+export type HistogramName = (typeof HISTOGRAMS)[number];
+const HISTOGRAM_COLUMNS = { durations: 'durations', firstBytes: 'first_bytes' } as const;
+
+/** What some entries of one name, and of one bucket, amount to: the sums and histograms that were wished for. */
 export type Counted = Readonly<Record<Sum, number>> & {
   readonly bucket: number;
+  /** Or the number of its line. */
   readonly name: Value;
-} & Readonly<Record<HistogramName, string>>;
+  readonly then: Value;
+} & Pick<Amount, HistogramName>;
 
-export interface Found {
+/** What is known of a time, as of one moment. */
+export interface Look {
   readonly range: TimeRange;
   /** Buckets can be no shorter than this. */
   readonly shortestMs: number;
-  readonly rows: readonly Counted[];
   /** What is to be counted in the log. */
   readonly log: readonly TimeRange[];
+  count(wish: Wish): Counted[];
 }
 
-type CellRow = Counted & { readonly kind: number };
+export interface Found extends Omit<Look, 'count'> {
+  readonly rows: readonly Counted[];
+}
 
 interface Moment {
   readonly state: State;
   readonly waiting: readonly WaitingCell[];
-  /** Cells that were read, and kinds that were chosen, for another question. */
-  readonly read: Map<string, readonly CellRow[]>;
-  readonly chosen: Map<string, readonly Known[] | null>;
+  /** What was read for another question, and which of it was meant. */
+  readonly read: Map<string, readonly Chunk[]>;
+  readonly verdicts: Map<string, Uint8Array>;
+  readonly chosen: Map<string, readonly Chosen[] | null>;
+}
+
+interface Chosen {
+  readonly chunk: Chunk;
+  readonly cells: Int32Array;
 }
 
 /** Answers from what was counted when entries were logged. */
@@ -69,7 +101,17 @@ export class Figures {
   }
 
   /** Several questions, answered as of the same moment. */
-  findAll(asked: readonly Asked[]): Promise<Found[]> {
+  async findAll(asked: readonly Asked[]): Promise<Found[]> {
+    const looks = await this.#lookAt(asked);
+    return looks.map(({ count, ...look }, at) => ({ ...look, rows: count(asked[at]!) }));
+  }
+
+  async look(looked: Looked): Promise<Look> {
+    const [look] = await this.#lookAt([looked]);
+    return look!;
+  }
+
+  #lookAt(all: readonly Looked[]): Promise<Look[]> {
     const transaction = this.#db.transaction();
     // Cells and what waits for them must be of one moment.
     return (this.#engine === 'postgres' ? transaction.setIsolationLevel('repeatable read') : transaction).execute(
@@ -79,70 +121,88 @@ export class Figures {
         );
         const state = stateIn(rows);
         const waiting = await this.#waiting.in(snapshot);
-        const found: Found[] = [];
-        const moment: Moment = { state, waiting, read: new Map(), chosen: new Map() };
-        for (const each of asked) found.push(await this.#find(snapshot, each, moment));
-        return found;
+        const looks: Look[] = [];
+        const moment: Moment = { state, waiting, read: new Map(), verdicts: new Map(), chosen: new Map() };
+        for (const each of all) looks.push(await this.#look(snapshot, each, moment));
+        return looks;
       },
     );
   }
 
-  async #find(db: Kysely<LogTables>, asked: Asked, { state, waiting, read, chosen }: Moment): Promise<Found> {
-    const shortestMs = resolutionAt(asked.range.from, state);
-    const fromLog: Found = { range: asked.range, shortestMs, rows: [], log: [asked.range] };
-    const meant = meantBy(asked.filter, asked.by);
-    const since = countedSince(asked, state);
+  async #look(db: Kysely<LogTables>, looked: Looked, moment: Moment): Promise<Look> {
+    const { state, waiting, read, chosen } = moment;
+    const shortestMs = resolutionAt(looked.range.from, state);
+    const fromLog: Look = { range: looked.range, shortestMs, log: [looked.range], count: () => [] };
+    const by = [looked.by, looked.then ?? null].filter((each) => each !== null);
+    const meant = meantBy(looked.filter, by);
+    const since = countedSince(looked.filter, by, state);
     if (!meant || since === null) return fromLog;
-    const place = JSON.stringify([meant.cube, asked.filter]);
-    const meantKinds = chosen.has(place)
-      ? chosen.get(place)!
-      : meant.among(await this.#kinds.of(db, meant.cube, state.kindsChanged));
-    chosen.set(place, meantKinds);
-    if (meantKinds === null) return fromLog;
-    const bucketMs = asked.isOverTime ? bucketsOf(asked.range, shortestMs).ms : null;
+    const bucketMs = looked.isOverTime ? bucketsOf(looked.range, { shortestMs, wishedMs: looked.bucketMs }).ms : null;
     const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
-    const plan = planOf(asked.range, state, { from: since, coarsest, now: Date.now() });
-    const counted: Counted[] = [];
-    const names = new Map(meantKinds.map(({ id, kind }) => [id, meant.nameOf(kind)]));
+    const plan = planOf(looked.range, state, { from: since, coarsest, now: Date.now() });
+    const kinds = await Promise.all(meant.columns.map(({ cube }) => this.#kinds.of(db, cube, state.kindsChanged)));
+    const verdicts = meant.columns.map(({ cube, includes }, at) => {
+      const key = JSON.stringify([meant.columns.length, cube, looked.filter]);
+      const known = moment.verdicts.get(key) ?? verdictsOn(kinds[at]!, includes);
+      moment.verdicts.set(key, known);
+      return known;
+    });
+    const cells: Chosen[] = [];
     for (const piece of plan.pieces) {
-      // Questions about one moment that differ in what they tell apart only read the same cells.
-      const key = JSON.stringify([piece, meant.cube, asked.filter, asked.by === null, asked.sums, bucketMs]);
-      const rows = read.get(key) ?? (await this.#cells(db, piece, [...names.keys()], asked, bucketMs));
-      read.set(key, rows);
-      for (const row of rows) counted.push({ ...row, name: names.get(row.kind) ?? null });
+      // Questions about one moment often differ in nothing but what they tell apart.
+      const key = JSON.stringify([piece, meant.cube, looked.histograms, bucketMs]);
+      const chunks = read.get(key) ?? (await this.#chunks(db, piece, meant, looked, bucketMs));
+      read.set(key, chunks);
+      const choice = JSON.stringify([key, looked.filter]);
+      const found = chosen.has(choice) ? chosen.get(choice)! : chosenIn(chunks, verdicts);
+      chosen.set(choice, found);
+      if (found === null) return fromLog;
+      for (const each of found) cells.push(each);
     }
-    const beyond = plan.less ? await entriesBeyond(db, asked.filter, plan.less, [...state.metadata.keys()]) : [];
-    const still = counting([...waiting, ...beyond], plan, meant, bucketMs);
+    const beyond = plan.less ? await entriesBeyond(db, looked.filter, plan.less, [...state.metadata.keys()]) : [];
+    const still = waitingMeant([...waiting, ...beyond], plan, meant);
     if (still === null) return fromLog;
-    return { range: plan.range, shortestMs, rows: counted.concat(still), log: plan.log };
+    const names = meant.names.map((naming) => namesBy(naming, kinds[naming.column]!, verdicts[naming.column]!));
+    const count = (wish: Wish) => {
+      const scan = new Scan(names, wish);
+      for (const each of cells) scan.add(each.chunk, each.cells);
+      return scan.found().concat(still.map((each) => countedAs(each, meant, bucketMs, wish)));
+    };
+    return { range: plan.range, shortestMs, log: plan.log, count };
   }
 
-  async #cells(
+  async #chunks(
     db: Kysely<LogTables>,
     { grain, from, until }: Piece,
-    ids: readonly number[],
-    { by, sums, histograms = [] }: Asked,
+    { cube }: Meant,
+    { histograms = [] }: Looked,
     bucketMs: number | null,
-  ): Promise<CellRow[]> {
+  ): Promise<Chunk[]> {
     const { ms } = GRAINS[grain]!;
-    // Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
-    const bucket = bucketMs === null ? sql`0` : sql`bucket / ${sql.lit(bucketMs / ms)}`;
-    const kind = by === null ? sql`0` : sql`kind`;
-    const wanted = sums.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`);
-    const plain = sums.map((name) => sql.ref(name));
-    const within =
-      this.#engine === 'sqlite'
-        ? sql`kind in (select value from json_each(${JSON.stringify(ids)}))`
-        : sql`kind = any(${ids}::int[])`;
-    // No database can add histograms: they come as they are.
-    const isPlain = histograms.length > 0;
-    const columns = isPlain ? [...plain, ...histograms.map((name) => sql.ref(name))] : wanted;
-    const { rows } = await sql<Counted & { kind: number }>`
-      select ${bucket} as point, ${kind} as kind, ${sql.join(columns)} from analytics_cells
-      where grain = ${sql.lit(grain)} and ${within} and bucket >= ${from / ms} and bucket < ${until / ms}
-      ${isPlain ? sql`` : sql`group by 1, 2`}`.execute(db);
-    return (rows as (Counted & { kind: number; point: number })[]).map((row) => ({ ...row, bucket: row.point }));
+    const columns = ['bucket', 'sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name])];
+    const { rows } = await sql<Record<string, Uint8Array> & { bucket: number }>`
+      select ${sql.join(columns.map((name) => sql.ref(name)))} from analytics_cells
+      where grain = ${sql.lit(grain)} and cube = ${cube} and bucket >= ${from / ms} and bucket < ${until / ms}`.execute(
+      db,
+    );
+    const width = columnsOfCube(cube).length;
+    return rows.map((row) => ({
+      bucket: bucketMs === null ? 0 : Math.floor(row.bucket / (bucketMs / ms)),
+      columns: unpackColumns(row.sums!, width),
+      histograms: Object.fromEntries(histograms.map((name) => [name, row[HISTOGRAM_COLUMNS[name]]!])),
+    }));
   }
+}
+
+/** Null: whether some of it is meant cannot be told. */
+function chosenIn(chunks: readonly Chunk[], verdicts: readonly Uint8Array[]): readonly Chosen[] | null {
+  const chosen: Chosen[] = [];
+  for (const chunk of chunks) {
+    const cells = cellsMeant(chunk.columns, verdicts);
+    if (cells === null) return null;
+    if (cells.length > 0) chosen.push({ chunk, cells });
+  }
+  return chosen;
 }
 
 /** Entries of a time, to be taken away from what was counted of it. */
@@ -155,34 +215,45 @@ async function entriesBeyond(
   const workspaces = async () =>
     workspaceId === null ? (await workspacesIn(db)).map(({ workspace_id }) => workspace_id) : [workspaceId];
   const entries = entriesOf({ db, filter: { organisationId, workspaceId }, workspaces });
-  return cellsOf(factsOf(await entries<Source>(WHOLE_ENTRIES, range), keys, -1));
+  return waitingCells(wholesOf(await entries<Source>(WHOLE_ENTRIES, range), keys, -1));
 }
 
 /** What waits, of what is asked for. Null: whether some of it is meant cannot be told. */
-function counting(
-  waiting: readonly WaitingCell[],
-  { pieces }: Plan,
-  meant: Meant,
-  bucketMs: number | null,
-): Counted[] | null {
-  const counted: Counted[] = [];
-  for (const { kind, at, sums, durations, first_bytes_text } of waiting) {
-    if (!pieces.some(({ from, until }) => at >= from && at < until)) continue;
-    const isMeant = meant.includes(kind);
+function waitingMeant(waiting: readonly WaitingCell[], { pieces }: Plan, meant: Meant): WaitingCell[] | null {
+  const found: WaitingCell[] = [];
+  for (const cell of waiting) {
+    if (!pieces.some(({ from, until }) => cell.at >= from && cell.at < until)) continue;
+    const isMeant = meant.includes(cell.shared);
     if (isMeant === null) return null;
-    if (!isMeant) continue;
-    const bucket = bucketMs === null ? 0 : Math.floor(at / bucketMs);
-    counted.push({ ...sums, bucket, name: meant.nameOf(kind), durations, first_bytes_text });
+    if (isMeant) found.push(cell);
   }
-  return counted;
+  return found;
+}
+
+function countedAs(
+  { shared, at, amount: { sums, durations, firstBytes } }: WaitingCell,
+  { names: [first, second] }: Meant,
+  bucketMs: number | null,
+  { lineOf, isTogether }: Wish,
+): Counted {
+  const bucket = bucketMs === null || isTogether ? 0 : Math.floor(at / bucketMs);
+  const name = first?.ofShared(shared) ?? null;
+  const then = second?.ofShared(shared) ?? null;
+  return {
+    ...sums,
+    bucket,
+    durations,
+    firstBytes,
+    ...(lineOf ? { name: lineOf(name, then), then: null } : { name, then }),
+  };
 }
 
 /** Since when what is asked about is counted; null: it is not. */
-function countedSince({ filter, by }: Asked, state: State): number | null {
+function countedSince(filter: LogFilter, by: readonly By[], state: State): number | null {
   const keys = [...(conditionsIn(filter)?.keys() ?? [])].flatMap((cube) =>
     cube.startsWith('metadata.') ? [cube.slice('metadata.'.length)] : [],
   );
-  if (by !== null && typeof by !== 'string') keys.push(by.metadata);
+  for (const each of by) if (typeof each !== 'string') keys.push(each.metadata);
   let since = state.countedFrom;
   for (const key of keys) {
     const from = state.metadata.get(key);

@@ -1,6 +1,6 @@
 import { inSlices } from './slices.ts';
 import type { Figures, Tally } from './tallies.ts';
-import { bucketsOf, type TimeRange } from './time-range.ts';
+import { type BucketRule, bucketsOf, type TimeRange } from './time-range.ts';
 
 export interface Graph {
   readonly object: 'analytics-graph';
@@ -13,30 +13,31 @@ export interface Graph {
 /** A row says to which bucket it belongs, counted from the epoch. */
 export type Bucketed<Row> = Row & { readonly bucket: number };
 
-export interface GraphSource<Row> {
+export interface GraphSource<Row> extends BucketRule {
   readonly range: TimeRange;
   readonly tally: () => Tally<Row>;
   /** The rows of a slice. A bucket may come in several rows and in several slices. */
   readonly rows: (slice: TimeRange, bucketMs: number) => Promise<readonly Bucketed<Row>[]>;
-  /** What is known without asking for rows. */
-  readonly known?: readonly Bucketed<Row>[];
+  /** What is known without asking for rows: these and their buckets, one after the other. */
+  readonly known?: Iterable<readonly [row: Row, bucket: number]>;
   /** For which time rows are asked for, when that is not the whole range. */
   readonly asks?: readonly TimeRange[];
-  readonly shortestMs?: number;
   readonly deadline: number;
 }
 
 export async function drawGraph<Row>(source: GraphSource<Row>): Promise<Graph> {
-  const { range, tally, rows, known = [], asks = [range], shortestMs, deadline } = source;
-  const { ms, first, count } = bucketsOf(range, shortestMs);
+  const { range, tally, rows, known = [], asks = [range], deadline } = source;
+  const { ms, first, count } = bucketsOf(range, source);
   const summary = tally();
   const points = Array.from({ length: count }, tally);
-  const add = (row: Bucketed<Row>) => {
+  const add = (row: Row, bucket: number) => {
     summary.add(row);
-    points[row.bucket - first]!.add(row);
+    points[bucket - first]!.add(row);
   };
-  for (const row of known) add(row);
-  const addSlice = async (slice: TimeRange) => (await rows(slice, ms)).forEach(add);
+  for (const [row, bucket] of known) add(row, bucket);
+  const addSlice = async (slice: TimeRange) => {
+    for (const row of await rows(slice, ms)) add(row, row.bucket);
+  };
   for (const part of asks) await inSlices(part, addSlice, { deadline });
   return {
     object: 'analytics-graph',

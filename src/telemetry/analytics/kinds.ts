@@ -1,25 +1,40 @@
 import { type Kysely, sql } from 'kysely';
-import { type Cube, type Kind, kindOf, METADATA_AT, TOTAL, WHOLE } from '../aggregates/cells.ts';
-import { ANY, chosenValue, DIMENSIONS, type Dimension, type Fact, OTHER, type Value } from '../aggregates/fact.ts';
+import {
+  type Cube,
+  columnsOfCube,
+  cubeKnowing,
+  type Kind,
+  type KindCube,
+  kindOf,
+  knows,
+  type MetadataCube,
+  metadataCube,
+  OTHER_ID,
+  otherKind,
+  valueIn,
+} from '../aggregates/cubes.ts';
+import { ANY, chosenValue, type Dimension, type Fact, OTHER, type Value } from '../aggregates/fact.ts';
+import { type Shared, sharedValue } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
+import { keptTerm } from './kept-terms.ts';
 
 /** By what figures can be told apart. */
 export type By = Dimension | 'workspace_id' | { readonly metadata: string };
 
+type Name = Dimension | MetadataCube;
 /** Whether a value is meant; null: that cannot be told from it. */
 type Test = (value: Value) => boolean | null;
-type Conditions = ReadonlyMap<Cube, Test>;
-
-export const cubeOf = (by: Exclude<By, 'workspace_id'>): Cube =>
-  typeof by === 'string' ? by : `metadata.${by.metadata}`;
+type Conditions = ReadonlyMap<Name, Test>;
 
 /** What a filter asks of kinds; null: more than they say. */
 export function conditionsIn(filter: LogFilter): Conditions | null {
-  const { organisationId: _, workspaceId: __, pathPrefix, metadata = {}, isStream, ...others } = filter;
+  const { organisationId: _, workspaceId: __, pathPrefix, metadata = {}, isStream, terms = [], ...others } = filter;
   const { status, failedBy, provider, model, virtualKey, apiKeyId, userId, ...unkept } = others;
   // Whatever else a filter may come to say: the log knows it.
-  if (Object.values<unknown>(unkept).some((wish) => wish !== undefined && !isEmptyList(wish))) return null;
+  if (Object.values<unknown>(unkept).some((wish) => wish !== undefined)) return null;
+  const kept = terms.map(keptTerm);
+  if (kept.includes(null)) return null;
   const wanted: Partial<Record<Dimension, Value | undefined>> = {
     status,
     failed_by: failedBy,
@@ -30,15 +45,22 @@ export function conditionsIn(filter: LogFilter): Conditions | null {
     user_id: userId,
     is_stream: isStream === undefined ? undefined : Number(isStream),
   };
-  const conditions = new Map<Cube, Test>();
+  const conditions = new Map<Name, Test>();
   const is = (wish: Value) => (value: Value) => (value === OTHER ? null : value === wish);
-  for (const [name, value] of Object.entries(wanted)) if (value !== undefined) conditions.set(name as Cube, is(value));
+  for (const [name, value] of Object.entries(wanted)) if (value !== undefined) conditions.set(name as Name, is(value));
   if (pathPrefix !== undefined) conditions.set('endpoint', (value) => beginsWith(String(value), pathPrefix));
-  for (const [key, value] of Object.entries(metadata)) conditions.set(`metadata.${key}`, is(value));
+  for (const [key, value] of Object.entries(metadata)) conditions.set(metadataCube(key), is(value));
+  for (const term of kept) conditions.set(term!.name, both(conditions.get(term!.name), term!.test));
   return conditions;
 }
 
-const isEmptyList = (wish: unknown): boolean => Array.isArray(wish) && wish.length === 0;
+const both = (one: Test | undefined, other: Test): Test => {
+  if (!one) return other;
+  return (value) => {
+    const verdicts = [one(value), other(value)];
+    return verdicts.includes(false) ? false : verdicts.includes(null) ? null : true;
+  };
+};
 
 /** Paths are kept without their queries and without what calls name in them. */
 function beginsWith(endpoint: string, prefix: string): boolean | null {
@@ -50,55 +72,74 @@ function beginsWith(endpoint: string, prefix: string): boolean | null {
   return any < 0 && prefix[plain.length] !== '?' ? false : null;
 }
 
-/** The values of a kind by what it was asked for. */
-function valueIn(kind: Kind, cube: Cube): Value {
-  if (kind.cube === cube) return kind.values[0] ?? null;
-  if (cube.startsWith('metadata.'))
-    return chosenValue(kind.values[METADATA_AT] as string | null, cube.slice('metadata.'.length));
-  return kind.values[DIMENSIONS.indexOf(cube as Dimension)] ?? null;
-}
-
 export interface Meant {
   readonly cube: Cube;
-  /** Whether the entries of a kind are meant; null: that cannot be told. */
-  readonly includes: (kind: Kind) => boolean | null;
-  /** Those of the kinds that are meant; null: that cannot be told. */
-  readonly among: (kinds: readonly Known[]) => Known[] | null;
-  readonly nameOf: (kind: Kind) => Value;
+  /** Whether entries that share this are meant; null: that cannot be told. */
+  readonly includes: (shared: Shared) => boolean | null;
+  /** The same, of each kind that the key of a cell is made of: all of them have to be meant. */
+  readonly columns: readonly MeantColumn[];
+  /** What entries are called by the first thing they are told apart by, then by the second. */
+  readonly names: readonly Naming[];
 }
 
-export interface Known {
-  readonly id: number;
-  readonly kind: Kind;
+interface MeantColumn {
+  readonly cube: KindCube;
+  readonly includes: (kind: Kind) => boolean | null;
+}
+
+interface Naming {
+  readonly ofShared: (shared: Shared) => Value;
+  /** Which column says it. */
+  readonly column: number;
+  readonly ofKind: (kind: Kind) => Value;
 }
 
 /** What of the kinds answers a question. Null: nothing does. */
-export function meantBy(filter: LogFilter, by: By | null): Meant | null {
+export function meantBy(filter: LogFilter, by: readonly By[]): Meant | null {
   const conditions = conditionsIn(filter);
   if (!conditions) return null;
-  const cubes = new Set(conditions.keys());
-  if (by !== null && by !== 'workspace_id') cubes.add(cubeOf(by));
-  const [only] = cubes;
-  const includes = (kind: Kind): boolean | null => {
-    if (kind.organisationId !== filter.organisationId) return false;
-    if (filter.workspaceId !== null && kind.workspaceId !== filter.workspaceId) return false;
-    let isMeant: boolean | null = true;
-    for (const [cube, test] of conditions) {
-      const verdict = test(valueIn(kind, cube));
-      if (verdict === false) return false;
-      if (verdict === null) isMeant = null;
-    }
-    return isMeant;
-  };
+  const names = new Set(conditions.keys());
+  for (const each of by) if (each !== 'workspace_id') names.add(nameOfBy(each));
+  const cube = cubeKnowing(names);
+  const columns = columnsOfCube(cube);
+  const isInReach = ({ organisationId, workspaceId }: Pick<Kind, 'organisationId' | 'workspaceId'>) =>
+    organisationId === filter.organisationId && (filter.workspaceId === null || workspaceId === filter.workspaceId);
   return {
-    cube: cubes.size > 1 ? WHOLE : (only ?? TOTAL),
-    includes,
-    among: (kinds) => {
-      const verdicts = kinds.map(({ kind }) => includes(kind));
-      return verdicts.includes(null) ? null : kinds.filter((_, at) => verdicts[at]);
-    },
-    nameOf: (kind) => (by === null ? null : by === 'workspace_id' ? kind.workspaceId : valueIn(kind, cubeOf(by))),
+    cube,
+    includes: (shared) => isInReach(shared) && verdict(conditions, (name) => sharedValue(shared, name)),
+    columns: columns.map((kinds, at) => {
+      const own = new Map([...conditions].filter(([name]) => knows(kinds, name)));
+      return {
+        cube: kinds,
+        // Of others of its bucket, the first column says where it belongs.
+        includes: (kind) => (at > 0 || isInReach(kind)) && verdict(own, (name) => valueIn(kind, name)),
+      };
+    }),
+    names: by.map((each) => namingBy(each, columns)),
   };
+}
+
+const nameOfBy = (by: Exclude<By, 'workspace_id'>): Name => (typeof by === 'string' ? by : metadataCube(by.metadata));
+
+function namingBy(by: By, columns: readonly KindCube[]): Naming {
+  if (by === 'workspace_id')
+    return { column: 0, ofShared: ({ workspaceId }) => workspaceId, ofKind: ({ workspaceId }) => workspaceId };
+  const name = nameOfBy(by);
+  return {
+    column: columns.findIndex((kinds) => knows(kinds, name)),
+    ofShared: (shared) => sharedValue(shared, name),
+    ofKind: (kind) => valueIn(kind, name),
+  };
+}
+
+function verdict(conditions: Conditions, saying: (name: Name) => Value): boolean | null {
+  let isMeant: boolean | null = true;
+  for (const [name, test] of conditions) {
+    const found = test(saying(name));
+    if (found === false) return false;
+    if (found === null) isMeant = null;
+  }
+  return isMeant;
 }
 
 /** What an entry is called when entries are told apart by that. */
@@ -107,27 +148,24 @@ export const nameIn = (fact: Fact, by: By): Value => {
   return typeof by === 'string' ? fact[by] : chosenValue(fact.metadata, by.metadata);
 };
 
+interface Known {
+  readonly id: number;
+  readonly kind: Kind;
+}
+
 /** Kinds as they were read, by cube: they are only ever added to, until some are renamed or deleted. */
 export class Kinds {
-  #byCube = new Map<Cube, Known[]>();
-  #last = 0;
+  #byCube = new Map<KindCube, Known[]>();
   #changed = -1;
 
-  async of(db: Kysely<LogTables>, cube: Cube, changed: number) {
-    if (changed !== this.#changed) {
-      this.#byCube = new Map();
-      this.#last = 0;
-    }
+  async of(db: Kysely<LogTables>, cube: KindCube, changed: number): Promise<readonly Known[]> {
+    if (changed !== this.#changed) this.#byCube = new Map();
     this.#changed = changed;
+    const list = this.#byCube.get(cube) ?? [{ id: OTHER_ID, kind: otherKind(cube) }];
+    this.#byCube.set(cube, list);
     const { rows } = await sql<{ id: number; text: string }>`
-      select id, text from analytics_kinds where id > ${this.#last} order by id`.execute(db);
-    for (const { id, text } of rows) {
-      const kind = kindOf(text);
-      const list = this.#byCube.get(kind.cube) ?? [];
-      list.push({ id, kind });
-      this.#byCube.set(kind.cube, list);
-      this.#last = id;
-    }
-    return this.#byCube.get(cube) ?? [];
+      select id, text from analytics_kinds where cube = ${cube} and id > ${list.at(-1)!.id} order by id`.execute(db);
+    for (const { id, text } of rows) list.push({ id, kind: kindOf(text) });
+    return list;
   }
 }

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
+import { SUMS } from '../aggregates/amount.ts';
 import type { Entries, Selection } from './entries.ts';
-import type { Asked, Counted, Figures as Kept } from './figures.ts';
+import { COUNTABLE_COLUMNS, everything } from './everything.ts';
+import { type Asked, type Counted, HISTOGRAMS, type Figures as Kept } from './figures.ts';
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
@@ -18,7 +20,7 @@ interface Drawing<Row> {
   readonly tally: () => Tally<Row>;
   /** The same of what was counted when entries were logged: what is asked, and rows of the answer. */
   readonly counted: Pick<Asked, 'by' | 'sums' | 'histograms'>;
-  readonly taken: (row: Counted) => Row[];
+  readonly taken: (row: Counted) => Row | null;
 }
 
 // Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
@@ -35,7 +37,7 @@ const adding = <Name extends Measure>(
   }),
   tally: sumsOf(measures, shown),
   counted: { by: null, sums: sumsIn(measures) },
-  taken: (row) => [measured(measures, row)],
+  taken: (row) => measured(measures, row),
 });
 
 const byUser = (bucketMs: number): Selection => ({
@@ -47,11 +49,22 @@ const byUser = (bucketMs: number): Selection => ({
 
 const countedByUser = {
   counted: { by: 'user_id', sums: ['calls'] },
-  taken: ({ name, calls }: Counted): UserRow[] => (name === null ? [] : [{ user_id: String(name), requests: calls }]),
+  taken: ({ name, calls }: Counted): UserRow | null =>
+    name === null ? null : { user_id: String(name), requests: calls },
 } as const;
 
 // biome-ignore lint/suspicious/noExplicitAny: each drawing takes in rows of its own
 const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
+  all: {
+    selection: (bucketMs) => ({
+      columns: ['created_at', ...COUNTABLE_COLUMNS],
+      select: sql`${bucketOf(bucketMs)}, ${sql.raw(COUNTABLE_COLUMNS.join(', '))}`,
+      groups: 0,
+    }),
+    tally: everything,
+    counted: { by: null, sums: SUMS, histograms: HISTOGRAMS },
+    taken: (row) => row,
+  },
   requests: adding(['requests']),
   cost: adding(['requests', 'cost', 'requests_without_cost']),
   latency: {
@@ -62,7 +75,7 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
     }),
     tally: durations,
     counted: { by: null, sums: ['calls', 'duration'], histograms: ['durations'] },
-    taken: (row) => [row],
+    taken: (row) => row,
   },
   'first-byte': {
     selection: (bucketMs) => ({
@@ -72,8 +85,8 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
       groups: 0,
     }),
     tally: durations,
-    counted: { by: null, sums: ['first_bytes', 'first_byte'], histograms: ['first_bytes_text'] },
-    taken: (row) => [{ calls: row.first_bytes, duration: row.first_byte, durations: row.first_bytes_text }],
+    counted: { by: null, sums: ['first_bytes', 'first_byte'], histograms: ['firstBytes'] },
+    taken: (row) => ({ calls: row.first_bytes, duration: row.first_byte, durations: row.firstBytes }),
   },
   tokens: adding(['requests', 'input_tokens', 'output_tokens', 'total_tokens', 'cached_tokens', 'reasoning_tokens']),
   bytes: adding(['requests', 'request_bytes', 'response_bytes']),
@@ -99,19 +112,24 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
     }),
     tally: occurrences({ total: 'errors', each: 'status_codes' }),
     counted: { by: 'status', sums: ['errors'] },
-    taken: ({ name, errors }) => (errors === 0 ? [] : [{ value: Number(name), times: errors }]),
+    taken: ({ name, errors }) => (errors === 0 ? null : { value: Number(name), times: errors }),
   },
 };
 
 export async function drawLogGraph(
-  { name, filter, range: asked }: GraphQuestion,
+  { name, filter, range: asked, bucketMs: wishedMs }: GraphQuestion,
   { entries, figures }: Sources,
   deadline: number,
 ): Promise<Graph> {
   const { selection, tally, counted, taken } = DRAWINGS[name];
-  const found = await figures.find({ filter, range: asked, isOverTime: true, ...counted });
+  const found = await figures.find({ filter, range: asked, isOverTime: true, bucketMs: wishedMs, ...counted });
   const { range, shortestMs, log: asks } = found;
-  const known = found.rows.flatMap((row) => taken(row).map((each) => ({ ...each, bucket: row.bucket })));
+  const known: [row: unknown, bucket: number][] = [];
+  for (const row of found.rows) {
+    const each = taken(row);
+    if (each !== null) known.push([each, row.bucket]);
+  }
   const rows = (slice: TimeRange, bucketMs: number) => entries<Bucketed<unknown>>(selection(bucketMs), slice);
-  return drawGraph({ range, shortestMs: Math.max(shortestMs, MINUTE_MS), tally, rows, known, asks, deadline });
+  const lengths = { shortestMs: Math.max(shortestMs, MINUTE_MS), wishedMs };
+  return drawGraph({ range, ...lengths, tally, rows, known, asks, deadline });
 }

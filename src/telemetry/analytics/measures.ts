@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { NANO_DOLLARS } from '../../core/money.ts';
-import type { Sum } from '../aggregates/cells.ts';
+import type { Sum } from '../aggregates/amount.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { FailedBy } from '../record.ts';
 import type { Counted } from './figures.ts';

@@ -1,4 +1,4 @@
-import { GRAINS } from '../aggregates/cells.ts';
+import { DAYS, GRAINS } from '../aggregates/grains.ts';
 import type { State } from '../aggregates/state.ts';
 import type { TimeRange } from './time-range.ts';
 
@@ -26,7 +26,7 @@ const roundedDown = (moment: number, ms: number) => Math.floor(moment / ms) * ms
 /** How exactly a moment can be told: in milliseconds by the log, otherwise by the finest cells that are left. */
 export function resolutionAt(moment: number, state: State): number {
   if (moment >= state.logPrunedBefore || moment < state.countedFrom) return 1;
-  const { ms } = GRAINS.find(({ name }) => moment >= state.prunedBefore[name]) ?? GRAINS[2];
+  const { ms } = GRAINS.find(({ name }) => moment >= state.prunedBefore[name]) ?? GRAINS[DAYS];
   return ms;
 }
 
@@ -51,7 +51,7 @@ export function planOf(
     if (grain < 0) return void log.push(part);
     const { name, ms } = GRAINS[grain]!;
     const begins = roundedUp(Math.max(part.from, from, state.prunedBefore[name]), ms);
-    const ends = roundedDown(part.until, ms);
+    const ends = Math.min(roundedDown(part.until, ms), state.rolledBefore[name]);
     if (begins >= ends) return cover(part, grain - 1);
     cover({ from: part.from, until: begins }, grain - 1);
     pieces.push({ grain, from: begins, until: ends });

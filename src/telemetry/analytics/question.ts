@@ -1,9 +1,11 @@
 import type { LogFilter } from '../log-query.ts';
 import type { By } from './kinds.ts';
+import type { MetricName } from './series.ts';
 import type { TimeRange } from './time-range.ts';
 
 /** Graphs that are drawn from the request log. */
 export const LOG_GRAPHS = [
+  'all',
   'requests',
   'cost',
   'latency',
@@ -42,6 +44,8 @@ interface Asked {
 
 export interface GraphQuestion extends Asked {
   readonly kind: 'graph';
+  /** How long a point is to be; left out: as short as it can be. */
+  readonly bucketMs?: number;
   readonly name: LogGraphName;
 }
 
@@ -65,5 +69,17 @@ export interface SumsQuestion extends Asked {
   readonly by: By | null;
 }
 
+/** A figure over time, told apart by one thing, or by that and then by another. */
+export interface SeriesQuestion extends Asked {
+  readonly kind: 'series';
+  readonly bucketMs?: number;
+  readonly metric: MetricName;
+  readonly rankBy: MetricName;
+  readonly by: By;
+  readonly then: By | null;
+  /** Those that have most of `rankBy`; the others are taken together. */
+  readonly limit: number;
+}
+
 /** What is asked of the log's reader. */
-export type Question = GraphQuestion | GroupQuestion | FacetQuestion | SumsQuestion;
+export type Question = GraphQuestion | GroupQuestion | FacetQuestion | SumsQuestion | SeriesQuestion;

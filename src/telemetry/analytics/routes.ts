@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { fail } from '../../core/errors.ts';
 import { integerInQuery } from '../../core/list.ts';
 import { pageOf, pageQuery } from '../../core/paging.ts';
@@ -8,43 +9,65 @@ import { type Call, get, post, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
 import { findWorkspace } from '../../storage/workspace-lookup.ts';
 import { FEEDBACK_GRAPHS, type FeedbackGraphs } from '../feedback/graphs.ts';
-import {
-  filterFields,
-  filterOf,
-  filterText,
-  metadataIn,
-  queryWithMetadata,
-  TIME_FORM,
-  termsOf,
-  time,
-  timeOf,
-  word,
-} from '../log-filters.ts';
+import { filterFields, filterOf, filterText, metadataIn, queryWithMetadata, termsOf, word } from '../log-filters.ts';
 import type { LogFilter, LogReach } from '../log-query.ts';
 import type { RecountProgress } from '../log-sink.ts';
 import type { RequestLog } from '../request-log.ts';
-import { facets, GRAPHS, group, groupSummary, recounted } from './described.ts';
+import { rangeFields, rangeOf } from './asked-range.ts';
+import { facets, GRAPHS, group, groupSummary, recounted, series } from './described.ts';
+import type { By } from './kinds.ts';
 import { GROUPS, type GroupQuestion, LOG_GRAPHS, MADE_GROUPS } from './question.ts';
-import { LONGEST_DAYS, LONGEST_RANGE_MS, type TimeRange } from './time-range.ts';
+import { METRIC_NAMES } from './series.ts';
+import { cover, MOST_BUCKETS, type TimeRange, WISHED_LENGTHS_MS } from './time-range.ts';
 
-/** Moments beyond this have no date. */
-const LAST_MOMENT = 8e15;
-const moment = () => time().refine((text) => timeOf(text) <= LAST_MOMENT, TIME_FORM);
 const reachFields = () => ({
-  time_of_generation_min: moment().describe('From this moment on: ISO 8601 or epoch.'),
-  time_of_generation_max: moment().describe(`Before this moment, at most ${LONGEST_DAYS} days later.`),
+  ...rangeFields(),
   workspace_slug: word()
     .optional()
     .describe('Slug or id. All workspaces when left out, for keys that act on the whole organisation.'),
 });
 const askedFields = () => ({ ...filterFields(), filter: filterText() });
+const LENGTHS = WISHED_LENGTHS_MS.map((ms) => ms / 1_000);
+const bucketSeconds = () =>
+  integerInQuery(1)
+    .refine((seconds) => LENGTHS.includes(seconds), `must be one of ${LENGTHS.join(', ')}`)
+    .optional()
+    .describe(
+      `How long the time of a point is: one of ${LENGTHS.join(', ')}, and no more than ${MOST_BUCKETS} points. As short as that allows unless given; longer where shorter times are no longer told apart.`,
+    );
 const logQuery = () => queryWithMetadata({ ...reachFields(), ...askedFields() });
+const graphQuery = () => queryWithMetadata({ ...reachFields(), ...askedFields(), bucket_seconds: bucketSeconds() });
 const groupQuery = () => queryWithMetadata({ ...reachFields(), ...askedFields(), ...pageQuery().shape });
 const facetQuery = () =>
   queryWithMetadata({
     ...reachFields(),
     ...askedFields(),
     limit: integerInQuery(1, 1_000).default(100).describe('How many values of each.'),
+  });
+const SERIES_BY = [...Object.values(GROUPS), ...Object.values(MADE_GROUPS), 'failed_by'] as const;
+const METADATA_BY = /^metadata\.(.+)$/s;
+const seriesBy = () =>
+  word()
+    .refine(
+      (name) => METADATA_BY.test(name) || (SERIES_BY as readonly string[]).includes(name),
+      `must be one of ${SERIES_BY.join(', ')} or metadata.<key>`,
+    )
+    .transform((name): By => {
+      const [, key] = METADATA_BY.exec(name) ?? [];
+      return key === undefined ? (name as (typeof SERIES_BY)[number]) : { metadata: key };
+    });
+const seriesQuery = () =>
+  queryWithMetadata({
+    ...reachFields(),
+    ...askedFields(),
+    metric: z.enum(METRIC_NAMES).describe('What the points say.'),
+    group_by: seriesBy().describe(
+      'What series are told apart by: model, provider, api_key_id, metadata.team and so on.',
+    ),
+    subgroup_by: seriesBy().optional().describe('What each of those groups is told apart by: series are pairs then.'),
+    bucket_seconds: bucketSeconds(),
+    rank_by: z.enum(METRIC_NAMES).optional().describe('What the most is had of; the metric unless given.'),
+    limit: integerInQuery(1, 50).default(8).describe('How many series; all others are taken together.'),
   });
 const feedbackQuery = () => {
   const { api_key_id, trace_id } = filterFields();
@@ -67,6 +90,7 @@ export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
   ...Object.entries(MADE_GROUPS).map(([name, made]) => groupRoute(name, made, deps)),
   metadataRoute(deps),
   facetsRoute(deps),
+  seriesRoute(deps),
   ...rebuildRoutes(deps),
 ];
 
@@ -80,11 +104,11 @@ type GroupKey = Parameters<typeof group>[0];
 const logGraphRoute = (name: (typeof LOG_GRAPHS)[number], { log, store }: AnalyticsDeps): Route =>
   get(
     `/v1/analytics/graphs/${name}`,
-    { scopes, summary: GRAPHS[name].summary, query: logQuery, response: GRAPHS[name].response },
+    { scopes, summary: GRAPHS[name].summary, query: graphQuery, response: GRAPHS[name].response },
     async ({ principal, query }) => {
       const range = rangeOf(query);
       const filter = await askedBy(store, principal, query);
-      return jsonText(await log.analyse({ kind: 'graph', name, filter, range }));
+      return jsonText(await log.analyse({ kind: 'graph', name, filter, range, ...bucketsAsked(query, range) }));
     },
   );
 
@@ -119,6 +143,19 @@ const facetsRoute = ({ log, store }: AnalyticsDeps): Route =>
     async ({ principal, query }) => {
       const filter = await askedBy(store, principal, query);
       return jsonText(await log.analyse({ kind: 'facets', filter, range: rangeOf(query), limit: query.limit }));
+    },
+  );
+
+const seriesRoute = ({ log, store }: AnalyticsDeps): Route =>
+  get(
+    '/v1/analytics/series',
+    { scopes, summary: 'A figure over time by model, key, user and so on', query: seriesQuery, response: series },
+    async ({ principal, query }) => {
+      const { metric, group_by: by, subgroup_by: then = null, rank_by: rankBy = metric, limit } = query;
+      const filter = await askedBy(store, principal, query);
+      const range = rangeOf(query);
+      const asked = { metric, rankBy, by, then, limit, filter, range, ...bucketsAsked(query, range) };
+      return jsonText(await log.analyse({ kind: 'series', ...asked }));
     },
   );
 
@@ -168,12 +205,18 @@ async function groups(
   return by === 'workspace_id' ? withSlugs(store, JSON.parse(text)) : jsonText(text);
 }
 
-function rangeOf(query: { time_of_generation_min: string; time_of_generation_max: string }): TimeRange {
-  const [from, until] = [timeOf(query.time_of_generation_min), timeOf(query.time_of_generation_max)];
-  const refuse = (why: string) => fail('invalid_request', 'time_of_generation_max', why);
-  if (until <= from) refuse('must lie behind time_of_generation_min');
-  if (until - from > LONGEST_RANGE_MS) refuse(`must lie at most ${LONGEST_DAYS} days behind time_of_generation_min`);
-  return { from, until };
+function bucketsAsked({ bucket_seconds }: { bucket_seconds?: number }, range: TimeRange): { bucketMs?: number } {
+  if (bucket_seconds === undefined) return {};
+  const bucketMs = bucket_seconds * 1_000;
+  const { count } = cover(range, bucketMs);
+  // The longest cover any time.
+  if (count > MOST_BUCKETS && bucketMs < WISHED_LENGTHS_MS.at(-1)!)
+    fail(
+      'invalid_request',
+      'bucket_seconds',
+      `would give ${count} points; at most ${MOST_BUCKETS} are given, so ask for longer ones`,
+    );
+  return { bucketMs };
 }
 
 async function askedBy(store: Store, who: Principal, query: Checked<typeof logQuery>): Promise<LogFilter> {

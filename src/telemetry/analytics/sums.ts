@@ -1,6 +1,6 @@
-import { type Amount, addFact, nothing, SUMS, type Sum } from '../aggregates/cells.ts';
+import { type Amount, addFact, nothingYet, SUMS, type Sum } from '../aggregates/amount.ts';
 import { factsOf, type Source, type Value } from '../aggregates/fact.ts';
-import { addText, type Histogram, percentileOf } from '../aggregates/histogram.ts';
+import { addAll, type Histogram, percentileOf } from '../aggregates/histogram.ts';
 import { WHOLE_ENTRIES } from './entries.ts';
 import { HISTOGRAMS } from './figures.ts';
 import { type By, nameIn } from './kinds.ts';
@@ -30,7 +30,7 @@ export async function sumUp(
 ): Promise<Summed[]> {
   const amounts = new Map<Value, Amount>();
   const amountOf = (name: Value) => {
-    const amount = amounts.get(name) ?? nothing();
+    const amount = amounts.get(name) ?? nothingYet();
     amounts.set(name, amount);
     return amount;
   };
@@ -38,8 +38,8 @@ export async function sumUp(
   for (const row of found.rows) {
     const { sums, durations, firstBytes } = amountOf(row.name);
     for (const name of SUMS) sums[name] += row[name];
-    addText(durations, row.durations);
-    addText(firstBytes, row.first_bytes_text);
+    addAll(durations, row.durations);
+    addAll(firstBytes, row.firstBytes);
   }
   const addSlice = async (slice: TimeRange) => {
     for (const [name, fact] of named(by, await entries<Source>(WHOLE_ENTRIES, slice))) addFact(amountOf(name), fact);

@@ -1,4 +1,4 @@
-import { addText, bucketOf, count, type Histogram, percentileOf } from '../aggregates/histogram.ts';
+import { addAll, bucketOf, type Histogram, percentileOf, Spectrum } from '../aggregates/histogram.ts';
 
 /** What a graph says of one stretch of time, or of all of it. */
 export type Figures = Readonly<Record<string, number | null | Readonly<Record<string, number>>>>;
@@ -40,11 +40,11 @@ const PERCENTILES = [50, 90, 99] as const;
 /** One duration, or many that were counted together: their sum in microseconds. */
 export type DurationRow =
   | { readonly duration_ms: number }
-  | { readonly calls: number; readonly duration: number; readonly durations: string };
+  | { readonly calls: number; readonly duration: number; readonly durations: Histogram };
 
 /** Percentiles are the nearest rank: the smallest duration that so many hundredths of all do not exceed, within 1 %. */
 export function durations(): Tally<DurationRow> {
-  const histogram: Histogram = new Map();
+  const histogram = new Spectrum();
   let requests = 0;
   let sum = 0;
   return {
@@ -52,11 +52,11 @@ export function durations(): Tally<DurationRow> {
       if ('durations' in row) {
         requests += row.calls;
         sum += row.duration / 1_000;
-        addText(histogram, row.durations);
+        addAll(histogram, row.durations);
       } else {
         requests += 1;
         sum += row.duration_ms;
-        count(histogram, bucketOf(Math.round(row.duration_ms * 1_000)), 1);
+        histogram.add(bucketOf(Math.round(row.duration_ms * 1_000)), 1);
       }
     },
     figures: () => {

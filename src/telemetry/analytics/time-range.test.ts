@@ -28,6 +28,13 @@ for (const [name, length, ms] of [
   });
 }
 
+test('a length that is asked for is taken, unless what is left tells only longer times apart', () => {
+  const range = { from: 0, until: DAY };
+  expect(bucketsOf(range, { wishedMs: 15 * MINUTE })).toEqual({ ms: 15 * MINUTE, first: 0, count: 96 });
+  expect(bucketsOf(range, { wishedMs: 15 * MINUTE, shortestMs: HOUR }).ms).toBe(HOUR);
+  expect(bucketsOf(range, { wishedMs: 12 * HOUR, shortestMs: 6 * HOUR }).count).toBe(2);
+});
+
 test('a range that ends where a bucket begins does not have that bucket', () => {
   expect(bucketsOf({ from: 0, until: HOUR })).toEqual({ ms: MINUTE, first: 0, count: 60 });
 });

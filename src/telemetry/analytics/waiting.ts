@@ -1,17 +1,15 @@
 import { type Kysely, sql } from 'kysely';
-import { type Amount, GRAINS, type Kind, kindOf, wholesOf } from '../aggregates/cells.ts';
-import { type Fact, unpackFacts } from '../aggregates/fact.ts';
-import { textOf } from '../aggregates/histogram.ts';
+import type { Amount } from '../aggregates/amount.ts';
+import { MINUTE_MS } from '../aggregates/grains.ts';
+import { type Shared, sharedIn, unpackWholes, type Wholes } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
 
-/** What entries of one kind and one minute amount to that are not in the cells yet. */
+/** What entries of one minute that have everything in common amount to, and that are not in the cells yet. */
 export interface WaitingCell {
-  readonly kind: Kind;
+  readonly shared: Shared;
   /** When the minute begins. */
   readonly at: number;
-  readonly sums: Amount['sums'];
-  readonly durations: string;
-  readonly first_bytes_text: string;
+  readonly amount: Amount;
 }
 
 /** What waits to be taken into the cells. Rows never change, so each is taken apart once. */
@@ -27,17 +25,15 @@ export class Waiting {
     if (fresh.length > 0) {
       const { rows } = await sql<{ id: number; facts: string }>`
         select id, facts from analytics_waiting where id in (${sql.join(fresh.map((id) => sql.lit(id)))})`.execute(db);
-      for (const { id, facts } of rows) this.#rows.set(Number(id), cellsOf(unpackFacts(facts)));
+      for (const { id, facts } of rows) this.#rows.set(Number(id), waitingCells(unpackWholes(facts)));
     }
     return [...this.#rows.values()].flat();
   }
 }
 
-export const cellsOf = (facts: readonly Fact[]): WaitingCell[] =>
-  [...wholesOf(facts).values()].map(({ text, bucket, amount: { sums, durations, firstBytes } }) => ({
-    kind: kindOf(text),
-    at: bucket * GRAINS[0].ms,
-    sums,
-    durations: textOf(durations),
-    first_bytes_text: textOf(firstBytes),
+export const waitingCells = (wholes: Wholes): WaitingCell[] =>
+  Array.from(wholes.values(), ({ text, bucket, amount }) => ({
+    shared: sharedIn(text),
+    at: bucket * MINUTE_MS,
+    amount,
   }));

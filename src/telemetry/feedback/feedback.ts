@@ -65,6 +65,7 @@ export function createFeedback({ store, now }: { store: Store; now: () => number
 
 export type Feedback = ReturnType<typeof createFeedback>;
 
+/** A key of the whole organisation says nothing of a workspace; a person who signed in has chosen one. */
 function refuseOrganisationKey(who: Principal) {
-  if (reachesOrganisation(who)) fail('feedback_needs_workspace_key');
+  if (reachesOrganisation(who) && !who.session) fail('feedback_needs_workspace_key');
 }

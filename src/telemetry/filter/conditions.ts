@@ -1,14 +1,35 @@
 import { type RawBuilder, sql } from 'kysely';
 import { NO_WORKSPACE } from '../log-columns.ts';
-import type { Term, Test } from './language.ts';
+import type { Column, Term, Test } from './language.ts';
 
 type Condition = RawBuilder<boolean>;
 
 /** What a term asks of an entry of that workspace. An entry without the value does not meet it, and meets its opposite. */
 export function conditionOf({ column, key, isNot, tests }: Term, workspace: string | null): Condition {
-  const holds = key === null ? anyOf(sql.ref(`request_logs.${column}`), tests) : hasLabel(workspace, key, tests);
+  const holds = key === null ? anyOf(valueIn(column), tests) : hasLabel(workspace, key, tests);
   return isNot ? sql<boolean>`not coalesce(${holds}, ${sql.lit(false)})` : holds;
 }
+
+const RESULTS = sql.ref('request_logs.hook_results');
+const ATTEMPTS = sql.ref('request_logs.attempts');
+const says = (column: RawBuilder<unknown>, text: string) => sql`${column} like ${sql.lit(`%${text}%`)}`;
+
+/**
+ * What no column holds is worked out of one, as `aggregates/fact.ts` does it for figures. What people and models say cannot
+ * be taken for it: in their texts every quote has a backslash before it.
+ */
+const MADE: Partial<Record<Column, RawBuilder<unknown>>> = {
+  verdict: sql`(case when ${RESULTS} is null then null
+    when ${says(RESULTS, '"verdict":false,"deny":true')} then 'denied'
+    when ${says(RESULTS, '"verdict":false')} then 'failed' else 'passed' end)`,
+  cache_status: sql`(case ${sql.join(
+    ['HIT', 'REFRESH', 'MISS'].map(
+      (status) => sql`when ${says(ATTEMPTS, `"cache":["${status}"`)} then ${sql.lit(status)}`,
+    ),
+    sql` `,
+  )} end)`,
+};
+const valueIn = (column: Column): RawBuilder<unknown> => MADE[column] ?? sql.ref(`request_logs.${column}`);
 
 const anyOf = (value: RawBuilder<unknown>, tests: readonly Test[]): Condition =>
   sql<boolean>`(${sql.join(

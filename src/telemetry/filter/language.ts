@@ -61,6 +61,8 @@ const FIELDS = {
   status: ['status', 'number'],
   failed_by: ['failed_by', 'text'],
   error: ['error_code', 'text'],
+  verdict: ['verdict', 'text'],
+  cache: ['cache_status', 'text'],
   stream: ['is_stream', 'boolean'],
   request_bytes: ['request_bytes', 'number'],
   response_bytes: ['response_bytes', 'number'],

@@ -30,6 +30,7 @@ const FORMS = 'application/x-protobuf or application/json';
 /** What OTLP calls the number of refused items. */
 const REJECTED = { traces: 'rejectedSpans', logs: 'rejectedLogRecords', metrics: 'rejectedDataPoints' } as const;
 type Signal = keyof typeof REJECTED;
+const SIGNALS = Object.keys(REJECTED) as Signal[];
 
 const SUMMARIES: Readonly<Record<Signal, string>> = {
   traces: 'Store spans of a client (OTLP)',
@@ -75,20 +76,24 @@ const query = () =>
 
 /** OTLP over HTTP, as clients of OpenTelemetry speak it, and what has come of it. */
 export const ingestRoutes = ({ ingest, store, keepsContent }: IngestRouteParts): Route[] => [
-  ...(Object.keys(REJECTED) as Signal[]).map((signal) =>
+  ...SIGNALS.map((signal) =>
     post(`/v1/otel/v1/${signal}`, { scopes: ['traces.write'], summary: SUMMARIES[signal] }, async (call) => {
       const { isJson, items } = await itemsIn(call, signal);
-      const { principal } = call;
-      const outcome = await ingest.take(items, {
-        workspaceId: principal.workspaceId,
-        userId: principal.userId,
-        apiKeyId: principal.keyId,
-        sessionId: sessionIn(call.headers),
-        keepsContent,
-        now: call.now,
-      });
-      return answer(outcome, signal, isJson);
+      return answer(await taken({ ingest, keepsContent }, call, items), signal, isJson);
     }),
+  ),
+  // Where Claude Code sends them once it is signed in. It takes everything but 200 for a fault, and says so each time.
+  ...SIGNALS.map((signal) =>
+    post(
+      `/v1/${signal}`,
+      { scopes: ['models.list'], dialect: 'anthropic', summary: `${SUMMARIES[signal]}, where Claude Code sends them` },
+      async (call) => {
+        const { isJson, items } = await itemsIn(call, signal);
+        const mayWrite = call.principal.scopes.has('traces.write');
+        const outcome = mayWrite ? await taken({ ingest, keepsContent }, call, items) : DROPPED;
+        return answer(outcome, signal, isJson);
+      },
+    ),
   ),
   get(
     '/v1/log-sessions/:id/spans',
@@ -114,6 +119,22 @@ export const ingestRoutes = ({ ingest, store, keepsContent }: IngestRouteParts):
     },
   ),
 ];
+
+const DROPPED: Outcome = { rejected: 0, message: 'Nothing was stored: this key lacks the scope traces.write.' };
+
+const taken = (
+  { ingest, keepsContent }: Pick<IngestRouteParts, 'ingest' | 'keepsContent'>,
+  { principal, headers, now }: Call,
+  items: Parameters<Ingest['take']>[0],
+): Promise<Outcome> =>
+  ingest.take(items, {
+    workspaceId: principal.workspaceId,
+    userId: principal.userId,
+    apiKeyId: principal.keyId,
+    sessionId: sessionIn(headers),
+    keepsContent,
+    now,
+  });
 
 async function itemsIn({ request, headers }: Call, signal: Signal) {
   const type = headerOf(headers, 'content-type') ?? '';

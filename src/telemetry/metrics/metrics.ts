@@ -7,6 +7,8 @@ import { createRegistry, type Registry } from './registry.ts';
 /** Clients choose model names, MCP servers the codes of their errors; a label must not grow with them. */
 const MOST_MODELS = 200;
 const MOST_CODES = 500;
+const MOST_SERVERS = 200;
+const MOST_TOOLS = 1_000;
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']);
 
 export type LogResult = 'written' | 'spooled' | 'dropped';
@@ -102,11 +104,23 @@ export function createMetrics({
   const capped = counter('gateway_metrics_capped_total', 'Values counted as "other" because their label is full.', [
     'label',
   ]);
+  const mcpCalls = counter('gateway_mcp_calls_total', 'Finished calls of MCP servers, by tool or method.', [
+    'server',
+    'tool',
+    'failed_by',
+  ]);
+  const mcpDurations = histogram(
+    'gateway_mcp_call_duration_seconds',
+    'From the first byte of a call of an MCP server to the last byte of its answer.',
+    ['server'],
+  );
   for (const result of ['written', 'spooled', 'dropped']) records.at(result);
   for (const log of ['requests', 'audit']) leftOut.at(log);
   bodies.at();
   turnedAway.at();
   const models = new CappedLabel(MOST_MODELS, capped.at('model'));
+  const mcpServers = new CappedLabel(MOST_SERVERS, capped.at('server'));
+  const mcpTools = new CappedLabel(MOST_TOOLS, capped.at('tool'));
   const codes = new CappedLabel(MOST_CODES, capped.at('code'));
   const callers =
     mostCallers > 0 ? new Callers({ registry, most: mostCallers, beyond: capped.at('caller'), now }) : null;
@@ -144,6 +158,14 @@ export function createMetrics({
     if (cost) costs.at(name).value += cost;
   }
 
+  function countMcp({ virtualKey, model, failedBy, durationMs, traceId, startedAt: at }: Observation) {
+    // Without one, the call came to no server.
+    if (virtualKey === null) return;
+    const server = mcpServers.of(virtualKey);
+    mcpCalls.at(server, model === null ? '' : mcpTools.of(model), failedBy ?? '').value++;
+    mcpDurations.at(server).observe(durationMs / 1000, traceId, at + durationMs);
+  }
+
   return {
     ...registry,
     get families() {
@@ -176,6 +198,7 @@ export function createMetrics({
       if (observation.isCached) cached.at(name).value++;
       count(observation);
       callers?.count(observation);
+      if (provider === 'mcp') countMcp(observation);
     },
     logged: (result, amount) => {
       records.at(result).value += amount;

@@ -38,6 +38,12 @@ const NUMBERS: readonly (readonly [string, readonly string[], 'int' | 'double'])
   ['gen_ai.embeddings.dimension.count', ['dimensions', 'outputDimensionality'], 'int'],
 ];
 
+const PARAMETER =
+  /"(?:temperature|top_?[pPkK]|max_(?:completion_|output_)?tokens|maxOutputTokens|frequency_?[pP]enalty|presence_?[pP]enalty|seed|dimensions|outputDimensionality|n|candidateCount|stop(?:_sequences|Sequences)?|encoding_format|response_format|responseMimeType|text|service_tier)"/;
+
+/** Whether there may be something in a body for `requestAttributes`: most requests name no parameter. */
+export const tellsParameters = (body: string): boolean => body.length <= MOST_READ_BYTES && PARAMETER.test(body);
+
 export function requestAttributes(body: Json): Attributes {
   const found: Pair[] = [];
   const config = isObject(body.generationConfig) ? body.generationConfig : isObject(body.options) ? body.options : null;
@@ -77,7 +83,6 @@ function outputType(body: Json, config: Json | null): string | null {
 }
 
 const REASONS = ['finish_reason', 'stop_reason', 'finishReason', 'done_reason'];
-const IDS = ['id', 'responseId'];
 const REASON = /^[A-Za-z_]{1,64}$/;
 const ID = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const MOST_REASONS = 16;
@@ -85,16 +90,19 @@ const LONGEST_VALUE = 256;
 const HEAD_BYTES = 4_096;
 
 /** What the ends of an answer say: each choice's reason to stop, and the answer's id. */
-export function answerAttributes(bytes: Uint8Array): Attributes {
+export function answerAttributes(body: string): Attributes {
   const found: Pair[] = [];
-  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const head = whole.toString('latin1', 0, HEAD_BYTES);
-  const id = IDS.flatMap((name) => textsOf(head, name, ID, 1))[0];
+  const head = body.length <= HEAD_BYTES ? body : body.slice(0, HEAD_BYTES);
+  const id = textsOf(head, 'id', ID, 1)[0] ?? textsOf(head, 'responseId', ID, 1)[0];
   if (id) found.push(['gen_ai.response.id', id]);
-  const from = Math.max(0, whole.byteLength - MOST_SHOWN);
-  const tail = whole.byteLength <= HEAD_BYTES ? head : whole.toString('latin1', from);
-  const reasons = REASONS.flatMap((name) => textsOf(tail, name, REASON, MOST_REASONS));
-  if (reasons.length > 0) found.push(['gen_ai.response.finish_reasons', reasons]);
+  const tail = body.length <= MOST_SHOWN ? body : body.slice(-MOST_SHOWN);
+  // An answer speaks one dialect, which has one name for it.
+  for (const name of REASONS) {
+    const reasons = textsOf(tail, name, REASON, MOST_REASONS);
+    if (reasons.length === 0) continue;
+    found.push(['gen_ai.response.finish_reasons', reasons]);
+    break;
+  }
   return found;
 }
 

@@ -53,9 +53,12 @@ function stateIn(tracestate: string | null | undefined): string | null {
 export const BELOW = { attempt: 0x0000, guardrail: 0x1000, cache: 0x2000, step: 0x3000, within: 0x4000 } as const;
 const PREFIX_DIGITS = 12;
 
+/** Nearly every call asks once. */
+const FIRST = Array.from({ length: 8 }, (_, number) => `000${number}`);
+
 /** The id of a span below a call. The call knows it before the thread that builds the span does. */
 export const spanBelow = (spanId: string, number: number): string =>
-  spanId.slice(0, PREFIX_DIGITS) + (number & 0xffff).toString(16).padStart(4, '0');
+  spanId.slice(0, PREFIX_DIGITS) + (FIRST[number] ?? (number & 0xffff).toString(16).padStart(4, '0'));
 
 /** What a request to a provider carries. */
 export const traceparentOf = (traceId: string, spanId: string, isSampled: boolean): string =>

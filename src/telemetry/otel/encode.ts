@@ -19,21 +19,31 @@ const isDouble = (value: Double | readonly string[]): value is Double => !Array.
 
 export type Attributes = readonly (readonly [key: string, value: AttributeValue])[];
 
-/** An attribute as it was last written. */
+/** An attribute as it was last written; its bytes are kept once its value has come twice in a row. */
 interface Kept {
-  readonly field: number;
-  readonly value: string;
-  readonly bytes: Uint8Array;
+  field: number;
+  value: string;
+  bytes: Uint8Array | null;
 }
 
 const MOST_KEPT = 200;
 const LONGEST_KEPT = 200;
+/** Up to here a loop is faster than a call into native code. */
+const SHORT = 127;
+/** A value with a double in it: tag, length, and nine bytes. */
+const DOUBLE_VALUE_BYTES = 11;
+const TWO_12 = 2 ** 12;
+const TWO_20 = 2 ** 20;
+const TWO_32 = 2 ** 32;
 
 /** Grows as it is written to. A message within a message is written in place; its length is filled in when it ends. */
 export class ProtoWriter {
-  #bytes = Buffer.allocUnsafe(FIRST_BYTES);
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #view = new DataView(this.#bytes.buffer);
   #at = 0;
   readonly #last = new Map<string, Kept>();
+  /** Names of attributes as a field of theirs. */
+  readonly #names = new Map<string, Uint8Array>();
 
   get length(): number {
     return this.#at;
@@ -50,6 +60,7 @@ export class ProtoWriter {
   text(field: number, value: string): void {
     this.#room(value.length * 3 + 16);
     this.#varint((field << 3) | BYTES);
+    if (value.length <= SHORT && this.#ascii(value)) return;
     // Nearly every text is short: one byte of length, which is filled in when the bytes are there.
     const start = this.#at + 1;
     const written = this.#bytes.write(value, start);
@@ -69,7 +80,11 @@ export class ProtoWriter {
     this.#room(value.length + 16);
     this.#varint((field << 3) | BYTES);
     this.#varint(value.length / 2);
-    this.#at += this.#bytes.write(value, this.#at, 'hex');
+    const bytes = this.#bytes;
+    let at = this.#at;
+    for (let index = 0; index < value.length; index += 2)
+      bytes[at++] = (digitAt(value, index) << 4) | digitAt(value, index + 1);
+    this.#at = at;
   }
 
   integer(field: number, value: number): void {
@@ -82,7 +97,24 @@ export class ProtoWriter {
   double(field: number, value: number): void {
     this.#room(16);
     this.#varint((field << 3) | FIXED64);
-    this.#at = this.#bytes.writeDoubleLE(value, this.#at);
+    this.#view.setFloat64(this.#at, value, true);
+    this.#at += 8;
+  }
+
+  /** A moment in milliseconds with fractions, as nanoseconds since the epoch: `nanosOf` without big numbers. */
+  nanos(field: number, ms: number): void {
+    this.#room(16);
+    this.#varint((field << 3) | FIXED64);
+    // Exact: no part of it is larger than what a number holds. Subtracting is faster than the remainder of a division.
+    const whole = Math.floor(ms);
+    const upper = Math.floor(whole / TWO_20);
+    const high = upper * 1e6;
+    const highest = Math.floor(high / TWO_12);
+    const low = (whole - upper * TWO_20) * 1e6 + Math.round((ms - whole) * 1e6) + (high - highest * TWO_12) * TWO_20;
+    const carried = Math.floor(low / TWO_32);
+    this.#view.setUint32(this.#at, low - carried * TWO_32, true);
+    this.#view.setUint32(this.#at + 4, highest + carried, true);
+    this.#at += 8;
   }
 
   fixed64(field: number, value: bigint): void {
@@ -94,7 +126,15 @@ export class ProtoWriter {
   fixed32(field: number, value: number): void {
     this.#room(16);
     this.#varint((field << 3) | FIXED32);
-    this.#at = this.#bytes.writeUInt32LE(value, this.#at);
+    this.#view.setUint32(this.#at, value, true);
+    this.#at += 4;
+  }
+
+  /** Fields that were written before. */
+  raw(fields: Uint8Array): void {
+    this.#room(fields.byteLength);
+    this.#bytes.set(fields, this.#at);
+    this.#at += fields.byteLength;
   }
 
   /** Numbers side by side, as histograms have them. */
@@ -120,19 +160,32 @@ export class ProtoWriter {
 
   /** A `KeyValue`. Most calls say of themselves what the call before said: that is copied. */
   attribute(field: number, key: string, value: AttributeValue): void {
-    if (typeof value !== 'string') {
+    if (typeof value !== 'string' || value.length > LONGEST_KEPT) {
       this.#attribute(field, key, value);
       return;
     }
     const last = this.#last.get(key);
-    if (last !== undefined && last.value === value && last.field === field) {
+    const isSame = last !== undefined && last.value === value && last.field === field;
+    if (isSame && last.bytes) {
       this.#copy(last.bytes);
       return;
     }
     const start = this.#at;
     this.#attribute(field, key, value);
-    if (value.length > LONGEST_KEPT || (last === undefined && this.#last.size >= MOST_KEPT)) return;
-    this.#last.set(key, { field, value, bytes: new Uint8Array(this.#bytes.subarray(start, this.#at)) });
+    if (isSame) last.bytes = new Uint8Array(this.#bytes.subarray(start, this.#at));
+    else if (last !== undefined) Object.assign(last, { field, value, bytes: null });
+    else if (this.#last.size < MOST_KEPT) this.#last.set(key, { field, value, bytes: null });
+  }
+
+  doubleAttribute(field: number, key: string, value: number): void {
+    const name = this.#nameOf(key);
+    this.#room(name.length + 32);
+    this.#varint((field << 3) | BYTES);
+    this.#varint(name.length + DOUBLE_VALUE_BYTES);
+    this.#copy(name);
+    this.#bytes[this.#at++] = (2 << 3) | BYTES;
+    this.#bytes[this.#at++] = DOUBLE_VALUE_BYTES - 2;
+    this.double(4, value);
   }
 
   /** For short ones a loop is faster than a call into native code. */
@@ -145,15 +198,51 @@ export class ProtoWriter {
   }
 
   #attribute(field: number, key: string, value: AttributeValue): void {
-    this.message(field, () => {
-      this.text(1, key);
-      this.message(2, () => writeValue(this, value));
-    });
+    const name = this.#nameOf(key);
+    this.#room(name.length + 32);
+    this.#varint((field << 3) | BYTES);
+    const lengthAt = this.#at++;
+    this.#copy(name);
+    this.#bytes[this.#at] = (2 << 3) | BYTES;
+    const valueAt = this.#at + 1;
+    this.#at = valueAt + 1;
+    writeValue(this, value);
+    this.#close(valueAt, valueAt + 1, this.#at - valueAt - 1);
+    this.#close(lengthAt, lengthAt + 1, this.#at - lengthAt - 1);
+  }
+
+  #nameOf(key: string): Uint8Array {
+    const known = this.#names.get(key);
+    if (known) return known;
+    const start = this.#at;
+    this.text(1, key);
+    const name = new Uint8Array(this.#bytes.subarray(start, this.#at));
+    this.#at = start;
+    if (this.#names.size < MOST_KEPT) this.#names.set(key, name);
+    return name;
+  }
+
+  /** With its length before it; false: it is more than ASCII, and nothing was written. */
+  #ascii(value: string): boolean {
+    const bytes = this.#bytes;
+    const start = this.#at + 1;
+    for (let index = 0; index < value.length; index++) {
+      const code = value.charCodeAt(index);
+      if (code > 127) return false;
+      bytes[start + index] = code;
+    }
+    bytes[this.#at] = value.length;
+    this.#at = start + value.length;
+    return true;
   }
 
   /** Puts the length before what was written; what is longer than 127 bytes moves for it. */
   #close(lengthAt: number, start: number, length: number) {
     this.#at = start + length;
+    if (length < 128) {
+      this.#bytes[lengthAt] = length;
+      return;
+    }
     const digits = digitsOf(length);
     if (digits > 1) {
       this.#room(digits);
@@ -165,7 +254,12 @@ export class ProtoWriter {
   }
 
   #varint(value: number) {
+    if (value < 128) {
+      this.#bytes[this.#at++] = value;
+      return;
+    }
     let rest = value;
+    for (; rest > 127 && rest < 0x8000_0000; rest >>>= 7) this.#bytes[this.#at++] = (rest & 127) | 128;
     while (rest > 127) {
       this.#bytes[this.#at++] = (rest % 128) | 128;
       rest = Math.floor(rest / 128);
@@ -185,10 +279,17 @@ export class ProtoWriter {
   #room(bytes: number) {
     const needed = this.#at + bytes;
     if (needed <= this.#bytes.byteLength) return;
-    const larger = Buffer.allocUnsafe(Math.max(needed, this.#bytes.byteLength * 2));
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.byteLength * 2));
     this.#bytes.copy(larger, 0, 0, this.#at);
     this.#bytes = larger;
+    this.#view = new DataView(larger.buffer);
   }
+}
+
+/** Of lower-case hex. */
+function digitAt(hex: string, index: number): number {
+  const code = hex.charCodeAt(index);
+  return code < 58 ? code - 48 : code - 87;
 }
 
 function digitsOf(value: number): number {

@@ -1,5 +1,5 @@
 import type { LogRow } from '../log-columns.ts';
-import { type ShownAttempt, showAttempts } from '../shown-attempts.ts';
+import { type TimedAttempt, timesOf } from '../shown-attempts.ts';
 import type { Attributes, AttributeValue } from './encode.ts';
 import { Instrument, SECOND_BOUNDS, TOKEN_BOUNDS } from './instruments.ts';
 import { mcpFacts } from './mcp.ts';
@@ -67,7 +67,7 @@ export class GenAiMetrics {
   /** An entry, once: one that is told of again has been counted. */
   record(row: LogRow, trace: PostedTrace): void {
     if (trace[12] !== undefined) return;
-    const asked = showAttempts(row, []).attempts.filter(({ skipped }) => !skipped);
+    const asked = timesOf(row).attempts.filter(({ skipped }) => !skipped);
     if (row.provider === 'mcp') {
       this.#recordMcp(row, asked);
       return;
@@ -92,7 +92,7 @@ export class GenAiMetrics {
     if (operation === 'execute_tool') this.#newer.tools.record(duration, kept);
   }
 
-  #recordMcp(row: LogRow, asked: readonly ShownAttempt[]): void {
+  #recordMcp(row: LogRow, asked: readonly TimedAttempt[]): void {
     const { attributes } = mcpFacts(row);
     this.#called.record(row.duration_ms / 1_000, attributes);
     for (const { started_ms, ended_ms } of asked) this.#calling.record((ended_ms - started_ms) / 1_000, attributes);
@@ -100,7 +100,7 @@ export class GenAiMetrics {
 
   #recordAttempt(
     row: LogRow,
-    attempt: ShownAttempt,
+    attempt: TimedAttempt,
     { operation, isLast, answeredBy }: { operation: string; isLast: boolean; answeredBy: string | null },
   ): void {
     const { input_tokens, output_tokens, status, error_code, cost } = attempt;
@@ -141,7 +141,7 @@ function countUsage(
 }
 
 function attributesOf(
-  { provider, model, host }: ShownAttempt,
+  { provider, model, host }: TimedAttempt,
   operation: string,
   answeredBy: string | null,
 ): Attributes {

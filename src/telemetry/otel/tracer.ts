@@ -4,15 +4,15 @@ import { createUpstream } from '../../http/upstream.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { PackedBody } from '../packed-bodies.ts';
 import { deliver } from './delivery.ts';
-import { type Attributes, ProtoWriter } from './encode.ts';
+import type { Attributes } from './encode.ts';
 import { envelopeOf, type Speaker } from './envelope.ts';
 import { type Exported, Exporter } from './exporter.ts';
 import { MetricExporter } from './metric-exporter.ts';
 import { GenAiMetrics } from './metrics.ts';
 import type { PostedTrace } from './record.ts';
 import type { OtelSettings } from './settings.ts';
-import { encodeSpan, jsonSpan, type Span } from './span.ts';
-import { spansOf } from './spans.ts';
+import { EncodedSpans, jsonSpan, ListedSpans, type Span, type SpanSink, tell } from './span.ts';
+import { addSpans } from './spans.ts';
 
 export interface TracerOptions {
   readonly otel: OtelSettings;
@@ -32,7 +32,8 @@ const CLOSE_WITHIN_MS = 3_000;
 export class Tracer {
   readonly #otel: OtelSettings;
   readonly #byForm: { proto: Exporter[]; json: Exporter[] } = { proto: [], json: [] };
-  readonly #writer = new ProtoWriter();
+  readonly #encoded = new EncodedSpans();
+  readonly #listed = new ListedSpans();
   readonly #metrics: GenAiMetrics | null;
   readonly #metricExporters: MetricExporter[] = [];
 
@@ -70,14 +71,16 @@ export class Tracer {
   }
 
   take({ rows, bodies }: TracedBatch, traces: readonly (PostedTrace | null)[]): void {
-    for (const [at, trace] of traces.entries()) {
+    for (let at = 0; at < traces.length; at++) {
+      const trace = traces[at];
       if (!trace) continue;
+      const row = rows[at]!;
       // What clients send of their own is no call; a gateway that exports to itself would go round in circles.
-      if (rows[at]!.path.startsWith('/v1/otel/')) continue;
-      this.#metrics?.record(rows[at]!, trace);
-      if (!this.#hasTraces || !this.#keeps(rows[at]!, trace)) continue;
-      for (const span of spansOf(rows[at]!, trace, bodies[at] ?? null, this.#otel)) this.#send(span);
+      if (row.path.startsWith('/v1/otel/')) continue;
+      this.#metrics?.record(row, trace);
+      if (this.#hasTraces && this.#keeps(row, trace)) addSpans(this.#sink, row, trace, bodies[at] ?? null, this.#otel);
     }
+    this.#send();
   }
 
   /** A span that was made elsewhere: of a run, of a tool. */
@@ -87,7 +90,8 @@ export class Tracer {
     const isSlow = slowMs !== null && span.endMs - span.startMs >= slowMs;
     if (!span.isSampled && !isSlow && !(keepsErrors && span.isError)) return;
     const attributes = hasContent && span.content ? [...span.attributes, ...span.content] : span.attributes;
-    this.#send({ ...span, attributes });
+    tell(this.#sink, { ...span, attributes });
+    this.#send();
   }
 
   async close(): Promise<void> {
@@ -106,17 +110,19 @@ export class Tracer {
     return slowMs !== null && duration_ms >= slowMs;
   }
 
+  /** Straight into bytes, unless some destination wants them in another form. */
+  get #sink(): SpanSink {
+    return this.#byForm.json.length === 0 ? this.#encoded : this.#listed;
+  }
+
   /** Put into bytes once for all destinations of a form. */
-  #send(span: Span) {
+  #send() {
     const { proto, json } = this.#byForm;
-    if (proto.length > 0) {
-      const bytes = encodeSpan(this.#writer, span);
-      for (const exporter of proto) exporter.add(bytes);
-    }
-    if (json.length > 0) {
-      const text = jsonSpan(span);
-      for (const exporter of json) exporter.add(text);
-    }
+    const spans = this.#listed.take();
+    for (const text of spans.map(jsonSpan)) for (const exporter of json) exporter.add(text);
+    if (proto.length === 0) return;
+    for (const span of spans) tell(this.#encoded, span);
+    for (const bytes of this.#encoded.take()) for (const exporter of proto) exporter.add(bytes);
   }
 }
 

@@ -88,7 +88,7 @@ test('a long body takes a bounded time and place', async () => {
   for (const hostile of ['"'.repeat(300_000), '\\"'.repeat(150_000), `{"a":"${'\\'.repeat(300_001)}`]) {
     const began = performance.now();
     await wordsOf({ request: hostile });
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
   }
 });
 

@@ -1,0 +1,112 @@
+import { type Packed, pack, unpack } from './chunk.ts';
+import { type Cube, columnsOfCube } from './cubes.ts';
+import type { Dictionary } from './dictionary.ts';
+import { GRAINS, HOURS } from './grains.ts';
+import { Cells, spread } from './spread.ts';
+import type { State } from './state.ts';
+import type { Statements } from './statements.ts';
+import { rebucketed, type Whole } from './wholes.ts';
+import type { Work } from './work.ts';
+
+type ChunkRow = Packed & { readonly grain: number; readonly cube: Cube; readonly bucket: number };
+
+/** Cells as they stand in the store: all of a cube and a bucket in one row. */
+export class CellStore {
+  readonly #sql: Statements;
+  readonly #dictionary: Dictionary;
+
+  constructor(sql: Statements, dictionary: Dictionary) {
+    this.#sql = sql;
+    this.#dictionary = dictionary;
+  }
+
+  /** Adds what came, in minutes; and in longer buckets where these have been made already. */
+  *add(wholes: readonly Whole[], state: State): Work<void> {
+    if (wholes.length === 0) return;
+    const idsOf = yield* this.#dictionary.settle(wholes, state.kindsChanged);
+    for (const [grain, { name, ms }] of GRAINS.entries()) {
+      const kept = wholes.filter(({ bucket }) => {
+        const begins = Math.floor((bucket * GRAINS[0].ms) / ms) * ms;
+        return begins >= state.prunedBefore[name] && begins < state.rolledBefore[name];
+      });
+      if (kept.length === 0) continue;
+      const cells = spread(grain === 0 ? kept : rebucketed(kept, ms / GRAINS[0].ms).values(), idsOf);
+      const added = [...cells].flatMap(([cube, buckets]) =>
+        [...buckets].map(([bucket, of]) => ({ grain, cube, bucket, cells: of })),
+      );
+      yield* this.#merge(added);
+    }
+  }
+
+  /** Makes a bucket of the shorter ones; says whether there is anything in it. */
+  *roll(grain: number, begins: number): Work<boolean> {
+    const [{ ms }, finer] = [GRAINS[grain]!, GRAINS[grain - 1]!];
+    const bucket = begins / ms;
+    const range = [grain - 1, begins / finer.ms, (begins + ms) / finer.ms] as const;
+    yield { text: this.#sql.dropBetween, values: [grain, bucket, bucket + 1] };
+    const cubes = (yield { text: this.#sql.cubesBetween, values: range }) as { cube: Cube }[];
+    for (const { cube } of cubes) {
+      const cells = new Cells();
+      const [finerGrain, from, until] = range;
+      const rows = yield { text: this.#sql.cellsBetween, values: [finerGrain, cube, from, until] };
+      for (const row of rows as ChunkRow[]) addTo(cells, row);
+      yield* this.#put([{ grain, cube, bucket, cells }]);
+    }
+    return cubes.length > 0;
+  }
+
+  /** Whether anything is kept of a time. */
+  *isThere(grain: number, from: number, until: number): Work<boolean> {
+    const { ms } = GRAINS[grain]!;
+    return (yield { text: this.#sql.cubesBetween, values: [grain, from / ms, until / ms] }).length > 0;
+  }
+
+  /** Of an hour, what is to be counted anew. */
+  *dropHour(hour: number): Work<void> {
+    for (const [grain, { ms }] of GRAINS.slice(0, HOURS + 1).entries())
+      yield { text: this.#sql.dropBetween, values: [grain, hour / ms, (hour + GRAINS[HOURS].ms) / ms] };
+  }
+
+  *dropBefore(grain: number, moment: number): Work<void> {
+    yield { text: this.#sql.dropBefore, values: [grain, moment / GRAINS[grain]!.ms] };
+  }
+
+  *#merge(added: readonly Added[]): Work<void> {
+    const rows = added.map(({ grain, cube, bucket }) => [grain, cube, bucket]);
+    const byPlace = new Map(added.map((each) => [placeOf(each), each.cells]));
+    const there = new Map<string, Cells>();
+    for (const row of (yield { text: this.#sql.findCells, rows }) as ChunkRow[]) {
+      // What was there stays told apart; if there are too many, new ones are not.
+      const cells = new Cells();
+      addTo(cells, row);
+      for (const { key, amount } of byPlace.get(placeOf(row))!.values()) cells.add(key, amount);
+      there.set(placeOf(row), cells);
+    }
+    yield* this.#put(added.map((each) => ({ ...each, cells: there.get(placeOf(each)) ?? each.cells })));
+  }
+
+  *#put(chunks: readonly Added[]): Work<void> {
+    const packed = chunks.map(({ grain, cube, bucket, cells }) => {
+      const { sums, durations, first_bytes } = pack(cells.values(), columnsOfCube(cube).length);
+      return [grain, cube, bucket, sums, durations, first_bytes] as const;
+    });
+    // Of nothing, there is no row.
+    const gone = packed.filter(([, , , , durations]) => durations.length === 0);
+    const kept = packed.filter(([, , , , durations]) => durations.length > 0);
+    if (gone.length > 0) yield { text: this.#sql.dropCells, rows: gone.map((row) => row.slice(0, 3)) };
+    if (kept.length > 0) yield { text: this.#sql.putCells, rows: kept };
+  }
+}
+
+interface Added {
+  readonly grain: number;
+  readonly cube: Cube;
+  readonly bucket: number;
+  readonly cells: Cells;
+}
+
+const placeOf = ({ cube, bucket }: Pick<Added, 'cube' | 'bucket'>): string => `${bucket} ${cube}`;
+
+function addTo(cells: Cells, row: ChunkRow): void {
+  for (const { key, amount } of unpack(row, columnsOfCube(row.cube).length)) cells.add(key, amount);
+}

@@ -1,0 +1,109 @@
+import { type Cube, type Kind, kindOf, metadataCube, textOfKind } from './cubes.ts';
+import type { Guard } from './guard.ts';
+import type { CoreIds, Ids } from './spread.ts';
+import type { Statements } from './statements.ts';
+import { type Kinds, kindsOf, sharedIn, type Whole } from './wholes.ts';
+import type { Work } from './work.ts';
+
+/** What is remembered of kinds; more are looked up again. */
+const MOST_KNOWN = 50_000;
+
+/** Ids of kinds, given as they come. */
+export class Dictionary {
+  readonly #sql: Statements;
+  readonly #guard: Guard;
+  readonly #keys: readonly string[];
+  /** By the text of a kind, as it was asked for; the guard may have given another. */
+  readonly #ids = new Map<string, number>();
+  readonly #cores = new Map<string, CoreIds>();
+  readonly #wholes = new Map<string, Ids>();
+  #knownAt = -1;
+
+  constructor(sql: Statements, guard: Guard, keys: readonly string[]) {
+    this.#sql = sql;
+    this.#guard = guard;
+    this.#keys = keys;
+  }
+
+  /** What was found out in a transaction that failed is not true. */
+  forget(): void {
+    this.#ids.clear();
+    this.#cores.clear();
+    this.#wholes.clear();
+  }
+
+  /** Sees to it that all these have ids. `changed`: how often kinds were renamed or deleted. */
+  *settle(wholes: Iterable<Whole>, changed: number): Work<(text: string) => Ids> {
+    if (this.#knownAt !== changed || this.#ids.size > MOST_KNOWN || this.#wholes.size > MOST_KNOWN) this.forget();
+    this.#knownAt = changed;
+    const fresh = new Map<string, Kinds>();
+    const asked = new Set<string>();
+    for (const { text } of wholes) {
+      if (this.#wholes.has(text) || fresh.has(text)) continue;
+      const kinds = kindsOf(sharedIn(text), this.#keys);
+      fresh.set(text, kinds);
+      for (const kind of [kinds.user, kinds.combined, ...kinds.metadata]) asked.add(textOfKind(kind));
+      const core = textOfKind(kinds.core);
+      if (this.#cores.has(core) || asked.has(core)) continue;
+      for (const kind of [kinds.total, ...kinds.dimensions()]) asked.add(textOfKind(kind));
+      asked.add(core);
+    }
+    if (fresh.size > 0) {
+      yield* this.#intern(asked);
+      for (const [text, kinds] of fresh) this.#wholes.set(text, this.#idsOf(kinds));
+    }
+    return (text) => this.#wholes.get(text)!;
+  }
+
+  #idsOf({ total, core, user, combined, metadata, dimensions }: Kinds): Ids {
+    const idOf = (kind: Kind) => this.#ids.get(textOfKind(kind))!;
+    const text = textOfKind(core);
+    let shared = this.#cores.get(text);
+    if (!shared) {
+      const parts = dimensions().map((kind): [Cube, number] => [kind.cube as Cube, idOf(kind)]);
+      shared = { id: idOf(core), total: idOf(total), dimensions: parts };
+      this.#cores.set(text, shared);
+    }
+    return {
+      core: shared,
+      user: idOf(user),
+      combined: idOf(combined),
+      metadata: this.#keys.map((key, at) => [metadataCube(key), idOf(metadata[at]!)]),
+    };
+  }
+
+  *#intern(asked: ReadonlySet<string>): Work<void> {
+    yield* this.#find([...asked].map((text) => [text, text]));
+    const named = [...asked].flatMap((text): [string, string][] =>
+      this.#ids.has(text) ? [] : [[text, this.#guard.admit(text)]],
+    );
+    yield* this.#find(named);
+    const fresh = new Set(named.flatMap(([text, name]) => (this.#ids.has(text) ? [] : [name])));
+    if (fresh.size === 0) return;
+    const rows = [...fresh].map((text) => {
+      const { cube, workspaceId } = kindOf(text);
+      return [keyOf(text), text, workspaceId, cube];
+    });
+    const ids = (yield { text: this.#sql.addKinds, rows }) as { id: number; key: string }[];
+    this.#learn(named, ids);
+  }
+
+  /** `named`: the text that was asked for, and the text that it goes by. */
+  *#find(named: readonly (readonly [text: string, name: string])[]): Work<void> {
+    const unknown = named.filter(([text]) => !this.#ids.has(text));
+    if (unknown.length === 0) return;
+    const rows = [...new Set(unknown.map(([, name]) => keyOf(name)))].map((key) => [key]);
+    this.#learn(unknown, (yield { text: this.#sql.findKinds, rows }) as { id: number; key: string }[]);
+  }
+
+  #learn(named: readonly (readonly [text: string, name: string])[], found: readonly { id: number; key: string }[]) {
+    const byKey = new Map(found.map(({ id, key }) => [key, id]));
+    for (const [text, name] of named) {
+      const id = byKey.get(keyOf(name));
+      if (id !== undefined) this.#ids.set(text, id);
+    }
+  }
+}
+
+/** Texts can be longer than an index takes. */
+const keyOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('base64').slice(0, 24);

@@ -1,0 +1,201 @@
+import { SUMS } from '../aggregates/amount.ts';
+import { addHistograms, type Columns } from '../aggregates/chunk.ts';
+import type { Kind } from '../aggregates/cubes.ts';
+import type { Value } from '../aggregates/fact.ts';
+import { Spectrum } from '../aggregates/histogram.ts';
+import type { Counted, HistogramName, Wish } from './figures.ts';
+import type { Meant } from './kinds.ts';
+
+const MEANT = 1;
+const UNTOLD = 2;
+
+/** What is read of a bucket. */
+export interface Chunk {
+  readonly bucket: number;
+  readonly columns: Columns;
+  readonly histograms: Readonly<Partial<Record<HistogramName, Uint8Array>>>;
+}
+
+export type Known = readonly { readonly id: number; readonly kind: Kind }[];
+
+/** Whether the kinds of a column are meant, by their ids. */
+export function verdictsOn(known: Known, includes: (kind: Kind) => boolean | null): Uint8Array {
+  const verdicts = new Uint8Array((known.at(-1)?.id ?? 0) + 1);
+  for (const { id, kind } of known) {
+    const isMeant = includes(kind);
+    if (isMeant !== false) verdicts[id] = isMeant ? MEANT : UNTOLD;
+  }
+  return verdicts;
+}
+
+/** Which cells of a chunk are meant. Null: of some, that cannot be told. */
+export function cellsMeant({ count, keys }: Columns, verdicts: readonly Uint8Array[]): Int32Array | null {
+  const cells = new Int32Array(count);
+  const [first] = verdicts;
+  const [key] = keys;
+  let meant = 0;
+  for (let cell = 0; cell < count; cell++) {
+    let verdict = first![key![cell]!]!;
+    for (let at = 1; at < keys.length && verdict; at++) {
+      const other = verdicts[at]![keys[at]![cell]!]!;
+      verdict = other ? verdict | other : 0;
+    }
+    if (!verdict) continue;
+    if (verdict >= UNTOLD) return null;
+    cells[meant++] = cell;
+  }
+  return cells.subarray(0, meant);
+}
+
+/** The names that kinds of one column give, numbered, and their numbers by ids of kinds. */
+export interface Names {
+  readonly column: number;
+  readonly numbers: Int32Array;
+  readonly names: readonly Value[];
+}
+
+/** Of the kinds that are meant. */
+export function namesBy({ column, ofKind }: Meant['names'][number], known: Known, verdicts: Uint8Array): Names {
+  const numbers = new Int32Array(verdicts.length);
+  const names = new Map<Value, number>();
+  for (const { id, kind } of known) {
+    if (verdicts[id] === 0) continue;
+    const name = ofKind(kind);
+    const number = names.get(name) ?? names.size;
+    names.set(name, number);
+    numbers[id] = number;
+  }
+  return { column, numbers, names: [...names.keys()] };
+}
+
+interface Place {
+  readonly bucket: number;
+  readonly name: Value;
+  readonly then: Value;
+  /** Null: none are wanted. */
+  readonly histograms: Readonly<Partial<Record<HistogramName, Spectrum>>> | null;
+}
+
+/** Of so many names, each bucket has a table; of more, most are in few buckets. */
+const MOST_AT_ONCE = 20_000;
+
+interface Indexes {
+  get(name: number): number | undefined;
+  set(name: number, index: number): void;
+}
+
+class Table implements Indexes {
+  readonly #indexes: Int32Array;
+
+  constructor(names: number) {
+    this.#indexes = new Int32Array(names);
+  }
+
+  get(name: number): number {
+    return this.#indexes[name]!;
+  }
+
+  set(name: number, index: number): void {
+    this.#indexes[name] = index;
+  }
+}
+
+/** Adds up the cells that are meant, by bucket and name. */
+export class Scan {
+  readonly #wish: Wish;
+  readonly #sums: readonly number[];
+  readonly #names: readonly Names[];
+  /** Where in `#places` something stands, by bucket and then by name: one more than its index, 0 where it is not yet. */
+  readonly #indexes = new Map<number, Indexes>();
+  /** The same, by bucket and then by line, where names are taken together in lines. */
+  readonly #lines = new Map<number, Map<Value, number>>();
+  /** One after the other, all sums of each. */
+  readonly #places: Place[] = [];
+  #totals = new Float64Array(1_024);
+
+  constructor(names: readonly Names[], wish: Wish) {
+    this.#names = names;
+    this.#wish = wish;
+    this.#sums = wish.sums.map((name) => SUMS.indexOf(name));
+  }
+
+  add(chunk: Chunk, cells: Int32Array): void {
+    const { count, keys } = chunk.columns;
+    const bucket = this.#wish.isTogether ? 0 : chunk.bucket;
+    const sums = this.#sums.map((place) => chunk.columns.sum(place));
+    const width = sums.length;
+    const indexes = this.#indexesIn(bucket);
+    const [first, second] = this.#names;
+    const firstKey = first && keys[first.column]!;
+    const secondKey = second && keys[second.column]!;
+    const wanted = this.#wish.histograms ?? [];
+    const places = wanted.length > 0 ? new Int32Array(count).fill(-1) : null;
+    for (let next = 0; next < cells.length; next++) {
+      const cell = cells[next]!;
+      let name = first ? first.numbers[firstKey![cell]!]! : 0;
+      if (second) name = name * second.names.length + second.numbers[secondKey![cell]!]!;
+      const index = (indexes.get(name) || this.#placed(bucket, name, indexes)) - 1;
+      for (let at = 0; at < width; at++) {
+        const column = sums[at];
+        if (column) this.#totals[index * width + at]! += column[cell]!;
+      }
+      if (places) places[cell] = index;
+    }
+    for (const each of wanted)
+      addHistograms(chunk.histograms[each]!, count, (cell) =>
+        places![cell]! < 0 ? null : this.#places[places![cell]!]!.histograms![each]!,
+      );
+  }
+
+  found(): Counted[] {
+    const { sums } = this.#wish;
+    const width = sums.length;
+    return this.#places.map(({ bucket, name, then, histograms }, index) => {
+      const counted: Record<string, unknown> = { bucket, name, then };
+      for (let at = 0; at < width; at++) counted[sums[at]!] = this.#totals[index * width + at];
+      if (histograms !== null) Object.assign(counted, histograms);
+      return counted as Counted;
+    });
+  }
+
+  #indexesIn(bucket: number): Indexes {
+    const known = this.#indexes.get(bucket);
+    if (known) return known;
+    const count = this.#names.reduce((product, { names }) => product * names.length, 1);
+    const indexes = count <= MOST_AT_ONCE ? new Table(count) : new Map<number, number>();
+    this.#indexes.set(bucket, indexes);
+    return indexes;
+  }
+
+  #placed(bucket: number, number: number, indexes: Indexes): number {
+    const [first, second] = this.#names;
+    const others = second?.names.length ?? 1;
+    const name = first?.names[Math.floor(number / others)] ?? null;
+    const then = second?.names[number % others] ?? null;
+    const { lineOf } = this.#wish;
+    const place = lineOf ? this.#lineAt(bucket, lineOf(name, then)) : this.#newPlace(bucket, name, then);
+    indexes.set(number, place);
+    return place;
+  }
+
+  #lineAt(bucket: number, line: number): number {
+    const lines = this.#lines.get(bucket) ?? new Map<Value, number>();
+    this.#lines.set(bucket, lines);
+    const place = lines.get(line) ?? this.#newPlace(bucket, line, null);
+    lines.set(line, place);
+    return place;
+  }
+
+  #newPlace(bucket: number, name: Value, then: Value): number {
+    const wanted = this.#wish.histograms ?? [];
+    const histograms = wanted.length > 0 ? Object.fromEntries(wanted.map((each) => [each, new Spectrum()])) : null;
+    const count = this.#places.push({ bucket, name, then, histograms });
+    const width = this.#sums.length;
+    if (count * width > this.#totals.length) {
+      const larger = new Float64Array(this.#totals.length * 2 + width);
+      larger.set(this.#totals);
+      this.#totals = larger;
+    }
+    return count;
+  }
+}
