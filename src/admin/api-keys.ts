@@ -11,6 +11,7 @@ import {
   forbidden,
   guardrailDefaults,
   limits,
+  mcpDefaults,
   models,
   resetUsage,
   scopes,
@@ -27,6 +28,7 @@ const defaults = () =>
     config: slug().optional(),
     metadata: callMetadata().optional(),
     ...guardrailDefaults(),
+    ...mcpDefaults(),
   });
 
 export const create = () =>
@@ -47,7 +49,7 @@ export const create = () =>
     ...limits(),
   });
 const update = () => create().omit({ workspace_id: true, user_id: true }).partial().extend(resetUsage());
-const rotate = () =>
+export const rotate = () =>
   z.strictObject({
     key_transition_period_ms: z
       .number()
@@ -58,7 +60,7 @@ const rotate = () =>
       .describe('How long the old secret stays valid. Default 30 minutes; 0 ends it at once.'),
   });
 
-const apiKey = () =>
+export const apiKey = () =>
   z
     .object({
       id: z.uuid(),
@@ -68,6 +70,7 @@ const apiKey = () =>
       masked_key: z.string(),
       workspace_id: z.string(),
       user_id: z.string().nullable(),
+      is_own: z.boolean().describe('Its user made it, as member_keys of the workspace allow.'),
       scopes: z.array(z.enum(SCOPES)),
       defaults: z.record(z.string(), z.unknown()),
       ...shownForbidden(),
@@ -76,13 +79,13 @@ const apiKey = () =>
       ...shownLimits(),
       status: z
         .enum(['active', 'exhausted', 'expired', 'suspended'])
-        .describe('suspended: its user may not act in its workspace any more.'),
+        .describe('suspended: its user may not act in its workspace any more, or may not have keys there.'),
       created_at: z.string(),
       last_updated_at: z.string(),
     })
     .meta({ id: 'ApiKey' });
-const created = () => apiKey().extend({ key: z.string().describe('The secret, shown this once.') });
-const rotated = () =>
+export const created = () => apiKey().extend({ key: z.string().describe('The secret, shown this once.') });
+export const rotated = () =>
   z.object({
     id: z.uuid(),
     key: z.string(),

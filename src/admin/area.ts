@@ -1,8 +1,11 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { AuditReading } from '../audit/reading.ts';
+import type { AuditVerification } from '../audit/verification.ts';
 import { createApiKeys } from '../auth/api-keys.ts';
+import { createManagedSettings } from '../auth/managed-settings.ts';
 import { createOrganisation } from '../auth/organisation.ts';
+import { createOwnKeys } from '../auth/own-keys.ts';
 import type { People } from '../auth/people.ts';
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { createWorkspaces } from '../auth/workspaces.ts';
@@ -12,6 +15,7 @@ import type { EndingsOf } from '../endings/endings.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Policies } from '../limits/policies/policies.ts';
+import type { Bench } from '../relay/guarding/bench.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Store } from '../storage/store.ts';
 import { schedulePrices } from '../telemetry/price-schedule.ts';
@@ -23,12 +27,16 @@ import { erasureRoutes } from './erasures.ts';
 import { guardrailRoutes } from './guardrails.ts';
 import { inviteRoutes } from './invites.ts';
 import { machineTokenRoutes } from './machine-tokens.ts';
+import { managedSettingsRoutes } from './managed-settings.ts';
+import { modelPriceRoutes } from './model-prices.ts';
 import { organisationRoutes } from './organisation.ts';
+import { ownKeyRoutes } from './own-keys.ts';
 import { policyRoutes } from './policies.ts';
 import { priceRoutes } from './prices.ts';
 import { providerRoutes } from './providers.ts';
 import { type ServiceParts, serviceRoutes } from './service.ts';
 import { sessionRoutes } from './sessions.ts';
+import { statusRoutes } from './status.ts';
 import { memberRoutes, userRoutes } from './users.ts';
 import { virtualKeyRoutes } from './virtual-keys.ts';
 import { workspaceRoutes } from './workspaces.ts';
@@ -41,7 +49,9 @@ export interface AdminParts extends Tools, People {
   readonly configs: Configs;
   readonly guardrails: Guardrails;
   readonly guardrailDefaults: GuardrailDefaultsStore;
+  readonly bench: Bench;
   readonly auditLog: AuditReading;
+  readonly auditVerification: AuditVerification;
   readonly endings: EndingsOf;
   readonly note: NoteEvent;
   readonly settings: { readonly pricesSync: { readonly url: string | null; readonly key: string | null } };
@@ -67,20 +77,24 @@ export const adminArea = area({
       gives: {},
       routes: [
         ...organisationRoutes({ organisation, guardrailDefaults }),
+        ...managedSettingsRoutes(createManagedSettings({ store, now: parts.now })),
         ...workspaceRoutes({ workspaces, guardrailDefaults }),
         ...erasureRoutes(endings),
         ...apiKeyRoutes({ apiKeys, guardrailDefaults }),
+        ...ownKeyRoutes(createOwnKeys({ store, apiKeys, budgets })),
         ...virtualKeyRoutes(parts.virtualKeys),
+        ...modelPriceRoutes(parts),
         ...policyRoutes(parts.policies),
-        ...configRoutes(parts.configs),
-        ...guardrailRoutes(parts.guardrails),
+        ...configRoutes(parts),
+        ...guardrailRoutes(parts),
         ...inviteRoutes(parts.invites),
         ...userRoutes(parts.users),
         ...memberRoutes(parts.members),
         ...sessionRoutes(parts),
         ...machineTokenRoutes(parts),
-        ...auditLogRoutes(parts.auditLog, store),
+        ...auditLogRoutes(parts.auditLog, parts.auditVerification, store),
         ...providerRoutes(),
+        ...statusRoutes(parts),
         ...priceRoutes(prices),
       ],
       ...(url !== null && { sweepers: [() => schedulePrices({ ...parts, prices, url })] }),

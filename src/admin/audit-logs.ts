@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { AuditFilter, AuditReading } from '../audit/reading.ts';
-import type { AuditRecord } from '../audit/record.ts';
+import type { AuditVerification } from '../audit/verification.ts';
 import { fail } from '../core/errors.ts';
 import { integerInQuery } from '../core/list.ts';
 import { isMoment, MOMENT_FORM, momentOf } from '../core/moments.ts';
@@ -66,7 +66,7 @@ const answer = () =>
     object: z.literal('analytics-graph'),
   });
 
-export const auditLogRoutes = (log: AuditReading, store: Store): Route[] => [
+export const auditLogRoutes = (log: AuditReading, verification: AuditVerification, store: Store): Route[] => [
   get(
     '/v1/audit-logs',
     {
@@ -88,7 +88,23 @@ export const auditLogRoutes = (log: AuditReading, store: Store): Route[] => [
         headers: { 'content-type': 'application/x-ndjson' },
       }),
   ),
+  get(
+    '/v1/audit-logs/verification',
+    {
+      scopes: ['audit_logs.list', 'organisation.manage'],
+      summary:
+        'Whether all records are as they were written: how far that is looked at, and what was found, as JSON lines',
+    },
+    ({ principal }) =>
+      new Response(lines(oneByOne(verification.follow(principal.organisationId))), {
+        headers: { 'content-type': 'application/x-ndjson' },
+      }),
+  ),
 ];
+
+async function* oneByOne<Each>(all: AsyncGenerator<Each>): AsyncGenerator<Each[]> {
+  for await (const each of all) yield [each];
+}
 
 async function filterOf(store: Store, who: Principal, query: Checked<typeof filter>): Promise<AuditFilter> {
   const [from, to] = [momentOf(query.start_time), momentOf(query.end_time)];
@@ -114,7 +130,7 @@ async function filterOf(store: Store, who: Principal, query: Checked<typeof filt
 }
 
 /** As it is read: a client that stops reading stops the search. */
-function lines(records: AsyncGenerator<AuditRecord[]>): ReadableStream<Uint8Array> {
+function lines(records: AsyncGenerator<object[]>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({
     pull: async (controller) => {

@@ -3,6 +3,7 @@ import { pageOf, pageQuery } from '../core/paging.ts';
 import { deleted, name, slug } from '../http/resource.ts';
 import { type CallAt, del, get, post, put, type Route } from '../http/route.ts';
 import type { Configs } from '../routing/configs.ts';
+import { type DryRunDeps, dryRun, dryRunInput, dryRunResult } from './config-dry-run.ts';
 
 const configObject = () =>
   z
@@ -55,7 +56,35 @@ const nameOf = (call: CallAt<'slug', { workspace_id?: string }>) => ({
   workspace: call.query.workspace_id,
 });
 
-export const configRoutes = (configs: Configs): Route[] => [
+/** Made once, when it is first asked for. */
+const described = (configs: Configs) => {
+  let made: Record<string, unknown> | undefined;
+  return () => {
+    made ??= z.toJSONSchema(configs.schema(), { io: 'input', unrepresentable: 'any' }) as Record<string, unknown>;
+    return made;
+  };
+};
+
+export const configRoutes = ({ configs, ...deps }: DryRunDeps): Route[] => [
+  get(
+    '/v1/config-schema',
+    {
+      scopes: ['configs.read'],
+      summary: 'The form of a config as JSON Schema, for editors',
+      response: () => z.record(z.string(), z.unknown()),
+    },
+    described(configs),
+  ),
+  post(
+    '/v1/configs/dry-run',
+    {
+      scopes: ['configs.read'],
+      summary: 'Which targets of a config a call would come to; nothing is sent',
+      body: dryRunInput,
+      response: dryRunResult,
+    },
+    (call) => dryRun(call.principal, call.body, { configs, ...deps }),
+  ),
   post(
     '/v1/configs',
     {

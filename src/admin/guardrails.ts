@@ -5,6 +5,7 @@ import { actionsSchema, checksSchema } from '../guardrails/guardrail.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import { deleted, name, slug } from '../http/resource.ts';
 import { del, get, post, put, type Route } from '../http/route.ts';
+import { type BenchParts, benchRoutes } from './guardrail-bench.ts';
 
 const create = () =>
   z.strictObject({
@@ -72,7 +73,12 @@ const listQuery = () =>
       .optional(),
   });
 
-export const guardrailRoutes = (guardrails: Guardrails): Route[] => [
+export interface GuardrailParts extends BenchParts {
+  readonly guardrails: Guardrails;
+}
+
+export const guardrailRoutes = ({ guardrails, ...parts }: GuardrailParts): Route[] => [
+  ...benchRoutes({ guardrails, ...parts }),
   post(
     '/v1/guardrails',
     {

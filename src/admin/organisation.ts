@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { OrganisationStore } from '../auth/organisation.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
+import { name } from '../http/resource.ts';
 import { get, put, type Route } from '../http/route.ts';
 import { forbidden, guardrailDefaults, shownForbidden } from './schemas.ts';
 
@@ -15,7 +16,7 @@ const organisation = () =>
     })
     .meta({ id: 'Organisation' });
 
-const update = () => z.strictObject(forbidden());
+const update = () => z.strictObject({ name: name().optional().describe('People who sign in see it.'), ...forbidden() });
 const defaults = () => z.strictObject(guardrailDefaults());
 
 export interface OrganisationParts {
@@ -34,7 +35,7 @@ export const organisationRoutes = ({ organisation: ours, guardrailDefaults }: Or
     {
       scopes: ['organisation.manage'],
       audit: { resource: 'organisation' },
-      summary: 'Change what calls may not bring along, in every workspace',
+      summary: 'Change its name, and what calls may not bring along, in every workspace',
       body: update,
       response: organisation,
     },

@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import { secretOptionNames } from '../core/secret-names.ts';
 import { get, type Route } from '../http/route.ts';
+import { OPTION_TEXTS } from '../providers/option-texts.ts';
 import { providers } from '../providers/registry.ts';
 
 const provider = () =>
@@ -9,6 +11,9 @@ const provider = () =>
     base_url: z.string().nullable().describe('Null where it depends on the virtual key.'),
     environment_variable: z.string().nullable(),
     configurations: z.array(z.string()),
+    options: z
+      .array(z.object({ name: z.string(), description: z.string(), is_secret: z.boolean() }))
+      .describe('The configurations, with what they are.'),
   });
 const list = () => z.object({ object: z.literal('list'), data: z.array(provider()) });
 
@@ -18,6 +23,11 @@ const shown = providers.map(({ name, baseUrl, environment, options = [] }) => ({
   base_url: typeof baseUrl === 'string' ? baseUrl : null,
   environment_variable: environment ?? null,
   configurations: [...options],
+  options: options.map((option) => ({
+    name: option,
+    description: OPTION_TEXTS[option] ?? '',
+    is_secret: secretOptionNames.has(option),
+  })),
 }));
 
 export const providerRoutes = (): Route[] => [

@@ -3,7 +3,7 @@ import { charactersIn } from '../core/characters.ts';
 import { FORBIDDABLE } from '../core/forbidden.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';
 import { schemaOf } from '../core/schema.ts';
-import { SCOPES } from '../core/scopes.ts';
+import { DATA_SCOPES, SCOPES } from '../core/scopes.ts';
 import { slug } from '../http/resource.ts';
 import { optionNames } from '../providers/registry.ts';
 
@@ -24,6 +24,14 @@ const guardrailList = () =>
 export const guardrailDefaults = () => ({
   input_guardrails: guardrailList().optional().describe('Slugs or ids of guardrails that look at every request.'),
   output_guardrails: guardrailList().optional().describe('Slugs or ids of guardrails that look at every answer.'),
+});
+
+/** What MCP clients of a key or workspace get at the address of all servers. */
+export const mcpDefaults = () => ({
+  mcp_tools: z
+    .enum(['all', 'search'], { error: 'give "all" or "search"' })
+    .optional()
+    .describe('At /mcp: the tools of all servers, or three tools that find, describe and call them.'),
 });
 
 /** A moment in the future, ISO 8601 with a zone. */
@@ -79,6 +87,36 @@ export const models = () => ({
 export const shownModels = () => ({
   models: z.array(z.string()).nullable().describe('The models that the key may call; null: every model.'),
 });
+
+/** What members of a workspace may have as keys of their own. */
+const ownScope = () =>
+  z.enum(DATA_SCOPES, { error: `is nothing that keys of members may do; give of ${DATA_SCOPES.join(', ')}` });
+export const memberKeys = () =>
+  z.strictObject({
+    most: z.number().int().min(1).max(100).default(5).describe('How many keys each member may have.'),
+    scopes: z
+      .array(ownScope())
+      .min(1, 'give at least one scope')
+      .refine((list) => new Set(list).size === list.length, 'names a scope twice')
+      .default([...DATA_SCOPES])
+      .describe('What these keys may do, of what their member may do. All data-plane scopes, unless given.'),
+    models: models().models.default(null),
+    max_days: z
+      .number()
+      .int()
+      .min(1)
+      .max(3_650)
+      .nullable()
+      .default(null)
+      .describe('A key ends so many days after it was made. null: it lasts.'),
+    rate_limits: schemaOf(rateLimits).nullable().default(null).describe('For all keys of one member together.'),
+    usage_limits: schemaOf(usageLimits)
+      .nullable()
+      .default(null)
+      .describe('Budgets of each member, for all their keys together.'),
+  });
+export const shownMemberKeys = () =>
+  schemaOf(memberKeys).nullable().describe('What members may have as keys of their own; null: none.');
 
 /** What keys, virtual keys and workspaces may be given to use. */
 export const limits = () => ({

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Health } from '../core/health.ts';
-import { docsPage } from '../http/docs-page.ts';
+import { answerDocs } from '../http/docs-page.ts';
+import { headerOf } from '../http/headers.ts';
 import { json } from '../http/reply.ts';
 import { get, type Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
@@ -11,6 +12,8 @@ export interface ServiceParts {
   readonly version: string;
   /** The description of all routes, these among them. */
   readonly openapi: () => unknown;
+  /** Where browsers find the pages for people; missing: there are none. */
+  readonly consolePath?: string;
 }
 
 const healthy = () =>
@@ -21,16 +24,13 @@ const healthy = () =>
   });
 const ready = () => z.object({ status: z.enum(['ready', 'unavailable']), store: z.enum(['ok', 'unavailable']) });
 
-const html = (page: string) => new Response(page, { headers: { 'content-type': 'text/html; charset=utf-8' } });
-
 /** What a stranger and an orchestrator ask first; none of it needs a key. */
-export const serviceRoutes = ({ store, health, version, openapi }: ServiceParts): Route[] => [
-  get('/', { scopes: 'public', summary: 'What this is' }, () => ({
-    name: 'gateway',
-    version,
-    docs: '/docs',
-    openapi: '/openapi.json',
-  })),
+export const serviceRoutes = ({ store, health, version, openapi, consolePath }: ServiceParts): Route[] => [
+  get('/', { scopes: 'public', summary: 'What this is; browsers are sent to the console' }, ({ headers }) =>
+    consolePath !== undefined && headerOf(headers, 'accept')?.includes('text/html')
+      ? new Response(null, { status: 302, headers: { location: consolePath, vary: 'accept' } })
+      : { name: 'gateway', version, docs: '/docs', openapi: '/openapi.json' },
+  ),
   get('/health', { scopes: 'public', summary: '200 while the process lives', response: healthy }, () => {
     const notes = health.notes();
     return { status: 'ok', degraded: health.snapshot(), ...(notes.length > 0 && { notes }) };
@@ -44,5 +44,5 @@ export const serviceRoutes = ({ store, health, version, openapi }: ServiceParts)
     }
   }),
   get('/openapi.json', { scopes: 'public', summary: 'This API as OpenAPI 3.1' }, openapi),
-  get('/docs', { scopes: 'public', summary: 'This API to look at' }, () => html(docsPage)),
+  get('/docs', { scopes: 'public', summary: 'This API to look at' }, () => answerDocs()),
 ];

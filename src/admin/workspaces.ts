@@ -9,12 +9,16 @@ import {
   forbidden,
   guardrailDefaults,
   limits,
+  mcpDefaults,
+  memberKeys,
   resetUsage,
   shownForbidden,
   shownLimits,
+  shownMemberKeys,
 } from './schemas.ts';
 
-const defaults = () => z.strictObject({ metadata: callMetadata().optional(), ...guardrailDefaults() });
+const defaults = () =>
+  z.strictObject({ metadata: callMetadata().optional(), ...guardrailDefaults(), ...mcpDefaults() });
 
 export const create = () =>
   z.strictObject({
@@ -23,6 +27,10 @@ export const create = () =>
     description: note().optional(),
     defaults: defaults().optional(),
     ...forbidden(),
+    member_keys: memberKeys()
+      .nullable()
+      .optional()
+      .describe('Lets members make keys of their own, within these bounds. null: they may not.'),
     ...limits(),
   });
 const update = () => create().omit({ slug: true }).partial().extend(resetUsage());
@@ -37,6 +45,7 @@ const workspace = () =>
       description: z.string().nullable(),
       defaults: z.record(z.string(), z.unknown()),
       ...shownForbidden(),
+      member_keys: shownMemberKeys(),
       ...shownLimits(),
       created_at: z.string(),
       last_updated_at: z.string(),

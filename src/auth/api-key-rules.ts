@@ -81,6 +81,8 @@ export async function findChangeableKey(db: Db, who: Principal, id: string): Pro
 /** For a new secret: with it, the caller would act for the key's user. */
 export async function findRotatableKey(db: Db, who: Principal, id: string): Promise<ApiKeyRow> {
   const row = await findChangeableKey(db, who, id);
+  if (row.origin === 'login')
+    fail('invalid_request', 'id', 'this key belongs to a program that its user signed in, and renews itself');
   if (!speaksFor(who, row.user_id)) fail('key_of_another_user');
   return row;
 }

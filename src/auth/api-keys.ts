@@ -10,7 +10,7 @@ import { DATA_SCOPES, type Scope } from '../core/scopes.ts';
 import { mask, sha256 } from '../crypto/seal.ts';
 import { rowsOnPage } from '../storage/page-rows.ts';
 import type { ApiKeyRow } from '../storage/schema.ts';
-import type { Store } from '../storage/store.ts';
+import type { Db, Store } from '../storage/store.ts';
 import { workspaceFor } from '../storage/workspace-lookup.ts';
 import {
   checkGrant,
@@ -24,6 +24,7 @@ import {
   suspendedAmong,
   visibleKeys,
 } from './api-key-rules.ts';
+import { isMembers, rulesFor, underRule } from './member-keys.ts';
 import {
   budgetsOf,
   type LimitChange,
@@ -42,6 +43,8 @@ export interface ApiKey extends ShownLimits {
   readonly masked_key: string;
   readonly workspace_id: string;
   readonly user_id: string | null;
+  /** Its user made it, as the rule of the workspace allows. */
+  readonly is_own: boolean;
   readonly scopes: readonly Scope[];
   readonly defaults: Principal['defaults'];
   readonly forbidden: readonly string[] | null;
@@ -71,6 +74,12 @@ export interface KnownSecret {
   readonly masked: string;
 }
 
+/** That a user makes a key themself. */
+export interface OwnKey {
+  /** Throws when the rule of the workspace is against it; in the transaction that makes the key. */
+  readonly check: (db: Db) => Promise<void>;
+}
+
 /** Both secrets of a rotated key are valid this long, unless the caller says otherwise. */
 export const TRANSITION_MS = 30 * 60_000;
 
@@ -97,6 +106,7 @@ const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']
   masked_key: row.masked,
   workspace_id: row.workspace_id,
   user_id: row.user_id,
+  is_own: isMembers(row),
   scopes: JSON.parse(row.scopes),
   defaults: JSON.parse(row.defaults),
   forbidden: rulesIn(row.forbidden),
@@ -120,9 +130,12 @@ export function createApiKeys({
 }) {
   const shown = async (rows: readonly ApiKeyRow[], now: number): Promise<ApiKey[]> => {
     const suspended = await suspendedAmong(store.db, rows);
-    return withUsage(rows, { ownerOf: apiKeyOwner, budgets, now }, (row, limits, isExhausted) =>
-      shownWith(row, limits, statusOf(row, { isSuspended: suspended.has(row.id), isExhausted }, now)),
-    );
+    const rules = await rulesFor(store.db, rows);
+    return withUsage(rows, { ownerOf: apiKeyOwner, budgets, now }, (row, limits, isExhausted) => {
+      const bounded = underRule(row, rules.get(row.workspace_id) ?? null);
+      const isSuspended = suspended.has(row.id) || bounded === null;
+      return shownWith(bounded ?? row, limits, statusOf(bounded ?? row, { isSuspended, isExhausted }, now));
+    });
   };
   const shownOne = async (row: ApiKeyRow, now: number): Promise<ApiKey> => (await shown([row], now))[0]!;
 
@@ -132,6 +145,7 @@ export function createApiKeys({
     input: ApiKeyInput,
     { id, hash, masked }: KnownSecret & { readonly id: ApiKeyId },
     now: number,
+    own?: OwnKey,
   ): Promise<ApiKey> => {
     const scopes = input.scopes ?? DATA_SCOPES;
     checkGrant(who, scopes);
@@ -141,6 +155,7 @@ export function createApiKeys({
       const workspaceId = await workspaceFor(db, who, input.workspace_id);
       const userId = input.user_id ?? null;
       await checkKeyUser(db, who, workspaceId, userId);
+      await own?.check(db);
       const made: ApiKeyRow = {
         id,
         organisation_id: who.organisationId,
@@ -151,7 +166,7 @@ export function createApiKeys({
         scopes: JSON.stringify(scopes),
         defaults: JSON.stringify(input.defaults ?? {}),
         masked,
-        origin: 'api',
+        origin: own ? 'member' : 'api',
         expires_at: millis(input.expires_at),
         ...storedLimits(input),
         forbidden: storedRules(input.forbidden),
@@ -170,13 +185,16 @@ export function createApiKeys({
   };
 
   return {
-    async create(who: Principal, input: ApiKeyInput, now: number): Promise<ApiKey & { key: string }> {
+    async create(who: Principal, input: ApiKeyInput, now: number, own?: OwnKey): Promise<ApiKey & { key: string }> {
       const key = newApiKey();
       const secret = { id: newId<ApiKeyId>(), hash: sha256(key), masked: mask(key) };
-      return { ...(await adopt(who, input, secret, now)), key };
+      return { ...(await adopt(who, input, secret, now, own)), key };
     },
 
     adopt,
+
+    /** Rows of keys, for who has found that they may be seen. */
+    shown,
 
     async list(who: Principal, query: PageQuery & { workspace_id?: string }, now: number): Promise<Page<ApiKey>> {
       const all = visibleKeys(store.db, who);

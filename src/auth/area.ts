@@ -7,8 +7,11 @@ import type { Store } from '../storage/store.ts';
 import { createAuthenticator } from './authenticate.ts';
 import { authEndings } from './endings.ts';
 import { createJwtVerifier } from './jwt-verify.ts';
+import { createDeviceCodes } from './logins/device-codes.ts';
+import { createLogins, type LoginsDeps } from './logins/logins.ts';
 import type { OidcProvider } from './oidc.ts';
 import { createPeople } from './people.ts';
+import { createSignInLimits } from './sign-in-limits.ts';
 import type { EnvironmentCredential } from './virtual-key.ts';
 import { type CheckVirtualKey, createVirtualKeys } from './virtual-keys.ts';
 import { createWorkspaceCaller } from './workspace-caller.ts';
@@ -18,7 +21,10 @@ export interface AuthParts extends Tools {
   readonly note: NoteEvent;
   readonly checkVirtualKey: CheckVirtualKey;
   readonly environmentCredentials: ReadonlyMap<string, EnvironmentCredential>;
-  readonly settings: { readonly oidc: OidcProvider | null };
+  readonly settings: {
+    readonly oidc: OidcProvider | null;
+    readonly oauth: Pick<LoginsDeps, 'tokenSeconds' | 'refreshDays'>;
+  };
 }
 
 /** Who may come in, and with which credentials providers are called. */
@@ -44,6 +50,8 @@ export const authArea = area({
       ...{ store, changes, sealer, authenticator, verifier, fetch, egress, note, organisationId, publicUrl, now },
       provider: parts.settings.oidc,
     });
+    const deviceCodes = createDeviceCodes({ store, limits: createSignInLimits({ store, now }), now });
+    const { tokenSeconds, refreshDays } = parts.settings.oauth;
     return {
       gives: {
         ...people,
@@ -51,6 +59,8 @@ export const authArea = area({
         virtualKeys,
         verifier,
         changingKeys,
+        deviceCodes,
+        logins: createLogins({ store, changes, sealer, codes: deviceCodes, tokenSeconds, refreshDays, now }),
         workspaceAsCaller: createWorkspaceCaller({ store, changes, now }),
         principalOf: people.workCallers.principalOf,
       },

@@ -2,6 +2,7 @@ import { allowedModels } from '../core/allowed-models.ts';
 import { fail } from '../core/errors.ts';
 import { forbidsOf } from '../core/forbidden.ts';
 import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from '../core/ids.ts';
+import type { Limit } from '../core/limits.ts';
 import type { Principal } from '../core/principal.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { sha256 } from '../crypto/seal.ts';
@@ -10,6 +11,7 @@ import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { apiKeyOwner } from './api-keys.ts';
+import { isMembers, type MemberKeyRule, memberLimits, memberOwner, ruleIn, underRule } from './member-keys.ts';
 import { limitsOf } from './owner-limits.ts';
 import { keyScopes, keysWithStanding } from './user-scopes.ts';
 import { workspaceOwner } from './workspaces.ts';
@@ -59,12 +61,15 @@ const knownKeys = (db: Db) =>
       'api_keys.usage_limits',
       'api_keys.forbidden',
       'api_keys.models',
+      'api_keys.origin',
       'api_keys.created_at',
+      'users.email as user_email',
       'workspaces.slug as workspace_slug',
       'workspaces.defaults as workspace_defaults',
       'workspaces.rate_limits as workspace_rate_limits',
       'workspaces.usage_limits as workspace_usage_limits',
       'workspaces.forbidden as workspace_forbidden',
+      'workspaces.member_keys as workspace_member_keys',
       'workspaces.created_at as workspace_created_at',
       'organisations.forbidden as organisation_forbidden',
     ]);
@@ -85,10 +90,12 @@ async function findKeyById(db: Db, id: string): Promise<KnownKey | null> {
   return row ? knownKey(row, null) : null;
 }
 
-/** Null: its user is gone, or may not act in its workspace any more. */
-function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
-  const scopes = keyScopes(row, row);
-  if (!scopes) return null;
+/** Null: its user is gone, or may not act in its workspace, or may not have keys there any more. */
+function knownKey(found: KeyRow, validUntil: number | null): KnownKey | null {
+  const rule = ruleIn(found.workspace_member_keys);
+  const row = underRule(found, rule);
+  const scopes = row && keyScopes(row, row);
+  if (!row || !scopes) return null;
   const ends = [row.expires_at, validUntil].filter((end) => end !== null);
   return {
     expiresAt: ends.length > 0 ? Math.min(...ends) : null,
@@ -103,6 +110,7 @@ function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
       defaults: withWorkspace(JSON.parse(row.defaults), JSON.parse(row.workspace_defaults)),
       limits: [
         ...limitsOf(apiKeyOwner(row), row, row.created_at),
+        ...sharedLimits(row, rule),
         ...limitsOf(
           workspaceOwner({ id: row.workspace_id, slug: row.workspace_slug }),
           { rate_limits: row.workspace_rate_limits, usage_limits: row.workspace_usage_limits },
@@ -119,9 +127,22 @@ function knownKey(row: KeyRow, validUntil: number | null): KnownKey | null {
   };
 }
 
-/** What the workspace fixes stands above what the key says. */
-const withWorkspace = (own: Principal['defaults'], workspace: Principal['defaults']): Principal['defaults'] =>
-  workspace.metadata ? { ...own, metadata: { ...own.metadata, ...workspace.metadata } } : own;
+/** Of a key that its user made: those that it shares with the others of that user. */
+const sharedLimits = (row: KeyRow, rule: MemberKeyRule | null): readonly Limit[] =>
+  isMembers(row) && rule && row.user_id !== null
+    ? memberLimits(
+        rule,
+        memberOwner(row.workspace_id, { id: row.user_id, email: row.user_email ?? '' }),
+        row.workspace_created_at,
+      )
+    : [];
+
+/** Metadata that the workspace fixes stand above what the key says; what it assumes, beneath. */
+const withWorkspace = (own: Principal['defaults'], workspace: Principal['defaults']): Principal['defaults'] => ({
+  ...(workspace.mcp_tools && { mcp_tools: workspace.mcp_tools }),
+  ...own,
+  ...(workspace.metadata && { metadata: { ...own.metadata, ...workspace.metadata } }),
+});
 
 export interface AuthenticatorDeps {
   readonly store: Store;

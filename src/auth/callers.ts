@@ -3,11 +3,11 @@ import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { type Authenticator, readKeys } from './authenticate.ts';
 import type { MachineTokens } from './machine-tokens.ts';
-import { type SessionProof, type Sessions, sessionToken } from './sessions.ts';
+import type { SessionProof, Sessions } from './sessions.ts';
 
 export interface CallersDeps {
   readonly authenticator: Authenticator;
-  readonly sessions: Pick<Sessions, 'identify'>;
+  readonly sessions: Pick<Sessions, 'identify' | 'sessionToken'>;
   readonly machineTokens: Pick<MachineTokens, 'takes' | 'identify'>;
 }
 
@@ -21,7 +21,7 @@ export function createCallers({ authenticator, sessions, machineTokens }: Caller
       const { gatewayKey } = readKeys(headers);
       if (gatewayKey !== null)
         return gatewayKey.includes('.') ? byToken(gatewayKey) : authenticator.authenticate(gatewayKey);
-      const token = headers.cookie === undefined ? null : sessionToken(headers);
+      const token = headers.cookie === undefined ? null : sessions.sessionToken(headers);
       return token === null ? authenticator.authenticate(null) : sessions.identify(token, headers, proof);
     },
   };

@@ -1,11 +1,11 @@
 import type { Endings } from '../storage/ending.ts';
 
-const OF_KEYS = ['api_keys', 'api_key_secrets'];
+const OF_KEYS = ['api_keys', 'api_key_secrets', 'login_grants'];
 const MANAGED = 'managed';
 
 /** Keys, memberships, and the workspaces and users themselves: nothing of them is of use a moment longer. */
 export const authEndings: Endings = {
-  ofInstallation: ['organisations', 'sign_in_failures'],
+  ofInstallation: ['organisations', 'sign_in_failures', 'device_codes'],
   endsWithWorkspace: [
     {
       area: 'machines',
@@ -26,6 +26,12 @@ export const authEndings: Endings = {
       tables: ['virtual_keys'],
       atOnce: async (db, id) =>
         (await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).returning('id').execute()).length,
+    },
+    {
+      area: 'managed settings',
+      tables: ['managed_settings'],
+      atOnce: async (db, id) =>
+        (await db.deleteFrom('managed_settings').where('workspace_id', '=', id).returning('owner_id').execute()).length,
     },
     {
       area: 'members',

@@ -77,6 +77,7 @@ describe('a token', () => {
     const rules = { issuer: 'https://issuer.example', audience: ['https://gateway.example/s/mcp'] };
     const good = await token(one, { aud: ['x', 'https://gateway.example/s/mcp'] });
     expect((await verify(good, rules)).claims.sub).toBe('ada');
+    expect((await verify(good, { ...rules, issuer: 'https://issuer.example/' })).claims.sub).toBe('ada');
     expect(await refusal(verify(await token(one, { aud: 'x' }), rules))).toContain('aud');
     expect(await refusal(verify(await token(one), rules))).toContain('aud');
     const foreign = await token(one, { iss: 'https://evil.example', aud: rules.audience });
@@ -132,9 +133,13 @@ describe('a token', () => {
 
 describe('claims', () => {
   const rulesAndClaims: [string, Partial<JwtRules>, Record<string, unknown>, string | null][] = [
-    ['a required one is there', { requiredClaims: ['groups'] }, { groups: [] }, null],
+    ['a required one is there', { requiredClaims: ['groups'] }, { groups: ['staff'] }, null],
     ['a required one is missing', { requiredClaims: ['groups', 'sub'] }, {}, 'Missing required claims: groups'],
     ['null is missing', { requiredClaims: ['x'] }, { x: null }, 'Missing required claims: x'],
+    ['a blank text is missing', { requiredClaims: ['x'] }, { x: '  ' }, 'Missing required claims: x'],
+    ['an empty list is missing', { requiredClaims: ['x'] }, { x: [] }, 'Missing required claims: x'],
+    ['a list of nothing is missing', { requiredClaims: ['x'] }, { x: ['', null] }, 'Missing required claims: x'],
+    ['an empty object is missing', { requiredClaims: ['x'] }, { x: {} }, 'Missing required claims: x'],
     ['an empty text is missing', { requiredClaims: ['x'] }, { x: '' }, 'Missing required claims: x'],
     ['a prototype is missing', { requiredClaims: ['toString'] }, {}, 'Missing required claims: toString'],
     ['exactly a value', { claimValues: { tier: { values: ['a', 'b'] } } }, { tier: 'b' }, null],

@@ -115,9 +115,16 @@ function verifyOptions(rules: JwtRules, now: number): JWTVerifyOptions {
     currentDate: new Date(now),
     requiredClaims: ['exp'],
     ...(rules.maxTokenAge !== undefined && { maxTokenAge: secondsOf(rules.maxTokenAge) }),
-    ...(rules.issuer !== undefined && { issuer: [rules.issuer].flat() }),
+    ...(rules.issuer !== undefined && { issuer: [rules.issuer].flat().flatMap(spellings) }),
     ...(rules.audience !== undefined && { audience: [rules.audience].flat() }),
   };
+}
+
+/** Issuers that are addresses are written with and without a slash at their end, and mean the same. */
+export function spellings(issuer: string): string[] {
+  if (!/^https?:\/\//.test(issuer)) return [issuer];
+  const bare = issuer.replace(/\/$/, '');
+  return [bare, `${bare}/`];
 }
 
 async function verifyWith(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<VerifiedToken> {

@@ -68,6 +68,8 @@ export function createOidc(deps: OidcDeps) {
     `Path=/v1/sessions/oidc; HttpOnly; SameSite=Lax; Max-Age=${seconds}${publicUrl().startsWith('https:') ? '; Secure' : ''}`;
 
   return {
+    isConfigured: provider !== null,
+
     /** Where a browser is sent to sign in, and what it must bring back. */
     async begin(returnTo: string): Promise<{ location: string; cookie: string }> {
       const client = await import('openid-client');

@@ -13,6 +13,7 @@ export interface Organisation {
 }
 
 export interface OrganisationChange {
+  readonly name?: string;
   readonly forbidden?: readonly string[] | null;
 }
 
@@ -27,6 +28,15 @@ async function read(db: Db, id: OrganisationId): Promise<Organisation> {
   };
 }
 
+/** What a start calls an organisation; an administrator names it. */
+const UNNAMED = 'default';
+
+/** The name that people who sign in are shown; null: no administrator has given one. */
+export async function organisationName(db: Db): Promise<string | null> {
+  const row = await db.selectFrom('organisations').select('name').orderBy('created_at').executeTakeFirst();
+  return row && row.name !== UNNAMED ? row.name : null;
+}
+
 export function createOrganisation({
   store,
   transaction = store.transaction,
@@ -38,8 +48,10 @@ export function createOrganisation({
   return {
     read: (who: Principal): Promise<Organisation> => read(store.db, who.organisationId),
 
-    update: (who: Principal, { forbidden }: OrganisationChange): Promise<Organisation> =>
+    update: (who: Principal, { name, forbidden }: OrganisationChange): Promise<Organisation> =>
       transaction(async (db) => {
+        if (name !== undefined)
+          await db.updateTable('organisations').set({ name }).where('id', '=', who.organisationId).execute();
         if (forbidden !== undefined)
           await db
             .updateTable('organisations')

@@ -8,6 +8,7 @@ import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
 import type { Authenticator } from './authenticate.ts';
 import { type Callers, createCallers } from './callers.ts';
+import { createFirstOwner, type FirstOwner } from './first-owner.ts';
 import type { JwtVerifier } from './jwt-verify.ts';
 import type { FetchSmall } from './key-sets.ts';
 import { createMachineTokens, type MachineTokens } from './machine-tokens.ts';
@@ -24,6 +25,7 @@ export interface People {
   readonly users: Users;
   readonly members: Members;
   readonly invites: Invites;
+  readonly firstOwner: FirstOwner;
   readonly sessions: Sessions;
   readonly oidc: Oidc;
   readonly machineTokens: MachineTokens;
@@ -73,6 +75,7 @@ export function createPeople(deps: PeopleDeps): People & KnownCallers {
     workCallers,
     users: createUsers({ store, changes, passwords, now }),
     members: createMembers({ store, changes, now }),
+    firstOwner: createFirstOwner({ store, passwords, sessions, organisationId, now }),
     invites: createInvites({ store, passwords, publicUrl, now }),
     sessions,
     oidc: createOidc({ provider: deps.provider, store, sealer, fetch, sessions, organisationId, publicUrl, now }),

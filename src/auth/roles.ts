@@ -33,6 +33,7 @@ const MANAGING: readonly Scope[] = [
   ...having(isOf(RESOURCES, ['create', 'update', 'delete'])),
   ...having(isOf(['api_keys'], ['create', 'list', 'read', 'update', 'delete', 'rotate'])),
   ...having(isOf(['workspace_users'], ['list', 'read'])),
+  ...having(isOf(['views'], ['create', 'list', 'read', 'update', 'delete'])),
   'logs.list',
   'logs.read',
   'analytics.view',

@@ -16,7 +16,9 @@ import type { SignInLimits } from './sign-in-limits.ts';
 import { plainEmail } from './users.ts';
 import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
 
-export const COOKIE = 'gateway_session';
+const COOKIE = 'gateway_session';
+/** Browsers take it over https alone, for the whole host, and from no other host of the domain. */
+const SECURE_COOKIE = `__Host-${COOKIE}`;
 const LIVES_MS = 12 * 3_600_000;
 
 /** The session of a user who has just signed in. Only the user's browser knows the token. */
@@ -44,15 +46,30 @@ export interface SessionProof {
   readonly csrf: 'needed' | 'none';
 }
 
-/** The token in a request's cookies. */
-export function sessionToken(headers: SentHeaders): string | null {
+/**
+ * The token in a request's cookies. Of two that differ, one was planted by another page of this host or its domain. Which one
+ * cannot be told, and a user must not act in the session of another.
+ */
+function tokenIn(headers: SentHeaders, cookie: string): string | null {
   const cookies = headerOf(headers, 'cookie');
-  if (!cookies?.includes(COOKIE)) return null;
+  if (!cookies?.includes(cookie)) return null;
+  let found: string | null = null;
   for (const pair of cookies.split(';')) {
     const [name, value = ''] = pair.trim().split('=');
-    if (name === COOKIE && /^[\w-]{43}$/.test(value)) return value;
+    if (name !== cookie || !/^[\w-]{43}$/.test(value)) continue;
+    if (found !== null && found !== value) return fail('two_sessions');
+    found = value;
   }
-  return null;
+  return found;
+}
+
+/** One of a user's own sessions, as it is shown to that user. */
+export interface ShownSession {
+  readonly id: string;
+  readonly object: 'user-session';
+  readonly is_current: boolean;
+  readonly created_at: string;
+  readonly expires_at: string;
 }
 
 interface Asked {
@@ -63,6 +80,10 @@ interface Asked {
 
 export function createSessions(deps: SessionsDeps) {
   const { store, changes, sealer, passwords, limits, organisationId, now } = deps;
+  const cookieName = () => (deps.isSecure() ? SECURE_COOKIE : COOKIE);
+  const cookieOf = (token: string, seconds: number) =>
+    `${cookieName()}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${deps.isSecure() ? '; Secure' : ''}`;
+  const sessionToken = (headers: SentHeaders) => tokenIn(headers, cookieName());
   const csrfOf = (token: string) => sealer.sign('session', `csrf ${sha256(token)}`);
 
   /** Lets a user in. What they were let in with has been checked. */
@@ -94,6 +115,9 @@ export function createSessions(deps: SessionsDeps) {
 
   return {
     open,
+
+    /** The token in a request's cookies. */
+    sessionToken,
 
     /** Signs in with a password. Throws 401, or 429 after too many failures. */
     async signIn(
@@ -140,7 +164,8 @@ export function createSessions(deps: SessionsDeps) {
       await changes.transaction('users', (db) => db.deleteFrom('sessions').where('hash', '=', hash).execute(), who);
     },
 
-    /** A user's own password. Every session ends but the one that asks, and so does what MCP clients were allowed. */
+    /** A user's own password. Every session ends but the one that asks, and so do MCP clients and programs
+     * that the user has let in. */
     async changePassword(who: Principal, input: { current_password: string; new_password: string }): Promise<void> {
       const { hash } = who.session ?? fail('session_required');
       const id = who.userId!;
@@ -156,18 +181,49 @@ export function createSessions(deps: SessionsDeps) {
           await db.updateTable('users').set({ password_hash, updated_at: now() }).where('id', '=', id).execute();
           await db.deleteFrom('sessions').where('user_id', '=', id).where('hash', '!=', hash).execute();
           await db.deleteFrom('mcp_grants').where('user_id', '=', id).execute();
+          await db.deleteFrom('api_keys').where('user_id', '=', id).where('origin', '=', 'login').execute();
         },
         who,
       );
     },
 
-    cookie: (token: string) =>
-      `${COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${LIVES_MS / 1_000}${deps.isSecure() ? '; Secure' : ''}`,
-    endCookie: () => `${COOKIE}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0${deps.isSecure() ? '; Secure' : ''}`,
+    /** The sessions of the user who asks, the newest first. */
+    async list(who: Principal): Promise<ShownSession[]> {
+      const { hash } = who.session ?? fail('session_required');
+      const rows = await store.db
+        .selectFrom('sessions')
+        .selectAll()
+        .where('user_id', '=', who.userId!)
+        .where('expires_at', '>', now())
+        .orderBy('created_at', 'desc')
+        .execute();
+      return rows.map((row) => ({
+        id: shownId(row.hash),
+        object: 'user-session',
+        is_current: row.hash === hash,
+        created_at: new Date(Number(row.created_at)).toISOString(),
+        expires_at: new Date(Number(row.expires_at)).toISOString(),
+      }));
+    },
+
+    /** Ends one of the sessions of the user who asks. */
+    async endOne(who: Principal, id: string): Promise<void> {
+      // A key has none.
+      if (!who.session) fail('session_not_found', id.slice(0, 80));
+      const mine = await store.db.selectFrom('sessions').select('hash').where('user_id', '=', who.userId!).execute();
+      const { hash } = mine.find((row) => shownId(row.hash) === id) ?? fail('session_not_found', id.slice(0, 80));
+      await changes.transaction('users', (db) => db.deleteFrom('sessions').where('hash', '=', hash).execute(), who);
+    },
+
+    cookie: (token: string) => cookieOf(token, LIVES_MS / 1_000),
+    endCookie: () => cookieOf('', 0),
   };
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
+
+/** Says which session is meant, and is of no use as anything else. */
+const shownId = (hash: string): string => sha256(`shown ${hash}`).slice(0, 32);
 
 /** A user in the workspace that is named; null: they do not belong to it. */
 export async function userPrincipal(

@@ -21,8 +21,13 @@ export interface ClaimRules {
 
 const claimOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
-/** There, and not nothing. */
-const isPresent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+/** There, and not nothing: a blank text, an empty list or an empty object says as little as no claim. */
+function isPresent(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value === 'string') return value.trim() !== '';
+  if (Array.isArray(value)) return value.some(isPresent);
+  return typeof value !== 'object' || Object.keys(value).length > 0;
+}
 
 /** What is wrong with the claims, in words; null when nothing is. */
 export function claimFault(rules: ClaimRules, claims: Claims, header: Claims): string | null {

@@ -235,10 +235,11 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
             .where('id', '=', id)
             .execute()
             .catch((error) => (isUniqueViolation(error) ? fail('email_taken', next.email) : Promise.reject(error)));
-          // A person who knew the old password must lose access, and so must the MCP clients which that person let in.
+          // A person who knew the old password must lose access, and so must the programs which that person let in.
           if (input.password !== undefined) {
             await db.deleteFrom('sessions').where('user_id', '=', id).execute();
             await db.deleteFrom('mcp_grants').where('user_id', '=', id).execute();
+            await db.deleteFrom('api_keys').where('user_id', '=', id).where('origin', '=', 'login').execute();
           }
           return shownUser(next, (await workspaceIdsOf(db, [id])).get(id)!);
         },

@@ -34,6 +34,7 @@ import { DEFAULT_WORKSPACE } from './workspaces.ts';
 export type CheckVirtualKey = (key: {
   provider: string;
   customHost: string | null;
+  key: string | null;
   configurations: Readonly<Record<string, unknown>>;
 }) => Promise<void>;
 
@@ -222,7 +223,7 @@ export function createVirtualKeys({
       const customHost = input.custom_host || null;
       refuseHost(who, { customHost, configurations });
       refuseCredential(input.key);
-      await check({ provider: input.provider, customHost, configurations });
+      await check({ provider: input.provider, customHost, key: input.key || null, configurations });
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'key' }, async (slug) => {
         const id = newId<VirtualKeyId>();
         const row: VirtualKeyRow = {

@@ -9,6 +9,7 @@ import { rowsOnPage } from '../storage/page-rows.ts';
 import type { WorkspaceRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { findWorkspace, visibleWorkspaces, withFreeSlug } from '../storage/workspace-lookup.ts';
+import { type MemberKeyRule, ruleIn, storedRule } from './member-keys.ts';
 import {
   budgetsOf,
   type LimitChange,
@@ -29,6 +30,7 @@ export interface Workspace extends ShownLimits {
   readonly description: string | null;
   readonly defaults: Readonly<Record<string, unknown>>;
   readonly forbidden: readonly string[] | null;
+  readonly member_keys: MemberKeyRule | null;
   readonly created_at: string;
   readonly last_updated_at: string;
 }
@@ -39,6 +41,7 @@ export interface WorkspaceInput extends LimitInput {
   readonly description?: string | null;
   readonly defaults?: Readonly<Record<string, unknown>>;
   readonly forbidden?: readonly string[] | null;
+  readonly member_keys?: MemberKeyRule | null;
 }
 
 export const workspaceOwner = ({ id, slug }: { id: string; slug: string }): LimitOwner => ({
@@ -55,6 +58,7 @@ const shownWith = (row: WorkspaceRow, limits: ShownLimits): Workspace => ({
   description: row.description,
   defaults: JSON.parse(row.defaults),
   forbidden: rulesIn(row.forbidden),
+  member_keys: ruleIn(row.member_keys),
   ...limits,
   created_at: new Date(row.created_at).toISOString(),
   last_updated_at: new Date(row.updated_at).toISOString(),
@@ -95,6 +99,7 @@ export function createWorkspaces({
         defaults: JSON.stringify(input.defaults ?? {}),
         ...storedLimits(input),
         forbidden: storedRules(input.forbidden),
+        member_keys: storedRule(input.member_keys),
         created_at: now,
         updated_at: now,
       });
@@ -131,6 +136,7 @@ export function createWorkspaces({
             defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
             ...storedLimits(input, old),
             forbidden: input.forbidden === undefined ? old.forbidden : storedRules(input.forbidden),
+            member_keys: input.member_keys === undefined ? old.member_keys : storedRule(input.member_keys),
             updated_at: now,
           };
           await db.updateTable('workspaces').set(updated).where('id', '=', old.id).execute();
