@@ -5,11 +5,18 @@ import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Timeouts } from '../http/upstream.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Policies } from '../limits/policies/policies.ts';
+import type { Hosted } from '../relay/hosted/hosted.ts';
+import type { RequestLog } from '../telemetry/request-log.ts';
+import { mcpAppRoutes } from './admin/apps.ts';
 import { mcpCapabilityRoutes } from './admin/capabilities.ts';
 import { mcpConnectionRoutes } from './admin/connections.ts';
+import { ownAppRoutes } from './admin/own-apps.ts';
 import { mcpServerRoutes } from './admin/servers.ts';
+import { mcpToolSetRoutes } from './admin/tool-sets.ts';
+import { mcpUsageRoutes } from './admin/usage.ts';
 import { recordConnected, recordFlagged } from './audit-notes.ts';
 import { mcpEndings } from './endings.ts';
+import { createHostedMcp } from './hosted.ts';
 import { createMcp, type McpDeps } from './mcp.ts';
 import { oauthRoutes } from './oauth/routes.ts';
 import { createMcpLimits } from './policy/limits.ts';
@@ -17,12 +24,15 @@ import { mcpRoutes } from './routes.ts';
 
 export interface McpParts
   extends Tools,
-    Pick<McpDeps, 'authenticator' | 'verifier' | 'tokens' | 'guard'>,
-    Pick<McpDeps['people'], 'sessions' | 'oidc'> {
+    Pick<McpDeps, 'authenticator' | 'verifier' | 'tokens' | 'guard' | 'log'>,
+    Pick<McpDeps['people'], 'sessions' | 'oidc' | 'logins' | 'deviceCodes'> {
   readonly limiter: Limiter;
   readonly policies: Policies;
   readonly guardrails: Guardrails;
   readonly note: NoteEvent;
+  readonly log: RequestLog;
+  /** Takes tools that calls of the Responses API can use. */
+  readonly hosted: Pick<Hosted, 'offer'>;
   readonly settings: {
     readonly oidc: McpDeps['people']['oidcProvider'];
     readonly oauth: McpDeps['oauth'];
@@ -39,11 +49,45 @@ export const mcpArea = area({
   name: 'mcp',
   endsAtOnce: () => mcpEndings,
   open: (parts: McpParts) => {
-    const { store, sealer, changes, egress, upstream, authenticator, verifier, tokens, guard } = parts;
-    const { sessions, oidc, limiter, policies, guardrails, note, publicUrl, version, now, settings } = parts;
+    const { store, sealer, changes, egress, upstream, authenticator, verifier, tokens, guard, log } = parts;
+    const {
+      sessions,
+      oidc,
+      logins,
+      deviceCodes,
+      limiter,
+      policies,
+      guardrails,
+      note,
+      publicUrl,
+      version,
+      now,
+      settings,
+    } = parts;
     const mcp = createMcp({
-      ...{ store, sealer, changes, egress, upstream, authenticator, verifier, tokens, guard, publicUrl, version, now },
-      people: { sessions, oidc, hasIdentityProvider: settings.oidc !== null, oidcProvider: settings.oidc },
+      ...{
+        store,
+        sealer,
+        changes,
+        egress,
+        upstream,
+        authenticator,
+        verifier,
+        tokens,
+        guard,
+        log,
+        publicUrl,
+        version,
+        now,
+      },
+      people: {
+        sessions,
+        oidc,
+        logins,
+        deviceCodes,
+        hasIdentityProvider: settings.oidc !== null,
+        oidcProvider: settings.oidc,
+      },
       oauth: settings.oauth,
       timeouts: settings.timeouts,
       maxBodyBytes: settings.maxBodyBytes,
@@ -55,12 +99,21 @@ export const mcpArea = area({
       flagged: recordFlagged(note),
       connected: recordConnected(note),
     });
+    parts.hosted.offer(
+      'mcp',
+      createHostedMcp({ find: mcp.servers.find, relay: mcp.relayInside, log: parts.log, version, now }),
+    );
     return {
       gives: {},
+      close: () => mcp.close(),
       routes: [
         ...mcpCapabilityRoutes(mcp.capabilities),
         ...mcpServerRoutes(mcp.servers),
         ...mcpConnectionRoutes(mcp.servers),
+        ...mcpToolSetRoutes(mcp.toolSets),
+        ...mcpUsageRoutes(mcp.usage),
+        ...mcpAppRoutes(mcp.oauth.apps),
+        ...ownAppRoutes(mcp.oauth.ownApps, mcp.ownConnections),
         ...oauthRoutes(mcp),
         ...mcpRoutes(mcp),
       ],

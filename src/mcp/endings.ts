@@ -1,12 +1,12 @@
 import type { Endings } from '../storage/ending.ts';
 
-const OF_SERVERS = ['mcp_servers', 'mcp_capabilities', 'mcp_syncs', 'mcp_oauth_clients'];
+const OF_SERVERS = ['mcp_servers', 'mcp_capabilities', 'mcp_syncs', 'mcp_oauth_clients', 'mcp_tool_sets'];
 const OF_GRANTS = ['mcp_grants', 'mcp_codes', 'mcp_access_tokens', 'mcp_consents'];
 const OF_USERS = ['mcp_user_access', 'mcp_user_tokens', 'mcp_connect_flows'];
 
 /** MCP servers with their policy, and what was granted for them; of a person, what they allowed and connected. */
 export const mcpEndings: Endings = {
-  ofInstallation: ['mcp_clients'],
+  ofInstallation: ['mcp_clients', 'mcp_apps'],
   endsWithWorkspace: [
     {
       area: 'MCP servers',
@@ -19,7 +19,8 @@ export const mcpEndings: Endings = {
           .execute();
         const grants = await db.deleteFrom('mcp_grants').where('workspace_id', '=', id).returning('id').execute();
         const servers = await db.deleteFrom('mcp_servers').where('workspace_id', '=', id).returning('id').execute();
-        return consents.length + grants.length + servers.length;
+        const sets = await db.deleteFrom('mcp_tool_sets').where('workspace_id', '=', id).returning('id').execute();
+        return sets.length + consents.length + grants.length + servers.length;
       },
     },
   ],

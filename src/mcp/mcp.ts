@@ -12,35 +12,42 @@ import type { TokenSource } from '../providers/provider.ts';
 import type { Guard } from '../relay/guarding/guard.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { Store } from '../storage/store.ts';
-import { type AggregateDeps, createAggregate } from './aggregate/aggregate.ts';
+import { type Address, type AggregateDeps, createAggregate } from './aggregate/aggregate.ts';
 import { createAccessTokens } from './caller/access-tokens.ts';
+import { callerOfKey } from './caller/caller.ts';
 import { resourceMetadata } from './caller/challenge.ts';
+import { previewIdentity } from './caller/identity-preview.ts';
 import { createIdentityTokens } from './caller/identity-tokens.ts';
 import { createKeySet } from './caller/key-set.ts';
 import { createOrigins } from './caller/origin.ts';
 import { createFindUser } from './caller/users.ts';
 import { createFindWorkspace } from './caller/workspaces.ts';
 import { createOauth, type OauthDeps, type OauthSettings } from './oauth/oauth.ts';
+import { MOST_DESCRIPTION_BYTES } from './openapi/reading.ts';
 import { createCapabilities } from './policy/capabilities.ts';
 import { createMcpPolicy } from './policy/policy.ts';
 import { createPolicyStore, type PolicyStoreDeps } from './policy/stored.ts';
+import { createUsage, type UsageDeps } from './policy/usage.ts';
 import { createUserAccess } from './policy/user-access.ts';
 import type { McpLimits } from './relay/limits-port.ts';
 import { createOpenStreams } from './relay/open-streams.ts';
 import { probe } from './relay/probe.ts';
 import { type McpRelayDeps, relayMcp, relayTo } from './relay/relay.ts';
+import { createServerTransport } from './relay/server-transport.ts';
 import { createSessions } from './relay/sessions.ts';
 import { createUpstreamAuth } from './relay/upstream-auth.ts';
 import type { ResolveGuardrail } from './server/check-guardrails.ts';
 import { createListing } from './server/listing.ts';
 import { createMcpServers } from './server/registry.ts';
 import { commonResource } from './server/resources.ts';
+import { createToolSets } from './tools/tool-sets.ts';
 import { createUpstreamOauth, type UpstreamOauthDeps } from './upstream-oauth/upstream-oauth.ts';
 
 export interface McpDeps {
+  readonly log: UsageDeps['log'];
   readonly store: Store;
   readonly sealer: Sealer;
-  readonly changes: Pick<Changes, 'subscribe' | 'transaction' | 'announce' | 'catchUp'>;
+  readonly changes: Pick<Changes, 'subscribe' | 'transaction' | 'announce' | 'catchUp' | 'notify' | 'onNotify'>;
   readonly egress: EgressPolicy;
   readonly upstream: Upstream;
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
@@ -48,7 +55,7 @@ export interface McpDeps {
   readonly tokens: TokenSource;
   /** People who sign in. */
   readonly people: Pick<UpstreamOauthDeps, 'hasIdentityProvider'> &
-    Pick<OauthDeps, 'sessions' | 'oidc' | 'oidcProvider'>;
+    Pick<OauthDeps, 'sessions' | 'oidc' | 'oidcProvider' | 'logins' | 'deviceCodes'>;
   readonly oauth: OauthSettings;
   readonly timeouts: Timeouts;
   readonly maxBodyBytes: number;
@@ -77,7 +84,9 @@ export function createMcp(deps: McpDeps) {
   const { store, sealer, now, publicUrl } = deps;
   const key = deps.signingKey === null ? null : createSigningKey(deps.signingKey);
   const published = [...(key ? [key.jwk] : []), ...deps.extraPublicKeys.map(publicJwk)];
-  const servers = createMcpServers({ ...deps, canSign: key !== null });
+  const fetchDescription = (url: string) =>
+    fetchSmall(deps.upstream, url, { timeoutMs: 20_000, maxBytes: MOST_DESCRIPTION_BYTES });
+  const servers = createMcpServers({ ...deps, canSign: key !== null, fetchDescription });
   const upstreamOauth = createUpstreamOauth({
     ...deps,
     ...deps.people,
@@ -87,9 +96,11 @@ export function createMcp(deps: McpDeps) {
   const findUser = createFindUser(deps);
   const findWorkspace = createFindWorkspace(deps);
   const accessTokens = createAccessTokens({ ...deps, findUser, findWorkspace });
+  const transport = createServerTransport(deps);
   const relayDeps: McpRelayDeps = {
     ...deps,
     servers,
+    transport,
     sessions: createSessions({ sealer, now }),
     identityTokens: key && createIdentityTokens({ key, now }),
     upstreamAuth: createUpstreamAuth({ ...deps, userTokens }),
@@ -101,12 +112,22 @@ export function createMcp(deps: McpDeps) {
     policy: createMcpPolicy({ stored: createPolicyStore({ ...deps, report: deps.flagged }), guard: deps.guard }),
   };
   const probeDeps = { ...relayDeps, version: deps.version };
-  const capabilities = createCapabilities({ ...deps, find: servers.open, probe: probeDeps, report: deps.flagged });
+  const capabilities = createCapabilities({
+    ...deps,
+    find: servers.open,
+    readAnew: servers.readAnew,
+    probe: probeDeps,
+    report: deps.flagged,
+  });
   const relay: AggregateDeps['relay'] = (call, admitted) => relayTo(call, admitted, relayDeps);
-  const aggregate = createAggregate({ ...deps, ...relayDeps, relay, servers });
+  const toolSets = createToolSets(deps);
+  const aggregate = createAggregate({ ...deps, ...relayDeps, relay, servers, toolSets });
   const origins = createOrigins({ publicUrl, allowed: deps.allowedOrigins });
   return {
+    close: () => transport.close(),
+    usage: createUsage({ ...deps, find: servers.open }),
     origins,
+    toolSets,
     keySet: createKeySet([...new Map(published.map((each) => [each.kid, each])).values()]),
     list: createListing({ store, publicUrl }),
     metadata: async (slug: string | null) =>
@@ -114,14 +135,19 @@ export function createMcp(deps: McpDeps) {
     oauth: createOauth({ ...deps, ...deps.people, settings: deps.oauth, servers }),
     commonMetadata: () => ({ ...resourceMetadata(publicUrl(), null, null), resource: commonResource(publicUrl()).uri }),
     connect: upstreamOauth.pagesFor(servers, origins),
+    ownConnections: upstreamOauth.ownConnections,
     clientDocument: upstreamOauth.clientDocument,
     relay: (call: AnonymousCallAt<'server'>) => {
       origins.check(call.headers);
       return relayMcp(call, relayDeps);
     },
-    relayToAny: (call: AnonymousCall) => {
+    /** A call that the gateway makes for a client of another API: no page of another site can have sent it. */
+    relayInside: (call: AnonymousCallAt<'server'>) => relayMcp(call, relayDeps),
+    relayToAny: (call: AnonymousCall, address: Address) => {
       origins.check(call.headers);
-      return call.request.method === 'DELETE' ? aggregate.leave(call) : aggregate.handle(call);
+      const { method } = call.request;
+      if (method === 'DELETE') return aggregate.leave(call, address);
+      return method === 'POST' ? aggregate.handle(call, address) : aggregate.listen(call, address);
     },
     /** What the admin routes need. */
     servers: {
@@ -133,6 +159,10 @@ export function createMcp(deps: McpDeps) {
         const wasConnected = await upstreamOauth.disconnect({ serverId: id, userId }, who);
         if (!wasConnected) fail('mcp_connection_not_found', userId.slice(0, 80), slug);
       },
+      identity: async (who: Principal, idOrSlug: string) =>
+        previewIdentity(await servers.open(who, idOrSlug), await callerOfKey(who, null, relayDeps), {
+          maySign: relayDeps.identityTokens !== null,
+        }),
       test: async (who: Principal, idOrSlug: string) => {
         const tested = await probe(await servers.open(who, idOrSlug), who, probeDeps);
         if (tested.success) await capabilities.sync(who, idOrSlug);

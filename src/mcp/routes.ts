@@ -1,4 +1,5 @@
-import { del, get, options, post, type Route } from '../http/route.ts';
+import { type AnonymousCall, del, get, options, post, type Route } from '../http/route.ts';
+import type { Address } from './aggregate/aggregate.ts';
 import type { Mcp } from './mcp.ts';
 import { listingQuery } from './server/listing.ts';
 import { connectRoutes } from './upstream-oauth/routes.ts';
@@ -6,6 +7,9 @@ import { connectRoutes } from './upstream-oauth/routes.ts';
 const ENDPOINT = '/:server/mcp';
 /** All servers of a workspace. */
 const COMMON = '/mcp';
+/** The same, with tools that are searched for. */
+const SEARCHED = '/mcp/search';
+const SET = '/mcp/sets/:set';
 const KEY_SET = '/.well-known/jwks.json';
 const METADATA = '/.well-known/oauth-protected-resource';
 
@@ -41,20 +45,38 @@ const publicRoutes = (mcp: Mcp): Route[] => [
   ),
 ];
 
-function endpointRoutes(mcp: Mcp): Route[] {
-  const details = (summary: string) =>
-    ({
-      scopes: ['mcp.invoke'],
-      isMcp: true,
-      stamp: (headers) => mcp.origins.corsOf(headers),
-      summary,
-    }) as const satisfies Partial<Route>;
+const detailsOf = (mcp: Mcp, summary: string) =>
+  ({
+    scopes: ['mcp.invoke'],
+    isMcp: true,
+    stamp: (headers) => mcp.origins.corsOf(headers),
+    summary,
+  }) as const satisfies Partial<Route>;
+
+/** The addresses behind which several servers stand. */
+function commonRoutes(mcp: Mcp, path: string, how: string, addressOf: (call: Addressed) => Address): Route[] {
+  const details = (summary: string) => detailsOf(mcp, `${summary}${how}`);
+  const relay = (call: AnonymousCall & Addressed) => mcp.relayToAny(call, addressOf(call));
   return [
-    post(COMMON, details('Send a message to any MCP server of the workspace'), (call) => mcp.relayToAny(call)),
-    del(COMMON, details('End a session with all MCP servers'), (call) => mcp.relayToAny(call)),
-    options(COMMON, { ...details('What a page of another origin may send'), scopes: 'public', isMcp: false }, (call) =>
+    post(path, details('Send a message to any MCP server of the workspace'), relay),
+    get(path, details('Open the stream of a session with all MCP servers'), relay),
+    del(path, details('End a session with all MCP servers'), relay),
+    options(path, { ...details('What a page of another origin may send'), scopes: 'public', isMcp: false }, (call) =>
       mcp.origins.preflight(call.headers),
     ),
+  ];
+}
+
+interface Addressed {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+function endpointRoutes(mcp: Mcp): Route[] {
+  const details = (summary: string) => detailsOf(mcp, summary);
+  return [
+    ...commonRoutes(mcp, COMMON, '', () => ({ isSearched: false, set: null })),
+    ...commonRoutes(mcp, SEARCHED, ', searching for tools', () => ({ isSearched: true, set: null })),
+    ...commonRoutes(mcp, SET, ', as far as a tool set goes', ({ params }) => ({ isSearched: false, set: params.set! })),
     post(ENDPOINT, details('Send a message to an MCP server'), (call) => mcp.relay(call)),
     get(ENDPOINT, details('Open the stream of an MCP session'), (call) => mcp.relay(call)),
     del(ENDPOINT, details('End an MCP session'), (call) => mcp.relay(call)),

@@ -27,6 +27,10 @@ const capability = () =>
       status: z.enum(['approved', 'changed', 'pending']).nullable(),
       flags: z.array(z.string()).describe('hidden_unicode, overlong'),
       definition: z.string().nullable().describe('What was hashed, as JSON; cut where it is long.'),
+      approved_definition: z
+        .string()
+        .nullable()
+        .describe('What was approved, as JSON; null: nothing was, or it was approved before this was kept.'),
       first_seen_at: z.string(),
       changed_at: z.string(),
     })

@@ -9,7 +9,7 @@ const url = () =>
   z
     .url({ protocol: /^https?$/, error: 'give the http(s) address of the MCP endpoint' })
     .max(2_048)
-    .describe('The MCP endpoint (Streamable HTTP) that calls are relayed to.');
+    .describe('The MCP endpoint that calls are relayed to, or the base address of an API.');
 
 export const create = () =>
   z.strictObject({
@@ -62,6 +62,21 @@ const tested = () =>
     protocol_version: z.string().nullable(),
     error: z.string().nullable(),
   });
+const identity = () =>
+  z.object({
+    object: z.literal('mcp-identity'),
+    method: z.enum(['claims_header', 'bearer', 'jwt_header']).nullable().describe('null: the server is not told.'),
+    header: z.string().nullable(),
+    claims: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('Those of the caller that would be told; null where a token goes on unchanged.'),
+    signed: z
+      .object({ algorithm: z.literal('RS256'), issuer: z.string(), audience: z.string().nullable(), seconds: z.int() })
+      .nullable()
+      .describe('What the gateway adds when it signs; null: it does not.'),
+    problem: z.string().nullable(),
+  });
 const listQuery = () => pageQuery().extend({ workspace_id: z.string().min(1).optional() });
 
 type Create = Checked<typeof create>;
@@ -75,6 +90,8 @@ export interface McpServerAdmin {
   delete(who: Principal, idOrSlug: string): Promise<string>;
   /** Calls the server once, as a client with this key would. */
   test(who: Principal, idOrSlug: string): Promise<Checked<typeof tested>>;
+  /** What the server would be told of this caller. */
+  identity(who: Principal, idOrSlug: string): Promise<Checked<typeof identity>>;
 }
 
 export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
@@ -138,5 +155,14 @@ export const mcpServerRoutes = (servers: McpServerAdmin): Route[] => [
       response: tested,
     },
     (call) => servers.test(call.principal, call.params.slug),
+  ),
+  get(
+    '/v1/mcp-servers/:slug/identity',
+    {
+      scopes: ['mcp_servers.read'],
+      summary: 'What an MCP server would be told of the caller; no token is made',
+      response: identity,
+    },
+    (call) => servers.identity(call.principal, call.params.slug),
   ),
 ];

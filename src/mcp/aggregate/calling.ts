@@ -1,24 +1,38 @@
-import type { CallLog, Outcome } from '../../core/call-log.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import { json } from '../../http/reply.ts';
 import { type ReadMessage, refused } from '../message/message.ts';
 import { RPC, RpcError } from '../message/rpc-error.ts';
 import { META, STATELESS } from '../message/versions.ts';
+import { withoutStatus } from '../relay/refusal.ts';
 import type { McpServer } from '../server/server.ts';
 import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import type { Channels } from './channels.ts';
-import { type Channel, type Client, isObject, type Json, type Relay, sendVia, wantsUser } from './conversation.ts';
+import {
+  type Channel,
+  type Client,
+  isEventStream,
+  isObject,
+  type Json,
+  type Relay,
+  sendVia,
+  wantsUser,
+} from './conversation.ts';
+import { failureOf } from './failure.ts';
+import { holdLog } from './held-log.ts';
 import type { FindChannel, Lists } from './lists.ts';
-import { mapAnswer, withExposedUris } from './rewriting.ts';
+import { eventWith, listenTo, serverEvents } from './resuming.ts';
+import { mapAnswer, withExposedUris, withoutSession } from './rewriting.ts';
 import { type Route, replaced, routeOf } from './routing.ts';
+import type { Translator } from './server-events.ts';
 
 export interface CallingDeps {
   readonly relay: Relay;
   readonly channels: Pick<Channels, 'forget'>;
   readonly lists: Pick<Lists, 'listOf'>;
   readonly sealer: Sealer;
+  readonly translator: Translator;
   readonly publicUrl: () => string;
   readonly version: string;
   readonly now: () => number;
@@ -63,31 +77,34 @@ export function createCalling(deps: CallingDeps) {
     return channel.kind === 'stateless' && !request.isNewer ? withMeta(body, deps.version) : body;
   };
 
-  const send = (request: RoutedRequest, route: Route, channel: Channel, log: CallLog): Promise<Response> => {
+  const send = async (request: RoutedRequest, route: Route, channel: Channel): Promise<Carried> => {
     const { client } = request;
     const message = { ...route.message, body: bodyFor(request, route, channel) };
-    const { signal } = client.call.request;
-    const sending = {
-      server: route.server,
-      client: { ...client, call: { ...client.call, log } },
-      channel,
-      message,
-      signal,
-    };
-    return sendVia(relay, { ...sending, isQuiet: false });
+    const ending = new AbortController();
+    const signal = AbortSignal.any([client.call.request.signal, ending.signal]);
+    const { log, release } = holdLog(client.call.log);
+    const asking = { ...client, call: { ...client.call, log } };
+    const sending = { server: route.server, client: asking, channel, message, signal, isQuiet: false };
+    const response = await sendVia(relay, sending).catch((error) => {
+      release();
+      throw error;
+    });
+    return { response, channel, release, signal, end: () => ending.abort() };
   };
 
-  const carried = async (request: RoutedRequest, route: Route): Promise<Response> => {
-    const { client, find } = request;
-    const { log } = client.call;
-    const channel = await find(route.server, client);
-    if (channel.kind === 'stateless' || channel.id === null) return send(request, route, channel, log);
+  const carried = async (request: RoutedRequest, route: Route): Promise<Carried> => {
+    const { client, find, message } = request;
+    const found = () =>
+      find(route.server, client).catch((error) => {
+        throw wantsUser(error) ? error : failureOf(error, route.server.slug, message.id);
+      });
+    const channel = await found();
+    const first = await send(request, route, channel);
+    if (channel.kind === 'stateless' || channel.id === null || first.response.status !== 404) return first;
     // A session that the server has forgotten has carried nothing out: the same goes into a new one.
-    const first = await send(request, route, channel, withoutMissing(log));
-    if (first.status !== 404) return first;
-    await first.body?.cancel();
+    await first.response.body?.cancel();
     channels.forget(route.server, client);
-    return send(request, route, await find(route.server, client), log);
+    return send(request, route, await found());
   };
 
   const changeFor =
@@ -104,12 +121,69 @@ export function createCalling(deps: CallingDeps) {
       return next === result ? message : { ...message, result: next };
     };
 
+  /** A stream of a server goes on until it has brought the answer. */
+  const streamed = (request: RoutedRequest, { server }: Route, carrying: Carried): ReadableStream<Uint8Array> => {
+    const { client, message } = request;
+    const { response, channel, signal, release, end } = carrying;
+    const spoken = { server, client, channel };
+    const translate = deps.translator(spoken, changeFor(request, server));
+    let isOver = false;
+    const resume = (lastEventId: string | null) => listenTo(relay, spoken, { lastEventId, signal });
+    const events = serverEvents(response, { resume, isOver: () => isOver || channel.kind === 'stateless', signal });
+    const missing = () => {
+      const error = new GatewayError('mcp_answer_missing', [server.slug]);
+      return eventWith(new RpcError(error, { id: message.id, code: error.status }).body());
+    };
+    return new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            for (;;) {
+              const { done, value } = await events.next();
+              if (done) {
+                if (!isOver && !signal.aborted) controller.enqueue(missing());
+                release();
+                return controller.close();
+              }
+              const { bytes, isAnswer } = translate(value);
+              isOver ||= isAnswer;
+              if (bytes) return controller.enqueue(bytes);
+            }
+          } catch (error) {
+            end();
+            release();
+            throw error;
+          }
+        },
+        cancel() {
+          end();
+          release();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  };
+
+  const answered = async (request: RoutedRequest, route: Route): Promise<Response> => {
+    const carrying = await carried(request, route);
+    const { body, isNewer } = request;
+    // To clients without sessions these two say what is wrong with their request.
+    const isLeading = (status: number) => isNewer && (status === 400 || status === 404);
+    const response = await withoutStatus(carrying.response, { body, isKeptAlive: true, isLeading }, route.server.slug);
+    if (response.status === 200 && isEventStream(response)) {
+      const { status, headers } = withoutSession(response);
+      return new Response(streamed(request, route, { ...carrying, response }), { status, headers });
+    }
+    carrying.release();
+    return mapAnswer(response, changeFor(request, route.server));
+  };
+
   return async (request: RoutedRequest): Promise<Response> => {
     const { client, message, body, servers, find } = request;
     const route = await routeOf({ ...message, body }, servers, { lists, client, find });
     if (!route) throw unknownTarget(message);
     try {
-      return await mapAnswer(await carried(request, route), changeFor(request, route.server));
+      return await answered(request, route);
     } catch (error) {
       const told = wantsUser(error) && connectionTold(request, route.server, deps.publicUrl());
       if (!told) throw error;
@@ -119,14 +193,25 @@ export function createCalling(deps: CallingDeps) {
   };
 }
 
+/** A request under way. */
+interface Carried {
+  readonly response: Response;
+  readonly channel: Channel;
+  readonly signal: AbortSignal;
+  /** Lets the entry in the log close. */
+  release(): void;
+  /** The client does not listen any more. */
+  end(): void;
+}
+
 /** What the server would have said through its own address. */
 function connectionTold({ client, body }: RoutedRequest, { slug }: McpServer, publicUrl: string): Json | null {
   const link = connectUrl(publicUrl, slug);
   const error = new GatewayError('mcp_connection_required', [slug, link, 'none is connected yet']);
-  return connectionAnswer(error, { body, headers: client.call.headers, link });
+  return connectionAnswer(error, { body, headers: client.call.headers });
 }
 
-function unknownTarget({ method, params, id }: RoutedRequest['message']) {
+export function unknownTarget({ method, params, id }: RoutedRequest['message']) {
   const ref = isObject(params.ref) ? params.ref : {};
   const named = params.name ?? params.uri ?? ref.name ?? ref.uri;
   const shown = typeof named === 'string' ? JSON.stringify(named.slice(0, 128)) : 'what was asked for';
@@ -154,14 +239,3 @@ function withMeta(body: Uint8Array, version: string): Uint8Array {
   };
   return Buffer.from(JSON.stringify({ ...message, params: { ...params, _meta } }));
 }
-
-/** The same log, for an attempt whose 404 is not the end. */
-const withoutMissing = (log: CallLog): CallLog =>
-  new Proxy(log, {
-    get: (entry, name) => {
-      if (name === 'close') return (outcome: Outcome) => outcome.status !== 404 && entry.close(outcome);
-      const value: unknown = Reflect.get(entry, name, entry);
-      return typeof value === 'function' ? value.bind(entry) : value;
-    },
-    set: (entry, name, value) => Reflect.set(entry, name, value, entry),
-  });

@@ -5,6 +5,7 @@ import type { McpServer } from '../server/server.ts';
 import {
   type Channel,
   type Client,
+  isObject,
   type Json,
   type Relay,
   RpcRefusal,
@@ -21,8 +22,12 @@ export interface ChannelsDeps {
   readonly now: () => number;
 }
 
-/** A server that does not answer in this time does not hold the others up. */
-export const PATIENCE_MS = 2_000;
+/** How long a server may take for one answer that no client has asked for. */
+const PATIENCE_MS = 5_000;
+/** A server may start only when it is called. Who asks for something of it waits; who asks all of them does not. */
+const START_MS = 30_000;
+const METHOD_NOT_FOUND = -32_601;
+const MOST_LEVELS = 10_000;
 const IDLE_MS = 10 * 60_000;
 const MOST_OPEN = 10_000;
 /** A server that has learnt the newer version does not say so by itself, so it is asked again after this time. */
@@ -31,8 +36,11 @@ const NEWER_MS = 10 * 60_000;
 const AWAY_MS = 15_000;
 const PERSONAL = new Set([401, 403, 407, 429]);
 
+/** A channel, and what the server said when it was opened. */
+export type GreetedChannel = Channel & { readonly instructions: string | null; readonly hasLogging: boolean };
+
 interface OpenChannel {
-  readonly channel: Promise<Channel>;
+  readonly channel: Promise<GreetedChannel>;
   readonly server: McpServer;
   usedAt: number;
 }
@@ -44,6 +52,10 @@ interface OpenChannel {
 export function createChannels({ relay, version, now }: ChannelsDeps) {
   const opened = new Map<string, OpenChannel>();
   const eras = new BoundedMap<string, { readonly isNewer: boolean | null; readonly until: number }>(MOST_OPEN);
+  /** Of servers of the newer version, for each caller. */
+  const introductions = new BoundedMap<string, string | null>(MOST_OPEN);
+  /** How much a session wants to hear of what servers log. */
+  const levels = new BoundedMap<string, string>(MOST_LEVELS);
   const keyOf = (server: McpServer, { caller, session }: Client) => `${caller.id}\n${session}\n${server.version}`;
   const clientInfo = { name: 'gateway', version };
 
@@ -52,7 +64,7 @@ export function createChannels({ relay, version, now }: ChannelsDeps) {
     server: McpServer,
     client: Client,
     channel: Channel,
-    { method, params = {} }: Question,
+    { method, params = {}, patienceMs = PATIENCE_MS }: Question,
   ): Promise<ServerReply> => {
     const meta = channel.kind === 'stateless' && {
       _meta: {
@@ -66,40 +78,70 @@ export function createChannels({ relay, version, now }: ChannelsDeps) {
     const message = { jsonrpc: '2.0', id, method, params: { ...params, ...meta } };
     const body = Buffer.from(JSON.stringify(message));
     // Not bound to one client's patience: others may wait for the same answer.
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(patienceMs);
     const sending = { server, client, channel, message: { method, name: null, body }, signal, isQuiet: true };
     try {
       const response = await sendVia(relay, sending);
-      return { ...(await resultOf(response)), sessionId: response.headers.get('mcp-session-id') };
+      const reply = await resultOf(response, (question) => refuse(server, client, channel, question));
+      return { ...reply, sessionId: response.headers.get('mcp-session-id') };
     } catch (error) {
-      throw signal.aborted ? new ServerTooSlow() : error;
+      throw signal.aborted ? new ServerTooSlow(server.slug, patienceMs) : error;
     }
   };
 
-  const greet = async (server: McpServer, client: Client): Promise<Channel> => {
+  /** What the gateway asks by itself, no client answers for. */
+  const refuse = (server: McpServer, client: Client, channel: Channel, { id, method }: Json) => {
+    const outcome =
+      method === 'ping'
+        ? { result: {} }
+        : { error: { code: METHOD_NOT_FOUND, message: 'Nobody can be asked at this point.' } };
+    void say(server, client, channel, { id, ...outcome }).catch(() => {});
+  };
+
+  const greet = async (server: McpServer, client: Client): Promise<GreetedChannel> => {
     const before: Channel = { kind: 'session', id: null, version: client.version };
-    const params = { protocolVersion: client.version, capabilities: {}, clientInfo };
+    const params = { protocolVersion: client.version, capabilities: client.capabilities, clientInfo };
+    const patienceMs = Math.max(START_MS, server.startMs);
     try {
-      const { result, sessionId } = await ask(server, client, before, { method: 'initialize', params });
-      const { protocolVersion } = result;
+      const { result, sessionId } = await ask(server, client, before, { method: 'initialize', params, patienceMs });
+      const { protocolVersion, instructions, capabilities } = result;
       const agreed = typeof protocolVersion === 'string' ? protocolVersion : client.version;
-      const channel: Channel = { kind: 'session', id: sessionId, version: agreed };
+      const channel: GreetedChannel = {
+        ...{ kind: 'session', id: sessionId, version: agreed },
+        instructions: typeof instructions === 'string' ? instructions : null,
+        hasLogging: isObject(capabilities) && isObject(capabilities.logging),
+      };
       await tell(server, client, channel, 'notifications/initialized');
+      const level = levels.get(sessionKey(client));
+      if (level !== undefined) await setLevel(server, client, channel, level);
       return channel;
     } catch (error) {
       // A server of the newer version alone knows no greeting.
       const isAnswer = error instanceof RpcRefusal || error instanceof UnusableReply;
-      if (isAnswer && !wantsUser(error) && (await isNewer(server, client))) return { kind: 'stateless' };
+      if (isAnswer && !wantsUser(error) && (await isNewer(server, client)))
+        return {
+          kind: 'stateless',
+          instructions: introductions.get(introductionKey(server, client)) ?? null,
+          ...SILENT,
+        };
       throw error;
     }
   };
 
-  const tell = async (server: McpServer, client: Client, channel: Channel, method: string, params: Json = {}) => {
-    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params }));
+  const say = async (server: McpServer, client: Client, channel: Channel, said: Json) => {
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...said }));
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const message = { method, name: null, body };
+    const message = { method: String(said.method ?? ''), name: null, body };
     const response = await sendVia(relay, { server, client, channel, message, signal, isQuiet: true });
     await response.body?.cancel();
+  };
+
+  const tell = (server: McpServer, client: Client, channel: Channel, method: string, params: Json = {}) =>
+    say(server, client, channel, { method, params });
+
+  const setLevel = async (server: McpServer, client: Client, channel: GreetedChannel, level: string) => {
+    if (!channel.hasLogging) return;
+    await ask(server, client, channel, { method: 'logging/setLevel', params: { level } }).catch(() => null);
   };
 
   const remember = ({ version: key }: McpServer, verdict: boolean | null, forMs: number) => {
@@ -108,7 +150,12 @@ export function createChannels({ relay, version, now }: ChannelsDeps) {
 
   const isNewer = async (server: McpServer, client: Client): Promise<boolean> => {
     const known = eras.get(server.version);
-    if (known && known.until > now()) return known.isNewer ?? Promise.reject(new ServerTooSlow());
+    if (known && known.until > now())
+      return known.isNewer ?? Promise.reject(new ServerTooSlow(server.slug, PATIENCE_MS));
+    return discover(server, client);
+  };
+
+  const discover = async (server: McpServer, client: Client): Promise<boolean> => {
     const found = await ask(server, client, { kind: 'stateless' }, { method: 'server/discover' }).catch((error) => {
       const isAway = error instanceof UnusableReply && error.status >= 500;
       // It refuses this caller, and may tell others more.
@@ -121,6 +168,8 @@ export function createChannels({ relay, version, now }: ChannelsDeps) {
     const versions = found?.result.supportedVersions;
     const verdict = Array.isArray(versions) && versions.includes(STATELESS);
     remember(server, verdict, verdict ? NEWER_MS : OLDER_MS);
+    const instructions = found?.result.instructions;
+    introductions.set(introductionKey(server, client), typeof instructions === 'string' ? instructions : null);
     return verdict;
   };
 
@@ -133,9 +182,25 @@ export function createChannels({ relay, version, now }: ChannelsDeps) {
 
   return {
     ask,
+    say,
+
+    /** What the server says of its use to a client without sessions. */
+    async introduced(server: McpServer, client: Client): Promise<string | null> {
+      const key = introductionKey(server, client);
+      if (introductions.get(key) === undefined) await discover(server, client);
+      return introductions.get(key) ?? null;
+    },
+
+    /** From now on servers log as much for this session. */
+    async level(client: Client, level: string) {
+      levels.set(sessionKey(client), level);
+      await Promise.allSettled(
+        sessionsOf(opened, client).map(async ({ server, channel }) => setLevel(server, client, await channel, level)),
+      );
+    },
 
     /** For a client with sessions. */
-    open(server: McpServer, client: Client): Promise<Channel> {
+    open(server: McpServer, client: Client): Promise<GreetedChannel> {
       const key = keyOf(server, client);
       const known = opened.get(key);
       opened.delete(key);
@@ -186,7 +251,12 @@ export interface ServerReply {
 export interface Question {
   readonly method: string;
   readonly params?: Json;
+  readonly patienceMs?: number;
 }
+
+const SILENT = { hasLogging: false };
+const sessionKey = ({ caller, session }: Client): string => `${caller.id}\n${session}`;
+const introductionKey = (server: McpServer, { caller }: Client): string => `${caller.id}\n${server.version}`;
 
 const sessionsOf = (opened: ReadonlyMap<string, OpenChannel>, { caller, session }: Client): OpenChannel[] => {
   const start = `${caller.id}\n${session}\n`;

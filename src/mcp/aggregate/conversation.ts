@@ -8,6 +8,7 @@ import { headerValue } from '../message/message.ts';
 import { STATELESS } from '../message/versions.ts';
 import type { AdmittedCaller } from '../relay/call.ts';
 import type { McpServer } from '../server/server.ts';
+import type { ToolSet } from '../tools/tool-set.ts';
 
 /** Who asks, and in which conversation. */
 export interface Client {
@@ -19,12 +20,20 @@ export interface Client {
   readonly session: string;
   /** The version of the protocol that the client speaks. */
   readonly version: string;
+  /** What servers may ask it, as it said when its session began. */
+  readonly capabilities: Json;
+  /** Null: it calls all servers. */
+  readonly set: ToolSet | null;
 }
 
 /** How a server is spoken to: in a session of its own, as older servers want it, or without. */
-export type Channel =
-  | { readonly kind: 'session'; readonly id: string | null; readonly version: string }
-  | { readonly kind: 'stateless' };
+export type Channel = SessionChannel | { readonly kind: 'stateless' };
+
+export interface SessionChannel {
+  readonly kind: 'session';
+  readonly id: string | null;
+  readonly version: string;
+}
 
 export type Json = Readonly<Record<string, unknown>>;
 export const isObject = (value: unknown): value is Json =>
@@ -53,7 +62,16 @@ export class UnusableReply extends Error {
 }
 
 /** The server took longer than the others can wait. */
-export class ServerTooSlow extends Error {}
+export class ServerTooSlow extends Error {
+  readonly slug: string;
+  readonly ms: number;
+
+  constructor(slug: string, ms: number) {
+    super(`${slug} took more than ${ms} ms`);
+    this.slug = slug;
+    this.ms = ms;
+  }
+}
 
 const MOST_BYTES = 4 << 20;
 
@@ -72,17 +90,17 @@ const ITS_OWN = /^(?:content-.*|transfer-encoding|last-event-id|accept|mcp-.*)$/
 /** Sends a message the way every call goes, with everything that holds for the server. */
 export function sendVia(
   relay: Relay,
-  { server, client, channel, message, signal, isQuiet, isEnd = false }: Sending,
+  { server, client, channel, message, signal, isQuiet, method = 'POST', lastEventId = null }: Sending,
 ): Promise<Response> {
   const { call, caller, again } = client;
   const headers: Record<string, string> = {};
   for (const name in call.headers)
     if (!ITS_OWN.test(name) || isMirror(name, channel)) headers[name] = call.headers[name]!;
-  Object.assign(headers, HEADERS, protocolHeaders(channel, message), {
-    'content-length': String(message.body.byteLength),
-  });
-  const body = isEnd ? null : (message.body as Uint8Array<ArrayBuffer>);
-  const request = new Request('http://gateway/mcp', { method: isEnd ? 'DELETE' : 'POST', headers, body, signal });
+  const size = String(message.body.byteLength);
+  Object.assign(headers, HEADERS, protocolHeaders(channel, message), { 'content-length': size });
+  if (lastEventId !== null) headers['last-event-id'] = lastEventId;
+  const body = method === 'POST' ? (message.body as Uint8Array<ArrayBuffer>) : null;
+  const request = new Request('http://gateway/mcp', { method, headers, body, signal });
   const log = isQuiet ? silentLog() : call.log;
   return relay({ ...call, request, headers, search: '', log }, { server, caller, again });
 }
@@ -95,9 +113,14 @@ export interface Sending {
   readonly signal: AbortSignal;
   /** Not what the client asked for itself, and so no entry of its own in the log. */
   readonly isQuiet: boolean;
-  /** Ends the session, instead of saying something in it. */
-  readonly isEnd?: boolean;
+  /** Of HTTP: says something, listens, or ends the session. */
+  readonly method?: 'POST' | 'GET' | 'DELETE';
+  /** Listens to what came after that event. */
+  readonly lastEventId?: string | null;
 }
+
+/** Where nothing is said. */
+export const NO_MESSAGE: Message = { method: '', name: null, body: new Uint8Array() };
 
 const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
 
@@ -119,10 +142,15 @@ function protocolHeaders(channel: Channel, { method, name }: Message): SentHeade
   };
 }
 
-/** The result that an answer carries; what comes before it is of no interest here. */
-export async function resultOf(response: Response): Promise<{ readonly result: Json; readonly bytes: number }> {
-  const type = response.headers.get('content-type') ?? '';
-  const text = /^text\/event-stream\b/i.test(type) ? await firstAnswer(response) : await onlyAnswer(response);
+export const isEventStream = ({ headers }: Response): boolean =>
+  /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
+
+/** The result that an answer carries; of what comes before it only questions matter, since the server waits for them. */
+export async function resultOf(
+  response: Response,
+  onQuestion: (question: Json) => void,
+): Promise<{ readonly result: Json; readonly bytes: number }> {
+  const text = isEventStream(response) ? await firstAnswer(response, onQuestion) : await onlyAnswer(response);
   const message = messageIn(text);
   if (isObject(message?.error)) throw new RpcRefusal(message.error);
   if (!isObject(message?.result)) throw new UnusableReply(response.status);
@@ -140,13 +168,14 @@ async function onlyAnswer(response: Response): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
-async function firstAnswer(response: Response): Promise<string> {
+async function firstAnswer(response: Response, onQuestion: (question: Json) => void): Promise<string> {
   const cutter = new EventCutter({ mostBytes: MOST_BYTES });
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
     for (const event of cutter.push(piece)) {
       const text = dataOf(event) ?? '';
       const message = messageIn(text);
       if (message && ('result' in message || 'error' in message)) return text;
+      if (message && 'id' in message && typeof message.method === 'string') onQuestion(message);
     }
   }
   return '';

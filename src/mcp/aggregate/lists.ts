@@ -2,6 +2,7 @@ import { BoundedMap } from '../../core/bounded-map.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpServer } from '../server/server.ts';
+import { exposedName, exposedUri } from '../tools/names.ts';
 import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import type { Channels } from './channels.ts';
 import {
@@ -13,10 +14,10 @@ import {
   ServerTooSlow,
   wantsUser,
 } from './conversation.ts';
-import { exposedName, exposedUri } from './names.ts';
+import { isAway, within } from './failure.ts';
 
 /** How a server did when it was asked for a list. */
-export type ServerStatus = 'ok' | 'truncated' | 'auth_required' | 'timeout' | 'limited' | 'failed';
+export type ServerStatus = 'ok' | 'truncated' | 'stale' | 'auth_required' | 'timeout' | 'limited' | 'failed';
 
 export interface MergedList {
   readonly items: readonly Json[];
@@ -56,6 +57,8 @@ interface KeptList {
 }
 
 const KEPT_MS = 10_000;
+/** For each page, from a server that the others have stopped waiting for. */
+const PAGE_MS = 30_000;
 const MOST_KEPT_BYTES = 32 << 20;
 const MOST_PAGES = 20;
 const MOST_ITEMS = 1_000;
@@ -66,12 +69,14 @@ const METHOD_NOT_FOUND = -32_601;
 /** What all servers of a caller offer. One that is away, slow or not connected is named, and the others are there. */
 export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
   const kept = new BoundedMap<string, KeptList>(MOST_KEPT_BYTES, ({ bytes }) => bytes);
+  const asking = new Map<string, Promise<ServerList>>();
   /** Grows when what callers may see has changed: a list that was asked for before is not kept. */
   let generation = 0;
   for (const topic of ['mcp-servers', 'users', 'keys'] as const)
     changes.subscribe(topic, () => {
       generation++;
       kept.clear();
+      asking.clear();
     });
 
   const keep = (key: string, listed: ServerList) =>
@@ -88,7 +93,8 @@ export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
     let size = 0;
     for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS && size < MOST_LIST_BYTES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const { result, bytes } = await channels.ask(server, client, channel, { method, params });
+      const patienceMs = Math.max(PAGE_MS, server.startMs);
+      const { result, bytes } = await channels.ask(server, client, channel, { method, params, patienceMs });
       size += bytes;
       const found = result[LISTS[method].member];
       if (Array.isArray(found)) items.push(...found.filter(isObject));
@@ -98,16 +104,7 @@ export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
     return { items: items.slice(0, MOST_ITEMS), isWhole: false };
   };
 
-  /** One server's list, as this caller may see it, under the server's own names. */
-  const listOf = async (
-    server: McpServer,
-    client: Client,
-    find: FindChannel,
-    method: ListMethod,
-  ): Promise<ServerList> => {
-    const key = `${client.caller.id}\n${server.version}\n${method}`;
-    const known = kept.get(key);
-    if (known && known.until > now()) return known.listed;
+  const asked = async (server: McpServer, client: Client, find: FindChannel, method: ListMethod, key: string) => {
     const began = generation;
     const listed = await pagesOf(server, client, await find(server, client), method).catch((error) => {
       // It has no such thing at all.
@@ -118,8 +115,42 @@ export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
     return listed;
   };
 
+  /** One server's list, as this caller may see it, under the server's own names. Who asks meanwhile waits for the same. */
+  const listOf = (server: McpServer, client: Client, find: FindChannel, method: ListMethod): Promise<ServerList> => {
+    const key = keyOf(server, client, method);
+    const known = kept.get(key);
+    if (known && known.until > now()) return Promise.resolve(known.listed);
+    const under = asking.get(key);
+    if (under) return under;
+    const asks = asked(server, client, find, method, key);
+    asking.set(key, asks);
+    const end = () => asking.get(key) === asks && asking.delete(key);
+    asks.then(end, end);
+    return asks;
+  };
+
+  /** What it offered when it was last heard, where it does not answer in time. */
+  const listInTime = async (server: McpServer, client: Client, find: FindChannel, method: ListMethod) => {
+    try {
+      const listed = await within(listOf(server, client, find, method), server.startMs, server.slug);
+      return { items: listed.items, status: listed.isWhole ? ('ok' as const) : ('truncated' as const) };
+    } catch (error) {
+      const last = isAway(error) ? kept.get(keyOf(server, client, method)) : undefined;
+      if (!last) throw error;
+      return { items: last.listed.items, status: 'stale' as const };
+    }
+  };
+
   return {
     listOf,
+
+    /** The server has said that it offers something else now; the lists before serve while it does not answer. */
+    changed({ version }: McpServer) {
+      const isIts = (key: string) => key.includes(`\n${version}\n`);
+      generation++;
+      for (const key of [...asking.keys()].filter(isIts)) asking.delete(key);
+      for (const [key, list] of kept.entries()) if (isIts(key)) kept.set(key, { ...list, until: 0 });
+    },
 
     async merge(
       servers: readonly McpServer[],
@@ -131,7 +162,7 @@ export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
       const contested = new Set<string>();
       const statuses: Record<string, ServerStatus> = {};
       const connect: Record<string, string> = {};
-      const outcomes = await Promise.allSettled(servers.map((server) => listOf(server, client, find, method)));
+      const outcomes = await Promise.allSettled(servers.map((server) => listInTime(server, client, find, method)));
       for (const [index, { slug }] of servers.entries()) {
         const outcome = outcomes[index]!;
         if (outcome.status === 'rejected') {
@@ -141,10 +172,8 @@ export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
           if (status === 'auth_required') connect[slug] = connectUrl(publicUrl(), slug);
           continue;
         }
-        statuses[slug] = outcome.value.isWhole ? 'ok' : 'truncated';
-        for (const item of outcome.value.items) {
-          const exposed = exposedItem(slug, item, method);
-          if (!exposed) continue;
+        statuses[slug] = outcome.value.status;
+        for (const exposed of exposedItems(slug, outcome.value.items, method)) {
           // A server that takes another's name gets it as little as the other.
           if ((items.get(exposed.key)?.slug ?? slug) !== slug) contested.add(exposed.key);
           items.set(exposed.key, { slug, item: exposed.item });
@@ -156,9 +185,28 @@ export function createLists({ channels, changes, publicUrl, now }: ListsDeps) {
   };
 }
 
+const keyOf = ({ version }: McpServer, { caller }: Client, method: ListMethod): string =>
+  `${caller.id}\n${version}\n${method}`;
+
 export type Lists = ReturnType<typeof createLists>;
 
-function exposedItem(slug: string, item: Json, method: ListMethod): { key: string; item: Json } | null {
+interface ExposedItem {
+  readonly key: string;
+  readonly item: Json;
+}
+
+/** Of each list that is kept, once: the same list gives the same objects, and what is known of them stays known. */
+const exposedLists = new WeakMap<readonly Json[], readonly ExposedItem[]>();
+
+function exposedItems(slug: string, items: readonly Json[], method: ListMethod): readonly ExposedItem[] {
+  const known = exposedLists.get(items);
+  if (known) return known;
+  const exposed = items.flatMap((item) => exposedItem(slug, item, method) ?? []);
+  exposedLists.set(items, exposed);
+  return exposed;
+}
+
+function exposedItem(slug: string, item: Json, method: ListMethod): ExposedItem | null {
   const { key, expose } = LISTS[method];
   const own = item[key];
   if (typeof own !== 'string' || own === '') return null;

@@ -18,34 +18,12 @@ describe('an answer', () => {
   test('in which nothing changes keeps its bytes', async () => {
     const body = '{ "id":1, "result":{"structuredContent":{"n":12345678901234567890},"content":[]} }';
     expect(await mapped(body, 'application/json')).toBe(body);
-    const events = `: hello\r\n\r\nid: 7\r\ndata: ${body}\r\n\r\nretry: 5\n\ndata:{"method":"x"}\n\n`;
-    expect(await mapped(events, 'text/event-stream')).toBe(events);
   });
 
   test('with addresses in it gets those that can be asked for here', async () => {
     const body = JSON.stringify(answer({ content: [link('file:///a'), { type: 'text', text: 'file:///a' }] }));
     const expected = answer({ content: [link('mcp://notes/file:///a'), { type: 'text', text: 'file:///a' }] });
     expect(JSON.parse(await mapped(body, 'application/json'))).toEqual(expected);
-    const stream = await mapped(`id: 7\nevent: message\ndata: ${body}\n\n`, 'text/event-stream; charset=utf-8');
-    expect(stream).toBe(`id: 7\nevent: message\ndata: ${JSON.stringify(expected)}\n\n`);
-  });
-
-  test('that comes in pieces of any size becomes the same', async () => {
-    const body = JSON.stringify(answer({ contents: [{ uri: 'é://🌦', text: 'x' }] }));
-    const bytes = Buffer.from(`: c\n\ndata: {"method":"progress"}\n\nid: 1\ndata: ${body}\n\n: end\n\n`);
-    const whole = await mapped(bytes.toString(), 'text/event-stream');
-    expect(whole).toContain('mcp://notes/é://🌦');
-    for (let cut = 1; cut < bytes.length; cut++) {
-      const pieces = new ReadableStream({
-        start(controller) {
-          controller.enqueue(bytes.subarray(0, cut));
-          controller.enqueue(bytes.subarray(cut));
-          controller.close();
-        },
-      });
-      const response = new Response(pieces, { headers: { 'content-type': 'text/event-stream' } });
-      expect(await (await mapAnswer(response, renamed)).text()).toBe(whole);
-    }
   });
 
   test('that is no message passes as it is', async () => {

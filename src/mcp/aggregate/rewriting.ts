@@ -1,26 +1,25 @@
-import { dataOf, EventCutter, withData } from '../message/events.ts';
+import { exposedUri } from '../tools/names.ts';
 import { isObject, type Json } from './conversation.ts';
-import { exposedUri } from './names.ts';
 
 /** Changes the answer to a request; the same object means that nothing has to change. */
 export type Change = (message: Json) => Json;
 
 const MOST_BYTES = 16 << 20;
 
-/** A response whose answer is changed on the way. Everything that stays as it is keeps its bytes. */
+/** The client has a session with this address, and would take another one for its own from then on. */
+export function withoutSession({ status, headers }: Response): { readonly status: number; readonly headers: Headers } {
+  const kept = new Headers(headers);
+  kept.delete('mcp-session-id');
+  kept.delete('content-length');
+  return { status, headers: kept };
+}
+
+/** A response whose one answer is changed on the way. Everything that stays as it is keeps its bytes. */
 export async function mapAnswer(response: Response, change: Change): Promise<Response> {
-  const type = response.headers.get('content-type') ?? '';
-  const headers = new Headers(response.headers);
-  // The client has a session with this address, and would take another one for its own from then on.
-  headers.delete('mcp-session-id');
-  const { status } = response;
+  const { status, headers } = withoutSession(response);
   if (!response.ok || !response.body) return new Response(response.body, { status, headers });
-  const isPacked = headers.has('content-encoding');
-  const isStream = /^text\/event-stream\b/i.test(type);
-  if (isPacked || !(isStream || /^application\/json\b/i.test(type)))
-    return new Response(response.body, { status, headers });
-  headers.delete('content-length');
-  if (isStream) return new Response(response.body.pipeThrough(changedEvents(change)), { status, headers });
+  const isJson = /^application\/json\b/i.test(headers.get('content-type') ?? '');
+  if (headers.has('content-encoding') || !isJson) return new Response(response.body, { status, headers });
   const { bytes, rest } = await beginningOf(response.body);
   if (rest) return new Response(together(bytes, rest), { status, headers });
   const next = changed(Buffer.from(bytes).toString(), change);
@@ -53,23 +52,6 @@ const together = (beginning: Uint8Array, rest: Reader): ReadableStream<Uint8Arra
     },
     cancel: (reason) => rest.cancel(reason),
   });
-
-function changedEvents(change: Change): TransformStream<Uint8Array, Uint8Array> {
-  const cutter = new EventCutter();
-  const passed = (event: Uint8Array): Uint8Array => {
-    const next = changed(dataOf(event), change);
-    return next === null ? event : withData(event, next);
-  };
-  return new TransformStream({
-    transform(piece, controller) {
-      for (const event of cutter.push(piece)) controller.enqueue(passed(event));
-    },
-    flush(controller) {
-      const last = cutter.end();
-      if (last) controller.enqueue(passed(last));
-    },
-  });
-}
 
 /** Null: as it was. */
 function changed(text: string | null, change: Change): string | null {

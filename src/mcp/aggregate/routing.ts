@@ -1,8 +1,10 @@
 import { findMembers, splice } from '../../core/json-bytes.ts';
+import type { ReadMessage } from '../message/message.ts';
 import type { McpServer } from '../server/server.ts';
+import { exposedName, mayExpose, plainName, plainUri } from '../tools/names.ts';
 import { type Client, isObject, type Json, type Message } from './conversation.ts';
+import { failureOf } from './failure.ts';
 import type { FindChannel, Lists } from './lists.ts';
-import { exposedName, mayExpose, plainName, plainUri } from './names.ts';
 
 /** What a request is for: a server, and what the server itself calls the thing. */
 export interface Route {
@@ -19,7 +21,12 @@ interface NamedTarget {
 
 /** The request as its server knows it; null when no server of the caller has such a thing. */
 export async function routeOf(
-  { method, params, body }: { readonly method: string; readonly params: Json; readonly body: Uint8Array },
+  {
+    id,
+    method,
+    params,
+    body,
+  }: Pick<ReadMessage, 'id' | 'params'> & { readonly method: string; readonly body: Uint8Array },
   servers: readonly McpServer[],
   {
     lists,
@@ -45,7 +52,10 @@ export async function routeOf(
     if (plain && !plain.isDoubtful) return { server: all.find(({ slug }) => slug === plain.slug)!, name: plain.name };
     const matches: { server: McpServer; name: string }[] = [];
     for (const server of all.filter(({ slug }) => mayExpose(slug, value))) {
-      const { items } = await lists.listOf(server, client, find, kind as 'tools/list');
+      const listed = lists.listOf(server, client, find, kind as 'tools/list');
+      const { items } = await listed.catch((error) => {
+        throw failureOf(error, server.slug, id);
+      });
       for (const { name } of items)
         if (typeof name === 'string' && exposedName(server.slug, name) === value) matches.push({ server, name });
     }
@@ -69,6 +79,8 @@ function targetIn(method: string, params: Json): NamedTarget | null {
     case 'prompts/get':
       return text(params.name, { path: ['name'], kind: 'prompts/list' });
     case 'resources/read':
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
       return text(params.uri, { path: ['uri'], kind: 'uri' });
     case 'completion/complete': {
       const ref = isObject(params.ref) ? params.ref : {};

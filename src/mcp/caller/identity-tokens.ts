@@ -25,7 +25,7 @@ export interface IdentityTokensDeps {
   readonly capacity?: number;
 }
 
-const ISSUER = 'service-mcp-gateway';
+export const ISSUER = 'service-mcp-gateway';
 /** spec 8. */
 const CAPACITY = 10_000;
 const LAST_MOMENTS_MS = 5_000;

@@ -1,5 +1,6 @@
 import { findMembers } from '../../core/json-bytes.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
+import type { RpcId } from './rpc-error.ts';
 
 /** What a call is about, as far as a look shows. Nothing is decided by it but how often it may be sent. */
 export interface MessageLook {
@@ -31,6 +32,31 @@ export function lookAt(body: Uint8Array | null, headers: SentHeaders): MessageLo
   const inside = params && body.subarray(params.start, params.end);
   return { method, name: inside ? (textAt(inside, 'name') ?? textAt(inside, 'uri')) : null };
 }
+
+/** What an answer to a message needs to know of it. */
+export interface Envelope {
+  /** Null: it is no request, and nothing is to be answered. */
+  readonly id: RpcId;
+  readonly method: string | null;
+}
+
+/** Null for a batch, and for what is no message. */
+export function envelopeOf(body: Uint8Array): Envelope | null {
+  const method = textAt(body, 'method');
+  if (method === null) return isAnswer(body) ? { id: null, method } : null;
+  const [member] = findMembers(body, 'id', 1);
+  if (!member) return { id: null, method };
+  try {
+    const id: unknown = JSON.parse(new TextDecoder().decode(body.subarray(member.start, member.end)));
+    return { id: typeof id === 'string' || typeof id === 'number' ? id : null, method };
+  } catch {
+    return null;
+  }
+}
+
+/** Of the client, to a question of the server. */
+const isAnswer = (body: Uint8Array): boolean =>
+  findMembers(body, 'result', 1).length > 0 || findMembers(body, 'error', 1).length > 0;
 
 /** A client may send headers of any length; the log holds names. */
 const headerAt = (headers: SentHeaders, name: string): string | null =>

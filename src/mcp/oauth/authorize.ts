@@ -2,15 +2,22 @@ import type { Sessions } from '../../auth/sessions.ts';
 import { fail } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Db } from '../../storage/store.ts';
+import { serversOpenTo, type WorkspaceChoice, workspacesOpenTo } from '../caller/access.ts';
 import type { McpServers } from '../server/registry.ts';
-import { type WorkspaceChoice, workspacesOpenTo } from './access.ts';
 import type { Browsers, SignedInUser } from './browsers.ts';
 import type { Client } from './client.ts';
 import type { Clients } from './clients.ts';
 import type { Grants } from './grants.ts';
 import { consentPage, noAccessPage } from './pages.ts';
 import { redirect } from './redirect.ts';
-import { isClaimed, isRegistered, policySourceOf, redirectFault, withParameters } from './redirect-uris.ts';
+import {
+  destinationOf,
+  isClaimed,
+  isRegistered,
+  policySourceOf,
+  redirectFault,
+  withParameters,
+} from './redirect-uris.ts';
 import { type AuthorizationRequest, type Fault, type Parameters, readParameters, readRequest } from './request.ts';
 import type { SignIn } from './sign-in.ts';
 import { readForm } from './token-endpoint.ts';
@@ -51,6 +58,8 @@ interface Choice extends Pick<Grantable, 'server'> {
 
 const LONGEST_QUERY = 8_192;
 const PURPOSE = 'consent';
+/** Of so many workspaces the servers are named. */
+const MOST_SHOWN = 20;
 const DENIED: Fault = { error: 'access_denied', description: 'The user did not allow it' };
 
 /** How a client gets a code: the request is checked, the user signs in, and consents. */
@@ -124,10 +133,14 @@ export function createAuthorize(deps: AuthorizeDeps) {
     if (!grantable) return noAccessPage(view);
     const choice = await remembered(asked, user, grantable);
     if (choice) return allow(call, asked, user, choice);
+    const choices = grantable.server ? [] : grantable.workspaces;
+    const servers = await Promise.all(
+      choices.slice(0, MOST_SHOWN).map(({ id }) => serversOpenTo(deps.db, user.userId, id)),
+    );
     return consentPage({
       ...view,
       server: grantable.server,
-      workspaces: grantable.server ? [] : grantable.workspaces,
+      workspaces: choices.map((each, index) => ({ ...each, servers: servers[index] ?? null })),
       isRenewable: client.isRenewable,
       refreshDays: deps.refreshDays,
     });
@@ -156,7 +169,16 @@ export function createAuthorize(deps: AuthorizeDeps) {
       const { clientId, redirectUri } = placeIn(parameters);
       const user = await browsers.userOf(call.headers);
       const client = await clients.find(clientId, { mayFetch: user !== null });
-      const destination = { returnTo: `/oauth/authorize${search}`, formTargets: [policySourceOf(redirectUri)] };
+      const destination = {
+        returnTo: `/oauth/authorize${search}`,
+        formTargets: [policySourceOf(redirectUri)],
+        application: {
+          name: client?.name ?? null,
+          host: hostOf(clientId),
+          isVouchedFor: client?.origin === 'administrator',
+          sendsTo: destinationOf(redirectUri),
+        },
+      };
       if (!client) return signIn.show(call, destination);
       if (!isRegistered(redirectUri, client.redirectUris))
         fail(
@@ -166,6 +188,8 @@ export function createAuthorize(deps: AuthorizeDeps) {
       // RFC 9700 section 4.11.2: only a user who has signed in is sent on, even with an error, so we are no open
       // redirector.
       if (!user) return signIn.show(call, destination);
+      if (client.organisationId !== undefined && client.organisationId !== user.principal.organisationId)
+        fail('authorization_refused', 'its client_id is unknown here');
       const request = readRequest(parameters, { clientId, redirectUri, publicUrl: publicUrl() });
       if ('error' in request)
         return answerFault(call, { redirectUri, state: parameters.values.get('state') ?? null }, request);
@@ -194,6 +218,9 @@ export function createAuthorize(deps: AuthorizeDeps) {
     },
   };
 }
+
+/** Of a client that is known by its document; others have no host that could be checked. */
+const hostOf = (clientId: string): string | null => URL.parse(clientId)?.host || null;
 
 /** Client and address: if either is wrong, the user is told, and the browser is not sent anywhere. */
 function placeIn({ values, repeated }: Parameters): { clientId: string; redirectUri: string } {

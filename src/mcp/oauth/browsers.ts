@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Sessions, sessionToken } from '../../auth/sessions.ts';
+import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { Principal } from '../../core/principal.ts';
@@ -16,7 +16,7 @@ export interface SignedInUser {
 }
 
 export interface BrowsersDeps {
-  readonly sessions: Pick<Sessions, 'identify'>;
+  readonly sessions: Pick<Sessions, 'identify' | 'sessionToken'>;
   readonly sealer: Sealer;
   readonly publicUrl: () => string;
   readonly now: () => number;
@@ -30,7 +30,7 @@ const VISIT = new RegExp(`(?:^|;\\s*)${COOKIE}=([\\w-]{43})(?:;|$)`);
 export function createBrowsers({ sessions, sealer, publicUrl, now }: BrowsersDeps) {
   return {
     async userOf(headers: SentHeaders): Promise<SignedInUser | null> {
-      const token = sessionToken(headers);
+      const token = sessions.sessionToken(headers);
       if (token === null) return null;
       try {
         const principal = await sessions.identify(token, {}, { csrf: 'none' });

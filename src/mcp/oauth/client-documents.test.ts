@@ -70,6 +70,10 @@ const refused: Record<string, [() => Response, string]> = {
   'a web page': [() => new Response('{}', { headers: { 'content-type': 'text/html' } }), 'application/json'],
   'no JSON': [() => new Response('{', { headers: { 'content-type': 'application/json' } }), 'no JSON object'],
   'a list': [() => Response.json([]), 'client_id'],
+  'a secret': [
+    () => Response.json({ ...described(`${site.origin}/client.json`), client_secret: 'x' }),
+    'client_secret',
+  ],
   'a flood': [() => Response.json({ ...described(''), more: 'x'.repeat(100_000) }), '65536'],
 };
 for (const [name, [given, why]] of Object.entries(refused)) {

@@ -16,6 +16,8 @@ export class DocumentRefused extends Error {
   override readonly name = 'DocumentRefused';
 }
 
+/** A document is public: a client that writes a secret into it has given it away. */
+const SECRETS = ['client_secret', 'client_secret_expires_at'];
 const MOST_KNOWN = 1_000;
 const MOST_BYTES = 64 << 10;
 const TIMEOUT_MS = 5_000;
@@ -79,6 +81,8 @@ async function clientIn(id: string, answer: Response): Promise<Client> {
   if (said === null || typeof said !== 'object') throw new DocumentRefused('is no JSON object');
   if ((said as { client_id?: unknown }).client_id !== id)
     throw new DocumentRefused('does not name its own address as client_id');
+  const secret = SECRETS.find((member) => Object.hasOwn(said, member));
+  if (secret !== undefined) throw new DocumentRefused(`holds ${secret}, which anybody can read; leave it out`);
   const metadata = readClientMetadata(said);
   if ('why' in metadata) throw new DocumentRefused(`has a fault: ${metadata.member} ${metadata.why}`);
   // A document is public, so it holds no secret; other ways to prove oneself are not offered here.

@@ -2,15 +2,17 @@ import * as z from 'zod';
 import { type Checked, schemaOf } from '../../core/schema.ts';
 import { redirectFault } from './redirect-uris.ts';
 
-/** An application that asks for tokens. All of them are public clients: PKCE proves that it is the same that asked. */
+/** An application that asks for tokens. PKCE proves that it is the same that asked; some have a secret besides. */
 export interface Client {
   readonly id: string;
   readonly name: string;
   readonly redirectUris: readonly string[];
   /** Whether it can renew its tokens. */
   readonly isRenewable: boolean;
-  /** Where its metadata are from: its own address, or a registration that any program could make. */
-  readonly origin: 'document' | 'registration';
+  /** Where its metadata are from: its own address, a registration that any program could make, or an administrator. */
+  readonly origin: 'document' | 'registration' | 'administrator';
+  /** Whose people alone it is for. */
+  readonly organisationId?: string;
 }
 
 export const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const;

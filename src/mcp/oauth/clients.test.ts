@@ -18,6 +18,7 @@ const clients = () =>
   createClients({
     store,
     documents: { known: () => null, read: () => Promise.reject(new Error('nobody asked for it')) },
+    apps: { find: async () => null },
     mayRegister: true,
     now: () => at,
   });

@@ -5,12 +5,14 @@ import { json } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { SCOPE } from '../server/resources.ts';
+import { type Apps, isAppId } from './apps.ts';
 import { type Client, type ClientMetadata, GRANT_TYPES, isRenewable, readClientMetadata, shownName } from './client.ts';
 import { type ClientDocuments, DocumentRefused, isDocumentAddress } from './client-documents.ts';
 
 export interface ClientsDeps {
   readonly store: Store;
   readonly documents: ClientDocuments;
+  readonly apps: Pick<Apps, 'find'>;
   readonly mayRegister: boolean;
   readonly now: () => number;
 }
@@ -28,7 +30,7 @@ const MOST_UNUSED = 10_000;
 /** In which a client that has just registered comes back with its user. */
 const COMING_BACK_MS = 3_600_000;
 
-export function createClients({ store, documents, mayRegister, now }: ClientsDeps) {
+export function createClients({ store, documents, apps, mayRegister, now }: ClientsDeps) {
   const registered = async (id: string): Promise<Client> => {
     const row = REGISTERED.test(id)
       ? await store.db.selectFrom('mcp_clients').select('metadata').where('id', '=', id).executeTakeFirst()
@@ -50,6 +52,7 @@ export function createClients({ store, documents, mayRegister, now }: ClientsDep
      * for people who have signed in.
      */
     async find(id: string, { mayFetch }: { mayFetch: boolean }): Promise<Client | null> {
+      if (isAppId(id)) return (await apps.find(id)) ?? fail('authorization_refused', 'its client_id is unknown here');
       if (!isDocumentAddress(id)) return registered(id);
       if (!mayFetch) return documents.known(id);
       return documents.read(id).catch((error: unknown) => {

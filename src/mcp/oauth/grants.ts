@@ -5,8 +5,9 @@ import { type Sealer, sha256 } from '../../crypto/seal.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpGrantRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
+import { isAllowedIn } from '../caller/access.ts';
 import { isAccessToken } from '../caller/access-tokens.ts';
-import { isAllowedIn } from './access.ts';
+import { isAppId } from './apps.ts';
 import { grantOf, lockGrant, type Permission, remember, sweep } from './grant-rows.ts';
 import {
   accessTokenOf,
@@ -82,7 +83,8 @@ export function createGrants(deps: GrantsDeps) {
       .insertInto('mcp_access_tokens')
       .values({ hash: sha256(tokens.accessToken), grant_id: grant.id, expires_at: tokens.expiresAt })
       .execute();
-    await db.updateTable('mcp_clients').set({ used_at: at }).where('id', '=', grant.client_id).execute();
+    const table = isAppId(grant.client_id) ? 'mcp_apps' : 'mcp_clients';
+    await db.updateTable(table).set({ used_at: at }).where('id', '=', grant.client_id).execute();
     await sweep(db, store.engine, at);
     return { tokens };
   };

@@ -1,11 +1,13 @@
 import { type Html, html, page } from '../../http/page.ts';
-import type { WorkspaceChoice } from './access.ts';
+import type { ServerNames, WorkspaceChoice } from '../caller/access.ts';
 import type { Client } from './client.ts';
 import { destinationOf, isClaimed, isLoopback, policySourceOf } from './redirect-uris.ts';
 
 /** What people see on the way to a token. Plain HTML: a form needs no script. */
 
 export interface SignInView {
+  /** Null: it has no name. */
+  readonly organisation: string | null;
   readonly ticket: string;
   /** Host of the identity provider, and where the way to it begins. */
   readonly provider: { readonly host: string; readonly link: string } | null;
@@ -13,16 +15,31 @@ export interface SignInView {
   readonly problem?: { readonly status: number; readonly message: string };
   readonly formTargets: readonly string[];
   readonly cookie: string;
+  /** Null: what asks is not known. */
+  readonly application: AskingApplication | null;
 }
 
-export function signInPage({ ticket, provider, email = '', problem, formTargets, cookie }: SignInView): Response {
+/** What is known of an application before its user has signed in. */
+export interface AskingApplication {
+  /** As it calls itself; null: not looked up yet. */
+  readonly name: string | null;
+  /** Where its description comes from; null: it registered itself. */
+  readonly host: string | null;
+  /** Whether an administrator has registered it. */
+  readonly isVouchedFor: boolean;
+  readonly sendsTo: string;
+}
+
+export function signInPage(view: SignInView): Response {
+  const { organisation, ticket, provider, email = '', problem, formTargets, cookie, application } = view;
   return page({
     title: 'Sign in',
     status: problem?.status ?? 200,
     formTargets,
     headers: { 'set-cookie': cookie },
-    body: html`<h1>Sign in to the gateway</h1>
+    body: html`<h1>Sign in to ${organisation === null ? 'the gateway' : `the gateway of ${organisation}`}</h1>
 ${problem ? html`<p class="warn" role="alert">${problem.message}</p>` : html`<p>An application wants to act for you. Sign in to see what it asks for.</p>`}
+${application && applicationLines(application)}
 <form method="post" action="/oauth/sign-in">
 <input type="hidden" name="ticket" value="${ticket}">
 <label>Email<input type="email" name="email" value="${email}" autocomplete="username" required autofocus></label>
@@ -33,6 +50,15 @@ ${provider && html`<p class="or">or</p><a class="button" href="${provider.link}"
   });
 }
 
+const VOUCHED_FOR = 'registered by an administrator of this gateway';
+const UNCHECKED = 'registered itself; its name was not checked';
+
+const applicationLines = ({ name, host, isVouchedFor, sendsTo }: AskingApplication): Html =>
+  html`<dl>
+<dt>Application</dt><dd>${name ?? host ?? 'unknown'}<br><span class="soft">${host ? `of ${host}` : isVouchedFor ? VOUCHED_FOR : UNCHECKED}</span></dd>
+<dt>Sends you to</dt><dd>${sendsTo}</dd>
+</dl>`;
+
 export interface ConsentView {
   readonly ticket: string;
   readonly client: Pick<Client, 'id' | 'name' | 'origin'>;
@@ -42,9 +68,14 @@ export interface ConsentView {
   readonly server: { readonly name: string; readonly workspace: string } | null;
   readonly resource: string;
   /** To choose from, where it is not one server. */
-  readonly workspaces: readonly WorkspaceChoice[];
+  readonly workspaces: readonly OfferedWorkspace[];
   readonly isRenewable: boolean;
   readonly refreshDays: number;
+}
+
+/** Null: there are too many workspaces to name the servers of each. */
+interface OfferedWorkspace extends WorkspaceChoice {
+  readonly servers: ServerNames | null;
 }
 
 export function consentPage(view: ConsentView): Response {
@@ -58,6 +89,7 @@ export function consentPage(view: ConsentView): Response {
 <dt>Sends you to</dt><dd>${destinationOf(redirectUri)}</dd>
 <dt>Server</dt><dd>${server ? html`${server.name}<br><span class="soft">${resource}</span>` : resource}</dd>
 ${server && html`<dt>Workspace</dt><dd>${server.workspace}</dd>`}
+${workspaces.flatMap((each) => serverLines(each) ?? [])}
 <dt>You are</dt><dd>${email}</dd>
 </dl>
 <p>It will be able to:</p>
@@ -116,15 +148,20 @@ const switchUser = (): Html =>
 const clientLine = ({ id, name, origin }: ConsentView['client']): Html =>
   origin === 'document'
     ? html`${name}<br><span class="soft">of ${new URL(id).host}</span>`
-    : html`${name}<br><span class="soft">registered itself; its name was not checked</span>`;
+    : html`${name}<br><span class="soft">${origin === 'administrator' ? VOUCHED_FOR : UNCHECKED}</span>`;
 
 function warningFor({ origin }: ConsentView['client'], redirectUri: string): Html | null {
-  if (isClaimed(redirectUri)) return origin === 'document' ? null : CHECK_THE_ADDRESS;
+  if (isClaimed(redirectUri)) return origin === 'registration' ? CHECK_THE_ADDRESS : null;
   return isLoopback(redirectUri) ? OF_THIS_MACHINE : OF_AN_APPLICATION;
 }
 const CHECK_THE_ADDRESS = html`<p class="warn">Allow it only if you have just begun this yourself and know the address it sends you to.</p>`;
 const OF_THIS_MACHINE = html`<p class="warn">It runs on your own computer, where any program could use its name. Allow it only if you have just begun this yourself.</p>`;
 const OF_AN_APPLICATION = html`<p class="warn">It is a program on your own device, and another one could take its place. Allow it only if you have just begun this yourself.</p>`;
+
+/** Servers that are added later are behind the same address. */
+const serverLines = ({ name, servers }: OfferedWorkspace): Html | null =>
+  servers &&
+  html`<dt>Servers of ${name}</dt><dd>${servers.names.length === 0 ? 'none yet' : servers.names.join(', ')}${servers.more > 0 && ` and ${servers.more} more`}<br><span class="soft">and those that are added later</span></dd>`;
 
 const workspaceField = (workspaces: readonly WorkspaceChoice[]): Html =>
   html`<label>Workspace<select name="workspace">

@@ -1,5 +1,6 @@
 import { get, options, post, type Route } from '../../http/route.ts';
 import type { Oauth } from './oauth.ts';
+import { DEVICE_PAGE } from './paths.ts';
 
 const SERVER = '/.well-known/oauth-authorization-server';
 const OPENID = '/.well-known/openid-configuration';
@@ -27,10 +28,22 @@ export const oauthRoutes = ({ oauth }: { readonly oauth: Oauth }): Route[] => [
   get('/oauth/sign-in/provider', ofPeople('Sign in through the identity provider: goes there'), (call) =>
     oauth.signInThroughProvider(call),
   ),
+  post('/oauth/device_authorization', ofClients('Ask to be let in by a person who types a code (RFC 8628)'), (call) =>
+    oauth.beginDevice(call),
+  ),
+  get('/device', ofPeople('Where people begin who have a code of a program; leads to /oauth/device'), (call) =>
+    oauth.enterDevice(call),
+  ),
+  get(DEVICE_PAGE, ofPeople('Page: let a program in by its code'), (call) => oauth.device(call)),
+  post(
+    DEVICE_PAGE,
+    { ...ofPeople('Form: let it in, or not'), audit: { resource: 'api_keys', changedStatus: 303 } },
+    (call) => oauth.decideDevice(call),
+  ),
   post('/oauth/token', ofClients('Get or renew tokens'), (call) => oauth.token(call)),
   post('/oauth/revoke', ofClients('End a token (RFC 7009)'), (call) => oauth.revoke(call)),
   post('/oauth/register', ofClients('Register a client (RFC 7591)'), (call) => oauth.register(call)),
-  ...[SERVER, OPENID, '/oauth/token', '/oauth/revoke', '/oauth/register'].map((path) =>
+  ...[SERVER, OPENID, '/oauth/token', '/oauth/device_authorization', '/oauth/revoke', '/oauth/register'].map((path) =>
     options(path, ofClients('What a page of another origin may send'), preflight),
   ),
 ];

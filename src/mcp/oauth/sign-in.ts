@@ -1,14 +1,17 @@
 import type { Oidc } from '../../auth/oidc.ts';
+import { organisationName } from '../../auth/organisation.ts';
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
+import type { Db } from '../../storage/store.ts';
 import type { Browsers } from './browsers.ts';
-import { signInPage } from './pages.ts';
+import { type AskingApplication, signInPage } from './pages.ts';
 import { redirect } from './redirect.ts';
 import { readParameters } from './request.ts';
 import { readForm } from './token-endpoint.ts';
 
 export interface SignInDeps {
+  readonly db: Db;
   readonly sessions: Pick<Sessions, 'signIn' | 'cookie'>;
   /** Null: people have passwords only. */
   readonly provider: { readonly oidc: Pick<Oidc, 'begin'>; readonly host: string } | null;
@@ -20,10 +23,12 @@ interface SignInDestination {
   readonly returnTo: string;
   /** Where that may lead in turn. */
   readonly formTargets: readonly string[];
+  /** Which asks for it. */
+  readonly application?: AskingApplication;
 }
 
-/** The page that sends people here. */
-const RETURN_TO = /^\/oauth\/authorize\?[\x21-\x7e]*$/;
+/** The pages that send people here. */
+const RETURN_TO = /^\/oauth\/(?:authorize\?|device$|device\?)[\x21-\x7e]*$/;
 /** On the way through the identity provider it is kept in a cookie, and these have 4 KiB. */
 const LONGEST_THROUGH_PROVIDER = 2_500;
 const LONGEST_EMAIL = 320;
@@ -32,12 +37,12 @@ const PURPOSE = 'sign-in';
 const REFUSED = new Set(['sign_in_failed', 'too_many_sign_ins', 'sign_in_busy']);
 
 /** Signing in on a page of the gateway's own, with a password or through the identity provider. */
-export function createSignIn({ sessions, provider, browsers }: SignInDeps) {
-  const show = (
+export function createSignIn({ db, sessions, provider, browsers }: SignInDeps) {
+  const show = async (
     call: AnonymousCall,
     destination: SignInDestination,
     more: { email?: string; problem?: GatewayError } = {},
-  ): Response => {
+  ): Promise<Response> => {
     const { visit, cookie } = browsers.visitOf(call.headers);
     const ticket = browsers.ticketFor(PURPOSE, visit, destination);
     const isShort = destination.returnTo.length <= LONGEST_THROUGH_PROVIDER;
@@ -47,6 +52,8 @@ export function createSignIn({ sessions, provider, browsers }: SignInDeps) {
       ticket,
       cookie,
       formTargets: destination.formTargets,
+      organisation: await organisationName(db),
+      application: destination.application ?? null,
       provider: provider && isShort ? { host: provider.host, link } : null,
     });
   };

@@ -15,6 +15,8 @@ export interface CapabilitiesDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'transaction'>;
   readonly find: (who: Principal, idOrSlug: string) => Promise<McpServer>;
+  /** Brings a server up to date that the gateway itself answers for. */
+  readonly readAnew: (who: Principal, idOrSlug: string) => Promise<void>;
   /** What is needed to ask a server. */
   readonly probe: ProbeDeps;
   readonly report: (flagged: FlaggedDefinition) => void;
@@ -45,6 +47,7 @@ const shown = (row: McpCapabilityRow) => ({
   status: row.hash === null ? null : pinStatus({ hash: row.hash, approvedHash: row.approved_hash }),
   flags: JSON.parse(row.flags) as string[],
   definition: row.definition,
+  approved_definition: row.hash === row.approved_hash ? row.definition : (row.approved_definition ?? null),
   first_seen_at: new Date(Number(row.first_seen_at)).toISOString(),
   changed_at: new Date(Number(row.changed_at)).toISOString(),
 });
@@ -72,7 +75,7 @@ const shownSync = (row: McpSyncRow) => ({
 export type ShownSync = ReturnType<typeof shownSync> | typeof NEVER;
 
 /** What servers offer, as their owners see, switch and approve it. */
-export function createCapabilities({ store, changes, find, probe, report, now }: CapabilitiesDeps) {
+export function createCapabilities({ store, changes, find, readAnew, probe, report, now }: CapabilitiesDeps) {
   const rowsOf = (db: Db, serverId: string) => db.selectFrom('mcp_capabilities').where('server_id', '=', serverId);
 
   const countsOf = async (serverId: string) => {
@@ -189,7 +192,7 @@ export function createCapabilities({ store, changes, find, probe, report, now }:
           for (const [index, { type = 'tool', name, hash }] of approvals.entries()) {
             const { numUpdatedRows } = await db
               .updateTable('mcp_capabilities')
-              .set({ approved_hash: hash, approved_by: who.keyId })
+              .set({ approved_hash: hash, approved_by: who.keyId, approved_definition: null })
               .where('server_id', '=', id)
               .where('key', '=', capabilityKey(type, name))
               .where('hash', '=', hash)
@@ -213,8 +216,10 @@ export function createCapabilities({ store, changes, find, probe, report, now }:
 
     /** Asks the server for everything it offers. That it could not be asked is an outcome, not an error. */
     async sync(who: Principal, idOrSlug: string) {
-      const server = await find(who, idOrSlug);
+      let server = await find(who, idOrSlug);
       try {
+        await readAnew(who, idOrSlug);
+        server = await find(who, idOrSlug);
         await keepOffers(server, await readOffers(server, who, probe), who);
       } catch (error) {
         const why = whyUnknown(error);

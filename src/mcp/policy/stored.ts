@@ -168,11 +168,11 @@ export async function keepSeen(
     );
     const known = await db
       .selectFrom('mcp_capabilities')
-      .select(['key', 'hash', 'approved_hash', 'offered'])
+      .select(['key', 'hash', 'approved_hash', 'offered', 'definition'])
       .where('server_id', '=', serverId)
       .where('key', 'in', [...some.keys()])
       .execute();
-    for (const { key, hash, approved_hash } of known) {
+    for (const { key, hash, approved_hash, definition: last } of known) {
       const { hash: next, flags, definition } = some.get(key)!;
       some.delete(key);
       if (hash === next) continue;
@@ -186,6 +186,7 @@ export async function keepSeen(
           changed_at: at,
           offered: 1,
           ...(isFirst && { approved_hash: next }),
+          ...(hash !== null && hash === approved_hash && { approved_definition: last }),
         })
         .where('server_id', '=', serverId)
         .where('key', '=', key)

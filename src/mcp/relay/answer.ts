@@ -9,7 +9,7 @@ import type { McpCall } from './call.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { PolicedCall } from './policy-port.ts';
 import { rejectionHeaders } from './rejection.ts';
-import type { Sessions } from './sessions.ts';
+import type { KnownSession, Sessions } from './sessions.ts';
 import { answerStream } from './stream.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
@@ -17,6 +17,8 @@ export interface AnswerDeps {
   /** What the gateway adds of its own. */
   readonly notes: SentHeaders;
   readonly sessions: Sessions;
+  /** In which the client asked; null: in none. */
+  readonly session: KnownSession | null;
   readonly publicUrl: () => string;
   readonly upstreamAuth: UpstreamAuth;
   readonly openStreams: OpenStreams;
@@ -57,11 +59,11 @@ export async function answerOf(
   }
 }
 
-function refuseUnusable({ server }: McpCall, { status, headers }: Incoming, upstreamAuth: UpstreamAuth) {
+function refuseUnusable({ server, caller }: McpCall, { status, headers }: Incoming, upstreamAuth: UpstreamAuth) {
   if (status < 200 || status > 599 || (status >= 300 && status < 400))
     fail('upstream_failed', `MCP server ${server.slug}`, `its status ${status} is none that a client could follow`);
   if (status !== 401 && status !== 403) return;
-  upstreamAuth.refused(server, status, headers.get('www-authenticate'));
+  upstreamAuth.refused(server, caller, { status, challenge: headers.get('www-authenticate') });
   // A client cannot renew what the gateway holds. Where a server judges the user, its answer is the user's (spec 7.3).
   const isOurs = server.authType === 'headers' || server.authType === 'oauth_client_credentials';
   if (isOurs && !server.identity) fail('mcp_upstream_refused', server.slug, status);
@@ -90,11 +92,12 @@ async function relayed(call: AnonymousCall, mcp: McpCall, incoming: Incoming, de
   log.closesLater = true;
   const { openStreams, again } = deps;
   const watch = (cut: () => void) => openStreams.watch({ again, cut });
-  return new Response(answerStream(log, incoming, { watch }), init);
+  const isEndless = call.request.method === 'GET' || mcp.look.method === 'subscriptions/listen';
+  return new Response(answerStream(log, incoming, { watch, isEndless }), init);
 }
 
 function returnedHeaders(call: AnonymousCall, mcp: McpCall, incoming: Incoming, deps: AnswerDeps): Headers {
-  const { notes, sessions, publicUrl } = deps;
+  const { notes, publicUrl } = deps;
   const received = receivedHeaders(incoming);
   const { status } = incoming;
   const metadata = () => metadataUrl(publicUrl(), call.params.server ?? null);
@@ -104,7 +107,7 @@ function returnedHeaders(call: AnonymousCall, mcp: McpCall, incoming: Incoming, 
     if (RETURNED.has(name) || (name.startsWith('mcp-') && name !== 'mcp-session-id')) returned[name] = received[name]!;
   }
   const sessionId = received['mcp-session-id'];
-  if (sessionId && !mcp.isStateless) returned['mcp-session-id'] = sessions.seal(mcp.server, mcp.caller, sessionId);
+  if (sessionId && !mcp.isStateless) returned['mcp-session-id'] = sealedSession(sessionId, mcp, deps);
   for (const name in call.stamp) returned[name] ??= call.stamp[name]!;
   // A key is in a header that caches do not know: what one caller gets must not be kept for the next.
   if (call.request.method === 'GET' && !/\bno-(?:store|cache)\b|\bprivate\b/i.test(returned['cache-control'] ?? ''))
@@ -117,6 +120,10 @@ function returnedHeaders(call: AnonymousCall, mcp: McpCall, incoming: Incoming, 
   }
   return new Headers(returned);
 }
+
+/** A client keeps the id that it got first, and some stop at another one, so the same session has the same seal. */
+const sealedSession = (id: string, { server, caller }: McpCall, { session, sessions }: AnswerDeps): string =>
+  session?.id === id ? session.sealed : sessions.seal(server, caller, id);
 
 const noTransform = (given: string | undefined): string =>
   !given ? 'no-cache, no-transform' : /\bno-transform\b/i.test(given) ? given : `${given}, no-transform`;

@@ -1,13 +1,14 @@
 import { GatewayError } from '../../core/errors.ts';
 import { maskedAddress } from '../../core/masked-address.ts';
 import type { Principal } from '../../core/principal.ts';
-import { type Incoming, type Upstream, UpstreamFailure } from '../../http/upstream.ts';
+import { type Incoming, UpstreamFailure } from '../../http/upstream.ts';
 import { type CallerDeps, callerOfKey } from '../caller/caller.ts';
 import { identityHeader } from '../caller/identity.ts';
 import type { IdentityTokens } from '../caller/identity-tokens.ts';
 import { META, STATELESS } from '../message/versions.ts';
 import { outgoingHeaders } from '../server/outgoing-headers.ts';
 import type { McpServer } from '../server/server.ts';
+import type { ServerTransport } from './server-transport.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
 /** How one call to a server went. */
@@ -24,7 +25,7 @@ export interface Probe {
 export interface ProbeDeps extends Pick<CallerDeps, 'findUser'> {
   readonly identityTokens: IdentityTokens | null;
   readonly upstreamAuth: UpstreamAuth;
-  readonly upstream: Upstream;
+  readonly transport: Pick<ServerTransport, 'send'>;
   readonly version: string;
 }
 
@@ -81,7 +82,7 @@ export async function greeter(server: McpServer, principal: Principal, deps: Pro
   return async (method: 'POST' | 'DELETE', message: unknown, extra: Record<string, string>): Promise<ServerReply> => {
     const { 'mcp-session-id': sessionId = null, ...protocol } = extra;
     const sent = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...protocol };
-    const incoming = await deps.upstream.send({
+    const incoming = await deps.transport.send(server, {
       method,
       url: server.url,
       headers: outgoingHeaders(server, sent, { authorization, identity, sessionId }),

@@ -1,4 +1,4 @@
-import { fail } from '../../core/errors.ts';
+import { fail, GatewayError } from '../../core/errors.ts';
 import { arrivingBody } from '../../http/arriving.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
@@ -16,15 +16,16 @@ import { outgoingHeaders } from '../server/outgoing-headers.ts';
 import type { McpServers } from '../server/registry.ts';
 import { endpointOf } from '../server/shown.ts';
 import { connectionAnswer } from '../upstream-oauth/connect-prompt.ts';
-import { connectUrl } from '../upstream-oauth/user-tokens.ts';
 import { answerOf } from './answer.ts';
 import type { AdmittedCaller, McpCall } from './call.ts';
 import { noteCall } from './call-note.ts';
 import type { LimitedMcpCall, McpLimits } from './limits-port.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { McpPolicy } from './policy-port.ts';
+import { hasSession, isOfRequest, toldFailure, withoutStatus } from './refusal.ts';
 import { type SendingDeps, send } from './sending.ts';
-import type { Sessions } from './sessions.ts';
+import type { KnownSession, Sessions } from './sessions.ts';
+import { UNCONNECTED, unconnectedAnswer } from './unconnected.ts';
 
 export interface McpRelayDeps extends CallerDeps, SendingDeps {
   readonly servers: Pick<McpServers, 'find'>;
@@ -35,16 +36,41 @@ export interface McpRelayDeps extends CallerDeps, SendingDeps {
   readonly limits: McpLimits;
   readonly policy: McpPolicy;
   readonly openStreams: OpenStreams;
+  readonly version: string;
 }
 
 /** Bodies up to this size are read at once, so that it is known what is called. Larger ones stream through. */
 const READ_BELOW = 256 << 10;
 const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', 'x-goog-api-key'];
 
-/** A call of the server that its path names. */
+/** A call of the server that its path names. Once it is let in, what becomes of it is told in a message of JSON-RPC. */
 export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
   call.log.provider = 'mcp';
-  return relayTo(call, await letIn(call, deps), deps);
+  const admitted = await letIn(call, deps);
+  const heard: Heard = { body: null };
+  const { headers } = call;
+  if (isOldTransport(call)) throw new GatewayError('mcp_transport_unsupported', [], { allow: 'POST, GET, DELETE' });
+  try {
+    const response = await relayTo(call, admitted, deps, heard);
+    if (response.status < 400) return response;
+    const { body } = heard;
+    return await withoutStatus(response, { body, isKeptAlive: hasSession(headers, body) }, admitted.server.slug);
+  } catch (error) {
+    const { body } = heard;
+    return toldFailure(call, error, { body, isOfRequest, isKeptAlive: hasSession(headers, body) });
+  }
+}
+
+/** A client of 2024-11-05 begins with a stream, and waits on it to be told where to send its messages. */
+export const isOldTransport = ({ request, headers }: AnonymousCall): boolean =>
+  request.method === 'GET' &&
+  headerOf(headers, 'accept') === 'text/event-stream' &&
+  headerOf(headers, 'mcp-session-id') === null &&
+  headerOf(headers, 'mcp-protocol-version') === null;
+
+/** What was read of a call, for the case that it fails. */
+export interface Heard {
+  body: Uint8Array | null;
 }
 
 /**
@@ -54,6 +80,7 @@ export async function relayTo(
   call: AnonymousCall,
   { server, caller, again }: AdmittedCaller,
   deps: McpRelayDeps,
+  heard?: Heard,
 ): Promise<Response> {
   const { headers, log } = call;
   call.identify(loggedAs(caller));
@@ -63,32 +90,38 @@ export async function relayTo(
   const policed = await deps.policy.open({ server, caller, method: call.request.method, headers, isCounted, log });
   const body = await openMessage(call, deps.maxBodyBytes, policed?.mostBytes);
   const seen = body && !body.rest ? body.head : null;
+  if (heard) heard.body = seen;
   const look = lookAt(seen, headers);
   const mcp: McpCall = { server, caller, look, isStateless: isStateless(headerOf(headers, 'mcp-protocol-version')) };
   noteCall(call, mcp, seen);
   const told = seen && log.callTrace() ? traceIn(seen) : null;
   if (told) log.continuesTrace(told);
   const counted = policed?.read(seen) ?? look;
-  const sessionId = sessionIdOf(headers, mcp, deps.sessions);
+  const session = sessionOf(headers, mcp, deps.sessions);
   const admitted = await deps.limits.admit(limited(mcp, counted, log.metadata));
   let isSent = false;
   try {
     const passed = policed ? await policed.admit() : { body: null, headers };
     const identity = await identityHeader(server, caller, deps.identityTokens);
     const authorization = await deps.upstreamAuth.authorizationFor(server, caller);
+    if (session?.id === UNCONNECTED) fail('mcp_session_not_found');
     const headersWith = (value: string | null) =>
-      outgoingHeaders(server, passed.headers, { authorization: value, identity, sessionId });
+      outgoingHeaders(server, passed.headers, { authorization: value, identity, sessionId: session?.id ?? null });
     isSent = true;
     const message = passed.body ? { head: passed.body, rest: null } : body;
     const incoming = await send(call, { mcp, body: message, authorization, headersWith }, deps);
     return await answerOf(call, mcp, incoming, {
       ...deps,
       notes: admitted.headers,
+      session,
       policed,
       again: () => checkOpen({ server, caller, again }, deps),
     });
   } catch (error) {
-    const answer = connectionAnswer(error, { body: seen, headers, link: connectUrl(deps.publicUrl(), server.slug) });
+    const { method } = call.request;
+    const welcome = heard ? unconnectedAnswer(error, mcp, { method, body: seen }, deps) : null;
+    if (welcome) return welcome;
+    const answer = connectionAnswer(error, { body: seen, headers });
     if (!answer) throw error;
     log.close({ status: 200, failedBy: 'gateway', errorCode: 'mcp_connection_required' });
     return json(answer);
@@ -141,9 +174,13 @@ async function openMessage(
 }
 
 /** A client of a stateless version has no session, whatever it sends. */
-function sessionIdOf(headers: SentHeaders, { server, caller, isStateless }: McpCall, sessions: Sessions) {
+function sessionOf(
+  headers: SentHeaders,
+  { server, caller, isStateless }: McpCall,
+  sessions: Sessions,
+): KnownSession | null {
   const sealed = isStateless ? null : headerOf(headers, 'mcp-session-id');
-  return sealed === null ? null : sessions.open(server, caller, sealed);
+  return sealed === null ? null : { sealed, id: sessions.open(server, caller, sealed) };
 }
 
 const limited = (

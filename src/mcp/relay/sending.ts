@@ -1,12 +1,13 @@
 import type { OutgoingTrace } from '../../core/call-log.ts';
 import { fail } from '../../core/errors.ts';
 import type { AnonymousCall } from '../../http/route.ts';
-import type { Incoming, Timeouts, Upstream } from '../../http/upstream.ts';
+import type { Incoming, Timeouts } from '../../http/upstream.ts';
 import { closeBody } from '../../relay/body.ts';
 import type { Body, Opening } from '../../relay/call.ts';
 import { isRepeatable } from '../message/look.ts';
 import { withTrace } from '../message/trace-meta.ts';
 import type { McpCall } from './call.ts';
+import type { ServerTransport } from './server-transport.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
 export interface Sending {
@@ -18,7 +19,7 @@ export interface Sending {
 }
 
 export interface SendingDeps {
-  readonly upstream: Upstream;
+  readonly transport: Pick<ServerTransport, 'send'>;
   readonly upstreamAuth: UpstreamAuth;
   readonly timeouts: Timeouts;
   readonly maxBodyBytes: number;
@@ -31,7 +32,8 @@ export async function send(call: AnonymousCall, sending: Sending, deps: SendingD
   const capture = opening && call.log.captureRequest();
   const body: Body = await closeBody(opening, {
     maxBytes: deps.maxBodyBytes,
-    whole: false,
+    // There, messages are told apart by what they say.
+    whole: mcp.server.speaksSse || mcp.server.api !== null,
     tap: (piece) => capture?.add(piece),
   });
   const first = await sendOnce(call, { mcp, body, headers: headersWith(authorization) }, deps);
@@ -74,7 +76,7 @@ async function sendOnce(
   const declared = sent['content-length'];
   if (body instanceof ReadableStream && declared !== undefined) headers.set('content-length', declared);
   const { connectMs, firstByteMs } = deps.timeouts;
-  const incoming = await deps.upstream.send({
+  const incoming = await deps.transport.send(mcp.server, {
     method: request.method,
     url: mcp.server.url,
     headers,

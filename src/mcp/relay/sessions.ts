@@ -8,6 +8,12 @@ const MOST_KNOWN = 10_000;
 /** Longer than any that was sealed here. */
 const LONGEST_SEALED = 4_096;
 
+/** A session as its client and as its server knows it. */
+export interface KnownSession {
+  readonly sealed: string;
+  readonly id: string;
+}
+
 /**
  * The session ids of older clients. A client holds the server's id sealed together with the server and itself, so that
  * any node can serve it, nothing is stored, and no other client can use it.

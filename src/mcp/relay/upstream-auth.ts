@@ -4,7 +4,7 @@ import type { TokenSource } from '../../providers/provider.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { OauthMetadata } from '../server/oauth-metadata.ts';
 import type { McpServer } from '../server/server.ts';
-import type { UserTokens } from '../upstream-oauth/user-tokens.ts';
+import type { Refusal, UserTokens } from '../upstream-oauth/user-tokens.ts';
 
 /** How the gateway itself gets in at a server, where it does not do so by headers that never change. */
 export interface UpstreamAuth {
@@ -13,7 +13,7 @@ export interface UpstreamAuth {
   /** The server refused that value with 401: another one to try once; null when there is none. */
   renewed(server: McpServer, caller: Caller, refused: string | null): Promise<string | null>;
   /** To be called when the server refused it for good: throws what the user can do, and else the next call gets a new one. */
-  refused(server: McpServer, status: number, challenge: string | null): void;
+  refused(server: McpServer, caller: Caller, refusal: Refusal): void;
 }
 
 export interface UpstreamAuthDeps {
@@ -50,9 +50,9 @@ export function createUpstreamAuth({ tokens, userTokens, now }: UpstreamAuthDeps
     },
     renewed: async (server, caller, refused) =>
       server.authType === 'oauth_auto' && refused !== null ? userTokens.renewed(server, caller, refused) : null,
-    refused: (server, status, challenge) => {
+    refused: (server, caller, refusal) => {
       const { version, authType } = server;
-      if (authType === 'oauth_auto') return userTokens.refused(server, status, challenge);
+      if (authType === 'oauth_auto') return userTokens.refused(server, caller, refusal);
       if (authType !== 'oauth_client_credentials') return;
       refusals.set(version, (refusals.get(version) ?? 0) + 1);
     },

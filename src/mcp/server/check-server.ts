@@ -26,6 +26,8 @@ export async function checkServer(draft: ServerDraft, { egress, canSign }: Check
   checkForwarding(draft.configurations);
   const { jwt_validation: rules, oauth_metadata: oauth } = draft.configurations;
   if (new URL(draft.url).hash) fail('invalid_request', 'url', 'cannot carry a fragment (#…)');
+  if (draft.configurations.transport === 'openapi' && new URL(draft.url).search)
+    fail('invalid_request', 'url', 'cannot carry a query (?…) where paths are added to it; give keys as headers');
   const check = async (url: string | undefined, field: string) => {
     if (url !== undefined) await checkStoredAddress(egress, url, field);
   };

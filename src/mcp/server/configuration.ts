@@ -2,9 +2,11 @@ import * as z from 'zod';
 import type { JwtRules } from '../../auth/jwt-rules.ts';
 import { type Checked, schemaOf } from '../../core/schema.ts';
 import { checked } from '../../http/input.ts';
+import type { ApiTools } from '../openapi/tools.ts';
 import { isCarrier, isForwardable, isHeaderName, isSettable, normalised } from './header-names.ts';
 import { jwtValidation } from './jwt-validation.ts';
 import { oauthMetadata } from './oauth-metadata.ts';
+import { openapi } from './openapi.ts';
 import { policyMembers } from './policy-rules.ts';
 
 /** What is configured of an MCP server beside its address, as it is written and stored. */
@@ -27,6 +29,7 @@ export const DEFAULT_CLAIMS = [
 /** Claims of a signed token that its signer alone sets: no user's token brings them along. */
 export const SIGNERS_CLAIMS: ReadonlySet<string> = new Set(['iss', 'iat', 'exp', 'nbf', 'aud', 'jti']);
 export const DEFAULT_EXPIRY_SECONDS = 300;
+export const DEFAULT_START_SECONDS = 5;
 const MOST_HEADERS = 50;
 
 /** The header an identity travels in unless the configuration names another (spec 5.3). */
@@ -113,10 +116,21 @@ const configurations = () =>
     user_identity_forwarding: identityForwarding().optional(),
     jwt_validation: jwtValidation().optional(),
     oauth_metadata: oauthMetadata().optional(),
+    transport: z
+      .enum(['streamable_http', 'sse', 'openapi'], { error: 'give "streamable_http", "sse" or "openapi"' })
+      .optional(),
+    openapi: openapi().optional(),
+    start_seconds: z
+      .int('give a whole number of seconds')
+      .min(1, 'give 1 to 300 seconds')
+      .max(300, 'give 1 to 300 seconds')
+      .optional(),
     ...policyMembers(),
   });
 
 export type Configurations = Checked<typeof configurations>;
+/** As they are stored: with the tools of a description in the place of its text. */
+export type StoredConfigurations = Configurations & { readonly openapi_tools?: ApiTools };
 export type IdentityForwarding = Checked<typeof identityForwarding>;
 export type ForwardHeaders = Checked<typeof forwardHeaders>;
 export type JwtValidation = JwtRules & { readonly headerKey?: string; readonly required?: boolean };

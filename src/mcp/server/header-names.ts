@@ -57,9 +57,12 @@ const PROTECTED = new Set([
   'cf-connecting-ip',
 ]);
 
+/** Names under which proxies and sign-in services tell a server who the user is. A server that trusts them trusts all. */
+const IDENTITIES =
+  /^(?:x-)?(?:remote-(?:user|email|name|groups?)|auth-request-.*|webauth-.*|authentik-.*|authenticated-.*|authelia-.*|vouch-.*|pomerium-.*|ssl-client-.*|client-cert.*|tailscale-.*|ms-client-principal.*|ms-token-.*|amzn-oidc-.*|goog-authenticated-user-.*|goog-iap-.*|cf-access-.*|gateway-.*|forwarded-.*)$/;
+
 /** All of these take normalised names. */
-export const isProtected = (name: string): boolean =>
-  PROTECTED.has(name) || name.startsWith('x-gateway-') || name.startsWith('x-forwarded-');
+export const isProtected = (name: string): boolean => PROTECTED.has(name) || IDENTITIES.test(name);
 
 export const isTransport = (name: string): boolean =>
   TRANSPORT.has(name) || name.startsWith('content-') || name.startsWith('sec-') || name.startsWith('access-control-');

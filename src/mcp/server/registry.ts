@@ -13,8 +13,9 @@ import type { Db, Store } from '../../storage/store.ts';
 import { withFreeSlug, workspaceFor } from '../../storage/workspace-lookup.ts';
 import { checkGuardrails, type ResolveGuardrail } from './check-guardrails.ts';
 import { type CheckDeps, checkServer, type ServerDraft } from './check-server.ts';
-import { type AuthType, type Configurations, readConfigurations } from './configuration.ts';
+import { type AuthType, type Configurations, readConfigurations, type StoredConfigurations } from './configuration.ts';
 import { isSameIssuing } from './oauth-metadata.ts';
+import { type OpenApiDeps, readAnew, withDescription, withStoredAddress } from './openapi.ts';
 import { isReservedSlug, isServerSlug, type McpServer, SLUG_FORM, serverOf } from './server.ts';
 import { refuseMasked, type ShownServer, shownServer } from './shown.ts';
 
@@ -29,7 +30,7 @@ export interface McpServerInput {
 }
 export type McpServerChange = Partial<Omit<McpServerInput, 'slug' | 'workspace_id'>>;
 
-export interface RegistryDeps extends CheckDeps {
+export interface RegistryDeps extends CheckDeps, OpenApiDeps {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly changes: Pick<Changes, 'subscribe' | 'transaction'>;
@@ -46,8 +47,9 @@ export function createMcpServers(deps: RegistryDeps) {
   const addresses = createAddressSealer(sealer, 'mcp-server');
   const withAddress = (row: McpServerRow): McpServerRow => ({ ...row, url: addresses.open(row) });
   const withoutAddress = (row: McpServerRow): McpServerRow => ({ ...row, url: addresses.seal(row.id, row.url) });
-  const opened = ({ id, sealed }: McpServerRow): Configurations => JSON.parse(sealer.open('mcp-server', id, sealed));
-  const seal = (id: string, value: Configurations) => sealer.seal('mcp-server', id, JSON.stringify(value));
+  const opened = ({ id, sealed }: McpServerRow): StoredConfigurations =>
+    JSON.parse(sealer.open('mcp-server', id, sealed));
+  const seal = (id: string, value: StoredConfigurations) => sealer.seal('mcp-server', id, JSON.stringify(value));
   const shown = (row: McpServerRow) => shownServer(row, opened(row), deps.publicUrl());
 
   const visible = (db: Db, who: Principal) => {
@@ -107,6 +109,8 @@ export function createMcpServers(deps: RegistryDeps) {
       refuseMaskedAddress(input.url, 'url');
       const authType = input.auth_type ?? (configurations.headers ? 'headers' : 'none');
       await checkServer({ url: input.url, authType, configurations }, deps);
+      withStoredAddress(input.configurations?.openapi, undefined);
+      const stored = await withDescription(configurations, null, deps);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
       const { organisationId } = who;
       await checkGuardrails({ organisationId, workspaceId }, configurations, deps.resolveGuardrail);
@@ -125,7 +129,7 @@ export function createMcpServers(deps: RegistryDeps) {
               description: input.description ?? null,
               url: input.url,
               auth_type: authType,
-              sealed: seal(id, configurations),
+              sealed: seal(id, stored),
               default_user_access: 'allow',
               owner_id: who.keyId,
               updated_by: who.keyId,
@@ -168,6 +172,7 @@ export function createMcpServers(deps: RegistryDeps) {
       const before = await find(store.db, who, idOrSlug);
       const wanted = changed(before, opened(before), input);
       await checkServer(wanted, deps);
+      const stored = await withDescription(wanted.configurations, opened(before), deps);
       if (input.configurations) await checkGuardrails(factsOf(before), wanted.configurations, deps.resolveGuardrail);
       const row = await changes.transaction(
         'mcp-servers',
@@ -182,7 +187,7 @@ export function createMcpServers(deps: RegistryDeps) {
             description: input.description === undefined ? current.description : input.description,
             url: draft.url,
             auth_type: draft.authType,
-            sealed: seal(current.id, draft.configurations),
+            sealed: seal(current.id, stored),
             updated_by: who.keyId,
             updated_at: now(),
           };
@@ -193,6 +198,23 @@ export function createMcpServers(deps: RegistryDeps) {
         who,
       );
       return shown(row);
+    },
+
+    /** Reads the description of an API again, where it has an address. Throws where it cannot be used. */
+    async readAnew(who: Principal, idOrSlug: string): Promise<void> {
+      const before = await find(store.db, who, idOrSlug);
+      const next = await readAnew(opened(before), deps);
+      if (!next) return;
+      await changes.transaction(
+        'mcp-servers',
+        async (db) => {
+          const sealed = seal(before.id, next);
+          // What was changed in the meantime was read with the change.
+          const same = db.updateTable('mcp_servers').where('id', '=', before.id).where('sealed', '=', before.sealed);
+          await same.set({ sealed, updated_by: who.keyId, updated_at: now() }).execute();
+        },
+        who,
+      );
     },
 
     /** Answers the id of what is gone. */
@@ -241,9 +263,10 @@ const keepsGrants = (row: McpServerRow, old: Configurations, draft: ServerDraft)
   isSameIssuing(old.oauth_metadata, draft.configurations.oauth_metadata);
 
 /** A given member of the configurations replaces the old one, null removes it, the others stay. */
-function changed(row: McpServerRow, old: Configurations, input: McpServerChange) {
+function changed(row: McpServerRow, { openapi_tools: _, ...old }: StoredConfigurations, input: McpServerChange) {
   const url = changedAddress(input.url, row.url, 'url');
-  const given = input.configurations ?? {};
+  const given = { ...input.configurations };
+  if (given.openapi) given.openapi = withStoredAddress(given.openapi, old.openapi);
   if (new URL(url).origin !== new URL(row.url).origin) {
     // A stored credential goes only to the host it was stored with.
     for (const member of ['headers', 'oauth_metadata'] as const) {

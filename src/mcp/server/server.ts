@@ -4,13 +4,16 @@ import {
   type Configurations,
   DEFAULT_CLAIMS,
   DEFAULT_EXPIRY_SECONDS,
+  DEFAULT_START_SECONDS,
   IDENTITY_HEADERS,
   type IdentityMethod,
   type JwtValidation,
+  type StoredConfigurations,
 } from './configuration.ts';
 import { type Forwarding, forwardingOf } from './forwarding.ts';
 import { normalised } from './header-names.ts';
 import type { OauthMetadata } from './oauth-metadata.ts';
+import { type OfferedTools, offeredTools } from './offered-tools.ts';
 import { policyOf, type ServerPolicy } from './policy-rules.ts';
 
 /** An MCP server behind the gateway, ready to be called. */
@@ -33,6 +36,12 @@ export interface McpServer {
   readonly tokenHeader: string;
   readonly oauth: OauthMetadata | null;
   readonly policy: ServerPolicy;
+  /** It speaks the transport of 2024-11-05, which came before Streamable HTTP. */
+  readonly speaksSse: boolean;
+  /** It is no MCP server but an API, and these are its tools; null: it speaks MCP. */
+  readonly api: OfferedTools | null;
+  /** How long those who ask all servers wait for this one. */
+  readonly startMs: number;
   /** Whether messages and answers are stored in the log, like those of model calls. */
   readonly logsBodies: boolean;
 }
@@ -78,7 +87,7 @@ export interface ServerFacts {
   readonly version: string;
 }
 
-export function serverOf(facts: ServerFacts, configurations: Configurations): McpServer {
+export function serverOf(facts: ServerFacts, configurations: StoredConfigurations): McpServer {
   const identity = identityOf(configurations);
   const tokenHeader = (configurations.jwt_validation?.headerKey ?? 'authorization').toLowerCase();
   return {
@@ -94,6 +103,16 @@ export function serverOf(facts: ServerFacts, configurations: Configurations): Mc
     tokenHeader,
     oauth: configurations.oauth_metadata ?? null,
     policy: policyOf(configurations, facts),
+    speaksSse: configurations.transport === 'sse',
+    api: configurations.openapi_tools
+      ? offeredTools(configurations.openapi_tools, [
+          ...Object.keys(configurations.headers ?? {}),
+          ...Object.keys(configurations.passthrough_headers ?? {}),
+          ...(identity ? [identity.header] : []),
+          tokenHeader,
+        ])
+      : null,
+    startMs: (configurations.start_seconds ?? DEFAULT_START_SECONDS) * 1_000,
     logsBodies: configurations.log_bodies ?? false,
   };
 }

@@ -2,7 +2,8 @@ import { fail } from '../../core/errors.ts';
 import { MASKED, maskedAddress, refuseMaskedAddress } from '../../core/masked-address.ts';
 import { mask } from '../../crypto/seal.ts';
 import type { McpServerRow } from '../../storage/schema.ts';
-import type { Configurations } from './configuration.ts';
+import type { Configurations, StoredConfigurations } from './configuration.ts';
+import { shownOpenApi } from './openapi.ts';
 
 /** A server as its owners see it: without its secrets. */
 export interface ShownServer {
@@ -26,7 +27,11 @@ export interface ShownServer {
 const SECRET_NAME = /auth|key|token|secret|pass|credential|cookie|signature/i;
 
 /** Of a row whose address is open. */
-export const shownServer = (row: McpServerRow, configurations: Configurations, publicUrl: string): ShownServer => ({
+export const shownServer = (
+  row: McpServerRow,
+  configurations: StoredConfigurations,
+  publicUrl: string,
+): ShownServer => ({
   id: row.id,
   object: 'mcp-server',
   slug: row.slug,
@@ -60,11 +65,12 @@ type Values = Readonly<Record<string, string>>;
 const maskedValues = (values: Values, isSecret: (name: string) => boolean): Values =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, isSecret(name) ? mask(value) : value]));
 
-function masked(given: Configurations): Readonly<Record<string, unknown>> {
-  const { headers, passthrough_headers, jwt_validation, oauth_metadata, ...rest } = given;
+function masked(given: StoredConfigurations): Readonly<Record<string, unknown>> {
+  const { headers, passthrough_headers, jwt_validation, oauth_metadata, openapi, openapi_tools: _, ...rest } = given;
   const secret = jwt_validation?.introspectClientSecret;
   return {
     ...rest,
+    ...(openapi && { openapi: shownOpenApi(openapi) }),
     ...(headers && { headers: maskedValues(headers, () => true) }),
     ...(passthrough_headers && {
       passthrough_headers: maskedValues(passthrough_headers, (name) => SECRET_NAME.test(name)),
@@ -103,8 +109,8 @@ export function refuseMasked({ headers, passthrough_headers, jwt_validation, oau
     refuseMaskedAddress(oauth_metadata?.[name], `configurations.oauth_metadata.${name}`);
 }
 
-function warningsOf({ jwt_validation: rules }: Configurations): string[] {
-  const warnings: string[] = [];
+function warningsOf({ jwt_validation: rules, openapi_tools: api }: StoredConfigurations): string[] {
+  const warnings = (api?.leftOut ?? []).map((left) => `openapi: no tool: ${left}`);
   const names = (claim: string, given: unknown) => given !== undefined || rules?.claimValues?.[claim] !== undefined;
   if (rules && !names('iss', rules.issuer))
     warnings.push('jwt_validation: without issuer, tokens of any issuer that the key set vouches for are accepted.');

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type Sessions, sessionToken } from '../../auth/sessions.ts';
+import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { Sealer } from '../../crypto/seal.ts';
@@ -9,7 +9,7 @@ import type { AnonymousCall } from '../../http/route.ts';
 import type { McpServer } from '../server/server.ts';
 
 export interface BrowsersDeps {
-  readonly sessions: Pick<Sessions, 'identify'>;
+  readonly sessions: Pick<Sessions, 'identify' | 'sessionToken'>;
   readonly sealer: Sealer;
 }
 
@@ -24,7 +24,7 @@ export function createBrowsers({ sessions, sealer }: BrowsersDeps) {
      * none.
      */
     async principal(headers: SentHeaders, server: McpServer | null): Promise<Principal | null> {
-      const token = sessionToken(headers);
+      const token = sessions.sessionToken(headers);
       if (token === null) return null;
       const place: SentHeaders = server ? { 'x-gateway-workspace': server.workspaceId } : {};
       try {

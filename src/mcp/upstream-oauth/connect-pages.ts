@@ -1,14 +1,18 @@
+import { organisationName } from '../../auth/organisation.ts';
 import type { Sessions } from '../../auth/sessions.ts';
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { Principal, Witnessed } from '../../core/principal.ts';
 import type { NowOrLater } from '../../core/runtime/now-or-later.ts';
 import { asGatewayError } from '../../http/reply.ts';
 import type { AnonymousCall } from '../../http/route.ts';
+import type { Store } from '../../storage/store.ts';
 import type { Origins } from '../caller/origin.ts';
 import type { McpServer } from '../server/server.ts';
 import { type BrowsersDeps, createBrowsers } from './browsers.ts';
 import type { Connecting, SignedInBrowser } from './connecting.ts';
-import { connectPage, departurePage, problemPage, signInPage } from './pages.ts';
+import type { OwnConnections } from './own-connections.ts';
+import { connectPage, departurePage, indexPage, problemPage, type SignInView, signInPage } from './pages.ts';
+import type { StepUps } from './step-ups.ts';
 import type { AccountHolder, Vault } from './vault.ts';
 
 /** What is known of servers. */
@@ -18,12 +22,15 @@ export interface ConnectableServers {
 }
 
 export interface ConnectPagesDeps extends BrowsersDeps {
+  readonly store: Store;
+  readonly ownConnections: Pick<OwnConnections, 'of'>;
   readonly sessions: Sessions;
   readonly hasIdentityProvider: boolean;
   readonly servers: ConnectableServers;
   readonly origins: Pick<Origins, 'check'>;
   readonly vault: Pick<Vault, 'find'>;
   readonly connecting: Connecting;
+  readonly stepUps: Pick<StepUps, 'open'>;
   readonly disconnect: (holder: AccountHolder, who?: Witnessed) => Promise<boolean>;
   readonly connected: (connected: Connected) => void;
   readonly now: () => number;
@@ -38,15 +45,24 @@ export interface Connected {
 
 const LONGEST_EMAIL = 320;
 const LONGEST_PASSWORD = 1_024;
-const pathOf = (slug: string) => `/connect/${encodeURIComponent(slug)}`;
+const INDEX = '/connect';
+const pathOf = (slug: string, more: string | null = null) =>
+  `${INDEX}${slug === '' ? '' : `/${encodeURIComponent(slug)}`}${more === null ? '' : `?more=${more}`}`;
+
+/** What a server has asked for on the way here: it stays in the address until the user leaves for the server. */
+function moreIn(search: string): string | null {
+  const more = new URLSearchParams(search).get('more');
+  return more !== null && /^[\w.-]{1,1024}$/.test(more) ? more : null;
+}
 
 /** The pages on which users connect their accounts, and leave again. */
 export function createConnectPages(deps: ConnectPagesDeps) {
   const { sessions, servers, origins, vault, connecting } = deps;
   const browsers = createBrowsers(deps);
-  const signInView = (slug: string) => ({
-    action: `${pathOf(slug)}/sign-in`,
-    provider: deps.hasIdentityProvider ? `/v1/sessions/oidc?return_to=${encodeURIComponent(pathOf(slug))}` : null,
+  const signInView = async (slug: string, more: string | null): Promise<SignInView> => ({
+    organisation: await organisationName(deps.store.db),
+    action: slug === '' ? INDEX : `${pathOf(slug)}/sign-in${more === null ? '' : `?more=${more}`}`,
+    provider: deps.hasIdentityProvider ? `/v1/sessions/oidc?return_to=${encodeURIComponent(pathOf(slug, more))}` : null,
   });
 
   /** Pages for people: what fails is told on a page, too. */
@@ -60,7 +76,7 @@ export function createConnectPages(deps: ConnectPagesDeps) {
       } catch (error) {
         const failure = asGatewayError(error, call.requestId);
         if (failure.code === 'internal_error') throw error;
-        return problemPage(failure.status, failure.message, slug === '' ? null : pathOf(slug));
+        return problemPage(failure.status, failure.message, pathOf(slug));
       }
     };
 
@@ -77,19 +93,24 @@ export function createConnectPages(deps: ConnectPagesDeps) {
   const begin = shown(async (call, slug) => {
     const field = await browsers.form(call);
     const found = await visit(call, slug);
-    if (!found) return signInPage(signInView(slug));
+    const more = moreIn(call.search);
+    if (!found) return signInPage(await signInView(slug, more));
     browsers.checkCsrf(found.who, slug, field('csrf'));
-    return departurePage(await connecting.begin(found.server, found.browser));
+    const { server, browser } = found;
+    const challenged = deps.stepUps.open({ serverId: server.id, userId: browser.userId }, more);
+    return departurePage(await connecting.begin(server, browser, challenged));
   });
 
   const show = shown(async (call, slug) => {
     const found = await visit(call, slug);
-    if (!found) return signInPage(signInView(slug));
+    const more = moreIn(call.search);
+    if (!found) return signInPage(await signInView(slug, more));
     const { who, server } = found;
     const kept = await vault.find({ serverId: server.id, userId: who.userId! });
     const isOfServer = kept?.grant.url === server.url;
     return connectPage({
       path: pathOf(slug),
+      more: more === null ? '' : `?more=${more}`,
       csrf: browsers.csrfOf(who, slug),
       email: who.keyName,
       server,
@@ -106,17 +127,21 @@ export function createConnectPages(deps: ConnectPagesDeps) {
       const made = await sessions.signIn({ email, password }, from, (found) =>
         call.identify({ organisationId: found.organisation_id, workspaceId: '', keyId: null, userId: found.id }),
       );
-      return redirect(pathOf(slug), sessions.cookie(made.token));
+      return redirect(pathOf(slug, moreIn(call.search)), sessions.cookie(made.token));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
-      return signInPage({ ...signInView(slug), email: email.slice(0, LONGEST_EMAIL), problem: error });
+      return signInPage({
+        ...(await signInView(slug, moreIn(call.search))),
+        email: email.slice(0, LONGEST_EMAIL),
+        problem: error,
+      });
     }
   });
 
   const leave = shown(async (call, slug) => {
     const field = await browsers.form(call);
     const found = await visit(call, slug);
-    if (!found) return signInPage(signInView(slug));
+    if (!found) return signInPage(await signInView(slug, null));
     browsers.checkCsrf(found.who, slug, field('csrf'));
     await deps.disconnect({ serverId: found.server.id, userId: found.browser.userId }, { witness: call.witness });
     return redirect(pathOf(slug));
@@ -135,7 +160,15 @@ export function createConnectPages(deps: ConnectPagesDeps) {
     return redirect(pathOf(server.slug));
   });
 
-  return { show, begin, signIn, leave, comeBack };
+  const index = shown(async (call) => {
+    const who = await browsers.principal(call.headers, null);
+    if (!who) return signInPage(await signInView('', null));
+    call.identify({ ...who, keyId: null });
+    const servers = await deps.ownConnections.of(who.userId!);
+    return indexPage({ email: who.keyName, servers: servers.filter(({ may_call }) => may_call) });
+  });
+
+  return { index, show, begin, signIn, leave, comeBack };
 }
 
 export type ConnectPages = ReturnType<typeof createConnectPages>;

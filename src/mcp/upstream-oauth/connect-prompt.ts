@@ -8,8 +8,6 @@ export interface AskedMessage {
   /** Null where it was too large to be read. */
   readonly body: Uint8Array | null;
   readonly headers: SentHeaders;
-  /** Where the user connects. */
-  readonly link: string;
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -29,7 +27,7 @@ export function connectionAnswer(error: unknown, asked: AskedMessage): Values | 
   const request = requestIn(asked.body);
   if (!request) return null;
   const answered = { jsonrpc: '2.0', id: request.id };
-  const said = { message: error.message, url: asked.link };
+  const said = { message: error.message, url: String(error.facts[1]) };
   return { ...answered, ...outcomeOf(request, versionOf(request, asked.headers), said, error) };
 }
 

@@ -4,7 +4,7 @@ import { fail } from '../../core/errors.ts';
 import { type Sealer, sha256 } from '../../crypto/seal.ts';
 import type { Store } from '../../storage/store.ts';
 import type { McpServer } from '../server/server.ts';
-import type { Discover, Discovered } from './discovery.ts';
+import type { Discovered, Discovery } from './discovery.ts';
 import { askForTokens, type Grant, GrantRefused } from './grant.ts';
 import { CALLBACK, type OauthClient, type OauthClients } from './oauth-client.ts';
 import type { Vault } from './vault.ts';
@@ -19,7 +19,7 @@ export interface ConnectingDeps {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly fetch: FetchSmall;
-  readonly discover: Discover;
+  readonly discovery: Discovery;
   readonly clients: OauthClients;
   readonly vault: Pick<Vault, 'put'>;
   readonly publicUrl: () => string;
@@ -41,13 +41,14 @@ const random = () => randomBytes(32).toString('base64url');
 
 /** Takes users to a server's authorization server and back: authorization code, PKCE, one use, one browser, one issuer. */
 export function createConnecting(deps: ConnectingDeps) {
-  const { store, sealer, discover, clients, vault, publicUrl, now } = deps;
+  const { store, sealer, discovery, clients, vault, publicUrl, now } = deps;
   const contextOf = (stateHash: string) => `flow ${stateHash}`;
 
   return {
-    /** Where the browser is to go. */
-    async begin(server: McpServer, browser: SignedInBrowser): Promise<string> {
-      const found = await discover(server);
+    /** Where the browser is to go. With a scope that the server asked for on the way, it is asked for, too. */
+    async begin(server: McpServer, browser: SignedInBrowser, challenged: string | null): Promise<string> {
+      const usual = await discovery.discover(server);
+      const found = challenged === null ? usual : { ...usual, scope: joinedScopes(usual.scope, challenged) };
       const client = await clients.clientFor(server, found);
       const state = random();
       const flow: Flow = {
@@ -122,7 +123,10 @@ export function createConnecting(deps: ConnectingDeps) {
         audience: flow.audience,
       };
       const issued = await askForTokens({ slug: server.slug, endpoint: found.tokenEndpoint, client, form }, deps).catch(
-        (error) => (error instanceof GrantRefused ? fail('mcp_connect_refused', error.message) : Promise.reject(error)),
+        (error) => {
+          discovery.forget(server);
+          return error instanceof GrantRefused ? fail('mcp_connect_refused', error.message) : Promise.reject(error);
+        },
       );
       const grant: Grant = {
         ...issued,
@@ -145,6 +149,9 @@ export interface Returned {
   readonly flow: Flow;
   readonly said: Partial<Record<(typeof ANSWERED)[number], string>>;
 }
+
+const joinedScopes = (usual: string | null, more: string): string =>
+  [...new Set([...(usual ?? '').split(' '), ...more.split(' ')])].filter(Boolean).join(' ');
 
 const ANSWERED = ['state', 'code', 'iss', 'error'] as const;
 

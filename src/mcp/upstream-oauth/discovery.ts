@@ -34,9 +34,14 @@ export interface DiscoveryDeps {
   readonly now: () => number;
 }
 
-export type Discover = (server: McpServer) => Promise<Discovered>;
+export interface Discovery {
+  discover(server: McpServer): Promise<Discovered>;
+  /** After a refusal: the server may have moved to another issuer. */
+  forget(server: McpServer): void;
+}
 
-const KEPT_MS = 10 * 60_000;
+/** Users who connect at the same time; each node keeps its own. */
+const KEPT_MS = 60_000;
 const MOST_KEPT = 1_000;
 const GREETING_MS = 10_000;
 const OFFLINE = 'offline_access';
@@ -44,16 +49,20 @@ const OFFLINE = 'offline_access';
 type Document = Readonly<Record<string, unknown>>;
 
 /** Looks a server's issuer up (RFC 9728, RFC 8414, OpenID Connect Discovery) and remembers it for a while. */
-export function createDiscovery(deps: DiscoveryDeps): Discover {
+export function createDiscovery(deps: DiscoveryDeps): Discovery {
   const kept = new BoundedMap<string, { readonly found: Promise<Discovered>; readonly until: number }>(MOST_KEPT);
-  return (server) => {
-    const key = `${server.version} ${server.url}`;
-    const known = kept.get(key);
-    if (known && known.until > deps.now()) return known.found;
-    const found = discover(server, deps);
-    kept.set(key, { found, until: deps.now() + KEPT_MS });
-    found.catch(() => kept.delete(key));
-    return found;
+  const keyOf = ({ version, url }: McpServer) => `${version} ${url}`;
+  return {
+    discover: (server) => {
+      const key = keyOf(server);
+      const known = kept.get(key);
+      if (known && known.until > deps.now()) return known.found;
+      const found = discover(server, deps);
+      kept.set(key, { found, until: deps.now() + KEPT_MS });
+      found.catch(() => kept.delete(key));
+      return found;
+    },
+    forget: (server) => void kept.delete(keyOf(server)),
   };
 }
 
@@ -63,8 +72,10 @@ async function discover(server: McpServer, deps: DiscoveryDeps): Promise<Discove
   const isConfigured = given.authorization_endpoint !== undefined && given.token_endpoint !== undefined;
   const challenge = isConfigured ? NO_CHALLENGE : await challengeOf(server, deps);
   const about = isConfigured ? null : await resourceMetadata(server, challenge, deps);
-  const issuer = given.issuer ?? (isConfigured ? null : issuerIn(about, server, refuse));
-  const said = isConfigured ? {} : await issuerMetadata(issuer!, server.slug, deps);
+  const named = given.issuer ?? (isConfigured ? null : issuerIn(about, server, refuse));
+  const said = isConfigured ? {} : await issuerMetadata(named!, server.slug, deps);
+  // As it spells itself: it does so in its answers, too.
+  const issuer = textIn(said, 'issuer') ?? named;
   const endpoint = (name: string, configured: string | undefined) => configured ?? textIn(said, name);
   const found: Discovered = {
     issuer,
@@ -150,12 +161,15 @@ async function issuerMetadata(issuer: string, slug: string, deps: DiscoveryDeps)
     const found = await documentAt(url, slug, deps);
     if (!found) continue;
     // RFC 8414 section 3.3: a document that speaks for another issuer is an attack, or a mistake that looks like one.
-    if (found.issuer !== issuer)
+    if (withoutSlash(found.issuer) !== withoutSlash(issuer))
       fail('mcp_upstream_oauth_failed', slug, `${maskedAddress(url)} names another issuer than ${issuer}`);
     return found;
   }
   return fail('mcp_upstream_oauth_failed', slug, `${issuer} publishes no metadata`);
 }
+
+/** With a slash at its end or without, it is the same address. */
+const withoutSlash = (issuer: unknown): unknown => (typeof issuer === 'string' ? issuer.replace(/\/$/, '') : issuer);
 
 /** Null: there is none. Redirects are not followed. */
 async function documentAt(url: string, slug: string, { fetch }: DiscoveryDeps): Promise<Document | null> {

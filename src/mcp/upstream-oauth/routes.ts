@@ -9,6 +9,16 @@ export interface ConnectParts {
 
 /** Where users connect their own accounts at MCP servers. The page asks its visitor to sign in. */
 export const connectRoutes = ({ connect, clientDocument }: ConnectParts): Route[] => [
+  get('/connect', { scopes: 'public', summary: 'Page: all MCP servers that one may call' }, connect.index),
+  post(
+    '/connect',
+    {
+      scopes: 'public',
+      audit: { resource: 'sessions', changedStatus: 303 },
+      summary: 'Sign in to see them',
+    },
+    connect.signIn,
+  ),
   get('/connect/:server', { scopes: 'public', summary: "Page: connect one's account at an MCP server" }, connect.show),
   post(
     '/connect/:server',

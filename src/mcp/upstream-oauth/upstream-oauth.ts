@@ -11,7 +11,9 @@ import { createConnecting } from './connecting.ts';
 import { createDiscovery } from './discovery.ts';
 import { revokeGrant } from './grant.ts';
 import { createOauthClients, forgetClients } from './oauth-client.ts';
+import { createOwnConnections } from './own-connections.ts';
 import { createRenewal } from './renewal.ts';
+import { createStepUps } from './step-ups.ts';
 import { createUserTokens } from './user-tokens.ts';
 import { type AccountHolder, createVault } from './vault.ts';
 
@@ -37,7 +39,9 @@ export function createUpstreamOauth(deps: UpstreamOauthDeps) {
   const vault = createVault(deps);
   const clients = createOauthClients(deps);
   const renew = createRenewal({ ...deps, vault, forgetClients: (serverId) => forgetClients(store.db, serverId) });
-  const connecting = createConnecting({ ...deps, discover: createDiscovery(deps), clients, vault });
+  const discovery = createDiscovery(deps);
+  const stepUps = createStepUps(deps);
+  const connecting = createConnecting({ ...deps, discovery, clients, vault });
 
   const disconnect = async (holder: AccountHolder, who?: Witnessed): Promise<boolean> => {
     const grant = await store.transaction((db) => vault.remove(db, holder), who);
@@ -45,16 +49,18 @@ export function createUpstreamOauth(deps: UpstreamOauthDeps) {
     return grant !== null;
   };
 
+  const ownConnections = createOwnConnections({ store, vault, disconnect, publicUrl });
   const pagesFor = (servers: ConnectableServers, origins: Pick<Origins, 'check'>) =>
-    createConnectPages({ ...deps, servers, origins, vault, connecting, disconnect });
+    createConnectPages({ ...deps, servers, origins, vault, connecting, disconnect, stepUps, ownConnections });
 
   return {
-    userTokens: createUserTokens({ vault, renew, publicUrl, now }),
+    userTokens: createUserTokens({ vault, renew, discovery, stepUps, publicUrl, now }),
     /** The document that stands for this gateway as a client of authorization servers. */
     clientDocument: clients.document,
     pagesFor,
     connections: vault.list,
     disconnect,
+    ownConnections,
   };
 }
 

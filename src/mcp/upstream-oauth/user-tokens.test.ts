@@ -33,6 +33,8 @@ const keptOf = (grant: Grant): StoredGrant => ({ grant, sealed: 'sealed', connec
 function tokensAt(now: number, grant: Grant | null, renewed: Grant | null | Error = grantOf({ accessToken: 'new' })) {
   let renewals = 0;
   const tokens = createUserTokens({
+    discovery: { forget: () => {} },
+    stepUps: { seal: (_, scope) => scope },
     vault: { find: async () => grant && keptOf(grant) },
     renew: async () => {
       renewals++;
@@ -96,8 +98,11 @@ describe('a token', () => {
 
 test("a refusal for want of a scope names it and the link; any other 403 is the server's own business", () => {
   const { tokens } = tokensAt(0, grantOf());
-  const refuse = (status: number, challenge: string | null) => () => tokens.refused(server, status, challenge);
-  expect(refuse(403, 'Bearer error="insufficient_scope", scope="notes:write"')).toThrow('notes:write');
+  const refuse = (status: number, challenge: string | null) => () =>
+    tokens.refused(server, caller, { status, challenge });
+  expect(refuse(403, 'Bearer error="insufficient_scope", scope="notes:write"')).toThrow(
+    '/connect/notes?more=notes:write',
+  );
   expect(refuse(403, 'Bearer error="insufficient_scope", scope="<b>"')).toThrow('more than you granted. Open');
   expect(refuse(401, null)).toThrow('https://gateway.example/connect/notes');
   expect(refuse(403, null)).not.toThrow();

@@ -30,6 +30,11 @@ export interface Connection {
   readonly last_updated_at: string;
 }
 
+/** A grant as its user sees it. */
+export interface OwnAccount extends Pick<Grant, 'issuer' | 'scope'> {
+  readonly connectedAt: number;
+}
+
 export interface VaultDeps {
   readonly store: Store;
   readonly sealer: Sealer;
@@ -134,6 +139,21 @@ export function createVault({ store, sealer, now, leaseMs = LEASE_MS }: VaultDep
         };
       });
       return page(shown, Number(total), query);
+    },
+
+    /** The accounts of a user, by server, without their tokens. */
+    async ofUser(userId: string): Promise<ReadonlyMap<string, OwnAccount>> {
+      const rows = await store.db
+        .selectFrom('mcp_user_tokens')
+        .select(['server_id', 'sealed', 'created_at'])
+        .where('user_id', '=', userId)
+        .execute();
+      return new Map(
+        rows.map(({ server_id, sealed, created_at }) => {
+          const { issuer, scope } = open({ serverId: server_id, userId }, sealed);
+          return [server_id, { issuer, scope, connectedAt: Number(created_at) }];
+        }),
+      );
     },
 
     /** The user leaves. Answers what was there. */

@@ -3,23 +3,26 @@ import { createHash } from 'node:crypto';
 /** What tools, prompts and resources of many servers are called behind one address. */
 
 const SEPARATOR = '__';
-/** What model providers accept. */
+/** Model providers accept no longer ones. */
 const LONGEST = 64;
 const HASH_LENGTH = 6;
 const HEAD_LENGTH = LONGEST - HASH_LENGTH - 1;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const MARKED = /-[a-z2-7]{6}$/;
 
+/** What else a name may hold, model providers do not take. */
+const FOREIGN = /[^a-zA-Z0-9_-]/gu;
+
 /**
- * `weather__forecast`. A name that would be too long, or whose first `__` is not the one between server and tool, is cut
- * and marked with a hash of both: two never become the same, and each stays the same.
+ * `weather__forecast`. A name that would be too long, that holds other characters than letters, digits, `_` and `-`, or
+ * whose first `__` is not the one between server and tool, is put right and marked with a hash of both: two never become
+ * the same, and each stays the same.
  */
 export function exposedName(slug: string, name: string): string {
   const full = `${slug}${SEPARATOR}${name}`;
-  if (full.length <= LONGEST && full.indexOf(SEPARATOR) === slug.length) return full;
-  // Half a character is none.
-  const head = full.slice(0, HEAD_LENGTH).replace(/[\ud800-\udbff]$/, '');
-  return `${head}-${hashOf(slug, name)}`;
+  const plain = full.replace(FOREIGN, '_');
+  if (full === plain && full.length <= LONGEST && full.indexOf(SEPARATOR) === slug.length) return full;
+  return `${plain.slice(0, HEAD_LENGTH)}-${hashOf(slug, name)}`;
 }
 
 function hashOf(slug: string, name: string): string {
@@ -48,7 +51,9 @@ export function plainName(exposed: string, slugs: readonly string[]): Plain | nu
   if (at < 0 || name === '' || !slugs.includes(slug) || exposedName(slug, name) !== exposed) return null;
   const isLong = exposed.length >= LONGEST - 1;
   const hasRival = slugs.some((other) => other !== slug && mayExpose(other, exposed));
-  return { slug, name, isDoubtful: MARKED.test(exposed) && (isLong || hasRival) };
+  // What was put right in a name is a `_` before its mark.
+  const mayBeOther = name.slice(0, -HASH_LENGTH).includes('_');
+  return { slug, name, isDoubtful: MARKED.test(exposed) && (isLong || hasRival || mayBeOther) };
 }
 
 const SCHEME = 'mcp://';

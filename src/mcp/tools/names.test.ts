@@ -35,10 +35,11 @@ describe('a name that cannot stand as it is', () => {
     expect(plainName(name, ['a', 'a__b'])).toMatchObject({ slug: 'a', isDoubtful: true });
   });
 
-  test('keeps its characters whole', () => {
-    const name = exposedName('a', '🌦'.repeat(60));
-    expect(name.length).toBeLessThanOrEqual(64);
-    expect(name.isWellFormed()).toBe(true);
+  test('holds what models are given, and stays apart from its neighbours', () => {
+    const names = ['a.b', 'a/b', 'a_b', 'a b', 'ä', '🌦'.repeat(60)].map((name) => exposedName('s', name));
+    for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names[0]).toMatch(/^s__a_b-[a-z2-7]{6}$/);
   });
 });
 
