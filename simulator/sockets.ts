@@ -1,0 +1,62 @@
+import { parseFaults } from './faults.ts';
+import { SimulatedLive } from './live.ts';
+import { SimulatedRealtime } from './realtime.ts';
+
+/** What hangs on a WebSocket of the simulator's. */
+export interface SimulatedSocket {
+  readonly model: string;
+  /** Google's Live API is spoken, not OpenAI's Realtime API. */
+  readonly isLive: boolean;
+  /** Set when it is open. */
+  side: SimulatedRealtime | SimulatedLive | null;
+}
+
+const REALTIME = /\/realtime$/;
+const LIVE = /\/ws\/google\.ai\.generativelanguage\.\w+\.GenerativeService\.BidiGenerateContent$/;
+const isServed = (path: string): boolean => REALTIME.test(path) || LIVE.test(path);
+
+/** Whether a request asks for a WebSocket that is simulated. */
+export const asksForSocket = (request: Request): boolean =>
+  request.headers.get('upgrade')?.toLowerCase() === 'websocket' && isServed(new URL(request.url).pathname);
+
+/** Goes on as a WebSocket; a response: it is refused. */
+export function openSocket(request: Request, server: Bun.Server<SimulatedSocket>): Response | undefined {
+  const { searchParams, pathname } = new URL(request.url);
+  const isLive = LIVE.test(pathname);
+  const model = searchParams.get('model') ?? searchParams.get('deployment') ?? '';
+  const header = request.headers.get('x-simulate');
+  const { status = 200 } = header === null ? {} : parseFaults(header);
+  if (status >= 400) return refusal(status, `This is a simulated error ${status}.`);
+  if (model === 'require-key' && !request.headers.get('authorization') && !request.headers.get('api-key'))
+    return refusal(401, 'No credential was sent.');
+  if (isLive && !request.headers.get('x-goog-api-key')) return refusal(401, 'No credential was sent.');
+  const [protocol] = (request.headers.get('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim());
+  const headers = protocol ? { 'sec-websocket-protocol': protocol } : undefined;
+  return server.upgrade(request, { data: { model, isLive, side: null }, headers })
+    ? undefined
+    : refusal(400, 'No handshake.');
+}
+
+const refusal = (status: number, message: string): Response =>
+  Response.json({ error: { message, type: 'invalid_request_error', param: null, code: null } }, { status });
+
+/** For `Bun.serve`. */
+export const simulatedSockets: Bun.WebSocketHandler<SimulatedSocket> = {
+  data: {} as SimulatedSocket,
+  maxPayloadLength: 32 << 20,
+  backpressureLimit: 64 << 20,
+  open(socket) {
+    const line = {
+      send: (text: string) => void socket.sendText(text),
+      close: (code: number, reason: string) => socket.close(code, reason),
+      cut: () => socket.terminate(),
+    };
+    // Google sends its JSON in binary frames.
+    const inBytes = { ...line, send: (text: string) => void socket.sendBinary(Buffer.from(text)) };
+    socket.data.side = socket.data.isLive
+      ? new SimulatedLive(inBytes)
+      : new SimulatedRealtime(line, socket.data.model, Date.now());
+  },
+  message: ({ data }, frame) => data.side?.received(frame),
+  close: ({ data }) => data.side?.closed(),
+};
