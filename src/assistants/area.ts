@@ -7,6 +7,7 @@ import { ownFile } from '../core/program.ts';
 import type { Tokens } from '../core/tokens.ts';
 import type { Files } from '../files/files.ts';
 import type { ModelCall } from '../relay/call.ts';
+import type { Hosted } from '../relay/hosted/hosted.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Endings } from '../storage/ending.ts';
@@ -15,12 +16,15 @@ import type { RequestLog } from '../telemetry/request-log.ts';
 import { type AssistantsApiDeps, createAssistantsApi } from './api.ts';
 import { createDocumentReader } from './documents/reader.ts';
 import { assistantEndings } from './endings.ts';
+import { createContainers } from './interpreter/containers.ts';
+import { createHostedInterpreter } from './interpreter/hosted.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
 import { type InterpreterSettings, openSandbox } from './interpreter/open-sandbox.ts';
 import { assistantRoutes } from './routes.ts';
 import { vectorStoreEndings } from './vector-stores/endings.ts';
 import type { EmbeddingSettings } from './vector-stores/search/embeddings.ts';
 import { createFileSearchParts } from './vector-stores/search/file-search.ts';
+import { createHostedFileSearch } from './vector-stores/search/hosted.ts';
 import { openChunks } from './vector-stores/search/open-chunks.ts';
 import { startChunkSweeper } from './vector-stores/search/sweeper.ts';
 import { createFileSearch } from './vector-stores/search/tool.ts';
@@ -34,6 +38,8 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
   readonly proofs: WorkProofs;
   readonly virtualKeys: VirtualKeys;
   readonly counter: Tokens;
+  /** Takes tools that calls of the Responses API can use. */
+  readonly hosted: Pick<Hosted, 'offer'>;
   readonly configs: Configs;
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly workspaceAsCaller: (id: WorkspaceId) => Promise<Principal>;
@@ -67,21 +73,27 @@ export const assistantsArea = area({
     });
     const vectorStores = createVectorStores({ store, files, ...fileSearch, reader, workers, proofs, now });
     parts.detachFiles((db, fileId) => vectorStores.files.detach(db, fileId));
+    const searching = { store, search: fileSearch.search, used: vectorStores.stores.touch, now };
+    parts.hosted.offer('file_search', createHostedFileSearch(searching));
+    const interpreter = sandbox && {
+      ...{ store, files, sandbox, now },
+      cellSeconds: settings.interpreter.cellSeconds,
+      memoryMb: settings.interpreter.memoryMb,
+      report: (problem: string) => parts.report('of a code interpreter', new Error(problem)),
+    };
+    const containers = createContainers({ store, files, now });
+    parts.hosted.offer(
+      'code_interpreter',
+      createHostedInterpreter(interpreter && { ...interpreter, containers, publicUrl: parts.publicUrl }),
+    );
     const { kinds, ...api } = createAssistantsApi({
       ...{ store, changes, files, callModel, proofs, principalOf, workers, metrics, now },
       tokens: parts.counter,
       addSpan: parts.log.addSpan,
       runSeconds: settings.runSeconds,
       builtIns: {
-        file_search: createFileSearch({ store, search: fileSearch.search, used: vectorStores.stores.touch, now }),
-        ...(sandbox && {
-          code_interpreter: createInterpreter({
-            ...{ store, files, sandbox, now },
-            cellSeconds: settings.interpreter.cellSeconds,
-            memoryMb: settings.interpreter.memoryMb,
-            report: (problem) => parts.report('of a code interpreter', new Error(problem)),
-          }),
-        }),
+        file_search: createFileSearch(searching),
+        ...(interpreter && { code_interpreter: createInterpreter(interpreter) }),
       },
     });
     return {

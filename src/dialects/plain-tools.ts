@@ -8,8 +8,8 @@ import { readTool } from './responses/decode-tools.ts';
 
 /**
  * Tools that only one dialect has, as functions, which every dialect has: tools in a namespace, custom tools, the client's
- * own shell. `PlainCalls` turns the calls in the answer back. Tools that run at the one provider are left out: a model can
- * answer without them.
+ * own shell. `PlainCalls` turns the calls in the answer back. Tools that run at the one provider, such as a search in the web, are
+ * left out: a model can answer without them.
  */
 export interface PlainTools {
   readonly request: ModelRequest;
@@ -28,6 +28,8 @@ export interface KnownTool {
 
 type FunctionTool = Extract<Tool, { type: 'function' }>;
 
+/** What the gateway runs itself where it can: a client that asks for one would miss it. */
+const RUN_HERE = new Set(['file_search', 'code_interpreter', 'mcp']);
 const SHELL = 'local_shell';
 /** The member of a function's arguments that holds the free text of a custom tool. */
 const INPUT = 'input';
@@ -87,6 +89,8 @@ class Flattening {
     if (tool.dialect === this.#into) return [tool];
     if (tool.dialect === 'responses' && tool.raw.type === 'namespace') return this.#namespace(tool.raw, at);
     if (tool.dialect === 'responses' && tool.raw.type === SHELL) return this.#shell(at);
+    if (tool.dialect === 'responses' && RUN_HERE.has(textIn(tool.raw.type) ?? ''))
+      fail('hosted_tool_off', at, String(tool.raw.type));
     const why = `only ${tool.dialect} has this tool`;
     this.dropped.push({ path: textIn(tool.raw.type) ? `${at} (${tool.raw.type})` : at, why, matters: false });
     return [];

@@ -8,6 +8,7 @@ import type { Changes } from '../storage/changes.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { workspaceFor } from '../storage/workspace-lookup.ts';
+import type { Hook } from './check.ts';
 import type { Guardrail } from './guardrail.ts';
 import type { Reach } from './guardrails.ts';
 
@@ -110,26 +111,51 @@ const shown = ({ input_guardrails = [], output_guardrails = [] }: GuardrailDefau
   output_guardrails,
 });
 
+/** Who names a guardrail in its defaults, and on which side. */
+export interface GuardrailNamed {
+  readonly kind: 'organisation' | 'workspace' | 'api_key';
+  readonly id: string;
+  readonly name: string;
+  readonly on: Hook[];
+}
+
+const HOLDERS = [
+  ['organisations', 'organisation', 'id'],
+  ['workspaces', 'workspace', 'organisation_id'],
+  ['api_keys', 'api_key', 'organisation_id'],
+] as const;
+
+/** The organisation, and the workspaces and keys that name a guardrail in their defaults: all, or those of one workspace. */
+export async function namedBy(db: Db, row: GuardrailRow, workspaceId: string | null): Promise<GuardrailNamed[]> {
+  const isMeant = (name: string) => name === row.slug || name === row.id;
+  const found: GuardrailNamed[] = [];
+  for (const [table, kind, column] of HOLDERS) {
+    const all = db
+      .selectFrom(table)
+      .select(['id', 'name', 'defaults'])
+      .where(column as 'id', '=', row.organisation_id)
+      .where('defaults', 'like', '%_guardrails%');
+    const rows = await (workspaceId === null || kind === 'organisation'
+      ? all
+      : all.where((kind === 'workspace' ? 'id' : 'workspace_id') as 'id', '=', workspaceId)
+    ).execute();
+    for (const { id, name, defaults } of rows) {
+      const given = shown(defaultsIn(defaults));
+      const on = SIDES.filter((side) => given[`${side}_guardrails`].some(isMeant));
+      if (on.length > 0) found.push({ kind, id, name, on });
+    }
+  }
+  return found;
+}
+
+const SAID = {
+  organisation: () => 'the organisation',
+  workspace: (name: string) => `workspace ${name}`,
+  api_key: (name: string) => `API key ${name}`,
+};
+
 /** The organisation, workspace or key that names a guardrail in its defaults; null: none. */
 export async function whoNames(db: Db, row: GuardrailRow): Promise<string | null> {
-  const names = (text: string) => {
-    const { input_guardrails, output_guardrails } = shown(defaultsIn(text));
-    return [...input_guardrails, ...output_guardrails].some((name) => name === row.slug || name === row.id);
-  };
-  const tables = [
-    ['organisations', 'id', () => 'the organisation'],
-    ['workspaces', 'organisation_id', (name: string) => `workspace ${name}`],
-    ['api_keys', 'organisation_id', (name: string) => `API key ${name}`],
-  ] as const;
-  for (const [table, column, said] of tables) {
-    const rows = await db
-      .selectFrom(table)
-      .select(['name', 'defaults'])
-      .where(column as 'id', '=', row.organisation_id)
-      .where('defaults', 'like', '%_guardrails%')
-      .execute();
-    const found = rows.find(({ defaults }) => names(defaults));
-    if (found) return said(found.name);
-  }
-  return null;
+  const [first] = await namedBy(db, row, null);
+  return first ? SAID[first.kind](first.name) : null;
 }

@@ -2,7 +2,7 @@ import { GatewayError } from '../core/errors.ts';
 import { type PartHead, readPartHead } from '../http/multipart-head.ts';
 import { isModelName } from './codes.ts';
 import { textIn } from './file-text.ts';
-import type { Context } from './text-context.ts';
+import { Context } from './text-context.ts';
 import { type FoundText, Unreadable } from './texts.ts';
 
 const LINE_END = Buffer.from('\r\n');
@@ -30,7 +30,7 @@ const SETTINGS = new Set([
   'timestamp_granularities[]',
   'include[]',
 ]);
-const USER: Context = { role: 'user', kind: 'text', turn: 1, isGiven: false };
+const USER = new Context('user', 'text', 1);
 
 /** The boundary of a form; null where the body is none. */
 export function boundaryIn(type: string): string | null {

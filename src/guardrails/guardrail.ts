@@ -69,6 +69,8 @@ export interface PreparedCheck {
   readonly parameters: unknown;
   /** The parameters as they were given, as JSON. */
   readonly given: string;
+  /** The check and what it was given: two that are the same here find the same. */
+  readonly asked: string;
   readonly failsOnError: boolean;
 }
 
@@ -121,12 +123,14 @@ export function prepareGuardrail(
       continue;
     }
     const failsOnError = parameters.failOnError !== false;
+    const written = JSON.stringify(parameters);
     prepared.push({
       id: checkId,
       name,
       check,
       parameters: result.data,
-      given: JSON.stringify(parameters),
+      given: written,
+      asked: `${checkId} ${written}`,
       failsOnError,
       isEnabled: is_enabled,
     });

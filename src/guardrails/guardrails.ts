@@ -2,7 +2,7 @@ import { BoundedMap } from '../core/bounded-map.ts';
 import { fail, GatewayError } from '../core/errors.ts';
 import { isSlug, isUuid, newId } from '../core/ids.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
-import type { Principal } from '../core/principal.ts';
+import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { EgressPolicy } from '../http/egress.ts';
@@ -12,7 +12,7 @@ import { rowsOnPage } from '../storage/page-rows.ts';
 import type { GuardrailRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { findWorkspace, withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
-import { whoNames } from './defaults.ts';
+import { namedBy, whoNames } from './defaults.ts';
 import { type Actions, type CheckInput, type Definition, type Guardrail, prepareGuardrail } from './guardrail.ts';
 import { checked, checkReach, find, type GuardrailSummary, shown, visible } from './guardrail-rows.ts';
 import { masked } from './secret-mask.ts';
@@ -245,6 +245,12 @@ export function createGuardrails({ store, sealer, changes, egress, now }: Guardr
         },
         who,
       );
+    },
+
+    /** Whose defaults name it; of other workspaces only a caller of the organisation learns. */
+    async uses(who: Principal, idOrSlug: string) {
+      const row = await find(store.db, who, idOrSlug);
+      return { row, uses: await namedBy(store.db, row, reachesOrganisation(who) ? null : who.workspaceId) };
     },
 
     /** Newest first. */

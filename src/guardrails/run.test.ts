@@ -29,6 +29,7 @@ const guardrailOf = (checks: readonly Check[], actions: object = {}): Guardrail 
       check: each,
       parameters: {},
       given: '{}',
+      asked: `${each.id} {}`,
       failsOnError: true,
     })),
     output: [],
@@ -155,7 +156,11 @@ function threadsTaking(ms: number) {
 
 const differing = (count: number, one: Check): Guardrail => {
   const made = guardrailOf(Array(count).fill(one));
-  const input = made.checks.input.map((each, index) => ({ ...each, given: `{"n":${index}}` }));
+  const input = made.checks.input.map((each, index) => ({
+    ...each,
+    given: `{"n":${index}}`,
+    asked: `${one.id} ${index}`,
+  }));
   return { ...made, checks: { input, output: [] } };
 };
 

@@ -98,14 +98,13 @@ class Subject {
 
   /** Runs a check that needs nothing but the texts: here, or in a thread where it does not hold up other requests. */
   look(prepared: PreparedCheck, effort: NonNullable<PreparedCheck['check']['effort']>) {
-    const key = `${prepared.id} ${prepared.given}`;
-    let found = this.#found.get(key);
+    let found = this.#found.get(prepared.asked);
     if (found === undefined) {
       const takes = effort(prepared.parameters, this.#size());
       const isHere = !this.ports.threads || (!prepared.check.load && this.#takenHere + takes <= MOST_HERE);
       if (isHere) this.#takenHere += takes;
       found = isHere ? lookHere(prepared, this) : this.#lookInThread(prepared);
-      this.#found.set(key, found);
+      this.#found.set(prepared.asked, found);
     }
     return found;
   }

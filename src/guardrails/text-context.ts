@@ -2,8 +2,8 @@ import type { EndpointType } from '../core/endpoints.ts';
 import type { Hook, TextPart } from './check.ts';
 import { isCode, isId, isModelName, isPlainKey } from './codes.ts';
 
-/** What is known of a text by the place where it stands. */
-export interface Context {
+/** What is known of a text by the place where it stands. A body has many of them, so each is made whole at once. */
+export class Context {
   readonly role: string;
   readonly kind: TextPart['kind'];
   /** 0 for what stands before the conversation. */
@@ -11,9 +11,47 @@ export interface Context {
   /** Set for values of a form that their author chose, such as a tool's arguments: all are texts, numbers too. */
   readonly isGiven: boolean;
   /** Set where a program reads: only what `isWord` does not take for a word of a program is a text. */
-  readonly isWord?: (text: string) => boolean;
+  readonly isWord: ((text: string) => boolean) | undefined;
   /** Set where a file stands: what is said beside it of its type. */
-  readonly file?: { readonly type: string | null };
+  readonly file: { readonly type: string | null } | undefined;
+
+  constructor(
+    role: string,
+    kind: TextPart['kind'],
+    turn: number,
+    isGiven = false,
+    isWord?: Context['isWord'],
+    file?: Context['file'],
+  ) {
+    this.role = role;
+    this.kind = kind;
+    this.turn = turn;
+    this.isGiven = isGiven;
+    this.isWord = isWord;
+    this.file = file;
+  }
+
+  said(role: string, kind: TextPart['kind'], isGiven = this.isGiven): Context {
+    return new Context(role, kind, this.turn, isGiven, this.isWord, this.file);
+  }
+
+  inTurn(turn: number): Context {
+    return new Context(this.role, this.kind, turn, this.isGiven, this.isWord, this.file);
+  }
+
+  /** Read by programs and by models, and no part of what is said. */
+  named(isGiven = this.isGiven): Context {
+    return new Context(this.role, 'name', this.turn, isGiven, undefined, this.file);
+  }
+
+  /** Read by programs, as long as it looks like a word of theirs. */
+  codes(isWord: (text: string) => boolean = isCode): Context {
+    return new Context(this.role, 'name', this.turn, this.isGiven, isWord, this.file);
+  }
+
+  holdingFile(type: string | null): Context {
+    return new Context(this.role, this.kind, this.turn, this.isGiven, this.isWord, { type });
+  }
 }
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -208,30 +246,21 @@ const CHOICES = new Set(['choices', 'candidates', 'generations', 'data', 'result
 export const startsTurns = (key: string, { on }: Side): boolean =>
   on === 'output' ? CHOICES.has(key) : !PREAMBLE.has(key);
 
-/** Names and codes: read by programs and by models, and no part of what is said. */
-const named = (outer: Context): Context => ({ ...outer, kind: 'name', isWord: undefined });
-const codes = (outer: Context, isWord: (text: string) => boolean = isCode): Context => ({
-  ...outer,
-  kind: 'name',
-  isWord,
-});
-
 /** For a member at the top of a body; null where no text stands. `outer` is what holds for the body. */
 export function contextAtTop(key: string, value: unknown, { on, endpoint }: Side, outer: Context): Context | null {
   if (on === 'output') return outer;
-  const before = { ...outer, turn: 0 };
-  if (key === 'model') return codes(before, isModelName);
-  if (endpoint === 'proxy' ? KNOWN_SETTINGS.has(key) : SETTINGS.has(key)) return codes(before);
-  if (FREE_SETTINGS.has(key)) return endpoint === 'proxy' ? outer : { ...named(before), isGiven: true };
-  if (ID_SETTINGS.has(key)) return codes(before, isId);
+  if (key === 'model') return outer.inTurn(0).codes(isModelName);
+  if (endpoint === 'proxy' ? KNOWN_SETTINGS.has(key) : SETTINGS.has(key)) return outer.inTurn(0).codes();
+  if (FREE_SETTINGS.has(key)) return endpoint === 'proxy' ? outer : outer.inTurn(0).named(true);
+  if (ID_SETTINGS.has(key)) return outer.inTurn(0).codes(isId);
   // A format that is named, not described.
-  if (key === 'response_format' && typeof value === 'string') return codes(before);
-  if (key === 'language' && endpoint === 'createTranscription') return codes(before);
+  if (key === 'response_format' && typeof value === 'string') return outer.inTurn(0).codes();
+  if (key === 'language' && endpoint === 'createTranscription') return outer.inTurn(0).codes();
   const isFormat = key === 'text' && endpoint === 'createModelResponse';
-  if (isFormat || PREAMBLE.has(key)) return { ...outer, role: 'system', turn: 0 };
+  if (isFormat || PREAMBLE.has(key)) return outer.inTurn(0).said('system', outer.kind);
   // Whatever their members are called, a model reads them all.
-  if (key === 'documents') return { ...outer, isGiven: true };
-  return key === 'prediction' ? { ...outer, role: 'assistant' } : outer;
+  if (key === 'documents') return outer.said(outer.role, outer.kind, true);
+  return key === 'prediction' ? outer.said('assistant', outer.kind) : outer;
 }
 
 /** For what stands in an object, by what the object says of itself. */
@@ -249,32 +278,32 @@ export function contextInside(object: Json, outer: Context): Context {
     else if (THOUGHT_TYPE.test(type)) kind = 'reasoning';
   }
   if (isThought === true && kind === 'text') kind = 'reasoning';
-  return role === outer.role && kind === outer.kind ? outer : { ...outer, role, kind };
+  return role === outer.role && kind === outer.kind ? outer : outer.said(role, kind);
 }
 
 /** For a member of an object that is not at the top; null where no text stands. */
 export function contextOfMember(key: string, value: unknown, object: Json, inner: Context, side: Side): Context | null {
   if (inner.isGiven) return inner;
   if (side.on === 'output' && object.object === 'response' && REPEATED.has(key)) return null;
-  if (key === 'name') return isMcpAddress(side) ? codes(inner) : named(inner);
+  if (key === 'name') return isMcpAddress(side) ? inner.codes() : inner.named();
   if (inner.isWord) return inner;
   if (side.endpoint === 'mcp') {
-    if (isMcpCode(key)) return codes(inner);
+    if (isMcpCode(key)) return inner.codes();
     // The caller chooses the address that it asks a server for.
     if (key === 'uri' && side.on === 'input') return inner;
   }
-  if (side.on === 'output' && APART.has(key)) return codes(inner);
+  if (side.on === 'output' && APART.has(key)) return inner.codes();
   if (typeof value === 'string' || Array.isArray(value)) {
     const known = contextOfCode(key, value, object, inner);
     if (known) return known;
   }
-  if (TOOL_CALLS.has(key)) return { ...inner, role: 'assistant', kind: 'tool_call' };
-  if (TOOL_RESULTS.has(key)) return { ...inner, role: 'tool', kind: 'tool_result' };
-  if (THOUGHTS.has(key)) return { ...inner, kind: 'reasoning' };
+  if (TOOL_CALLS.has(key)) return inner.said('assistant', 'tool_call');
+  if (TOOL_RESULTS.has(key)) return inner.said('tool', 'tool_result');
+  if (THOUGHTS.has(key)) return inner.said(inner.role, 'reasoning');
   if (typeof value !== 'object' || value === null) return inner;
   const isToolValue = inner.kind === 'tool_call' || inner.kind === 'tool_result' || key === 'arguments';
   if (isToolValue && GIVEN.has(key))
-    return { ...inner, kind: inner.kind === 'tool_result' ? 'tool_result' : 'tool_call', isGiven: true };
+    return inner.said(inner.role, inner.kind === 'tool_result' ? 'tool_result' : 'tool_call', true);
   return inner;
 }
 
@@ -283,12 +312,12 @@ const isMcpAddress = ({ endpoint, on }: Side) => endpoint === 'mcp' && on === 'i
 
 /** Null where the member holds a text like any other. */
 function contextOfCode(key: string, value: unknown, object: Json, inner: Context): Context | null {
-  if (ADDRESSES.has(key) && !(typeof value === 'string' && IS_ADDRESSED_FILE.test(value))) return named(inner);
+  if (ADDRESSES.has(key) && !(typeof value === 'string' && IS_ADDRESSED_FILE.test(value))) return inner.named();
   // What is not said to be text is a picture, a sound or a file.
   const isData = key === 'data' && typeof value === 'string' && object.type !== 'text' && !isEvent(object);
-  if (isData || FILES.has(key) || ADDRESSES.has(key)) return { ...inner, file: { type: typeIn(object) } };
-  if (CODES.has(key)) return codes(inner, key === 'id' ? isId : isCode);
-  return key.endsWith('_id') || key.endsWith('Id') ? codes(inner, isId) : null;
+  if (isData || FILES.has(key) || ADDRESSES.has(key)) return inner.holdingFile(typeIn(object));
+  if (CODES.has(key)) return inner.codes(key === 'id' ? isId : isCode);
+  return key.endsWith('_id') || key.endsWith('Id') ? inner.codes(isId) : null;
 }
 
 /** Messages of logs say what they have to say in a member of this name. */

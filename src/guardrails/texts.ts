@@ -4,7 +4,7 @@ import { textOfFile } from './file-text.ts';
 import { JsonCursor } from './json-cursor.ts';
 import type { Placed, Stretch } from './splice.ts';
 import {
-  type Context,
+  Context,
   contextAtTop,
   contextInside,
   contextOfMember,
@@ -73,7 +73,7 @@ export function textsWithin(
     return null;
   }
   const walk = new Walk(source, { on: 'input', endpoint: 'proxy' }, 0);
-  walk.given(json, { ...context, isGiven: true });
+  walk.given(json, new Context(context.role, context.kind, context.turn, true));
   return walk.texts.length > 0 ? walk.texts : null;
 }
 
@@ -160,8 +160,6 @@ class Text implements FoundText {
 const isObject = (value: unknown): value is Json =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-const inTurn = (context: Context, turn: number): Context => ({ ...context, turn });
-
 /** Of two members with one name, some programs take the first and some the last. */
 function refuseTwice(object: Json, count: number) {
   if (count !== Object.keys(object).length) throw new Unreadable('a member of it is given twice');
@@ -219,10 +217,8 @@ class Walk {
     const { on, endpoint } = this.#side;
     const isInput = on === 'input';
     if (endpoint === 'mcp')
-      return isInput
-        ? { role: 'assistant', kind: 'tool_call', turn: 1, isGiven: false }
-        : { role: 'tool', kind: 'tool_result', turn: 0, isGiven: false };
-    return { role: isInput ? 'user' : 'assistant', kind: 'text', turn: isInput ? 1 : 0, isGiven: false };
+      return isInput ? new Context('assistant', 'tool_call', 1) : new Context('tool', 'tool_result', 0);
+    return new Context(isInput ? 'user' : 'assistant', 'text', isInput ? 1 : 0);
   }
 
   #value(value: unknown, context: Context, way: Way, hasTurns: boolean, depth: number) {
@@ -250,7 +246,7 @@ class Walk {
     if (!inner) return this.#push(text, context, at, way);
     // As if each stood here itself; what is put in its place is put into the text around it.
     for (const [index, { text: said, kind, start: from, end: to }] of inner.entries())
-      this.#push(said, { ...context, kind }, at, way, {
+      this.#push(said, context.said(context.role, kind), at, way, {
         within: { source: text, start: from, end: to },
         ...(index === 0 && { whole: text }),
       });
@@ -267,7 +263,7 @@ class Walk {
     if (key === '' || !isNameText(key, way?.key ?? null, context)) return;
     const { keyStart: start, keyEnd: end } = this.#cursor;
     const own = { above: way, key: '', named: `{${key}}`, isChosen: true };
-    this.#push(key, { ...context, kind: 'name' }, { start, end }, own);
+    this.#push(key, context.said(context.role, 'name'), { start, end }, own);
   }
 
   #push(
@@ -288,7 +284,7 @@ class Walk {
     for (let index = 0; index < elements.length; index++) {
       const element = elements[index];
       const place = isObject(element) && typeof element.index === 'number' ? element.index : index;
-      const inner = hasTurns ? inTurn(context, context.turn + place) : context;
+      const inner = hasTurns ? context.inTurn(context.turn + place) : context;
       this.#value(element, inner, { above: way, key: index, named: place }, false, depth + 1);
       cursor.comma();
     }
@@ -321,7 +317,7 @@ class Walk {
     this.revealing.push(at);
     for (const [named, text] of Object.entries(tokenTexts(value))) {
       const way = { above, key, named: `${key} ${named}` };
-      if (text !== '') this.#push(text, { ...context, kind: 'name' }, at, way, { isRevealing: true });
+      if (text !== '') this.#push(text, context.said(context.role, 'name'), at, way, { isRevealing: true });
     }
     return true;
   }

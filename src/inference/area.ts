@@ -4,6 +4,8 @@ import type { ModelCall } from '../relay/call.ts';
 import type { ModelCatalogue } from '../relay/model-catalogue.ts';
 import type { ModelNames } from '../relay/model-names.ts';
 import type { Configs } from '../routing/configs.ts';
+import { conversationRoutes } from './conversation-routes.ts';
+import { type ConversationStore, createConversationStore } from './conversations-store.ts';
 import { responseEndings } from './endings.ts';
 import { googleModelRoutes } from './google-models.ts';
 import { googleRoutes } from './google-routes.ts';
@@ -19,8 +21,9 @@ export const responsesArea = area({
   name: 'responses',
   open: ({ store, now, settings }: Tools & { readonly settings: { readonly maxBodyBytes: number } }) => {
     const responses = createResponseStore({ store, now, mostBytes: settings.maxBodyBytes });
+    const conversations = createConversationStore({ store, now, mostBytes: settings.maxBodyBytes });
     return {
-      gives: { responses },
+      gives: { responses, conversations },
       sweepers: [() => startResponsesSweeper(responses)],
       ends: responseEndings(store),
     };
@@ -30,6 +33,7 @@ export const responsesArea = area({
 export interface InferenceParts extends Tools {
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly responses: ResponseStore;
+  readonly conversations: ConversationStore;
   readonly catalogue: ModelCatalogue;
   readonly names: ModelNames;
   readonly configs: Configs;
@@ -38,10 +42,11 @@ export interface InferenceParts extends Tools {
 /** Calls of models. */
 export const inferenceArea = area({
   name: 'inference',
-  open: ({ relay, responses, catalogue, names, configs }: InferenceParts) => ({
+  open: ({ relay, responses, conversations, catalogue, names, configs }: InferenceParts) => ({
     gives: {},
     routes: [
       ...responseRoutes({ responses, relay }),
+      ...conversationRoutes(conversations),
       ...inferenceRoutes(relay),
       ...modelRoutes({ relay, catalogue, names, configs }),
       ...googleRoutes(relay),

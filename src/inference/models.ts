@@ -22,6 +22,8 @@ const catalogueQuery = () =>
     order: z.enum(['asc', 'desc']).default('asc'),
     offset: integerInQuery(0).default(0),
     limit: integerInQuery(1).optional(),
+    // Codex says which version it is; the list is the same for all.
+    client_version: z.string().optional(),
   });
 
 export interface ModelParts {
@@ -44,7 +46,7 @@ export const modelRoutes = ({ relay, catalogue, names, configs }: ModelParts): R
       if (named) return paged(call, named);
       return choosesProvider(call.headers, call.principal.defaults)
         ? relay(asModelCall(call, MODELS))
-        : wholeCatalogue(call, catalogue);
+        : wholeCatalogue(call, catalogue, names.plainModels !== 'off');
     },
   },
   {
@@ -124,15 +126,28 @@ function decoded(text: string): string {
   }
 }
 
-async function wholeCatalogue(call: Call, catalogue: ModelCatalogue): Promise<Response> {
+async function wholeCatalogue(call: Call, catalogue: ModelCatalogue, takesPlain: boolean): Promise<Response> {
   const { provider } = readQuery(call.search, schemaOf(catalogueQuery));
   const { models, missing } = await catalogue.read(call.principal, provider);
-  const response = paged(call, models);
+  const response = paged(call, takesPlain && isOfAnthropics(call) ? withPlainNames(models) : models);
   if (missing.length > 0) response.headers.set('x-gateway-incomplete', shortened(missing));
   return response;
 }
 
-function paged({ search }: Call, all: readonly NamedModel[]): Response {
+const isOfAnthropics = ({ headers }: Call): boolean => headers['anthropic-version'] !== undefined;
+
+/** Claude Code shows only models whose names begin as Claude's do. Such a name is enough to call one. */
+function withPlainNames(models: readonly CataloguedModel[]): readonly CataloguedModel[] {
+  const plain = new Map<string, CataloguedModel>();
+  for (const model of models) {
+    const id = model.id.slice(model.id.indexOf('/') + 1);
+    if (/^(?:claude|anthropic)/.test(id) && !plain.has(id)) plain.set(id, { ...model, id });
+  }
+  return [...plain.values(), ...models];
+}
+
+function paged(call: Call, all: readonly NamedModel[]): Response {
+  const { search } = call;
   const { provider: wanted, sort, order, offset, limit } = readQuery(search, schemaOf(catalogueQuery));
   const models = wanted === undefined ? all : all.filter(({ provider }) => provider === wanted);
   const keyOf = ({ provider, id }: NamedModel) => (sort === 'name' || !provider ? id : `${provider} ${id}`);
@@ -141,7 +156,7 @@ function paged({ search }: Call, all: readonly NamedModel[]): Response {
   const data = limit === undefined ? sorted.slice(offset) : sorted.slice(offset, offset + limit);
   return json({
     object: 'list',
-    data,
+    data: isOfAnthropics(call) ? data.map((model) => ({ type: 'model', display_name: model.id, ...model })) : data,
     total: models.length,
     has_more: offset + data.length < models.length,
   });

@@ -9,6 +9,12 @@ const wording = 'openai' as const;
 const details = { scopes: ['completions.write'] as const, wording, isProviders: true };
 const page = () => listQuery();
 
+/** Lists in a query are written `include[]=a&include[]=b` by the vendor's clients. */
+export const included = (search: string): ReadonlySet<string> => {
+  const query = new URLSearchParams(search);
+  return new Set([...query.getAll('include[]'), ...query.getAll('include')]);
+};
+
 /** Responses that the gateway keeps; those that a provider keeps are asked of it. */
 export const responseRoutes = ({
   responses,
@@ -40,7 +46,7 @@ export const responseRoutes = ({
   const id = (call: CallAt<'response_id'>) => call.params.response_id;
   return [
     get('/v1/responses/:response_id', { ...details, summary: 'One response', query: () => z.looseObject({}) }, (call) =>
-      ours(call, () => responses.read(call.principal, id(call))),
+      ours(call, () => responses.read(call.principal, id(call), included(call.search))),
     ),
     del('/v1/responses/:response_id', { ...details, summary: 'Delete a response' }, (call) =>
       ours(call, () => responses.delete(call.principal, id(call))),

@@ -4,6 +4,7 @@ import type { Principal } from '../core/principal.ts';
 import type { JsonObject, Turn } from '../dialects/ir.ts';
 import { isObject } from '../dialects/json.ts';
 import { decodeItems } from '../dialects/responses/decode-items.ts';
+import { plainItems, shownItem } from '../dialects/responses/hosted-items.ts';
 import type { ResponseItemRow, ResponseRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { inputItems, isReference, outputItems, type StoredItem } from './response-items.ts';
@@ -12,6 +13,7 @@ const DAY_MS = 86_400_000;
 const KEPT_MS = 30 * DAY_MS;
 const ROWS_AT_ONCE = 100;
 const SWEPT_AT_ONCE = 100;
+const NOTHING: ReadonlySet<string> = new Set();
 
 export interface ResponseStoreDeps {
   readonly store: Store;
@@ -47,8 +49,39 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
   const readable = (who: Principal) =>
     db.selectFrom('responses').where('responses.workspace_id', '=', who.workspaceId).where('expires_at', '>', now());
 
+  /** Conversations and containers are in the same table. */
+  const isResponse = (id: string): boolean => !id.startsWith('conv_') && !id.startsWith('cntr_');
+
   const find = async (who: Principal, id: string): Promise<ResponseRow> =>
-    (await readable(who).selectAll().where('id', '=', id).executeTakeFirst()) ?? fail('response_not_found', shown(id));
+    (isResponse(id) && (await readable(who).selectAll().where('id', '=', id).executeTakeFirst())) ||
+    fail('response_not_found', shown(id));
+
+  /** The items of a response and of those it goes on from, in their order. */
+  async function chainItems(who: Principal, previousId: string): Promise<ResponseItem[]> {
+    if (!isResponse(previousId)) fail('previous_response_not_found', shown(previousId));
+    const chain = await chainOf(db, { workspaceId: who.workspaceId, id: previousId, now: now() })
+      .selectFrom('chain')
+      .select(['chain.previous_id', 'chain.bytes'])
+      .orderBy('depth')
+      .execute();
+    const first = chain.at(-1) ?? fail('previous_response_not_found', shown(previousId));
+    if (first.previous_id !== null) fail('previous_response_not_found', first.previous_id);
+    const bytes = chain.reduce((sum, each) => sum + Number(each.bytes), 0);
+    if (bytes > mostBytes)
+      fail(
+        'invalid_request',
+        'previous_response_id',
+        `the conversation before it has ${bytes} bytes, more than the ${mostBytes} that can be sent`,
+      );
+    const items = await chainOf(db, { workspaceId: who.workspaceId, id: previousId, now: now() })
+      .selectFrom('chain')
+      .innerJoin('response_items', 'response_items.response_id', 'chain.id')
+      .select('response_items.body')
+      .orderBy('depth', 'desc')
+      .orderBy('position')
+      .execute();
+    return items.map(itemOf);
+  }
 
   return {
     /** Keeps a response. The client is told that the response is complete only after this. */
@@ -78,13 +111,13 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
     },
 
     async has(who: Principal, id: string): Promise<boolean> {
-      return (await readable(who).select('id').where('id', '=', id).executeTakeFirst()) !== undefined;
+      return isResponse(id) && (await readable(who).select('id').where('id', '=', id).executeTakeFirst()) !== undefined;
     },
 
-    async read(who: Principal, id: string): Promise<JsonObject> {
+    async read(who: Principal, id: string, include: ReadonlySet<string> = NOTHING): Promise<JsonObject> {
       const { body } = await find(who, id);
       const items = await sideOf(db, id, 'output').orderBy('position').execute();
-      return { ...JSON.parse(body), output: items.map(itemOf) };
+      return { ...JSON.parse(body), output: items.map((row) => shownItem(itemOf(row), include)) };
     },
 
     /** Those that went on from it cannot be gone on from any more: what they said depends on it. */
@@ -101,29 +134,10 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
 
     /** What was said up to a response and in it. */
     async expand(who: Principal, previousId: string): Promise<Turn[]> {
-      const chain = await chainOf(db, { workspaceId: who.workspaceId, id: previousId, now: now() })
-        .selectFrom('chain')
-        .select(['chain.previous_id', 'chain.bytes'])
-        .orderBy('depth')
-        .execute();
-      const first = chain.at(-1) ?? fail('previous_response_not_found', shown(previousId));
-      if (first.previous_id !== null) fail('previous_response_not_found', first.previous_id);
-      const bytes = chain.reduce((sum, each) => sum + Number(each.bytes), 0);
-      if (bytes > mostBytes)
-        fail(
-          'invalid_request',
-          'previous_response_id',
-          `the conversation before it has ${bytes} bytes, more than the ${mostBytes} that can be sent`,
-        );
-      const items = await chainOf(db, { workspaceId: who.workspaceId, id: previousId, now: now() })
-        .selectFrom('chain')
-        .innerJoin('response_items', 'response_items.response_id', 'chain.id')
-        .select('response_items.body')
-        .orderBy('depth', 'desc')
-        .orderBy('position')
-        .execute();
-      return decodeItems(items.map(itemOf), 'previous_response_id');
+      return decodeItems(plainItems(await chainItems(who, previousId)), 'previous_response_id');
     },
+
+    items: chainItems,
 
     /** The body with stored items in the place of references to them. */
     async resolved(who: Principal, body: unknown): Promise<unknown> {
@@ -135,6 +149,7 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
         const rows = await readable(who)
           .innerJoin('response_items', 'response_items.response_id', 'responses.id')
           .select(['response_items.item_id', 'response_items.body'])
+          .where('side', '!=', 'cell')
           .where('item_id', 'in', wanted.slice(from, from + ROWS_AT_ONCE))
           .orderBy('responses.created_at')
           .execute();
@@ -205,7 +220,7 @@ const chainOf = (db: Db, { workspaceId, id, now }: { workspaceId: string; id: st
   );
 
 /** Items have the order of the input, not of their ids, which clients may have given. */
-async function inputPage(db: Db, id: string, query: ListQuery): Promise<List<ResponseItem>> {
+export async function inputPage(db: Db, id: string, query: ListQuery): Promise<List<ResponseItem>> {
   const { limit, order, after, before } = query;
   const positionOf = async (name: 'after' | 'before', itemId: string | undefined) => {
     if (itemId === undefined) return undefined;

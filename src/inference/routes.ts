@@ -6,7 +6,10 @@ const VERSION = '/v1';
 
 const SUMMARIES: Readonly<
   Record<
-    Exclude<EndpointType, 'proxy' | 'listModels' | 'mcp' | 'generateContent' | 'ollamaChat' | 'ollamaGenerate'>,
+    Exclude<
+      EndpointType,
+      'proxy' | 'realtime' | 'listModels' | 'mcp' | 'generateContent' | 'ollamaChat' | 'ollamaGenerate'
+    >,
     string
   >
 > = {

@@ -15,10 +15,14 @@ const PROVIDERS_OWN = [
   ['DELETE', `${PERMISSIONS}/:permission`, 'Take that back, at its provider'],
 ] as const;
 
+const OF_CONVERSATIONS = /(?:^|\/)(?:realtime(?:api)?|auth_?tokens)(?:[/:]|$)/i;
+
 /** Every provider endpoint, also those the gateway has never heard of (spec 4.10). */
 export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>): Route[] => {
   const pass = (call: Call, prefix: string) => {
     const path = call.path.slice(prefix.length);
+    // What a provider gives there opens conversations past every limit.
+    if (OF_CONVERSATIONS.test(path)) fail('invalid_path', 'conversations in real time are opened at /v1/realtime');
     if (path === '' || path === '/') fail('route_not_found', call.request.method, call.path);
     return relay({
       request: call.request,

@@ -16,4 +16,5 @@ export const anthropic: Provider = {
   headers: { 'anthropic-version': '2023-06-01' },
   environment: 'ANTHROPIC_API_KEY',
   options: ['anthropic_version', 'anthropic_beta'],
+  takesSubscriptions: true,
 };

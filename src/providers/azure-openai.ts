@@ -17,6 +17,17 @@ function deployment(options: ProviderOptions): ProviderOptions {
   };
 }
 
+const REALTIME = /^\/realtime(?:\?|$)/;
+
+/** Dated versions name the deployment of a realtime conversation in the query, and no model. */
+function ofDeployment(path: string, id: string | null): string {
+  const query = new URLSearchParams(path.slice('/realtime'.length));
+  const deployment = id ?? query.get('model');
+  query.delete('model');
+  if (deployment !== null && !query.has('deployment')) query.set('deployment', deployment);
+  return `/realtime?${query}`;
+}
+
 /** The first version that takes `stream_options`; older ones refuse it. */
 const STREAM_OPTIONS_SINCE = '2024-09-01';
 
@@ -47,6 +58,7 @@ export const azureOpenai: Provider = {
     'createTranscription',
     'createTranslation',
     'createModelResponse',
+    'realtime',
   ],
   authorize: azureKeyOrEntra(),
   options: [
@@ -61,6 +73,7 @@ export const azureOpenai: Provider = {
     const version = optional(settings, 'azure_api_version', apiVersion);
     if (version === undefined || version === 'v1') return path;
     const id = isDated(version) && optional(settings, 'azure_deployment_id', segment);
+    if (isDated(version) && REALTIME.test(path)) return withApiVersion(ofDeployment(path, id || null), version!);
     return withApiVersion(id && PER_DEPLOYMENT.test(path) ? `/deployments/${id}${path}` : path, version);
   },
 };

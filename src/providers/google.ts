@@ -9,7 +9,7 @@ const ORIGIN = 'https://generativelanguage.googleapis.com';
 export const google: Provider = {
   name: 'google',
   baseUrl: (_options, path) => {
-    if (path.startsWith('/upload/')) return ORIGIN;
+    if (path.startsWith('/upload/') || path.startsWith('/ws/')) return ORIGIN;
     return `${ORIGIN}/${/^\/(v1|v1alpha)\//.exec(path)?.[1] ?? 'v1beta'}`;
   },
   dialect: 'gemini',

@@ -17,6 +17,7 @@ export const openai: Provider = {
     'createTranscription',
     'createTranslation',
     'createModelResponse',
+    'realtime',
   ],
   endpoints: { countTokens: openaiCountTokens },
   authorize: withOptionHeaders(bearer, {
@@ -25,4 +26,5 @@ export const openai: Provider = {
   }),
   environment: 'OPENAI_API_KEY',
   options: ['openai_organization', 'openai_project'],
+  takesSubscriptions: true,
 };

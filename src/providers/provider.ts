@@ -100,6 +100,8 @@ export interface Provider {
   readonly environment?: string;
   /** Option names it reads from `x-gateway-<name with dashes>` headers and from `configurations`. */
   readonly options?: readonly string[];
+  /** It takes the `Authorization` of a person's subscription in the place of a key. */
+  readonly takesSubscriptions?: boolean;
   /** Its signature covers the body, so the body is read whole before it is sent. */
   readonly signsBody?: boolean;
   /** The last word on what follows the base, query included, custom host or not; the default is the client's own. */

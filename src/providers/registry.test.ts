@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { upstreamUrl } from './address.ts';
+import { OPTION_TEXTS } from './option-texts.ts';
 import type { Provider, ProviderOptions } from './provider.ts';
 import { findProvider, optionNames, providers } from './registry.ts';
 
@@ -200,6 +201,10 @@ test('a provider that becomes a virtual key by its environment variable needs no
   for (const provider of providers) {
     if (provider.environment) expect(() => upstreamUrl(provider, {}, null, CHAT, '')).not.toThrow();
   }
+});
+
+test('every option is explained to those who fill in a form, and nothing else is', () => {
+  expect(Object.keys(OPTION_TEXTS).sort()).toEqual([...optionNames].sort());
 });
 
 test('option names are collected over all providers', () => {

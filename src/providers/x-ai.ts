@@ -5,7 +5,7 @@ export const xAi: Provider = {
   name: 'x-ai',
   baseUrl: 'https://api.x.ai/v1',
   dialect: 'openai-chat',
-  serves: ['complete', 'embed', 'imageGenerate'],
+  serves: ['complete', 'embed', 'imageGenerate', 'realtime'],
   authorize: bearer,
   environment: 'XAI_API_KEY',
 };

@@ -3,6 +3,7 @@ import type { Tools } from '../area/tools.ts';
 import type { JwtVerifier } from '../auth/jwt-verify.ts';
 import type { EnvironmentCredential } from '../auth/virtual-key.ts';
 import { turnTime } from '../core/clock.ts';
+import { secretIn } from '../core/filed-secret.ts';
 import { addressOf, type LocalServer } from '../core/local-models.ts';
 import { ownFile } from '../core/program.ts';
 import { Secret } from '../core/secret.ts';
@@ -12,6 +13,7 @@ import type { CheckThreads } from '../guardrails/check.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import { fetchSmall } from '../http/upstream.ts';
+import { createDialSocket } from '../http/upstream-socket.ts';
 import { optionNames, providers } from '../providers/registry.ts';
 import { createTokenSource } from '../providers/tokens.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
@@ -20,10 +22,13 @@ import { checkConfigParts } from './check-config.ts';
 import { checkVirtualKey } from './check-virtual-key.ts';
 import { thoughtEndings } from './endings.ts';
 import { openGuard } from './guarding/open-guard.ts';
+import { createHosted } from './hosted/hosted.ts';
 import { type CallModel, createCallModel } from './internal.ts';
+import type { ConversationKeeper, ResponseKeeper } from './kept-response.ts';
 import { createKeptThoughts } from './kept-thoughts.ts';
 import { createModelCatalogue } from './model-catalogue.ts';
 import { createModelNames, type PlainModels } from './model-names.ts';
+import { openRealtime, type RealtimeCall } from './realtime.ts';
 import { type RelayDeps, relay } from './relay.ts';
 import { createWorkProofs } from './work-proofs.ts';
 
@@ -57,7 +62,7 @@ function environmentCredentials(
 ): Map<string, EnvironmentCredential> {
   const found = new Map<string, EnvironmentCredential>();
   for (const { name, environment: variable } of providers) {
-    const value = variable && environment[variable]?.trim();
+    const value = variable && secretIn(environment, variable);
     if (value) found.set(name, { slug: name, provider: name, variable, credential: new Secret(value) });
   }
   for (const server of localModels) {
@@ -73,9 +78,11 @@ function environmentCredentials(
   return found;
 }
 
-type Given = 'responses' | 'limiter' | 'policies' | 'configs' | 'breakers' | 'outcomes' | 'cache' | 'virtualKeys';
+type Given = 'limiter' | 'policies' | 'configs' | 'breakers' | 'outcomes' | 'cache' | 'virtualKeys';
 
 export interface RelayParts extends Tools, Pick<RelayDeps, Given> {
+  readonly responses: ResponseKeeper;
+  readonly conversations: ConversationKeeper;
   readonly log: RequestLog;
   readonly verifier: JwtVerifier;
   readonly guardrails: Guardrails;
@@ -95,7 +102,7 @@ export const relayArea = area({
     const { breakers, outcomes, cache, virtualKeys } = parts;
     const { timeouts, maxBodyBytes, plainModels } = parts.settings;
     const tokens = createTokenSource({ send: (url, init) => fetchSmall(upstream, url, init), now });
-    const guard = openGuard({
+    const { guard, bench } = openGuard({
       ...{ guardrails, guardrailDefaults, egress, upstream, verifier, checkThreads, now },
       callModel: () => callModel,
     });
@@ -106,7 +113,9 @@ export const relayArea = area({
       ...{ virtualKeys, prices, plainModels, now: turnNow },
       listOf: catalogue.listOf,
     });
+    const hosted = createHosted({ callModel: () => callModel, responses, conversations: parts.conversations, report });
     const deps: RelayDeps = {
+      hosted,
       names,
       guard,
       responses,
@@ -128,6 +137,7 @@ export const relayArea = area({
       now: turnNow,
     };
     const callModel: CallModel = createCallModel({ relay: (call) => relay(call, deps), log, now, report });
+    const dial = createDialSocket(egress);
     let lastInteractiveAt = Number.NEGATIVE_INFINITY;
     return {
       gives: {
@@ -136,11 +146,15 @@ export const relayArea = area({
           lastInteractiveAt = turnTime();
           return relay(call, deps);
         },
+        /** A conversation of a client's in real time. */
+        openRealtime: (call: RealtimeCall) => openRealtime(call, { ...deps, dial, log }),
         lastInteractiveAt: () => lastInteractiveAt,
         callModel,
+        hosted,
         catalogue,
         names,
         guard,
+        bench,
         tokens,
         counter,
         proofs: createWorkProofs({ guard, configs, sealer }),

@@ -12,7 +12,7 @@ import { waitBefore } from '../routing/retry.ts';
 import { closeBody } from './body.ts';
 import type { Body, Exchange, OpenCall } from './call.ts';
 import { askInProcess } from './in-process.ts';
-import { admitAgain, type LimitDeps, NOTHING_TAKEN, UNKNOWN_TAKEN } from './limits.ts';
+import { admitAgain, type LimitDeps, NOTHING_TAKEN, takenInVain } from './limits.ts';
 import { type Asking, answeredInJson } from './repair.ts';
 import { againIfRefused } from './stream-usage.ts';
 
@@ -84,7 +84,7 @@ export async function ask<Deps extends AskDeps>(
     const headers = incoming && retry.attempts > 0 ? receivedHeaders(incoming) : null;
     const wait = waitBefore(retry, { attempt: count, status, headers, waitedMs, now: deps.now() });
     const mayAsk = wait !== null && !call.request.signal.aborted;
-    if (mayAsk) exchange.admission.settle(incoming ? NOTHING_TAKEN : UNKNOWN_TAKEN);
+    if (mayAsk) exchange.admission.settle(incoming ? NOTHING_TAKEN : takenInVain(failure, call, target, deps.prices));
     const next = mayAsk ? await admitAgain(call, target, prepared, deps) : null;
     if (wait === null || next === null) {
       if (!incoming) throw failure;
@@ -171,20 +171,28 @@ async function askOnce(
   const { method } = call.request;
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
   call.log.asks(target.provider.inProcess ? null : url, reason);
+  if (call.line) {
+    const judged = call.body?.head ?? null;
+    const answered = await call.line({ isJudged, admission: exchange.admission, body: judged });
+    call.log.answered(answered.status, null);
+    return answered;
+  }
   const headers = outgoingHeaders(exchange, isJudged, body);
   const trace = call.log.outgoingTrace();
   if (trace) writeTrace(headers, trace);
-  await target.provider.authorize({
-    provider: target.provider.name,
-    credential: target.credential,
-    options: target.options,
-    method,
-    url,
-    headers,
-    body: body instanceof Uint8Array ? body : null,
-    tokens: deps.tokens,
-    now: deps.now(),
-  });
+  if (target.authorization) headers.set('authorization', target.authorization.reveal());
+  else
+    await target.provider.authorize({
+      provider: target.provider.name,
+      credential: target.credential,
+      options: target.options,
+      method,
+      url,
+      headers,
+      body: body instanceof Uint8Array ? body : null,
+      tokens: deps.tokens,
+      now: deps.now(),
+    });
   const send: Send = (signal, isHeededLate) =>
     target.provider.inProcess
       ? askInProcess(deps.simulate, { method, url, headers, body, signal })

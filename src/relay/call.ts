@@ -8,6 +8,7 @@ import type { Proven } from '../guardrails/proof.ts';
 import type { ArrivingBody } from '../http/arriving.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
+import type { TokenEstimate } from '../limits/estimate.ts';
 import type { Admission } from '../limits/limiter.ts';
 import type { Lead } from '../routing/cache.ts';
 import type { TargetSettings } from '../routing/plan.ts';
@@ -35,6 +36,8 @@ export interface ModelCall {
   readonly isUnguarded?: boolean;
   /** Of a call that work makes without its caller: what was proven when the work was accepted. */
   readonly proven?: Proven;
+  /** One round of a response whose tools the gateway runs. */
+  readonly isRound?: true;
   /** The wish for usage in the body is not a client's: a server that refuses it is asked again without it. */
   readonly hopesForUsage?: true;
   /** What the address says of the call. Everything else looks for it in the body, so it is put there. */
@@ -43,8 +46,22 @@ export interface ModelCall {
   readonly streamsByDefault?: true;
   /** Set where a client asks for this endpoint in a format of Google's or Ollama's. */
   readonly form?: ClientForm;
+  /** Of a conversation in real time that is not in OpenAI's dialect. */
+  readonly tongue?: 'gemini';
+  /** Asks the provider in another way than by a request: on a WebSocket that is open. */
+  readonly line?: AskOnLine;
+  /** What it may take at most, where the body does not tell. */
+  readonly expects?: TokenEstimate;
   readonly log: CallLog;
 }
+
+/** Asks on a line that is open, once the call may run. The answer is judged before the client gets it where `isJudged`. */
+export type AskOnLine = (asked: {
+  readonly isJudged: boolean;
+  readonly admission: Admission;
+  /** As guardrails have left it. */
+  readonly body: Uint8Array | null;
+}) => Promise<Incoming>;
 
 export interface InAddress {
   readonly model: string;
@@ -164,8 +181,8 @@ export interface Exchange extends Attempt {
   prepared: Prepared;
   /** What is held for the request that is under way; what was held for one before it has been settled. */
   admission: Admission;
-  /** What a first call took whose answer was not the JSON that was asked for; null: there was none. */
-  spent: { readonly usage: Usage | null; readonly cost: number | null } | null;
+  /** The model was asked once more, because its first answer was not the JSON that was asked for. */
+  isRepair: boolean;
   /** Set when this call gets the answer for others that wait: it tells the cache how it went. */
   turn: Lead | null;
   /** It goes out in another dialect than the client's. */

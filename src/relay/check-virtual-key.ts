@@ -9,6 +9,7 @@ import { readOptions, upstreamUrl } from '../providers/address.ts';
 import { batchStorage } from '../providers/batch-storage.ts';
 import { fineTuningOptions } from '../providers/fine-tuning-options.ts';
 import { findProvider, providers } from '../providers/registry.ts';
+import { checkPaidByCaller } from './paid-by-caller.ts';
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
@@ -16,7 +17,15 @@ const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 const RESERVED_HEADER =
   /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|keep-alive|proxy-.*|x-gateway-.*)$/i;
 
-const OF_EVERY_PROVIDER = ['custom_headers', 'prices', 'batches', 'batch_storage', 'fine_tuning', 'assistants'];
+const OF_EVERY_PROVIDER = [
+  'custom_headers',
+  'prices',
+  'batches',
+  'batch_storage',
+  'fine_tuning',
+  'assistants',
+  'paid_by',
+];
 
 /** With its place in the body, so that faults name it. */
 const fineTuning = () => z.object({ configurations: z.object({ fine_tuning: fineTuningOptions() }) });
@@ -25,7 +34,7 @@ const storage = () => z.object({ configurations: z.object({ batch_storage: batch
 /** Refuses a virtual key that could not be used, when it is saved and not when it is first called. */
 export const checkVirtualKey =
   (egress: EgressPolicy): CheckVirtualKey =>
-  async ({ provider: name, customHost, configurations }) => {
+  async ({ provider: name, customHost, key, configurations }) => {
     const provider = findProvider(name);
     if (!provider) {
       fail(
@@ -41,6 +50,7 @@ export const checkVirtualKey =
       }
     }
     checkHeaders(configurations.custom_headers);
+    checkPaidByCaller(provider, configurations, Boolean(key));
     checkMode('batches', configurations.batches, BATCH_MODES);
     checkMode('assistants', configurations.assistants, ASSISTANT_MODES);
     if (configurations.batch_storage !== undefined)

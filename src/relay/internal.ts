@@ -30,6 +30,10 @@ export interface InternalCall {
   readonly sessionId?: string;
   /** Made by a guardrail itself, and so judged by none. */
   readonly isUnguarded?: boolean;
+  /** The credential the caller brought for the provider. */
+  readonly providerKey?: string | null;
+  /** One round of a response whose tools the gateway runs. */
+  readonly isRound?: true;
   /** What was proven when the work was accepted that makes this call. */
   readonly proven?: Proven;
   /** The body asks its stream for usage, and can do without: a server that refuses the wish is asked again without it. */
@@ -64,6 +68,8 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
       trace,
       sessionId,
       isUnguarded,
+      providerKey = null,
+      isRound,
       proven,
       hopesForUsage,
       route,
@@ -109,9 +115,10 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
         path,
         search: '',
         principal: who,
-        providerKey: null,
+        providerKey,
         readsModel: true,
         isUnguarded,
+        isRound,
         proven,
         hopesForUsage,
         log: entry,

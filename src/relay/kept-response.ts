@@ -11,7 +11,15 @@ type Response = JsonObject & { readonly id: string };
 export interface ResponseKeeper {
   resolved(who: Principal, body: unknown): Promise<unknown>;
   expand(who: Principal, previousId: string): Promise<Turn[]>;
+  /** The same as items, as they are kept. */
+  items(who: Principal, previousId: string): Promise<readonly JsonObject[]>;
   create(who: Principal, made: { response: Response; input: unknown; previousId?: string }): Promise<void>;
+}
+
+/** Where conversations are kept that responses go on in. */
+export interface ConversationKeeper {
+  items(who: Principal, id: string): Promise<readonly JsonObject[]>;
+  said(who: Principal, id: string, said: { input: unknown; output: unknown }): Promise<void>;
 }
 
 /** A call of the Responses API whose conversation the gateway keeps. */

@@ -3,6 +3,7 @@ import type { Limit } from '../core/limits.ts';
 import { NANO_DOLLARS } from '../core/money.ts';
 import type { Prices } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
+import { GuardrailDenied } from '../guardrails/verdict.ts';
 import type { Estimate } from '../limits/ask.ts';
 import { estimateTokens } from '../limits/estimate.ts';
 import type { Admission, Limiter, Outcome } from '../limits/limiter.ts';
@@ -79,6 +80,26 @@ export const NOTHING_TAKEN: Outcome = {
 /** What a provider took whose answer says nothing, or broke off: the estimate, once anything was sent. */
 export const UNKNOWN_TAKEN: Outcome = { usage: null, cost: null, model: null };
 
+/** What a provider took whose answer does not go to the client: it is paid for all the same. */
+export function takenBy({ log }: OpenCall, { provider, prices: own }: Target, prices: Prices): Outcome {
+  const { usage, model, answeredBy, isCached } = log;
+  if (usage === null || isCached) return UNKNOWN_TAKEN;
+  const cost = prices.costOf(provider.name, answeredBy ?? model, usage, own);
+  return { usage, cost: nanoDollars(cost), model: null };
+}
+
+/** The same where no answer came of it: what the gateway itself kept from the client was paid for. */
+export const takenInVain = (error: unknown, call: OpenCall, target: Target, prices: Prices): Outcome =>
+  isWithheld(error) || call.line ? takenBy(call, target, prices) : UNKNOWN_TAKEN;
+
+const isWithheld = (error: unknown): boolean =>
+  error instanceof GuardrailDenied
+    ? error.hook === 'output'
+    : error instanceof GatewayError && error.code === 'answer_not_json';
+
+export const nanoDollars = (cost: number | null): number | null =>
+  cost === null ? null : Math.round(cost * NANO_DOLLARS);
+
 /** The same for a call that is made again. Null: a limit has no room for another one, and the last answer stands. */
 export async function admitAgain(...given: Parameters<typeof admit>): Promise<Admission | null> {
   try {
@@ -91,14 +112,16 @@ export async function admitAgain(...given: Parameters<typeof admit>): Promise<Ad
 
 function estimateOf(call: OpenCall, target: Target, { body }: Prepared, prices: Prices): Estimate {
   const { model } = call.log;
-  const tokens = estimateTokens({
-    bytes: body?.head ?? null,
-    isJson: call.isJson,
-    isText: isText(call.headers['content-type']),
-    hasMore: Boolean(body?.rest),
-    length: body?.rest ? declaredLength(call) : null,
-    model,
-  });
+  const tokens =
+    call.expects ??
+    estimateTokens({
+      bytes: body?.head ?? null,
+      isJson: call.isJson,
+      isText: isText(call.headers['content-type']),
+      hasMore: Boolean(body?.rest),
+      length: body?.rest ? declaredLength(call) : null,
+      model,
+    });
   const units =
     call.log.asked ?? longestRecording(call, Math.max(body?.head.byteLength ?? 0, declaredLength(call) ?? 0));
   const usage = units ? { ...tokens, ...units } : tokens;

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import { passesAsIs, refuseUnsupported } from '../providers/serving.ts';
 import { applyParams } from '../routing/params.ts';
 import type { TargetSettings } from '../routing/plan.ts';
 import { keepWhole } from './body.ts';
@@ -8,7 +9,6 @@ import { withKnownModel } from './known-model.ts';
 import type { LimitDeps } from './limits.ts';
 import type { ModelNames } from './model-names.ts';
 import { stringMember } from './receive.ts';
-import { isInForm, isRead, refuseUnsupported } from './supported.ts';
 
 export interface PrepareDeps extends LimitDeps {
   readonly names: ModelNames;
@@ -21,13 +21,20 @@ export interface PrepareDeps extends LimitDeps {
  * model, where a limit depends on it and the gateway has not seen it; the guardrails.
  */
 export async function prepare(given: OpenCall, to: Attempt, deps: PrepareDeps): Promise<Edited> {
-  if (!isInForm(given)) refuseUnsupported(to.target, given.endpoint);
+  if (!isInForm(given)) refuseUnsupported(to.target, given.endpoint, given.tongue);
   let call = edited(isRead(given, to) ? await keptWhole(given, deps) : given, to);
   if (mayHideModel(call)) call = await withKnownModel(call, to.target, deps);
   const guarding = await guardingOf(call, to, deps.guard);
   if (guarding?.readsRequest || call.principal.models) call = await keptWhole(call, deps);
   return { call, guarding };
 }
+
+/** Whether a body in Google's format stands for another endpoint. */
+export const isInForm = ({ form }: Pick<OpenCall, 'form'>): boolean => form !== undefined && form !== 'listModels';
+
+/** Whether the body is read for this target. */
+export const isRead = ({ endpoint, form, tongue }: OpenCall, { target, settings }: Attempt): boolean =>
+  settings.params !== null || isInForm({ form }) || !passesAsIs(target, endpoint, tongue);
 
 function edited(given: OpenCall, { target, settings }: Attempt): OpenCall {
   const call = settings.params ? withParams(given, settings.params) : given;
@@ -37,6 +44,7 @@ function edited(given: OpenCall, { target, settings }: Attempt): OpenCall {
   log.prices = target.prices;
   log.usage = null;
   log.answeredBy = null;
+  log.isCached = false;
   return call;
 }
 

@@ -1,6 +1,5 @@
 import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { GatewayError } from '../core/errors.ts';
-import { addUsage } from '../core/usage.ts';
 import { GuardrailDenied } from '../guardrails/verdict.ts';
 import { withHeaders } from '../http/headers.ts';
 import type { Incoming } from '../http/upstream.ts';
@@ -15,10 +14,10 @@ import { type ChooseDeps, choose } from './choose.ts';
 import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
-import { admit, NOTHING_TAKEN, refuseExhausted, UNKNOWN_TAKEN } from './limits.ts';
+import type { Hosted } from './hosted/hosted.ts';
+import { admit, NOTHING_TAKEN, nanoDollars, refuseExhausted, takenBy, takenInVain } from './limits.ts';
 import { type PrepareDeps, prepare } from './prepare.ts';
 import { modelMember, receive } from './receive.ts';
-import { lastTaken } from './repair.ts';
 import { respond } from './respond.ts';
 import { askForUsage } from './stream-usage.ts';
 import { tapped } from './tapped.ts';
@@ -28,6 +27,8 @@ import { putInWords, type WordingDeps } from './wording.ts';
 export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDeps, AskDeps {
   readonly virtualKeys: VirtualKeys;
   readonly cache: AnswerCache;
+  /** Tools that the gateway runs itself. */
+  readonly hosted: Pick<Hosted, 'answer' | 'standIn'>;
 }
 
 /**
@@ -38,18 +39,35 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
  * The log entry closes on the last byte.
  */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
-  const { call: open, route } = await choose(await receive(call, deps.maxBodyBytes), deps);
-  if (route.by === 'config') return respond(call, await followPlan(open, route.reference, attempt, deps));
-  call.log.aims(NO_PLAN);
-  const target = await findTarget(route, call.principal, call, deps.virtualKeys);
-  return respond(call, await attempt(open, { target, settings: NO_SETTINGS, path: NO_PLAN }, deps));
+  const received = await receive(call, deps.maxBodyBytes);
+  if (call.endpoint !== RESPONSES || call.isRound) return relayed(received, deps);
+  const hosted = await deps.hosted.answer(received);
+  if (hosted) return hosted;
+  try {
+    return await relayed(received, deps);
+  } catch (error) {
+    if (!(error instanceof GatewayError && error.code === 'hosted_tool_off')) throw error;
+    const standIn = await deps.hosted.standIn(received);
+    if (!standIn) throw error;
+    return standIn;
+  }
 }
+
+async function relayed(received: OpenCall, deps: RelayDeps): Promise<Response> {
+  const { call: open, route } = await choose(received, deps);
+  if (route.by === 'config') return respond(received, await followPlan(open, route.reference, attempt, deps));
+  received.log.aims(NO_PLAN);
+  const target = await findTarget(route, received.principal, received, deps.virtualKeys);
+  return respond(received, await attempt(open, { target, settings: NO_SETTINGS, path: NO_PLAN }, deps));
+}
+
+const RESPONSES = 'createModelResponse';
 
 /** Where a target stands that no config names. */
 const NO_PLAN = 'config';
 
 /** Asks one target. A plan may have several, one after the other. */
-async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<Attempted> {
+export async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<Attempted> {
   const ready = await putInWords(await prepare(call, to, deps), to, deps);
   const passed = ready.guarding ? await judge(ready, ready.guarding, to, deps) : ready;
   const exchange = exchangeOf(passed, to, await admit(passed.call, to.target, passed.prepared, deps));
@@ -57,15 +75,15 @@ async function attempt(call: OpenCall, to: Attempt, deps: RelayDeps): Promise<At
     // Not before the guardrails and the limits have let it through: files are fetched in the gateway's name.
     if (passed.supply) exchange.prepared = await passed.supply();
     exchange.isTranslated = exchange.prepared.translation !== null;
-    exchange.prepared = await askForUsage(exchange);
+    if (!exchange.isTranslated) exchange.prepared = await askForUsage(exchange);
     const cached = to.settings.cache ? await lookedUp(exchange, deps) : null;
     exchange.turn = cached?.turn ?? null;
     note(exchange, cached?.status ?? 'DISABLED');
     const { here } = exchange.prepared;
-    if (here) return settle(exchange, await finish(exchange, await here(), deps));
-    if (!cached?.hit) return settle(exchange, await ask(exchange, answer, deps));
+    if (here) return settle(exchange, await finish(exchange, await here(), deps), deps);
+    if (!cached?.hit) return settle(exchange, await ask(exchange, answer, deps), deps);
     call.log.isCached = true;
-    return settle(exchange, await finish(exchange, replay(cached.hit), deps));
+    return settle(exchange, await finish(exchange, replay(cached.hit), deps), deps);
   } catch (error) {
     settleFailed(exchange, error, deps);
     throw error instanceof GuardrailDenied ? error.with(exchange.notes) : error;
@@ -108,7 +126,7 @@ const exchangeOf = ({ call, prepared, guarding, onPassed }: Ready, to: Attempt, 
   guarding,
   onPassed,
   admission,
-  spent: null,
+  isRepair: false,
   turn: null,
   isTranslated: false,
   notes: {},
@@ -138,8 +156,7 @@ async function answer(exchange: Exchange, incoming: Incoming, deps: RelayDeps): 
   if (!translation) return finish(exchange, incoming, deps);
   const { log } = exchange.call;
   const report: Report = (usage, model = null) => {
-    const before = exchange.spent?.usage;
-    log.usage = before ? addUsage(before, usage) : usage;
+    log.usage = usage;
     log.answeredBy = model;
   };
   // What guardrails may blank out of the answer is kept nowhere.
@@ -154,32 +171,24 @@ function finish({ guarding, turn, onPassed }: Exchange, incoming: Incoming, { no
 }
 
 /** The limits are settled with what the log has counted when the last byte has passed, or when the answer is not used. */
-function settle(exchange: Exchange, incoming: Incoming): Attempted {
-  const { call, admission, notes } = exchange;
+function settle(exchange: Exchange, incoming: Incoming, { prices }: RelayDeps): Attempted {
+  const { call, target, admission, notes } = exchange;
   const { log } = call;
   const { status } = incoming;
   log.onCounted = ({ usage, cost, model }) =>
-    admission.settle(status >= 400 ? NOTHING_TAKEN : { ...lastTaken(exchange, usage, cost), model });
+    admission.settle(status >= 400 ? NOTHING_TAKEN : { usage, cost: nanoDollars(cost), model });
   const discard = () => {
     log.onCounted = null;
     log.leaves();
-    admission.settle(status >= 400 ? NOTHING_TAKEN : UNKNOWN_TAKEN);
+    admission.settle(status >= 400 ? NOTHING_TAKEN : takenBy(call, target, prices));
     incoming.cancel();
   };
   return { status, incoming, notes, discard };
 }
 
-/** The same where no answer came of it. The provider is paid for an answer that the gateway kept from the client. */
+/** The same where no answer came of it. */
 function settleFailed(exchange: Exchange, error: unknown, { prices }: RelayDeps): void {
   const { call, target, admission, turn } = exchange;
   turn?.giveUp();
-  const { usage, model, isCached } = call.log;
-  const isPaid = isWithheld(error) && usage !== null && !isCached;
-  const cost = isPaid ? prices.costOf(target.provider.name, model, usage, target.prices) : null;
-  admission.settle({ ...lastTaken(exchange, isPaid ? usage : null, cost), model: null });
+  admission.settle(takenInVain(error, call, target, prices));
 }
-
-const isWithheld = (error: unknown): boolean =>
-  error instanceof GuardrailDenied
-    ? error.hook === 'output'
-    : error instanceof GatewayError && error.code === 'answer_not_json';

@@ -1,11 +1,8 @@
 import { fail, GatewayError } from '../core/errors.ts';
-import { NANO_DOLLARS } from '../core/money.ts';
-import { addUsage, type Usage } from '../core/usage.ts';
 import type { Incoming } from '../http/upstream.ts';
-import type { Outcome } from '../limits/limiter.ts';
 import type { Exchange } from './call.ts';
 import { UnfitAnswer } from './json-check.ts';
-import { admit, type LimitDeps } from './limits.ts';
+import { admit, type LimitDeps, takenBy } from './limits.ts';
 
 export interface Asking {
   answer(incoming: Incoming): Promise<Incoming>;
@@ -28,17 +25,15 @@ export async function answeredInJson(
     return await answer(incoming);
   } catch (error) {
     if (!(error instanceof UnfitAnswer)) throw error;
-    if (exchange.spent) return fail('answer_not_json', provider, error.message);
+    if (exchange.isRepair) return fail('answer_not_json', provider, error.message);
     const prepared = { ...exchange.prepared, body: { head: error.repair, rest: null } };
     // The first call is held until the second is admitted, or both could pass where there is room for one.
     const next = await admit(call, target, prepared, deps).catch((refusal) => {
       if (!(refusal instanceof GatewayError)) throw refusal;
       return fail('answer_not_json', provider, `${error.message}; the model was not asked again: ${refusal.message}`);
     });
-    const usage = call.log.usage;
-    const cost = usage && deps.prices.costOf(provider, call.log.model, usage, target.prices);
-    exchange.admission.settle({ usage, cost: nanoDollars(cost), model: null });
-    exchange.spent = { usage, cost };
+    exchange.admission.settle(takenBy(call, target, deps.prices));
+    exchange.isRepair = true;
     exchange.admission = next;
     Object.assign(notes, next.headers);
     notes['x-gateway-repaired'] = error.message.replace(/[^\x20-\x7e]/g, '?');
@@ -46,13 +41,3 @@ export async function answeredInJson(
     return repaired.status >= 400 ? repaired : answeredInJson(exchange, repaired, { answer, again }, deps);
   }
 }
-
-/** What the last call of an exchange took, of what all its calls did. */
-export function lastTaken({ spent }: Exchange, usage: Usage | null, cost: number | null): Omit<Outcome, 'model'> {
-  return {
-    usage: spent?.usage && usage ? addUsage(usage, spent.usage, -1) : usage,
-    cost: nanoDollars(cost === null ? null : Math.max(0, cost - (spent?.cost ?? 0))),
-  };
-}
-
-const nanoDollars = (cost: number | null): number | null => (cost === null ? null : Math.round(cost * NANO_DOLLARS));

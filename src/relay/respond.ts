@@ -1,3 +1,4 @@
+import { GatewayError } from '../core/errors.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
 import type { Failure } from '../dialects/ir.ts';
 import { formatSse } from '../dialects/sse.ts';
@@ -78,11 +79,11 @@ function relayedBody(call: ModelCall, incoming: Incoming, status: number): Reada
           controller.enqueue(piece);
         } catch (error) {
           const isClient = error instanceof UpstreamFailure && error.kind === 'aborted';
-          const isDenied = error instanceof GuardrailDenied;
+          const isOurs = error instanceof GatewayError;
           log.close({
             status,
-            failedBy: isClient ? 'client' : isDenied ? 'gateway' : 'provider',
-            errorCode: isClient ? 'client_closed' : isDenied ? error.code : 'stream_broken',
+            failedBy: isClient ? 'client' : isOurs ? 'gateway' : 'provider',
+            errorCode: isClient ? 'client_closed' : isOurs ? error.code : 'stream_broken',
           });
           const last = isClient ? null : brokenEvent(call, error);
           if (last) {

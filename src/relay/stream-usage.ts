@@ -1,15 +1,13 @@
-import { BoundedMap } from '../core/bounded-map.ts';
 import { includesBytes } from '../core/bytes.ts';
 import { findMembers } from '../core/json-bytes.ts';
 import { type Incoming, receivedHeaders } from '../http/upstream.ts';
-import { upstreamUrl } from '../providers/address.ts';
 import { quirksOf } from '../providers/chat.ts';
+import { hasRefusedStreamOptions, learnRefusedStreamOptions } from '../providers/learned-refusals.ts';
 import { applyParams, compileParams, setMember } from '../routing/params.ts';
 import { keepUpTo } from './body.ts';
 import type { Exchange, Prepared } from './call.ts';
 import { mayNameStream } from './receive.ts';
 import { held, wholeAnswer } from './rewritten.ts';
-import type { Target } from './target.ts';
 import { withoutUsage } from './usage-filter.ts';
 
 /**
@@ -20,7 +18,7 @@ export async function askForUsage(exchange: Exchange): Promise<Prepared> {
   const { call, prepared } = exchange;
   const { body } = prepared;
   if (call.endpoint !== 'chatComplete' && call.endpoint !== 'complete') return prepared;
-  if (!body || !call.isJson || prepared.translation) return prepared;
+  if (!body || !call.isJson) return prepared;
   // Whether it streams may stand in what was not read.
   if (!body.rest) return withWish(exchange, prepared, body.head);
   const read = await keepUpTo(body);
@@ -77,11 +75,6 @@ function streamOptions(body: Uint8Array): Record<string, unknown> | 'asked' | nu
   }
 }
 
-/** Addresses and models that do not take the wish, and until when that is believed. */
-const refusing = new BoundedMap<string, number>(1_000);
-/** A server may be replaced by a newer one. */
-const BELIEVED_MS = 3_600_000;
-
 /** Whether the target is known not to take the wish for usage: by its provider, or because it has refused it lately. */
 function isRefused({ call, target, prepared }: Exchange): boolean {
   const { provider, options } = target;
@@ -89,17 +82,8 @@ function isRefused({ call, target, prepared }: Exchange): boolean {
   const quirks = provider.chat
     ? provider.chat({ model: model ?? '', stream: true, options }).quirks
     : quirksOf(provider, options);
-  return quirks?.refusesStreamOptions === true || hasRefused(target, model, prepared);
+  return quirks?.refusesStreamOptions === true || hasRefusedStreamOptions(target, model, prepared);
 }
-
-/** Whether the model at this address has refused the wish lately. */
-export const hasRefused = (target: Target, model: string | null, place: Place): boolean =>
-  refusing.size > 0 && (refusing.get(placeOf(target, model, place)) ?? 0) > Date.now();
-
-type Place = Pick<Prepared, 'path' | 'search'>;
-
-const placeOf = ({ provider, options, customHost }: Target, model: string | null, { path, search }: Place): string =>
-  `${upstreamUrl(provider, options, customHost, path, search)} ${model}`;
 
 const NAMES = ['stream_options', 'include_usage'].map((name) => Buffer.from(name));
 
@@ -120,6 +104,6 @@ export async function againIfRefused(
   if (!NAMES.some((name) => includesBytes(text, name))) return held(refusal, text);
   const answer = await again(prepared.unasked());
   if (answer.status === 200 && (receivedHeaders(answer)['content-type'] ?? '').startsWith('text/event-stream'))
-    refusing.set(placeOf(target, call.log.model, prepared), Date.now() + BELIEVED_MS);
+    learnRefusedStreamOptions(target, call.log.model, prepared);
   return answer;
 }

@@ -10,16 +10,21 @@ import { secretOptionNames } from '../core/secret-names.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Selection } from '../http/asked-provider.ts';
-import type { SentHeaders } from '../http/headers.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
 import type { Choice } from '../routing/plan.ts';
+import { isPaidByCaller } from './paid-by-caller.ts';
 
 /** Where a call goes and who pays for it there. */
 export interface Target {
   readonly provider: Provider;
   readonly credential: Secret | null;
+  /** The caller's own `Authorization`, which goes to the provider as it came. Left out: the credential says who pays. */
+  readonly authorization?: Secret;
+  /** The virtual key holds nothing that pays. */
+  readonly isPaidByCaller?: boolean;
   readonly options: ProviderOptions;
   readonly customHost: string | null;
   /** Extra headers stored with the virtual key. */
@@ -43,7 +48,11 @@ export function findTarget(
   request: { headers: SentHeaders; providerKey: string | null },
   virtualKeys: Pick<VirtualKeys, 'resolve'>,
 ): NowOrLater<Target> {
-  if (selection.by === 'virtual-key') return andThen(virtualKeys.resolve(who, selection.slug), targetBehind);
+  if (selection.by === 'virtual-key') {
+    const found = andThen(virtualKeys.resolve(who, selection.slug), targetBehind);
+    if (!(found instanceof Promise)) return found.isPaidByCaller ? paidByCaller(found, who, request) : found;
+    return found.then((target) => (target.isPaidByCaller ? paidByCaller(target, who, request) : target));
+  }
   const provider = findProvider(selection.name) ?? fail('unknown_provider', selection.name.slice(0, 80));
   const options = readOptions(provider, { headers: request.headers });
   if (request.providerKey !== null) refuseForbidden(who.forbids, 'api_key', 'authorization');
@@ -105,6 +114,26 @@ function optionsOfChoice(
   return isCallers ? { ...readOptions(provider, { headers }), ...stored } : stored;
 }
 
+/**
+ * The caller's subscription pays. Only `Authorization` beside a gateway key in its own header is the caller's, and only where it
+ * is what the caller's key was read from; a key or token of the gateway is no subscription, and is sent nowhere.
+ */
+function paidByCaller(
+  target: Target,
+  who: Principal,
+  { headers, providerKey }: { headers: SentHeaders; providerKey: string | null },
+): Target {
+  const sent = headerOf(headers, 'authorization');
+  if (sent === null || providerKey === null || !sent.endsWith(providerKey) || OURS.test(sent))
+    fail('callers_authorization_missing', target.virtualKey!);
+  refuseForbidden(who.forbids, 'api_key', 'authorization');
+  const { credential: _, identity, ...rest } = target;
+  return { ...rest, credential: null, authorization: new Secret(sent), identity: `${identity} ${sha256(sent)}` };
+}
+
+/** Keys, and tokens of programs and of MCP clients. */
+const OURS = /^\S+\s+(?:gw-|gw[a-z]{1,2}_)/;
+
 function targetBehind(stored: StoredCredential): Target {
   let target = targets.get(stored);
   if (!target) {
@@ -123,6 +152,7 @@ function targetOf(stored: StoredCredential): Target {
     options,
     customHost: stored.customHost,
     headers: (stored.configurations.custom_headers as Record<string, string> | undefined) ?? null,
+    isPaidByCaller: isPaidByCaller(stored.configurations),
     virtualKey: stored.slug,
     limits: stored.limits,
     prices: stored.prices,

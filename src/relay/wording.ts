@@ -6,7 +6,9 @@ import { completions } from '../dialects/endpoints/completions.ts';
 import { CONVERSATIONS, dialects } from '../dialects/index.ts';
 import { flagOf } from '../http/headers.ts';
 import { chatEndpoint } from '../providers/chat.ts';
+import { hasRefusedStreamOptions } from '../providers/learned-refusals.ts';
 import type { ChatEndpoint, Provider } from '../providers/provider.ts';
+import { passesAsIs } from '../providers/serving.ts';
 import { applyParams, compileParams } from '../routing/params.ts';
 import { refuseOtherModels } from './allowed-model.ts';
 import type { Attempt, Edited, OpenCall, Opening, Prepared, Ready, Translation } from './call.ts';
@@ -16,12 +18,11 @@ import { keptAfterVerdict } from './guarding/kept-guard.ts';
 import { openKeptResponse, type ResponseKeeper } from './kept-response.ts';
 import type { ThoughtKeeper } from './kept-thoughts.ts';
 import { prepareListing } from './model-list.ts';
+import { isInForm, isRead } from './prepare.ts';
 import { isStream, stringMember } from './receive.ts';
 import { recode } from './recode.ts';
 import { type FetchDeps, fetchMedia, MediaWanted } from './remote-media.ts';
 import { jsonBytes, parsedRequest, refuseBrokenName } from './rewritten.ts';
-import { hasRefused } from './stream-usage.ts';
-import { isInForm, isRead, passesAsIs } from './supported.ts';
 import { countedHere } from './token-count.ts';
 import { translate } from './translate.ts';
 
@@ -52,7 +53,7 @@ async function readyToKeep({ call, guarding }: Edited, to: Attempt, deps: Wordin
 }
 
 function ready({ call, guarding }: Edited, to: Attempt, deps: WordingDeps): Ready {
-  if (!isInForm(call) && passesAsIs(to.target, call.endpoint)) {
+  if (!isInForm(call) && passesAsIs(to.target, call.endpoint, call.tongue)) {
     const asIs = asGiven(call);
     const prepared = call.endpoint === 'listModels' ? prepareListing(call, to.target, asIs) : asIs;
     return { call, guarding, prepared, supply: null };
@@ -218,7 +219,7 @@ function translated(
   const made = translate(body, {
     from,
     to: dialects[endpoint.dialect],
-    quirks: hasRefused(to.target, call.log.model, placeOf(endpoint))
+    quirks: hasRefusedStreamOptions(to.target, call.log.model, placeOf(endpoint))
       ? { ...endpoint.quirks, refusesStreamOptions: true }
       : endpoint.quirks,
     framing: framings[endpoint.framing ?? 'sse'],

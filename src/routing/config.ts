@@ -142,9 +142,15 @@ const strategy = () =>
     mode: z.enum(['single', 'fallback', 'loadbalance', 'conditional'], {
       error: 'give "single", "fallback", "loadbalance" or "conditional"',
     }),
-    on_status_codes: fallbackCodes().optional(),
-    conditions: z.array(condition()).min(1).optional(),
-    default: z.string().min(1).optional(),
+    on_status_codes: fallbackCodes()
+      .optional()
+      .describe('fallback: the statuses after which the next target is asked.'),
+    conditions: z
+      .array(condition())
+      .min(1)
+      .optional()
+      .describe('conditional: the first query that holds names the target.'),
+    default: z.string().min(1).optional().describe('conditional: the target when no condition holds.'),
     sticky: z
       .strictObject({
         enabled: z.boolean().optional(),
@@ -152,7 +158,7 @@ const strategy = () =>
         ttl: z.int().min(1).max(31_536_000).optional(),
       })
       .optional(),
-    cb_config: breaker().optional(),
+    cb_config: breaker().optional().describe('Leaves a target alone for a while that fails too often.'),
   });
 
 /** What stands in them is for guardrails to check. */
@@ -162,19 +168,28 @@ const guardrails = () =>
 const hooks = () => z.array(writtenOut(), { error: 'give a list of guardrails' }).max(50);
 
 const members = () => ({
-  name: z.string().min(1).max(255).optional(),
-  strategy: strategy().optional(),
-  weight: z.number().min(0, 'give 0 or more').max(1e6).optional(),
-  provider: z.string().min(1).optional(),
-  api_key: z.string().min(1).optional(),
-  virtual_key: z.string().min(1).optional(),
-  custom_host: z.string().min(1).max(2_048).optional(),
+  name: z.string().min(1).max(255).optional().describe('What conditions and people call this target.'),
+  strategy: strategy().optional().describe('How a call is led to one of the targets.'),
+  weight: z
+    .number()
+    .min(0, 'give 0 or more')
+    .max(1e6)
+    .optional()
+    .describe('Share of the traffic under loadbalance; 1 where it is left out, 0 gets none.'),
+  provider: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('A provider by name, with api_key beside it; or @ and the slug of a virtual key.'),
+  api_key: z.string().min(1).optional().describe('The credential for provider. Stored sealed, shown masked.'),
+  virtual_key: z.string().min(1).optional().describe('The slug of a stored credential.'),
+  custom_host: z.string().min(1).max(2_048).optional().describe('Another address for provider, version included.'),
   passthrough: z.boolean().optional(),
   retry: z
     .strictObject({
       attempts: z.int().min(0).max(5, 'give at most 5'),
-      on_status_codes: retriedCodes().optional(),
-      use_retry_after_headers: z.boolean().optional(),
+      on_status_codes: retriedCodes().optional().describe('The statuses after which the same target is asked again.'),
+      use_retry_after_headers: z.boolean().optional().describe('Waits as long as the provider asks for.'),
     })
     .optional(),
   cache: z
@@ -183,21 +198,38 @@ const members = () => ({
       max_age: z.int().min(60, 'give at least 60 seconds').max(7_776_000, 'give at most 7776000 seconds').optional(),
     })
     .optional(),
-  request_timeout: z.int('give milliseconds').min(1, 'give at least 1 millisecond').max(86_400_000).optional(),
-  default_params: params().optional(),
-  override_params: params().optional(),
+  request_timeout: z
+    .int('give milliseconds')
+    .min(1, 'give at least 1 millisecond')
+    .max(86_400_000)
+    .optional()
+    .describe('Milliseconds for one request; then 408.'),
+  default_params: params().optional().describe('Set in the body where it has no such member.'),
+  override_params: params().optional().describe('Set in the body, whatever it says.'),
   drop_params: z
     .union([z.boolean(), z.array(path()).max(100)], { error: 'give true, false or a list of paths' })
     .optional(),
-  strip_model_prefix: z.string().min(1, 'give the beginning of a name such as "openai/"').max(256).optional(),
-  forward_headers: z.array(headerName()).max(100).optional(),
-  strict_open_ai_compliance: z.boolean().optional(),
+  strip_model_prefix: z
+    .string()
+    .min(1, 'give the beginning of a name such as "openai/"')
+    .max(256)
+    .optional()
+    .describe("Taken off the model's name before anything else is changed."),
+  forward_headers: z.array(headerName()).max(100).optional().describe('Headers of the client that are sent on.'),
+  strict_open_ai_compliance: z
+    .boolean()
+    .optional()
+    .describe('Whether answers hold nothing that the format of OpenAI does not know.'),
   prompt_id: notYet('stored prompts'),
   fetch_integrated_models: notYet('fetch_integrated_models'),
-  input_guardrails: guardrails().optional(),
-  output_guardrails: guardrails().optional(),
-  before_request_hooks: hooks().optional(),
-  after_request_hooks: hooks().optional(),
+  input_guardrails: guardrails()
+    .optional()
+    .describe('Slugs of guardrails that look at the request, or guardrails written out.'),
+  output_guardrails: guardrails()
+    .optional()
+    .describe('Slugs of guardrails that look at the answer, or guardrails written out.'),
+  before_request_hooks: hooks().optional().describe('Guardrails written out that look at the request.'),
+  after_request_hooks: hooks().optional().describe('Guardrails written out that look at the answer.'),
 });
 
 /** The schema of the config object, for an installation whose providers know these options. */

@@ -18,6 +18,7 @@ import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
 import { broughtBy, chosenModels } from './brought-members.ts';
 import { type ConfigObject, type ConfigOrigin, checkConfig, configSchema } from './config.ts';
 import { createInlineConfigs } from './inline-configs.ts';
+import { type NamingConfig, sidesNaming } from './named-guardrails.ts';
 import { compilePlan, type Plan } from './plan.ts';
 
 /** A stored config as callers see it. */
@@ -57,6 +58,8 @@ export interface ConfigVersion {
   readonly created_by: string;
   readonly created_at: string;
 }
+
+const MOST_LOOKED_THROUGH = 1_000;
 
 /** Members that may lead a call to any host. */
 const HOSTS = ['custom_host', 'azure_foundry_url'];
@@ -204,6 +207,12 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       return cache.get(key, { who, slug }).then((loaded) => loaded ?? fail('unknown_config', slug));
     },
 
+    /** The plan of a config that is being written. What is masked in it may stay so: nothing is stored or called. */
+    planOf: (config: unknown): Plan => compile(config, 'draft'),
+
+    /** The form of a config, for editors. */
+    schema: () => schemaOf(schema),
+
     /** Throws unless the workspace has a config of that slug: for those who refer to one. */
     async exists(db: Db, workspaceId: string, slug: string): Promise<boolean> {
       const row = await db
@@ -296,6 +305,22 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
         who,
       );
       return { ...shown(row), config: masked(config) };
+    },
+
+    /** Those of the caller's workspace that name one of these guardrails, and on which side. */
+    async naming(who: Principal, guardrails: ReadonlySet<string>): Promise<NamingConfig[]> {
+      const rows = await store.db
+        .selectFrom('configs')
+        .innerJoin('config_versions', 'config_versions.id', 'configs.version_id')
+        .select(['configs.slug', 'configs.name', 'configs.version_id', 'config_versions.sealed'])
+        .where('configs.workspace_id', '=', who.workspaceId)
+        .orderBy('configs.name')
+        .limit(MOST_LOOKED_THROUGH)
+        .execute();
+      return rows.flatMap(({ slug, name, version_id, sealed }) => {
+        const on = sidesNaming(open(version_id, sealed) as ConfigObject, guardrails);
+        return on.length > 0 ? [{ kind: 'config' as const, id: slug, name, on }] : [];
+      });
     },
 
     /** Answers the id of what is gone. */

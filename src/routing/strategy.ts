@@ -130,7 +130,10 @@ export function runPlan<Result extends Attempted>(plan: Plan, deps: StrategyDeps
 }
 
 /** The same values fall on the same target for the time to live, whichever process asks. */
-function stickyPoint({ sticky, path }: LoadbalanceStep, { facts, now }: { facts: Facts; now: () => number }): number {
+export function stickyPoint(
+  { sticky, path }: LoadbalanceStep,
+  { facts, now }: { facts: Facts; now: () => number },
+): number {
   const values = sticky!.fields.map((field) => fieldOf(field, facts));
   const hash = createHash('sha256')
     .update(JSON.stringify([path, values]))

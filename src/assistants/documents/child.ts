@@ -2,7 +2,7 @@ import { readSync, writeSync } from 'node:fs';
 import { loadTokenizer } from '../../core/tokenizer.ts';
 import { chunksOf } from './chunks.ts';
 import { DocumentFault } from './document.ts';
-import { extractText } from './extract-text.ts';
+import { extract } from './extract-text.ts';
 import type { Asked, Told } from './protocol.ts';
 
 /**
@@ -25,9 +25,9 @@ const DAMAGED = new DocumentFault('invalid_file', 'The file is damaged: it canno
 
 async function answer({ filename, ...chunking }: Asked, bytes: Uint8Array): Promise<void> {
   try {
-    const text = await extractText(filename, bytes);
+    const extracted = await extract(filename, bytes);
     const tokenizer = await loadTokenizer('o200k_base');
-    for (const chunk of chunksOf(text, chunking, tokenizer)) tell({ chunk });
+    for (const chunk of chunksOf(extracted, chunking, tokenizer)) tell({ chunk });
     tell({ end: true });
   } catch (error) {
     // Nothing good comes of going on without memory.

@@ -4,7 +4,7 @@ import { type Chunk, chunksOf } from './chunks.ts';
 
 const tokenizer = await loadTokenizer('o200k_base');
 const cut = (text: string, chunkTokens: number, overlapTokens: number): Chunk[] => [
-  ...chunksOf(text, { chunkTokens, overlapTokens }, tokenizer),
+  ...chunksOf({ text, tables: [] }, { chunkTokens, overlapTokens }, tokenizer),
 ];
 
 const prose = Array.from(
@@ -56,4 +56,27 @@ test('neighbours share about as many tokens as was asked for', () => {
 test('a short text is one chunk, and one of space alone is none', () => {
   expect(cut('Hello there', 800, 400)).toEqual([{ text: 'Hello there', start: 0, end: 11 }]);
   expect(cut(' \n\t ', 800, 400)).toEqual([]);
+});
+
+test('chunks of a table begin with a row, and have its first line in front', () => {
+  const header = 'number,name,price\n';
+  const rows = Array.from({ length: 500 }, (_, index) => `${index},"thing ${index}",${index * 3}.50\n`);
+  const text = header + rows.join('');
+  const tables = [{ start: 0, headerEnd: header.length, end: text.length }];
+  const chunks = [...chunksOf({ text, tables }, { chunkTokens: 200, overlapTokens: 50 }, tokenizer)];
+  expect(chunks.length).toBeGreaterThan(10);
+  for (const [index, chunk] of chunks.entries()) {
+    expect(tokenizer.count(chunk.text)).toBeLessThanOrEqual(200);
+    expect(chunk.text).toStartWith(header);
+    if (index > 0) expect(chunk.text.slice(header.length)).toMatch(/^\n?\d+,"thing/);
+  }
+  for (const row of rows) expect(chunks.some((chunk) => chunk.text.includes(row.trim()))).toBe(true);
+});
+
+test('a table whose first line is too long for it is cut like any text', () => {
+  const header = `${'column '.repeat(300)}\n`;
+  const text = header + 'a row of words\n'.repeat(200);
+  const tables = [{ start: 0, headerEnd: header.length, end: text.length }];
+  const chunks = [...chunksOf({ text, tables }, { chunkTokens: 100, overlapTokens: 50 }, tokenizer)];
+  for (const chunk of chunks) expect(chunk.text).toBe(text.slice(chunk.start, chunk.end));
 });

@@ -3,9 +3,10 @@ import { strToU8, zipSync } from 'fflate';
 import { docx, pdf, pptx, xlsx } from '../../../test/assistants/documents.ts';
 import { partsOf } from './archive.ts';
 import { DocumentFault } from './document.ts';
-import { extractText } from './extract-text.ts';
+import { extract } from './extract-text.ts';
 import { readXml } from './xml.ts';
 
+const extractText = async (filename: string, bytes: Uint8Array) => (await extract(filename, bytes)).text;
 const bytesOf = (text: string) => strToU8(text);
 
 async function faultOf(filename: string, bytes: Uint8Array): Promise<string> {
@@ -75,6 +76,68 @@ describe('HTML', () => {
     expect(await faultOf('a.html', bytesOf('<div>'.repeat(1_000_000)))).toBe(
       'invalid_file: The page is damaged: it is nested too deeply.',
     );
+  });
+});
+
+describe('tables', () => {
+  const rows = [
+    ['Item', 'Price', 'Tax'],
+    ['Pen &amp; ink', '440.00', '411.21'],
+    ['Paper', '12.50', '1.00'],
+  ];
+  const lines = 'Item\tPrice\tTax\nPen & ink\t440.00\t411.21\nPaper\t12.50\t1.00';
+  const headers = ({ text, tables }: Awaited<ReturnType<typeof extract>>) =>
+    tables.map(({ start, headerEnd }) => text.slice(start, headerEnd));
+  const cells = (row: readonly string[], open: string, close: string) =>
+    row.map((cell) => `${open}${cell}${close}`).join('');
+
+  test('of a page have a line for each row, and a frame around a page is none', async () => {
+    const table = rows.map((row, index) => `<tr>${cells(row, index ? '<td><p>' : '<th>', '')}`).join('');
+    const made = await extract('a.html', bytesOf(`<h1>List</h1><table><thead>${table}</table><p>End`));
+    expect(made.text).toBe(`List\n\n${lines}\n\nEnd`);
+    expect(headers(made)).toEqual(['Item\tPrice\tTax\n']);
+    const framed = await extract('a.html', bytesOf(`<table><tr><td>Menu<td><table>${table}</table>Foot</table>`));
+    expect(framed.text.split(/\n+/)).toEqual(['Menu', ...lines.split('\n'), 'Foot']);
+    expect((await extract('a.html', bytesOf('<table><tr><td>One<tr><td>Two</table>'))).text).toBe('One\nTwo');
+  });
+
+  test('of documents and slides have a line for each row', async () => {
+    const table = (prefix: string) => {
+      const open = `<${prefix}:tc><${prefix}:p><${prefix}:r><${prefix}:t>`;
+      const close = `</${prefix}:t></${prefix}:r></${prefix}:p></${prefix}:tc>`;
+      const made = rows.map((row) => `<${prefix}:tr>${cells(row, open, close)}</${prefix}:tr>`).join('');
+      return `<${prefix}:tbl>${made}</${prefix}:tbl>`;
+    };
+    const body = `<w:p><w:t>Above</w:t></w:p>${table('w')}<w:p><w:t>Below</w:t></w:p>`;
+    const document = await extract('a.docx', docx([], { 'word/document.xml': `<w:document>${body}</w:document>` }));
+    expect(document.text).toBe(`Above\n\n${lines}\n\nBelow`);
+    expect(headers(document)).toEqual(['Item\tPrice\tTax\n']);
+    const slides = pptx([['Title']], 'Notes', { 'ppt/slides/slide1.xml': `<p:sld>${table('a')}</p:sld>` });
+    expect((await extract('a.pptx', slides)).text).toBe(`${lines}\n\nNotes`);
+  });
+
+  test('of separated values and sheets have their first line', async () => {
+    const values = await extract('a.csv', bytesOf('"Item\n(name)",Price\nPen,440.00\n'));
+    expect(headers(values)).toEqual(['"Item\n(name)",Price\n']);
+    expect(headers(await extract('a.xlsx', xlsx('Sheet', [['Item'], ['Pen']])))).toEqual(['Item\n']);
+    expect((await extract('a.md', bytesOf('a,b\n1,2'))).tables).toEqual([]);
+  });
+
+  test('of a PDF never glue two numbers together', async () => {
+    // Each number is drawn by itself at its own place, as programs that print invoices do.
+    for (let round = 0; round < 20; round++) {
+      const numbers = Array.from({ length: 12 }, (_, index) => ((index + 1) * 97.31 * (round + 1)).toFixed(2));
+      const drawn = numbers.map((number, index) => {
+        const [x, y] = [60 + (index % 3) * (58 + round), 700 - Math.floor(index / 3) * (14 + round)];
+        return `BT /F1 12 Tf ${x} ${y} Td (${number}) Tj ET`;
+      });
+      const text = await extractText('a.pdf', pdf([''], '', drawn.join('\n')));
+      expect(text.split(/\s+/)).toEqual(numbers);
+    }
+    const turned = 'BT /F1 12 Tf 0 1 -1 0 300 100 Tm (440.00) Tj ET BT /F1 12 Tf 0 1 -1 0 300 160 Tm (411.21) Tj ET';
+    expect(await extractText('a.pdf', pdf([''], '', turned))).toBe('440.00 411.21');
+    const close = 'BT /F1 12 Tf 100 100 Td (Gate) Tj ET BT /F1 12 Tf 125.34 100 Td (way) Tj ET';
+    expect(await extractText('a.pdf', pdf([''], '', close))).toBe('Gateway');
   });
 });
 

@@ -1,21 +1,26 @@
 import { decodePage, decodeText } from './decode-text.ts';
-import { formatOf, invalid } from './document.ts';
+import { extensionOf, type Format, formatOf, invalid } from './document.ts';
+import { type Extracted, separatedValues, withTables } from './tables.ts';
 
 /** Far more than the most tokens a file may have. */
 const MOST_CHARACTERS = 128 << 20;
 
-/** The text of a file, whatever its format. Throws a DocumentFault; whatever else is thrown was not foreseen. */
-export async function extractText(filename: string, bytes: Uint8Array): Promise<string> {
-  const text = await textIn(filename, bytes);
+const SEPARATED = new Set(['csv', 'tsv']);
+
+/** The text of a file, whatever its format, and the tables in it. Throws a DocumentFault; whatever else is thrown was not foreseen. */
+export async function extract(filename: string, bytes: Uint8Array): Promise<Extracted> {
+  const format = formatOf(filename, bytes);
+  const text = await textIn(format, filename, bytes);
   if (text.length > MOST_CHARACTERS) return invalid(`The file has more than ${MOST_CHARACTERS} characters.`);
   // PostgreSQL stores every character but this one, and no halves of characters.
   const clean = text.replaceAll('\0', '').toWellFormed();
-  return /\S/.test(clean) ? clean : invalid('The file has no text.');
+  if (!/\S/.test(clean)) return invalid('The file has no text.');
+  if (format !== 'text') return withTables(clean);
+  return SEPARATED.has(extensionOf(filename)) ? separatedValues(clean) : { text: clean, tables: [] };
 }
 
 /** Parsers are loaded when the first file of their format comes. */
-async function textIn(filename: string, bytes: Uint8Array): Promise<string> {
-  const format = formatOf(filename, bytes);
+async function textIn(format: Format, filename: string, bytes: Uint8Array): Promise<string> {
   switch (format) {
     case 'text':
       return decodeText(filename, bytes);

@@ -1,5 +1,6 @@
 import { partsOf, partText } from './archive.ts';
 import { invalid } from './document.ts';
+import { paragraphsIn } from './office-text.ts';
 import { readXml, relationsIn } from './xml.ts';
 
 const PRESENTATION = 'ppt/presentation.xml';
@@ -16,34 +17,12 @@ export function textOfPptx(bytes: Uint8Array): string {
       const slide = slides.get(attributes['r:id'] ?? '');
       const xml = slide && partText(parts, slide);
       if (!xml) return;
-      texts.push(paragraphsIn(xml));
+      texts.push(paragraphsIn(xml, '\n'));
       const relations = relationsIn(partText(parts, slide.replace(/([^/]+)$/, '_rels/$1.rels')), slide);
       const notes = [...relations.values()].find((part) => part.startsWith('ppt/notesSlides/'));
       const said = notes ? partText(parts, notes) : null;
-      if (said) texts.push(paragraphsIn(said));
+      if (said) texts.push(paragraphsIn(said, '\n'));
     },
   });
   return texts.filter(Boolean).join('\n\n');
-}
-
-function paragraphsIn(xml: string): string {
-  const lines: string[] = [];
-  let line = '';
-  let isText = false;
-  readXml(xml, {
-    open: (name) => {
-      if (name === 't') isText = true;
-      if (name === 'br') line += '\n';
-    },
-    text: (text) => {
-      if (isText) line += text;
-    },
-    close: (name) => {
-      if (name === 't') isText = false;
-      if (name !== 'p') return;
-      if (line.trim()) lines.push(line.trim());
-      line = '';
-    },
-  });
-  return lines.join('\n');
 }

@@ -4,6 +4,9 @@ import type { WrittenCell } from './cells.ts';
 /** As models write where a file lies that they have made. */
 export const LINK = 'sandbox:/mnt/data/';
 
+/** A file below the working folder, as models may link to it. */
+export const spellings = (path: string): string[] => [...new Set([path, encodeURI(path)])].map((each) => LINK + each);
+
 /** What may follow a link: nothing that would make it the link of another file. */
 const BEHIND = '(?=[^\\w/%~.-]|\\.\\W)';
 /** Of a thread that makes more files, older ones are not linked any more. */
@@ -14,7 +17,7 @@ export function linkMark(cells: readonly Pick<WrittenCell, 'result'>[]): Mark | 
   const files = new Map<string, string>();
   // Of files that were written again, the last is meant.
   for (const { path, file_id } of cells.flatMap(({ result }) => result.files).slice(-MOST_LINKS))
-    for (const spelling of new Set([path, encodeURI(path)])) files.set(LINK + spelling, file_id);
+    for (const spelling of spellings(path)) files.set(spelling, file_id);
   if (files.size === 0) return null;
   const links = [...files.keys()].sort((one, other) => other.length - one.length);
   return {

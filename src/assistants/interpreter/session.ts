@@ -36,7 +36,7 @@ export interface Base extends Omit<ChildOptions, 'cpuSeconds'> {
   readonly cellMs: number;
 }
 
-const START_MS = 60_000;
+const START_MS = 120_000;
 /** A sandbox works on one cell after the other; this is what all of them may take, with what they begin beside themselves. */
 const CPU_TIMES = 20;
 

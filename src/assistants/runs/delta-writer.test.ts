@@ -4,7 +4,7 @@ import { fail } from '../../core/errors.ts';
 import { openSqlite, type Store } from '../../storage/store.ts';
 import type { RunBus } from './bus.ts';
 import { DeltaWriter } from './delta-writer.ts';
-import { BEGINNING, eventsAfter } from './events.ts';
+import { BEGINNING, eventsAfter, insertEvents, rowOf } from './events.ts';
 
 const RUN = 'run_1';
 const bus = { hasOtherNodes: false } as RunBus;
@@ -69,5 +69,18 @@ test('pieces of an epoch before do not go with those of the next', async () => {
   writer.add(RUN, 1, piece(1, 0));
   writer.add(RUN, 1, piece(1));
   expect((await writer.take(RUN))?.events).toEqual([piece(1)]);
+  await store.close();
+});
+
+test('pieces that come too late, when another node has said them again, are read by nobody', async () => {
+  const store = await storeWithRun();
+  const whole = { name: 'thread.message.completed', data: 'whole', epoch: 2, seq: 5 };
+  await insertEvents(store.db, [
+    rowOf(RUN, [piece(3, 2), piece(4, 2)], 1),
+    rowOf(RUN, [whole], null),
+    rowOf(RUN, [piece(1), piece(2)], 1),
+    rowOf(RUN, [piece(9)], 0),
+  ]);
+  expect(await written(store)).toEqual(['9', '3', '4', 'whole']);
   await store.close();
 });

@@ -77,7 +77,10 @@ export async function insertEvents(db: Db, rows: readonly RunEventRow[]): Promis
 
 const ROWS_AT_ONCE = 200;
 
-/** The events after a place, in their order: not necessarily all of them. */
+/**
+ * The events after a place, in their order: not necessarily all of them. Pieces that a node wrote down while another one
+ * took the run over are left out where that one has said them again: readers would take them for the beginning of these.
+ */
 export async function eventsAfter(db: Db, runId: string, { epoch, seq }: Place): Promise<PlacedEvent[]> {
   const rows = await db
     .selectFrom('run_events')
@@ -85,6 +88,17 @@ export async function eventsAfter(db: Db, runId: string, { epoch, seq }: Place):
     .where('run_id', '=', runId)
     .where((where) =>
       where.or([where('epoch', '>', epoch), where.and([where('epoch', '=', epoch), where('seq', '>', seq)])]),
+    )
+    .where(({ not, exists, selectFrom, ref }) =>
+      not(
+        exists(
+          selectFrom('run_events as later')
+            .select('later.seq')
+            .where('later.run_id', '=', runId)
+            .where('later.call', '=', ref('run_events.call'))
+            .where('later.epoch', '>', ref('run_events.epoch')),
+        ),
+      ),
     )
     .orderBy('epoch')
     .orderBy('seq')

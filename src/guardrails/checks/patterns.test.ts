@@ -53,7 +53,7 @@ test('a text that is too long for a large rule is not judged, and so does not pa
     const started = performance.now();
     const result = await judge(one, { rule: '(?:a?b?){400}' }, text);
     expect(result).toMatchObject({ verdict: false, error: 'a text is too long for this rule' });
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   }
 });
 

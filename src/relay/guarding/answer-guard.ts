@@ -129,6 +129,8 @@ async function judgedBody(guarding: Guarding, bytes: Uint8Array, incoming: Incom
   try {
     const { reading: passed, results } = await guarding.judge('output', reading, incoming.status);
     guarding.settle('output', results);
+    // Another target may be asked instead, and then this answer goes nowhere.
+    if (guarding.hasFailed) noteUsage(guarding, bytes, type);
     return passed;
   } catch (error) {
     // The provider was paid all the same.
@@ -138,7 +140,10 @@ async function judgedBody(guarding: Guarding, bytes: Uint8Array, incoming: Incom
 }
 
 export function noteUsage({ call: { log } }: Guarding, bytes: Uint8Array, type: string) {
-  log.usage ??= readUsage({ contentType: type, head: bytes, tail: null }).usage ?? null;
+  if (log.usage) return;
+  const { usage = null, model } = readUsage({ contentType: type, head: bytes, tail: null });
+  log.usage = usage;
+  if (model) log.answeredBy = model;
 }
 
 function readAnswer({ call }: Guarding, bytes: Uint8Array, incoming: Incoming, type: string): Reading {

@@ -130,13 +130,20 @@ export class Guarding {
     status: number | null = null,
     all: readonly Guardrail[] = this.#guardrails[hook],
   ): Promise<Judged> {
-    const { callers: brought } = this.#stages[hook];
-    const callers = brought.length === 0 ? brought : all.filter((each) => brought.includes(each));
-    if (callers.length === 0) return this.#look({ hook, reading, status, guardrails: all, request: this.#request });
-    const operators = all.filter((each) => !brought.includes(each));
+    const { callers, operators } = this.#among(hook, all);
+    if (callers.length === 0)
+      return this.#look({ hook, reading, status, guardrails: operators, request: this.#request });
     return hook === 'input'
       ? this.#judgeRequest(callers, operators, reading)
       : this.#judgeAnswer(callers, operators, reading, status);
+  }
+
+  /** Whose those are that look now. Mostly all look, and that was found out when they were put together. */
+  #among(hook: Hook, all: readonly Guardrail[]): Pick<Stages, 'callers' | 'operators'> {
+    const stages = this.#stages[hook];
+    if (all === this.#guardrails[hook]) return stages;
+    const isBrought = (each: Guardrail) => stages.callers.includes(each);
+    return { callers: all.filter(isBrought), operators: all.filter((each) => !isBrought(each)) };
   }
 
   async #judgeRequest(
@@ -144,12 +151,19 @@ export class Guarding {
     operators: readonly Guardrail[],
     reading: Reading,
   ): Promise<Judged> {
-    const look = { hook: 'input', status: null, request: reading } as const;
-    const first = await this.#look({ ...look, reading, guardrails: callers });
+    const hook = 'input';
+    const first = await this.#look({ hook, reading, status: null, guardrails: callers, request: reading });
     this.#callersRequest = first.reading;
     if (operators.length === 0 || isDenied(first.results)) return first;
     const headers = withHeaders(this.call.headers, first.headers);
-    const last = await this.#look({ ...look, reading: first.reading, guardrails: operators, headers });
+    const last = await this.#look({
+      hook,
+      reading: first.reading,
+      status: null,
+      guardrails: operators,
+      request: reading,
+      headers,
+    });
     return {
       reading: last.reading,
       results: [...first.results, ...last.results],

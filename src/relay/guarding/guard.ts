@@ -43,6 +43,8 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
     }
     return resolved;
   };
+  const resolveSome = (reach: Reach, references: readonly GuardrailReference[], side: Hook) =>
+    references.length === 0 ? NO_GUARDRAILS : resolveAll(reach, references, side);
 
   /** The ports of the process, with a model that is asked in the caller's name. */
   const portsOf = ({ principal, log }: GuardedCall): Ports =>
@@ -61,11 +63,11 @@ export function createGuard({ guardrails, defaults, ports, askModel }: GuardDeps
     const input = joined(held.input, who.defaults?.input_guardrails, imposed?.input);
     const output = joined(held.output, who.defaults?.output_guardrails, imposed?.output);
     if (input.length + output.length === 0 && !brought) return null;
-    const before = await resolveAll(who, input, 'input');
-    const after = await resolveAll(who, output, 'output');
+    const before = await resolveSome(who, input, 'input');
+    const after = await resolveSome(who, output, 'output');
     if (!brought) return made(call, stage(before), stage(after));
-    const ownBefore = await resolveAll(who, brought.input, 'input');
-    const ownAfter = await resolveAll(who, brought.output, 'output');
+    const ownBefore = await resolveSome(who, brought.input, 'input');
+    const ownAfter = await resolveSome(who, brought.output, 'output');
     const written =
       askedBy === 'caller-writing'
         ? [...writtenIn(brought.input, ownBefore), ...writtenIn(brought.output, ownAfter)]

@@ -31,7 +31,8 @@ export interface GuardedCall {
   readonly isStrict: boolean;
   /** Of work that goes on without its caller: while it is accepted, only checks look that prove something. */
   readonly proving?: Proving;
-  readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'> & Partial<Pick<CallLog, 'callTrace'>>;
+  readonly log: Pick<CallLog, 'metadata' | 'hookResults' | 'awaits' | 'usage'> &
+    Partial<Pick<CallLog, 'callTrace' | 'answeredBy'>>;
 }
 
 /**

@@ -9,6 +9,7 @@ import type { Guardrails } from '../../guardrails/guardrails.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import { fetchSmall, type Upstream } from '../../http/upstream.ts';
 import type { CallModel } from '../internal.ts';
+import { type Bench, createBench } from './bench.ts';
 import { createGuard, type Guard } from './guard.ts';
 
 export interface GuardDeps {
@@ -23,8 +24,8 @@ export interface GuardDeps {
   readonly now: () => number;
 }
 
-/** The guard of calls, with what the checks of guardrails ask of the rest of the gateway. */
-export function openGuard(deps: GuardDeps): Guard {
+/** The guard of calls, with what the checks of guardrails ask of the rest of the gateway, and the bench to try them on. */
+export function openGuard(deps: GuardDeps): { readonly guard: Guard; readonly bench: Bench } {
   const { guardrails, guardrailDefaults, egress, upstream, verifier, checkThreads, callModel, now } = deps;
   const ports: Omit<Ports, 'askModel'> = {
     fetch: (url, init) => fetchSmall(upstream, url, init),
@@ -35,7 +36,10 @@ export function openGuard(deps: GuardDeps): Guard {
     threads: checkThreads,
   };
   const askModel = (who: Principal, trace: OutgoingTrace | null) => askedBy(who, trace, callModel);
-  return createGuard({ guardrails, defaults: guardrailDefaults, ports, askModel });
+  return {
+    guard: createGuard({ guardrails, defaults: guardrailDefaults, ports, askModel }),
+    bench: createBench((who) => ({ ...ports, askModel: askModel(who, null) })),
+  };
 }
 
 async function resolves(egress: EgressPolicy, hostname: string): Promise<boolean> {

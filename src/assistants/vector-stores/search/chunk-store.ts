@@ -1,8 +1,13 @@
 import type { Scope } from './scope.ts';
-import type { ChunkGroup, Place } from './thread/requests.ts';
+import type { ChunkGroup, NearPlace, Place } from './thread/requests.ts';
 
 export interface ChunkText extends Place {
   readonly text: string;
+}
+
+export interface FoundByWords extends Place {
+  /** From 0 to 1: how much of what the query asks for the chunk has. */
+  readonly score: number;
 }
 
 /** Where chunks lie and are found: the one place that knows how each database does it. */
@@ -15,9 +20,9 @@ export interface ChunkStore {
   /** All chunks of a source, in their order. */
   texts(source: string): Promise<string[]>;
   /** The chunks that the words of a query speak for, best first. */
-  byWords(scope: Scope, query: string, most: number): Promise<readonly Place[]>;
+  byWords(scope: Scope, query: string, most: number): Promise<readonly FoundByWords[]>;
   /** The chunks whose vectors are nearest, nearest first. Null: there are more than can be looked at. */
-  byVector(scope: Scope, vector: Float32Array, most: number): Promise<readonly Place[] | null>;
+  byVector(scope: Scope, vector: Float32Array, most: number): Promise<readonly NearPlace[] | null>;
   /** The texts of some chunks, in any order. Those that are gone meanwhile are missing. */
   read(places: readonly Place[]): Promise<ChunkText[]>;
   close(): void;

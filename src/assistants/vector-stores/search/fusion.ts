@@ -1,16 +1,20 @@
-/** Of reciprocal rank fusion: how much less the tenth counts than the first. The value of the paper that proposed it. */
-const SMOOTHING = 60;
+/** A chunk that is as near as this means something else: models of unlike texts still see them point the same way a little. */
+const UNLIKE = 0.2;
+/** As near as this, a chunk says what was asked for; questions and their answers are seldom nearer. */
+const ALIKE = 0.75;
+
+/** From 0 to 1: what a cosine says about a chunk. */
+export const meaningOf = (similarity: number): number =>
+  Math.min(1, Math.max(0, (similarity - UNLIKE) / (ALIKE - UNLIKE)));
 
 /**
- * Puts ranked lists together: what stands high in several of them comes first. Ranks are comparable where the measures
- * behind them are not. 1 is the first place in every list; a list that does not hold a key adds nothing to its score.
+ * Puts scores of different kinds together: what one of them finds is found, and what both find comes before it. A score says
+ * the same in every search, so nothing that is far from a question becomes near by being the nearest.
  */
-export function fused(lists: readonly (readonly string[])[]): Map<string, number> {
-  const best = lists.length / (SMOOTHING + 1);
+export function fused(lists: readonly (readonly (readonly [key: string, score: number])[])[]): Map<string, number> {
   const scores = new Map<string, number>();
   for (const list of lists)
-    for (const [rank, key] of list.entries())
-      scores.set(key, (scores.get(key) ?? 0) + 1 / (SMOOTHING + rank + 1) / best);
+    for (const [key, score] of list) scores.set(key, 1 - (1 - (scores.get(key) ?? 0)) * (1 - score));
   return scores;
 }
 

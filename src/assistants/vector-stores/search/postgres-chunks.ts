@@ -1,10 +1,10 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import type { Store } from '../../../storage/store.ts';
-import type { ChunkStore } from './chunk-store.ts';
+import type { ChunkStore, FoundByWords } from './chunk-store.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { tsqueryOf, wordQuery } from './thread/postgres.ts';
 import type { NearPlace, Place, SearchThread } from './thread/requests.ts';
-import { rarest, type Term, termsOf } from './words.ts';
+import { type AskedWord, RANKING, scoreOf, type Term, termsOf, type Weighed, weighed } from './words.ts';
 
 export interface PostgresChunksOptions {
   readonly store: Pick<Store, 'db' | 'engine'>;
@@ -32,14 +32,24 @@ export function createPostgresChunks({ store, thread, now }: PostgresChunksOptio
   };
 
   /** Counted no further than matters. */
-  const countOf = async (storeIds: readonly string[], words: readonly string[]): Promise<Term[]> => {
-    const counts = words.map(
-      (word) => sql`select ${word}::text as word, (select count(*) from (
-        select 1 from chunks where words @@ ${tsqueryOf(storeIds, [word])}::tsquery limit ${MOST_LOOKED_AT}
-      ) as found) as chunks`,
-    );
-    const { rows } = await sql<Term>`${sql.join(counts, sql` union all `)}`.execute(db);
-    return rows;
+  const countOf = async (storeIds: readonly string[], words: readonly AskedWord[]): Promise<Term[]> => {
+    const queries = words.map(({ forms }) => tsqueryOf(storeIds, forms));
+    const { rows } = await sql<{ chunks: number }>`
+      select (select count(*) from (
+        select 1 from chunks where words @@ query::tsquery limit ${MOST_LOOKED_AT}
+      ) as found) as chunks
+      from unnest(${queries}::text[]) with ordinality as asked (query, place) order by place`.execute(db);
+    return words.map((asked, index) => ({ ...asked, chunks: Number(rows[index]!.chunks) }));
+  };
+
+  const chunksIn = async (storeIds: readonly string[]): Promise<number> => {
+    const { all } = await db
+      .selectFrom('indexed_files')
+      .select((select) => select.fn.sum<number | null>('chunks').as('all'))
+      .where('store_id', 'in', [...storeIds])
+      .where('state', '=', 'current')
+      .executeTakeFirstOrThrow();
+    return Number(all ?? 0);
   };
 
   const byExtension = async (scope: Scope, vector: Float32Array, most: number): Promise<readonly NearPlace[]> => {
@@ -80,21 +90,30 @@ export function createPostgresChunks({ store, thread, now }: PostgresChunksOptio
     byWords: async (scope, query, most) => {
       const words = termsOf(query);
       if (words.length === 0) return [];
-      const kept = rarest(await countOf(scope.storeIds, words), MOST_LOOKED_AT);
-      if (kept.length === 0) return [];
+      const [counted, all] = await Promise.all([countOf(scope.storeIds, words), chunksIn(scope.storeIds)]);
+      const asked = weighed(counted, all, MOST_LOOKED_AT);
+      if (asked.terms.length === 0) return [];
       const match = tsqueryOf(
         scope.storeIds,
-        kept.map(({ word }) => word),
+        asked.terms.flatMap(({ forms }) => forms),
       );
-      const { rows } = await sql<Place>`
+      const { rows } = await sql<Place & { ranked: number }>`
         with ${searched(searchedFiles(store, scope).select('indexed.id'))},
         found as materialized (select source, number from chunks where words @@ ${match}::tsquery),
         candidates as materialized (
-          select source, number from found where source in (select id from searched) limit ${MOST_RANKED}
+          select source, number from found where source in (select id from searched)
+          order by source, number limit ${MOST_RANKED}
+        ),
+        held as materialized (
+          select source, number, words, length(words) - 1 as length
+          from candidates join chunks using (source, number)
         )
-        select source, number from candidates join chunks using (source, number)
-        order by ${rankOf(kept)} desc, source, number limit ${most}`.execute(db);
-      return rows;
+        select source, number, ${rankOf(asked)} as ranked
+        from held, (select avg(length)::float8 as usual from held) as lengths
+        order by ranked desc, source, number limit ${most}`.execute(db);
+      return rows.map(({ source, number, ranked }): FoundByWords => {
+        return { source, number, score: scoreOf(ranked, asked) };
+      });
     },
     byVector: async (scope, vector, most) => {
       const [found, scanned] = [await byExtension(scope, vector, most), await byScan(scope, vector, most)];
@@ -116,12 +135,27 @@ export function createPostgresChunks({ store, thread, now }: PostgresChunksOptio
 /** Found first, and once: left to itself, PostgreSQL may look for the words in each file, or at a file for each chunk. */
 const searched = (files: Expression<unknown>): RawBuilder<unknown> => sql`searched as materialized ${files}`;
 
-/** PostgreSQL does not know that a rare word says more than a common one. */
-const rankOf = (terms: readonly Term[]): RawBuilder<unknown> =>
-  sql.join(
-    terms.map(({ word, chunks }) => {
-      const weight = Math.log(1 + (MOST_LOOKED_AT + 1) / (chunks + 1));
-      return sql`${weight}::float8 * ts_rank(words, ${wordQuery(word)}::tsquery, 1)`;
+/**
+ * PostgreSQL ranks a word by the sum of 1, 1/4, 1/9, ... for each time that it occurs, as part of what that would be without end:
+ * from which it is seen how often that was.
+ */
+const WITHOUT_END = Math.PI ** 2 / 6;
+const timesOf = (form: string): RawBuilder<unknown> =>
+  sql`round(1 / (${WITHOUT_END}::float8 * greatest(1e-6,
+    1 - ts_rank('{1,1,1,1}'::float4[], words, ${wordQuery([form])}::tsquery)::float8)) - 0.5)`;
+
+/** How often a word occurs, in the form that does most. A form that does not gives zero. */
+const mostTimes = (forms: readonly string[]): RawBuilder<unknown> => sql`greatest(${sql.join(forms.map(timesOf))})`;
+
+/** BM25, by what the searched stores hold. */
+const rankOf = ({ terms }: Weighed): RawBuilder<unknown> => {
+  const { saturation, ofLength } = RANKING;
+  const length = sql`(${saturation}::float8 * (${1 - ofLength}::float8 + ${ofLength}::float8 * length / usual))`;
+  return sql.join(
+    terms.map(({ forms, weight }) => {
+      const times = mostTimes(forms);
+      return sql`(${weight * (saturation + 1)}::float8 * ${times} / (${times} + ${length}))`;
     }),
     sql` + `,
   );
+};

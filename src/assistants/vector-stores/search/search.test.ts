@@ -51,12 +51,53 @@ for (const [name, open] of Object.entries(stores)) {
         ...{ workspaceId: lab.workspaceId, storeIds: [storeId], queries: ['car'], filter: null, signal },
         ...{ most: 10, scoreThreshold: 0 },
       });
-      expect(results[0]).toMatchObject({ text: 'car', score: 1 });
+      expect(results[0]!.text).toBe('car');
       for (const { score } of results) expect(score).toBeWithin(0, 1.000001);
       const scores = results.map(({ score }) => score);
       expect(scores).toEqual([...scores].sort((one, other) => other - one));
       const high = await lab.find('car', { storeIds: [storeId], scoreThreshold: 0.99 });
       expect(high.texts).toEqual(['car']);
+      const nonsense = await lab.find('blorp quux zzyzx', { storeIds: [storeId], scoreThreshold: 0.1 });
+      expect(nonsense.texts).toEqual([]);
+    });
+
+    test('no other store changes what is found in one, nor its scores by a bit', async () => {
+      const storeId = await lab.newStore();
+      await lab.newFile(storeId, [
+        'The notice period for the walrus is one month.',
+        'A walrus eats clams.',
+        'Notice: clams are out. Notice the clams.',
+        'Periods of rain.',
+      ]);
+      lab.embeddings.model = null;
+      const found = () =>
+        lab.search({
+          ...{ workspaceId: lab.workspaceId, storeIds: [storeId], filter: null, signal },
+          ...{ queries: ['How long is the notice period of walruses and clams?'], most: 10, scoreThreshold: 0 },
+        });
+      const before = await found();
+      expect(before.results).toHaveLength(4);
+      const other = await lab.newStore();
+      const words = ['walrus walrus walrus', 'notice', 'clams and more clams'];
+      await lab.newFile(
+        other,
+        Array.from({ length: 200 }, (_, number) => `${words[number % 3]} ${'filler '.repeat(number)}`),
+      );
+      expect(await found()).toEqual(before);
+      lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
+    });
+
+    test('the words behind many others are looked for when they are the rare ones', async () => {
+      const storeId = await lab.newStore();
+      const common = Array.from(
+        { length: 60 },
+        (_, number) => `common${String.fromCodePoint(97 + (number % 26))}${number}`,
+      );
+      await lab.newFile(storeId, [...Array.from({ length: 5 }, () => common.join(' ')), 'the okapi sleeps']);
+      lab.embeddings.model = null;
+      const { texts } = await lab.find(`${common.join(' ')} okapi`, { storeIds: [storeId] });
+      expect(texts).toContain('the okapi sleeps');
+      lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
     });
 
     test('several wordings find what one of them finds', async () => {

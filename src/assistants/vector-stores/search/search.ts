@@ -7,8 +7,8 @@ import type { Attributes } from '../chunk-index.ts';
 import type { ChunkStore } from './chunk-store.ts';
 import { type EmbeddingModel, type Embeddings, EmbeddingsFailed } from './embeddings.ts';
 import type { Filter } from './filter.ts';
-import { best, fused } from './fusion.ts';
-import type { Place } from './thread/requests.ts';
+import { best, fused, meaningOf } from './fusion.ts';
+import type { NearPlace, Place } from './thread/requests.ts';
 
 export interface SearchDeps {
   readonly store: Store;
@@ -35,7 +35,7 @@ export interface SearchResult {
   readonly fileId: string;
   readonly filename: string;
   readonly attributes: Attributes;
-  /** From 0 to 1, where 1 is the first place in everything that was looked at. */
+  /** From 0 to 1: how much of what was asked for the passage has, by its words and its meaning. */
   readonly score: number;
   readonly text: string;
 }
@@ -75,17 +75,20 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
       Promise.all(queries.map((query) => chunks.byWords(scope, query, LIST))),
     ]);
     const scores = byWords.map((words, index) =>
-      fused([words, ...byMeaning.map((lists) => lists[index]!)].map((list) => list.map(keyOf))),
+      fused([
+        words.map((place) => [keyOf(place), place.score] as const),
+        ...byMeaning.map((lists) => lists[index]!.map((place) => [keyOf(place), meaningOf(place.similarity)] as const)),
+      ]),
     );
     const found = best(scores)
-      .filter(([, score]) => score >= scoreThreshold)
+      .filter(([, score]) => score > 0 && score >= scoreThreshold)
       .slice(0, most);
     return { mode: byMeaning.length > 0 ? 'hybrid' : 'full-text', results: await shown(found) };
   };
 
   /** For each model that a store was made with, a list for each query. None for a model that does not answer. */
-  async function meaningLists(request: SearchRequest): Promise<(readonly Place[])[][]> {
-    const all: (readonly Place[])[][] = [];
+  async function meaningLists(request: SearchRequest): Promise<(readonly NearPlace[])[][]> {
+    const all: (readonly NearPlace[])[][] = [];
     if (!(await hasEmbeddings(request.workspaceId))) return all;
     for (const { model, storeIds } of await modelsOf(request.storeIds)) {
       const lists = await listsOf(request, model, storeIds);
@@ -109,10 +112,10 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
     { workspaceId, queries, filter, proven, signal }: SearchRequest,
     model: EmbeddingModel,
     storeIds: readonly string[],
-  ): Promise<(readonly Place[])[] | null> {
+  ): Promise<(readonly NearPlace[])[] | null> {
     const vectors = await embedded({ workspaceId, model, texts: queries, proven, signal });
     if (!vectors) return null;
-    const lists: (readonly Place[])[] = [];
+    const lists: (readonly NearPlace[])[] = [];
     for (const vector of vectors) {
       const list = vector ? await chunks.byVector({ storeIds, filter }, vector, LIST) : [];
       if (!list) {

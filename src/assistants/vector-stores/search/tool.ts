@@ -20,10 +20,10 @@ export interface FileSearchDeps {
   readonly now: () => number;
 }
 
-const USUAL_RESULTS = 20;
+export const USUAL_RESULTS = 20;
 /** About 16,000 tokens of text: more would crowd out the conversation. */
 const MOST_CHARACTERS = 64_000;
-const MOST_QUERIES = 5;
+export const MOST_QUERIES = 5;
 const RANKER = 'default_2024_08_21';
 /** So long a run waits for files of its thread; for those of the assistant it does not. */
 const WAITS_MS = 60_000;
@@ -39,29 +39,32 @@ const argumentsSchema = () =>
 
 type FileSearchTool = Extract<Tool, { type: 'file_search' }>;
 
+/** What models are told of it. */
+export const OFFER = {
+  description:
+    'Searches the files that were given to this conversation, by words and by meaning, and answers passages of them. ' +
+    'Use it whenever the answer may be in these files. Each passage has a marker such as ' +
+    `${markerOf(0, 0)}. When you use something from a passage, write its marker, exactly as it is, right behind the ` +
+    'statement that comes from it. Write no marker that you were not given, and do not explain them.',
+  parameters: {
+    type: 'object',
+    properties: {
+      queries: {
+        type: 'array',
+        items: { type: 'string' },
+        minItems: 1,
+        maxItems: MOST_QUERIES,
+        description: 'What to look for, as a question or in key words; several wordings of it find more.',
+      },
+    },
+    required: ['queries'],
+    additionalProperties: false,
+  },
+};
+
 /** Search in the files of an assistant and of its thread, as a tool of runs. */
 export const createFileSearch = (deps: FileSearchDeps): BuiltIn => ({
-  offer: async () => ({
-    description:
-      'Searches the files that were given to this conversation, by words and by meaning, and answers passages of them. ' +
-      'Use it whenever the answer may be in these files. Each passage has a marker such as ' +
-      `${markerOf(0, 0)}. When you use something from a passage, write its marker, exactly as it is, right behind the ` +
-      'statement that comes from it. Write no marker that you were not given, and do not explain them.',
-    parameters: {
-      type: 'object',
-      properties: {
-        queries: {
-          type: 'array',
-          items: { type: 'string' },
-          minItems: 1,
-          maxItems: MOST_QUERIES,
-          description: 'What to look for, as a question or in key words; several wordings of it find more.',
-        },
-      },
-      required: ['queries'],
-      additionalProperties: false,
-    },
-  }),
+  offer: async () => OFFER,
   carryOut: (call) => carryOut(call, deps),
 });
 
@@ -110,7 +113,7 @@ function optionsOf({ tools }: RunBody): Options {
   };
 }
 
-function queriesIn(text: string): string[] | null {
+export function queriesIn(text: string): string[] | null {
   try {
     return schemaOf(argumentsSchema).safeParse(JSON.parse(text)).data ?? null;
   } catch {
@@ -169,7 +172,7 @@ async function threadStores(db: Db, threadId: string): Promise<readonly string[]
 }
 
 /** As many of the best as a conversation can take; the first one always. */
-function within(results: readonly SearchResult[]): SearchResult[] {
+export function within(results: readonly SearchResult[]): SearchResult[] {
   let characters = 0;
   return results.filter(({ text }, index) => {
     characters += text.length;
@@ -177,7 +180,7 @@ function within(results: readonly SearchResult[]): SearchResult[] {
   });
 }
 
-const passage = ({ filename, text }: SearchResult, { marker }: Citable): string =>
+export const passage = ({ filename, text }: SearchResult, { marker }: Pick<Citable, 'marker'>): string =>
   `${marker} ${JSON.stringify(filename)}\n${text}`;
 
 function shownCall(
@@ -200,6 +203,7 @@ function shownCall(
   };
 }
 
-const MALFORMED = 'The search was not carried out: give arguments of the form {"queries": ["what to look for"]}.';
+export const MALFORMED =
+  'The search was not carried out: give arguments of the form {"queries": ["what to look for"]}.';
 const NO_FILES = 'There are no files to search: neither the assistant nor this conversation has any.';
-const NOTHING = 'Nothing in the files fits this search. Other words may find something.';
+export const NOTHING = 'Nothing in the files fits this search. Other words may find something.';

@@ -1,71 +1,96 @@
-/**
- * The words of a text, as both stores index them: lower case and without accents, so that people who search need not
- * know how the author wrote; names in code both whole and in their parts; and pairs of characters where a script puts
- * no spaces between words. No language is assumed: stores hold many at once, and code.
- */
-export function wordsOf(text: string): string[] {
-  const words: string[] = [];
-  for (const [run] of text.normalize('NFKC').matchAll(RUN)) {
-    for (const [part] of run.matchAll(SAME_KIND)) {
-      if (UNSPACED.test(part)) words.push(...pairsOf(part));
-      else words.push(...namesIn(part));
-    }
-  }
-  return words;
-}
+import { wordsOf } from '../../../core/words.ts';
+import { LANGUAGES, languagesOf, stemsOf } from './languages.ts';
 
-const RUN = /[\p{L}\p{M}\p{N}]+/gu;
-const SCRIPTS = '\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Hang}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}ー々';
-const UNSPACED = new RegExp(`^[${SCRIPTS}]`, 'u');
-const SAME_KIND = new RegExp(`[${SCRIPTS}]+|[^${SCRIPTS}]+`, 'gu');
-const ACCENTS = /[\u0300-\u036f]+/g;
-/** `parseHTTPHeader2` is parse, HTTP, Header, 2. */
-const PARTS_OF_NAMES = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
-/** Longer ones are hashes and encoded bytes; their beginning is enough to find them by. */
-const LONGEST = 64;
-
-const folded = (word: string): string =>
-  word.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC').toLowerCase().slice(0, LONGEST);
-
-function pairsOf(run: string): string[] {
-  const characters = [...run];
-  if (characters.length === 1) return characters;
-  return characters.slice(1).map((character, index) => characters[index]! + character);
-}
-
-function namesIn(word: string): string[] {
-  const whole = folded(word);
-  const parts = word.match(PARTS_OF_NAMES) ?? [];
-  const isName = parts.length > 1 && parts.length <= 8;
-  return [whole, ...(isName ? parts.map(folded) : [])].filter(Boolean);
-}
-
-/** A word that all chunks of a store have, so that a search does not wade through those of all others. */
+/** The words of one store are its own: no count of them knows of another store's. */
 export const scopeWord = (storeId: string): string => `s${Bun.hash(storeId).toString(36)}`;
 
 /** More words than this make a search slower, not better. */
 const MOST_TERMS = 32;
+/** Of so many it is counted how rare they are. */
+const MOST_COUNTED = 256;
+/** Of so many words a text shows its language. */
+const LOOKED_AT = 400;
 
-/** What a query asks for: its words, each once. */
-export const termsOf = (query: string): string[] => [...new Set(wordsOf(query))].slice(0, MOST_TERMS);
+/** What a chunk is found by: its words, and behind them their stems in its language, or in all where it shows none. */
+export function indexedWords(text: string): string[] {
+  const words = wordsOf(text);
+  const spoken = languagesOf(words.slice(0, LOOKED_AT));
+  const languages = spoken.length === 0 ? LANGUAGES : spoken;
+  const stems = new Map<string, string[]>();
+  const all = [...words];
+  for (const word of words) {
+    const known = stems.get(word) ?? stemsOf(word, languages);
+    stems.set(word, known);
+    all.push(...known);
+  }
+  return all;
+}
 
-export interface Term {
+/** A word that is asked for, in every form in which it may be indexed. */
+export interface AskedWord {
   readonly word: string;
-  /** In how many chunks it occurs, as far as that was counted. */
+  readonly forms: readonly string[];
+}
+
+/** What a query asks for: its words, each once, without those that say nothing, unless it has no others. */
+export function termsOf(query: string): AskedWord[] {
+  const words = wordsOf(query);
+  const spoken = languagesOf(words);
+  const telling = words.filter((word) => !spoken.some(({ stopWords }) => stopWords.has(word)));
+  const asked = new Set(telling.length > 0 ? telling : words);
+  return [...asked].slice(0, MOST_COUNTED).map((word) => ({ word, forms: [word, ...stemsOf(word, LANGUAGES)] }));
+}
+
+export interface Term extends AskedWord {
+  /** In how many chunks of the searched stores it occurs, as far as that was counted. */
   readonly chunks: number;
 }
+
+export interface Weighed {
+  /** What is looked for, rarest first. */
+  readonly terms: readonly (Term & { readonly weight: number })[];
+  /** What a chunk would have that holds all of it very often; words that are nowhere count in. */
+  readonly most: number;
+}
+
+const SATURATION = 1.2;
+const OF_LENGTH = 0.75;
+/** In a store of a few chunks, a word that is in one of them is no common one. */
+const MORE_CHUNKS = 20;
+
+/** As BM25 has them. */
+export const RANKING = { saturation: SATURATION, ofLength: OF_LENGTH } as const;
+
+/** How much a word says that is in so many of a store's chunks. */
+const weightOf = (chunks: number, all: number): number =>
+  Math.log(1 + (Math.max(all, chunks) + MORE_CHUNKS - chunks + 0.5) / (chunks + 0.5));
 
 /**
  * The rarest of the words, those that are in so many chunks together, and one at least. A word that is in nearly every
  * chunk says nothing about any of them, and is what makes a search slow.
  */
-export function rarest(terms: readonly Term[], mostChunks: number): Term[] {
-  const kept: Term[] = [];
+export function rarest<Counted extends { readonly chunks: number }>(
+  terms: readonly Counted[],
+  mostChunks: number,
+): Counted[] {
+  const kept: Counted[] = [];
   let total = 0;
   for (const term of terms.filter(({ chunks }) => chunks > 0).sort((one, other) => one.chunks - other.chunks)) {
     total += term.chunks;
-    if (kept.length > 0 && total > mostChunks) break;
+    if (kept.length > 0 && (total > mostChunks || kept.length === MOST_TERMS)) break;
     kept.push(term);
   }
   return kept;
 }
+
+/** What is looked for in stores of so many chunks, and what each word is worth there. */
+export function weighed(terms: readonly Term[], chunks: number, mostChunks: number): Weighed {
+  const kept = rarest(terms, mostChunks).map((term) => ({ ...term, weight: weightOf(term.chunks, chunks) }));
+  const nowhere = Math.min(terms.filter((term) => term.chunks === 0).length, MOST_TERMS - kept.length);
+  const worth = kept.reduce((sum, { weight }) => sum + weight, 0) + Math.max(0, nowhere) * weightOf(0, chunks);
+  return { terms: kept, most: worth * (SATURATION + 1) };
+}
+
+/** From 0 to 1: a chunk with every word of a query once has about 0.8, one with a common word of many has next to nothing. */
+export const scoreOf = (ranked: number, { most }: Pick<Weighed, 'most'>): number =>
+  most === 0 ? 0 : 1 - (1 - Math.min(1, ranked / most)) ** 3;

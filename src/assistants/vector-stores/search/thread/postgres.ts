@@ -1,7 +1,7 @@
 import { CompiledQuery, sql } from 'kysely';
 import type { Db } from '../../../../storage/store.ts';
 import { quantised } from '../quantised.ts';
-import { wordsOf } from '../words.ts';
+import { indexedWords } from '../words.ts';
 import { BlockScan, blocksIn, rowOf, type SearchedFile } from './blocks.ts';
 import type { ChunkGroup, SearchThread } from './requests.ts';
 
@@ -54,7 +54,7 @@ async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, c
       text,
       begins,
       ends,
-      words: sql<string>`${tsvectorOf(storeId, wordsOf(text))}::tsvector`,
+      words: sql<string>`${tsvectorOf(storeId, indexedWords(text))}::tsvector`,
       embedding: hasVector ? sql<string>`${`{${vector.join(',')}}`}::real[]` : null,
     };
   });
@@ -112,4 +112,4 @@ function tsvectorOf(storeId: string, words: readonly string[]): string {
 export const tsqueryOf = (storeIds: readonly string[], words: readonly string[]): string =>
   `(${storeIds.map(quoted).join(' | ')}) & (${words.map(quoted).join(' | ')})`;
 
-export const wordQuery = (word: string): string => quoted(word);
+export const wordQuery = (words: readonly string[]): string => words.map(quoted).join(' | ');

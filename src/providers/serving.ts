@@ -1,9 +1,7 @@
 import type { EndpointType } from '../core/endpoints.ts';
 import { fail } from '../core/errors.ts';
 import { CONVERSATIONS } from '../dialects/index.ts';
-import type { Provider } from '../providers/provider.ts';
-import type { Attempt, OpenCall } from './call.ts';
-import type { Target } from './target.ts';
+import type { Provider } from './provider.ts';
 
 const NAMES: Partial<Record<EndpointType, string>> = {
   complete: 'completions endpoint',
@@ -17,23 +15,32 @@ const NAMES: Partial<Record<EndpointType, string>> = {
   createTranscription: 'transcriptions',
   createTranslation: 'audio translations',
   countTokens: 'token counting',
+  realtime: 'realtime conversations',
 };
 
-type Place = Pick<Target, 'provider' | 'customHost'>;
+interface Place {
+  readonly provider: Provider;
+  readonly customHost: string | null;
+}
 
 /** What a provider has in no format is refused before its body is read. */
-export function refuseUnsupported({ provider, customHost }: Place, endpoint: EndpointType): void {
-  if (passesAsIs({ provider, customHost }, endpoint) || hasFormat(provider, endpoint)) return;
+export function refuseUnsupported({ provider, customHost }: Place, endpoint: EndpointType, tongue?: 'gemini'): void {
+  if (passesAsIs({ provider, customHost }, endpoint, tongue) || hasFormat(provider, endpoint)) return;
   // What a provider with a chat does not count, the gateway counts.
   if (endpoint === 'countTokens' && provider.dialect !== 'none') return;
-  fail('unsupported_by_provider', provider.name, NAMES[endpoint] ?? endpoint);
+  const name = tongue ? "conversations in the format of Google's Live API" : NAMES[endpoint];
+  fail('unsupported_by_provider', provider.name, name ?? endpoint);
 }
 
 /** Whether the target takes this endpoint at the client's path and in the client's format. */
-export function passesAsIs({ provider, customHost }: Place, endpoint: EndpointType): boolean {
+export function passesAsIs({ provider, customHost }: Place, endpoint: EndpointType, tongue?: 'gemini'): boolean {
   const { dialect, serves, endpoints, chat } = provider;
   if (endpoint === 'proxy' || endpoint === 'listModels') return true;
   if (endpoints?.[endpoint]) return false;
+  // Vertex AI has the same dialect at addresses, and with names of models, of its own.
+  if (tongue) return dialect === tongue && !chat;
+  // Others answer their clients in a dialect of their own, or not at all.
+  if (endpoint === 'realtime' && (dialect !== 'openai-chat' || provider.inProcess)) return false;
   if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;
   // A server that copies OpenAI's API at a host of its own has whatever it answers.
   if (customHost !== null && dialect === 'openai-chat' && !hasFormat(provider, endpoint)) return true;
@@ -44,10 +51,3 @@ export function passesAsIs({ provider, customHost }: Place, endpoint: EndpointTy
 /** Whether the provider has this endpoint in a format of its own, or its chat stands for it. */
 const hasFormat = ({ endpoints }: Provider, endpoint: EndpointType): boolean =>
   endpoint in CONVERSATIONS || Boolean(endpoints?.[endpoint]);
-
-/** Whether a body in Google's format stands for another endpoint. */
-export const isInForm = ({ form }: Pick<OpenCall, 'form'>): boolean => form !== undefined && form !== 'listModels';
-
-/** Whether the body is read for this target. */
-export const isRead = ({ endpoint, form }: OpenCall, { target, settings }: Attempt): boolean =>
-  settings.params !== null || isInForm({ form }) || !passesAsIs(target, endpoint);

@@ -1,0 +1,308 @@
+import { includesBytes } from '../../core/bytes.ts';
+import { fail, GatewayError } from '../../core/errors.ts';
+import { newObjectId, type ObjectKind } from '../../core/object-ids.ts';
+import type { Principal } from '../../core/principal.ts';
+import type { JsonObject } from '../../dialects/ir.ts';
+import { isObject, objectIn, parsed, textIn } from '../../dialects/json.ts';
+import { formatSse } from '../../dialects/sse.ts';
+import { headerOf, type SentHeaders } from '../../http/headers.ts';
+import { asGatewayError } from '../../http/reply.ts';
+import type { OpenCall } from '../call.ts';
+import type { CallModel } from '../internal.ts';
+import type { ConversationKeeper, ResponseKeeper } from '../kept-response.ts';
+import { eventsIn } from './events.ts';
+import type { HostedCaller, HostedTool } from './hosted-tool.ts';
+import { HostedLoop, RoundFailed } from './loop.ts';
+import { type HostedRequest, itemsOf, openTools } from './request.ts';
+
+export interface HostedDeps {
+  readonly callModel: () => CallModel;
+  readonly responses: ResponseKeeper;
+  readonly conversations: ConversationKeeper;
+  /** Unforeseen failures, for the operator. */
+  readonly report: (requestId: string, error: unknown) => void;
+}
+
+/** Runs tools for calls of the Responses API, whatever model these ask. */
+export interface Hosted {
+  /** Makes a kind of tool known, by the type that requests name it with. */
+  offer(type: string, tool: HostedTool): void;
+  /** The answer to a call that asks for such a tool; null: it asks for none, and goes the usual way. */
+  answer(call: OpenCall): Promise<Response | null>;
+  /** The same for a call whose provider has no such tool: those that stand in for it. */
+  standIn(call: OpenCall): Promise<Response | null>;
+}
+
+const HEADER = 'x-gateway-hosted-tools';
+const CHOICES = ['gateway', 'provider'];
+const GONE_ON_FROM = Buffer.from('"resp_gw');
+const CONVERSATION = Buffer.from('"conversation"');
+/** They are about the one message that the client sent. */
+const NOT_REPEATED = new Set([
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'transfer-encoding',
+  'expect',
+  'host',
+  'accept',
+  'accept-encoding',
+  'connection',
+  'idempotency-key',
+  'traceparent',
+  'tracestate',
+]);
+
+const ITEM_IDS: Readonly<Record<string, ObjectKind>> = {
+  file_search_call: 'fileSearchCall',
+  code_interpreter_call: 'codeInterpreterCall',
+  mcp_call: 'mcpCall',
+};
+
+export function createHosted({ callModel, responses, conversations, report }: HostedDeps): Hosted {
+  const offered = new Map<string, HostedTool>();
+  /** Searched in bodies before these are parsed: nearly all have none of them. */
+  const words: Uint8Array[] = [GONE_ON_FROM, CONVERSATION];
+
+  const mayAsk = ({ body, isJson }: OpenCall): boolean =>
+    isJson && body !== null && body.rest === null && words.some((word) => includesBytes(body.head, word));
+
+  return {
+    offer: (type, tool) => {
+      offered.set(type, tool);
+      words.push(Buffer.from(`"${type}"`));
+    },
+    answer: (call) => answered(call, offered, false),
+    standIn: (call) => answered(call, new Map([...offered].filter(([, { standsIn }]) => standsIn)), true),
+  };
+
+  async function answered(call: OpenCall, tools: ReadonlyMap<string, HostedTool>, isLeft: boolean) {
+    if (!mayAsk(call)) return null;
+    const choice = headerOf(call.headers, HEADER);
+    if (choice !== null && !CHOICES.includes(choice)) fail('invalid_header', HEADER, 'must be gateway or provider');
+    const given = parsed(Buffer.from(call.body!.head).toString());
+    if (choice === 'provider' || !isObject(given)) return null;
+    const { principal: who, headers, proven } = call;
+    const left = new AbortController();
+    const signal = AbortSignal.any([call.request.signal, left.signal]);
+    const conversation = conversationIn(given);
+    const goesOn = textIn(given.previous_response_id)?.startsWith('resp_gw') ?? false;
+    const isKept = goesOn || conversation !== null;
+    const isWanted = isLeft || choice === 'gateway';
+    const said = once(() => saidIn(who, given, conversation));
+    const caller: HostedCaller = {
+      ...{ who, headers, proven, signal, isWanted, isKept },
+      said: async () => {
+        try {
+          const { earlier, body } = await said();
+          return [...earlier, ...itemsOf(body.input)];
+        } catch (error) {
+          // What it refers to may be the provider's.
+          if (error instanceof GatewayError && error.status < 500) return itemsOf(given.input);
+          throw error;
+        }
+      },
+    };
+    const opened = await openTools(given, tools, caller);
+    if (!opened && !isKept) return null;
+    const request = opened ?? withoutTools(given);
+    const close = async () => {
+      for (const each of request.closes) await each();
+    };
+    try {
+      if (given.background === true)
+        fail('invalid_request', 'background', 'goes with tools of the provider only; leave it out');
+      return await play(call, request, { ...(await said()), conversation }, { left, signal, close });
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  /** What was said before a request, and the request with references resolved. */
+  async function saidIn(who: Principal, given: JsonObject, conversation: string | null) {
+    const body = objectIn(await responses.resolved(who, given));
+    const previousId = textIn(body.previous_response_id);
+    const earlier = previousId
+      ? await responses.items(who, previousId)
+      : conversation === null
+        ? []
+        : await conversations.items(who, conversation);
+    return { body, previousId, earlier };
+  }
+
+  async function play(call: OpenCall, asked: HostedRequest, said: Said, ends: Ends): Promise<Response> {
+    const { principal: who, log } = call;
+    const { left, signal, close } = ends;
+    const { body, previousId, earlier, conversation } = said;
+    const isStream = body.stream === true;
+    // Each round has an entry of its own, with what it took.
+    log.model = null;
+    log.isStream = isStream;
+    const loop = new HostedLoop(
+      { ...asked, body },
+      {
+        id: newObjectId('hostedResponse'),
+        earlier,
+        ask: (round) =>
+          callModel()({
+            who,
+            path: '/responses',
+            body: JSON.stringify(round),
+            headers: repeated(call.headers),
+            signal,
+            traceId: call.stamp['x-gateway-trace-id'],
+            trace: log.callTrace(),
+            proven: call.proven,
+            providerKey: call.providerKey,
+            isRound: true,
+            route: '/v1/responses',
+          }),
+        events: eventsIn,
+        keep: async (response) => {
+          if (body.store !== false)
+            await responses.create(who, { response, input: body.input, ...(previousId && { previousId }) });
+          if (conversation !== null)
+            await conversations.said(who, conversation, { input: body.input, output: response.output });
+        },
+        newItemId: (item) => newObjectId(ITEM_IDS[item] ?? 'responseItem'),
+      },
+    );
+    const begun = await loop.start();
+    if (begun instanceof Response) {
+      await close();
+      return begun;
+    }
+    const events = closing(begun, close);
+    return isStream ? streamed(call, events, loop, left) : whole(events);
+  }
+
+  function streamed(call: OpenCall, events: AsyncGenerator<JsonObject>, loop: HostedLoop, left: AbortController) {
+    const { log } = call;
+    log.closesLater = true;
+    const written = (event: JsonObject) =>
+      Buffer.from(formatSse({ event: textIn(event.type), data: JSON.stringify(event) }));
+    let number = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            const { value, done } = await events.next();
+            if (number++ === 0) log.firstByte();
+            if (!done) return controller.enqueue(written(value));
+            log.close({ status: 200 });
+          } catch (error) {
+            if (call.request.signal.aborted)
+              return log.close({ status: 200, failedBy: 'client', errorCode: 'client_closed' });
+            const failure = await failureOf(error, call);
+            controller.enqueue(
+              written({
+                type: 'response.failed',
+                sequence_number: number,
+                response: { ...loop.shaped({ object: 'response', model: '' }), status: 'failed', error: failure },
+              }),
+            );
+            log.close({
+              status: 200,
+              failedBy: error instanceof RoundFailed ? 'provider' : 'gateway',
+              errorCode: failure.code,
+            });
+          }
+          controller.close();
+        },
+        cancel() {
+          left.abort();
+          // Its tools are closed by that.
+          events.return(undefined).catch(() => {});
+          log.close({ status: 200, failedBy: 'client', errorCode: 'client_closed' });
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, {
+      headers: { ...call.stamp, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+    });
+  }
+
+  async function failureOf(error: unknown, call: OpenCall): Promise<{ code: string; message: string }> {
+    if (error instanceof RoundFailed) {
+      const told = objectIn(objectIn(parsed(await error.response.text())).error);
+      const code = error.response.status === 429 ? 'rate_limit_exceeded' : 'server_error';
+      return { code, message: textIn(told.message) ?? error.message };
+    }
+    const requestId = call.stamp['x-gateway-request-id'] ?? '';
+    const failure = asGatewayError(error, requestId);
+    if (failure.code === 'internal_error') report(requestId, error);
+    return { code: 'server_error', message: failure.message };
+  }
+}
+
+/** The conversation that a request goes on in. */
+function conversationIn(body: JsonObject): string | null {
+  const { conversation } = body;
+  if (conversation === undefined || conversation === null) return null;
+  const id = isObject(conversation) ? conversation.id : conversation;
+  if (typeof id !== 'string') return fail('invalid_request', 'conversation', 'must be an id, or an object with one');
+  if ((body.previous_response_id ?? null) !== null)
+    fail('invalid_request', 'conversation', 'goes on by itself; leave previous_response_id out');
+  return id;
+}
+
+/** What a response goes on from, and its request. */
+interface Said {
+  readonly body: JsonObject;
+  readonly previousId: string | undefined;
+  readonly earlier: readonly unknown[];
+  readonly conversation: string | null;
+}
+
+/** How a response ends: the client leaves, or its tools are not needed any more. */
+interface Ends {
+  readonly left: AbortController;
+  readonly signal: AbortSignal;
+  readonly close: () => Promise<void>;
+}
+
+function once<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let value: Promise<Value> | null = null;
+  return () => {
+    value ??= read();
+    return value;
+  };
+}
+
+async function* closing(events: AsyncGenerator<JsonObject>, close: () => Promise<void>): AsyncGenerator<JsonObject> {
+  try {
+    yield* events;
+  } finally {
+    await close();
+  }
+}
+
+const withoutTools = (body: JsonObject): HostedRequest => ({
+  body,
+  functions: new Map(),
+  types: new Set(),
+  before: [],
+  links: [],
+  closes: [],
+  tools: Array.isArray(body.tools) ? body.tools : [],
+});
+
+function repeated(headers: SentHeaders): Record<string, string> {
+  const sent: Record<string, string> = {};
+  for (const name in headers) if (!NOT_REPEATED.has(name) && headers[name] !== undefined) sent[name] = headers[name];
+  return sent;
+}
+
+/** The response alone: what a round refused later on is answered as it was refused. */
+async function whole(events: AsyncGenerator<JsonObject>): Promise<Response> {
+  try {
+    let last: JsonObject = {};
+    for await (const event of events) last = event;
+    return Response.json(last.response);
+  } catch (error) {
+    if (error instanceof RoundFailed) return error.response;
+    throw error;
+  }
+}
