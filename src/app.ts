@@ -9,17 +9,19 @@ import { PerAddress } from './http/per-address.ts';
 import type { Route } from './http/route.ts';
 import { createRouter, inOrder } from './http/router.ts';
 import type { Connection } from './http/server.ts';
+import { createSocketRouter } from './http/upgrade.ts';
 import { createWorkers, type Workers } from './work/workers.ts';
 
 /** What the app is built from; the rest it knows itself. */
-export type AppBase = Omit<Base, 'workers' | 'openapi'>;
+export type AppBase = Omit<Base, 'workers' | 'openapi' | 'answer'>;
 
 export interface App {
   readonly routes: readonly Route[];
+  readonly sockets: readonly Route[];
   /** Whose each table is. */
   readonly owners: EndingsOf['all'];
-  /** Answers one request; never throws. */
-  answer(request: Request, clientAddress: string, connection: Connection): Promise<Response>;
+  /** Answers one request; never throws. Undefined: it went on as a WebSocket. */
+  answer(request: Request, clientAddress: string, connection: Connection): Promise<Response | undefined>;
   /** Begins what is done beside answering. */
   start(): Promise<void>;
   /** Lets work under way finish for so long, and closes the areas. */
@@ -38,12 +40,14 @@ export async function openApp(base: AppBase, { without = [] }: AppOptions = {}):
   const { parts, opened, close } = await everyArea.without(...without).open({
     ...base,
     workers: () => workers,
+    answer: () => answer,
     openapi: () => {
       described ??= describeRoutes(routes, { version, publicUrl: settings.publicUrl });
       return described;
     },
   });
   const routes: readonly Route[] = inOrder(opened.flatMap((area) => area.routes ?? []));
+  const sockets: readonly Route[] = opened.flatMap((area) => area.sockets ?? []);
   const workers: Workers = createWorkers({
     store: groupedStore,
     node: `${hostname()}-${process.pid}`,
@@ -52,31 +56,34 @@ export async function openApp(base: AppBase, { without = [] }: AppOptions = {}):
     wake: changes,
     isAlone: store.engine === 'sqlite',
   });
+  const answer: ReturnType<typeof createAnswer> = createAnswer({
+    match: createRouter(routes),
+    matchSocket: createSocketRouter(sockets),
+    callers: parts.callers,
+    log: parts.log,
+    audit: createAuditing({
+      trail: parts.trail,
+      routes,
+      organisationId,
+      countryHeader: settings.countryHeader,
+      hasCountryTable: settings.hasCountryTable,
+      now,
+    }),
+    organisationId,
+    headerAliases: settings.headerAliases,
+    clientAddressHeader: settings.clientAddressHeader,
+    bodyPauseMs: settings.bodyPauseMs,
+    perAddress: settings.connectionsPerAddress > 0 ? new PerAddress(settings.connectionsPerAddress) : null,
+    onTurnedAway: base.metrics.turnedAway,
+    now: turnNow,
+    report,
+  });
   let sweepers: Sweeper[] = [];
   return {
     routes,
+    sockets,
     owners: parts.endings.all,
-    answer: createAnswer({
-      match: createRouter(routes),
-      callers: parts.callers,
-      log: parts.log,
-      audit: createAuditing({
-        trail: parts.trail,
-        routes,
-        organisationId,
-        countryHeader: settings.countryHeader,
-        hasCountryTable: settings.hasCountryTable,
-        now,
-      }),
-      organisationId,
-      headerAliases: settings.headerAliases,
-      clientAddressHeader: settings.clientAddressHeader,
-      bodyPauseMs: settings.bodyPauseMs,
-      perAddress: settings.connectionsPerAddress > 0 ? new PerAddress(settings.connectionsPerAddress) : null,
-      onTurnedAway: base.metrics.turnedAway,
-      now: turnNow,
-      report,
-    }),
+    answer,
     start: async () => {
       await changes.start();
       await workers.start();

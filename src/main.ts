@@ -7,7 +7,8 @@ import { createSiblings } from './cli/siblings.ts';
 import { ownCommand } from './core/program.ts';
 import { giveBackMemory, QUIET_AFTER_MS } from './core/runtime/idle-memory.ts';
 import { tryAddress } from './http/server.ts';
-import { readSettings, type Settings, SettingsError, unknownVariables } from './settings.ts';
+import { unknownVariables } from './settings/variables.ts';
+import { readSettings, type Settings } from './settings.ts';
 import type { Gateway } from './start.ts';
 import { version } from './version.ts';
 
@@ -18,12 +19,17 @@ const USAGE = `gateway ${version}
   gateway doctor    check the installation and say what is wrong
   gateway migrate   bring the database up to date and end
   gateway apply     make the database as a file says
+  gateway backup    write everything of the embedded store into a folder, also while it is in use
+  gateway restore   put a backup into an empty data dir
+  gateway move      move everything from the embedded store to PostgreSQL
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads
   gateway audit     prove that nobody tampered with the audit log: verify, head, restart
   gateway erase     forget a person: --user <id or email>
   gateway analytics count figures anew from the request log: rebuild
   gateway prices    take over a checked list of prices: sync, show, remove
-  gateway login     keep the address of a gateway and a key for it; gateway logout forgets them
+  gateway login     sign in at a gateway with a browser, or keep a key for it; gateway logout forgets it
+  gateway token     print what gateway login calls with, for programs that ask a command for their credential
+  gateway mcp       settings of MCP clients for the servers of a running gateway; take over servers of their files
   gateway keys      create and list API keys of a running gateway
   gateway logs      show the request log of a running gateway; --follow goes on
   gateway version   print the version
@@ -48,7 +54,7 @@ async function run(command: 'serve' | 'worker', settings: Settings) {
   const siblings = number === null ? null : createSiblings(number, settings.processes);
   const gateway = await start(settings, { listen: command === 'serve', siblings });
   const text =
-    command === 'serve' ? greeting(settings, gateway) : `Gateway ${version} does background work (PostgreSQL)`;
+    command === 'serve' ? await greeting(settings, gateway) : `Gateway ${version} does background work (PostgreSQL)`;
   if (settings.processNumber === null) {
     console.log(text);
     if (command === 'serve' && settings.localModels.length === 0) void offer();
@@ -120,11 +126,13 @@ async function supervise(command: 'serve' | 'worker', settings: Settings) {
   }
 }
 
-function greeting(settings: Settings, { server, adminKey }: Gateway): string {
+async function greeting(settings: Settings, { server, adminKey, ownerLink }: Gateway): Promise<string> {
   const processes = settings.processes > 1 ? `, ${settings.processes} processes` : '';
   const store = settings.databaseUrl ? `PostgreSQL${processes}` : `embedded store in ${settings.dataDir}`;
   const lines = [`Gateway ${version} on ${server.url} (${store})`];
   for (const name of unknownVariables(process.env)) lines.push(`Warning: ${name} is not a setting of this version.`);
+  const proxy = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => process.env[name]?.trim());
+  if (proxy) lines.push(`Warning: ${proxy} is set and not used; providers are called directly.`);
   if (adminKey?.isNew)
     lines.push('', `Admin key, shown this once and kept in ${settings.dataDir}: ${adminKey.key.reveal()}`);
   if (adminKey) {
@@ -137,6 +145,10 @@ function greeting(settings: Settings, { server, adminKey }: Gateway): string {
       '',
     );
   }
+  // One of several processes speaks for all.
+  const link = (settings.processNumber ?? 0) === 0 ? await ownerLink() : null;
+  if (link) lines.push('Open the console and become its owner (once, within 15 minutes):', '', `  ${link}`, '');
+  else lines.push(`The console is at ${server.url}/console`);
   lines.push(`The API is described at ${server.url}/docs`);
   return lines.join('\n');
 }
@@ -157,8 +169,13 @@ const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: 
   keys: async (settings, rest) => (await import('./cli/keys.ts')).keys(settings, rest),
   login: async (settings, rest) => (await import('./cli/login.ts')).login(settings, rest),
   logout: async (settings, rest) => (await import('./cli/login.ts')).logout(settings, rest),
+  token: async (settings, rest) => (await import('./cli/token.ts')).token(settings, rest),
   logs: async (settings, rest) => (await import('./cli/logs.ts')).logs(settings, rest),
   import: async (settings, rest) => (await import('./cli/import.ts')).importFrom(settings, rest),
+  backup: async (settings, rest) => (await import('./cli/backup.ts')).backup(settings, rest),
+  restore: async (settings, rest) => (await import('./cli/restore.ts')).restore(settings, rest),
+  mcp: async (settings, rest) => (await import('./cli/mcp.ts')).mcp(settings, rest),
+  move: async (settings, rest) => (await import('./cli/move.ts')).move(settings, rest),
   prices: async (settings, rest) => (await import('./cli/prices.ts')).prices(settings, rest),
 };
 
@@ -179,7 +196,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof SettingsError || error instanceof Error;
-  console.error(`gateway: ${isExpected ? (error as Error).message : String(error)}`);
+  console.error(`gateway: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(error instanceof UsageError ? 2 : 1);
 });

@@ -2,6 +2,7 @@ import type { Simulator } from '../simulator/simulator.ts';
 import { type App, type AppOptions, openApp } from './app.ts';
 import { openWitnesses } from './audit-witnesses.ts';
 import { bootstrap, hasAdminKey } from './auth/bootstrap.ts';
+import { newOwnerToken } from './auth/first-owner.ts';
 import { type AdminKey, adminKeyIn, encryptionKeyIn, lockDataDir, openDataDir } from './cli/data-dir.ts';
 import { oncePerTurn } from './core/clock.ts';
 import { GatewayError } from './core/errors.ts';
@@ -9,6 +10,7 @@ import { createHealth, HEALTH_PARTS, type Health } from './core/health.ts';
 import { ownFile } from './core/program.ts';
 import { createSealer } from './crypto/seal.ts';
 import { createEgressPolicy } from './http/egress.ts';
+import { openCertificate } from './http/own-certificate.ts';
 import { replyWithError } from './http/reply.ts';
 import type { Route } from './http/route.ts';
 import { listen, type Server, silent, tryAddress } from './http/server.ts';
@@ -17,6 +19,7 @@ import type { Settings } from './settings.ts';
 import { createChanges } from './storage/changes.ts';
 import { startCheckpoints } from './storage/checkpoints.ts';
 import { groupedStore } from './storage/grouped.ts';
+import { refuseHalfMoved, refuseMoved } from './storage/move-mark.ts';
 import { connectRedis } from './storage/redis.ts';
 import { openStore } from './storage/store.ts';
 import { watchStore } from './storage/watch-store.ts';
@@ -31,11 +34,15 @@ import { version } from './version.ts';
 export interface Gateway {
   readonly server: Server;
   readonly routes: readonly Route[];
+  /** Those of WebSockets. */
+  readonly sockets: readonly Route[];
   /** Whose each table is. */
   readonly owners: App['owners'];
   /** What is counted. */
   readonly families: Metrics['families'];
   readonly adminKey: AdminKey | null;
+  /** A link that makes the first owner; null: there is one. */
+  ownerLink(): Promise<string | null>;
   /** Lets open requests finish, flushes the log, closes the store. */
   stop(): Promise<{ cut: number }>;
 }
@@ -64,15 +71,24 @@ export async function start(
         onFile: (file) => prices.lay('operator', file),
       })
     : null;
+  const certificate =
+    isListening && settings.certificate
+      ? await openCertificate(settings.certificate, {
+          onChange: (next) => server.renew(next),
+          onProblem: reportCertificate,
+        })
+      : null;
   openDataDir(dataDir);
+  if (!settings.databaseUrl) refuseMoved(dataDir);
   const lock = settings.databaseUrl ? null : lockDataDir(dataDir);
   // Processes that share a port were started by one that has tried it.
   const isOneOfSeveral = settings.processNumber !== null;
   if (isListening && !isOneOfSeveral) await tryAddress(settings.host, settings.port);
   const sealer = createSealer(encryptionKeyIn(dataDir, settings.encryptionKey));
   const databaseUrl = settings.databaseUrl?.reveal() ?? null;
-  const store = await openStore({ databaseUrl, dataDir: dataDir });
+  const store = await openStore({ databaseUrl, dataDir });
   await whenStoreAnswers(() => store.migrate());
+  await refuseHalfMoved(store.db);
   const adminKey = adminKeyIn(dataDir, settings.adminKey, { mayGenerate: !(await hasAdminKey(store.db)) });
   const { organisationId } = await bootstrap(store, sealer, {
     adminKey: adminKey?.key.reveal() ?? null,
@@ -98,6 +114,8 @@ export async function start(
   const upstream = createUpstream({ egress });
   const now = Date.now;
   const checkpoints = await startCheckpoints({ store, dataDir, workerUrl: ownFile('storage/query-worker') });
+  // Port 0 is whatever the system gives.
+  const publicUrl = () => (new URL(settings.publicUrl).port === '0' ? server.url : settings.publicUrl);
   const app = await openApp(
     {
       ...{ settings, store, databaseUrl, dataDir, redis, changes, health, sealer, egress, upstream, simulate },
@@ -105,16 +123,16 @@ export async function start(
       groupedStore: groupedStore(store),
       prices,
       witnesses: openWitnesses(settings.auditWitnesses, { upstream, redis, organisationId, now }),
-      // Port 0 is whatever the system gives.
-      publicUrl: () => (new URL(settings.publicUrl).port === '0' ? server.url : settings.publicUrl),
+      publicUrl,
       turnNow: oncePerTurn(now),
     },
     { without },
   );
   await app.start();
   const watch = watchStore({ store, health });
-  const server = isListening
+  const server: Server = isListening
     ? listen({
+        certificate: certificate?.current,
         host: settings.host,
         port: settings.port,
         isShared: isOneOfSeveral,
@@ -122,13 +140,20 @@ export async function start(
         refuse: () => replyWithError(new GatewayError('shutting_down', [], { connection: 'close' })),
       })
     : silent;
+  store.hurry();
   return {
     server,
     routes: app.routes,
+    sockets: app.sockets,
     owners: app.owners,
     families: metrics.families,
     adminKey,
+    ownerLink: async () => {
+      const token = await whenStoreAnswers(() => newOwnerToken(store, now()));
+      return token && `${publicUrl()}/console/#owner=${token}`;
+    },
     stop: async () => {
+      certificate?.close();
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
       await app.stop(settings.shutdownSeconds * 1_000);
       watch.stop();
@@ -166,6 +191,11 @@ const reportPrices = (health: Health) => (problem: string | null) => {
       : `GATEWAY_PRICES_FILE: ${problem}; the prices before it stay.\n`,
   );
 };
+
+const reportCertificate = (problem: string | null) =>
+  void process.stderr.write(
+    problem === null ? 'The certificate can be used again.\n' : `${problem} The certificate before it stays.\n`,
+  );
 
 function reportToStderr(requestId: string, error: unknown) {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -46,7 +46,7 @@ export function lockDataDir(dataDir: string): { release(): void } {
   return { release: () => lock.close() };
 }
 
-const ENCRYPTION_KEY_FILE = 'encryption-key';
+export const ENCRYPTION_KEY_FILE = 'encryption-key';
 export const ADMIN_KEY_FILE = 'admin-key';
 
 /** The master secret: the operator's, or one that is made once and kept. */

@@ -100,6 +100,8 @@ async function checkStore(settings: Settings): Promise<Finding> {
   const name = databaseUrl ? 'PostgreSQL' : join(dataDir, 'state.db');
   if (!databaseUrl && !existsSync(name)) return ok('store', `${name} will be made at the first start`);
   const store = await openStore({ databaseUrl: databaseUrl?.reveal() ?? null, dataDir });
+  // The operator waits to be told that it does not answer.
+  store.hurry();
   try {
     const proof = await store.db
       .selectFrom('facts')

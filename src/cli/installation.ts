@@ -12,6 +12,7 @@ import { createSealer, type Sealer } from '../crypto/seal.ts';
 import type { Settings } from '../settings.ts';
 import type { AnyDb } from '../storage/migrate.ts';
 import { migrations } from '../storage/migrations.ts';
+import { refuseHalfMoved, refuseMoved } from '../storage/move-mark.ts';
 import { openSqlite, openStore, type Store } from '../storage/store.ts';
 import { encryptionKeyIn, lockDataDir, openDataDir } from './data-dir.ts';
 
@@ -36,11 +37,14 @@ export async function openInstallation(settings: Settings, { isDryRun }: { isDry
   const isMissing = databaseUrl === null && !existsSync(join(dataDir, 'state.db'));
   if (isDryRun && isMissing) return installationOn(openSqlite(':memory:'), createSealer(randomBytes(32)), null);
   if (databaseUrl === null) openDataDir(dataDir);
+  if (databaseUrl === null) refuseMoved(dataDir);
   const lock = databaseUrl === null ? lockForCommand(dataDir) : null;
   const sealer = createSealer(encryptionKeyIn(dataDir, settings.encryptionKey));
   const store = await openStore({ databaseUrl, dataDir });
   try {
     if (isDryRun) await refuseOldSchema(store);
+    if (!isDryRun) await store.migrate();
+    await refuseHalfMoved(store.db);
     const { close, ...rest } = await installationOn(store, sealer, databaseUrl);
     if (!isDryRun) await refuseLogInDoubt(store, sealer, dataDir);
     const release = async () => {

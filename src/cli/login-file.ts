@@ -2,11 +2,18 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** Where commands of this user go, and with which key. */
-export interface Login {
-  readonly url: string;
-  readonly key: string;
+/** What a person got who signed in with a browser. */
+export interface Tokens {
+  readonly access: string;
+  readonly refresh: string;
+  readonly expires_at: number;
 }
+
+/** Where commands of this user go, and with what: a key, or tokens. */
+export type Login = { readonly url: string } & (
+  | { readonly key: string; readonly tokens?: undefined }
+  | { readonly tokens: Tokens; readonly key?: undefined }
+);
 
 export const loginFile = (): string =>
   join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'gateway', 'login.json');
@@ -20,8 +27,10 @@ export function readLogin(): Login | null {
     return null;
   }
   try {
-    const { url, key } = JSON.parse(text) as Partial<Login>;
+    const { url, key, tokens } = JSON.parse(text) as Partial<Login>;
     if (typeof url === 'string' && typeof key === 'string') return { url, key };
+    if (typeof url === 'string' && tokens && typeof tokens.access === 'string' && typeof tokens.refresh === 'string')
+      return { url, tokens };
   } catch {
     // Said below.
   }

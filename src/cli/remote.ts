@@ -1,5 +1,6 @@
 import type { Settings } from '../settings.ts';
 import { adminKeyIn } from './data-dir.ts';
+import { credentialOf } from './device-login.ts';
 import { readLogin } from './login-file.ts';
 
 /** A running gateway, and the key to call it with. */
@@ -20,29 +21,33 @@ const NO_KEY =
 export function remoteOf(settings: Settings, given: string | undefined): Remote {
   const login = readLogin();
   const url = given === undefined ? null : addressOf(given);
-  if (login && (url === null || url === login.url)) return remoteAt(login.url, login.key);
+  if (login && (url === null || url === login.url)) return remoteAt(login.url, () => credentialOf(login));
   if (url !== null && !settings.adminKey && !LOOPBACK.test(url))
     throw new Error(`No key is known for ${url}. Sign in with "gateway login --url ${url}".`);
   return localRemote(settings, url ?? undefined);
 }
 
+/** With TLS, by the name in the certificate. */
+export const ownAddress = ({ certificate, publicUrl, port }: Settings): string =>
+  certificate ? publicUrl : `http://127.0.0.1:${port}`;
+
 const LOOPBACK = /^https?:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?(?:\/|$)/;
 
 /** The gateway of this machine, or the one at an address, with the operator's key. */
 export function localRemote(settings: Settings, given: string | undefined): Remote {
-  const url = given === undefined ? `http://127.0.0.1:${settings.port}` : addressOf(given);
+  const url = given === undefined ? ownAddress(settings) : addressOf(given);
   const admin = adminKeyIn(settings.dataDir, settings.adminKey, { mayGenerate: false });
   if (!admin) throw new Error(NO_KEY);
-  return remoteAt(url, admin.key.reveal());
+  return remoteAt(url, async () => admin.key.reveal());
 }
 
-export const remoteAt = (url: string, key: string): Remote => ({
+const remoteAt = (url: string, credential: () => Promise<string>): Remote => ({
   url,
   call: async <Answer>(method: string, path: string, body?: object) => {
     const response = await send(url, path, {
       method,
       redirect: 'error',
-      headers: { 'x-gateway-api-key': key, 'content-type': 'application/json' },
+      headers: { 'x-gateway-api-key': await credential(), 'content-type': 'application/json' },
       ...(body && { body: JSON.stringify(body) }),
     });
     const answer = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;

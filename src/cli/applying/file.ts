@@ -118,7 +118,8 @@ function readWorkspace(value: unknown, path: Path, { source, findings }: Reading
   const entry = checked(workspaceEntry, value, { source, path, findings });
   if (entry === null) return null;
   const { slug, name, description = null, defaults = {} } = entry;
-  const fields = { name, description, defaults, forbidden: rulesOf(entry), ...limitsOf(entry) };
+  const { member_keys = null } = entry;
+  const fields = { name, description, defaults, forbidden: rulesOf(entry), member_keys, ...limitsOf(entry) };
   return { place: source.placeOf(path), ref: slug, slug, fields };
 }
 

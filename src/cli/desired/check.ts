@@ -28,12 +28,12 @@ export async function usableVirtualKeys(
   const check = checkVirtualKey(createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] }));
   const usable: VirtualKeyWish[] = [];
   for (const wish of wishes) {
-    const { place, slug, fields } = wish;
+    const { place, slug, key, fields } = wish;
     const { provider, custom_host: customHost, configurations } = fields;
     const before = findings.count;
     await heed(findings, place, `virtual key ${slug}`, async () => {
       try {
-        await check({ provider, customHost, configurations });
+        await check({ provider, customHost, key, configurations });
       } catch (error) {
         if (!trustsLater || !(error instanceof GatewayError) || error.code !== 'egress_refused') throw error;
         const { host } = new URL(customHost ?? String(configurations.azure_foundry_url));

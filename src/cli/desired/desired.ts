@@ -1,3 +1,4 @@
+import type { MemberKeyRule } from '../../auth/member-keys.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { Scope } from '../../core/scopes.ts';
 import type { PolicyKind } from '../../limits/policies/schema.ts';
@@ -46,6 +47,7 @@ export interface WorkspaceWish extends Wish {
     readonly description: string | null;
     readonly defaults: Readonly<Record<string, unknown>>;
     readonly forbidden?: readonly string[] | null;
+    readonly member_keys?: MemberKeyRule | null;
   };
 }
 

@@ -1,3 +1,4 @@
+import { ruleIn } from '../../auth/member-keys.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import { rulesIn } from '../../core/forbidden.ts';
 import type { WorkspaceWish } from './desired.ts';
@@ -26,6 +27,7 @@ export const workspaceKind: KindOf<WorkspaceWish> = {
         description,
         defaults: JSON.parse(row.defaults),
         ...('forbidden' in fields && { forbidden: rulesIn(row.forbidden) }),
+        ...('member_keys' in fields && { member_keys: ruleIn(row.member_keys) }),
         ...limitsIn(row),
       },
       secrets: {},

@@ -112,7 +112,7 @@ test('every line of a JSON-lines file that is none is named', () => {
     readSource(join(folder, 'bytes.yaml'), findings);
     expect(findings.faults[3]!.says).toBe('cannot be read: it is not UTF-8');
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
