@@ -1,0 +1,48 @@
+import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { toast } from '../design/toast.tsx';
+import { api, type Options, type PathsWith, type ResponseOf } from './client.ts';
+
+type GetOptions<P extends PathsWith<'get'>> = Omit<Options<P, 'get'>, 'body' | 'signal'>;
+
+/** What a GET answers, as a query; its key begins with the path, so changes name the paths that they make stale. */
+export const query = <P extends PathsWith<'get'>>(path: P, options: GetOptions<P> = {} as GetOptions<P>) =>
+  queryOptions({
+    queryKey: [path, options] as const,
+    queryFn: ({ signal }): Promise<ResponseOf<P>> =>
+      (api.get as (path: P, options: unknown) => Promise<ResponseOf<P>>)(path, { ...options, signal }),
+  });
+
+/** Reads and keeps what a GET answers; `enabled: false` waits, `keepsLast` shows the answer of before while another comes. */
+export const useApi = <P extends PathsWith<'get'>>(
+  path: P,
+  options: GetOptions<P> = {} as GetOptions<P>,
+  { keepsLast = false, ...more }: { enabled?: boolean; refetchInterval?: number | false; keepsLast?: boolean } = {},
+) => useQuery({ ...query(path, options), ...more, ...(keepsLast && { placeholderData: keepPreviousData }) });
+
+export interface ActionOptions<Result> {
+  /** Paths whose answers are stale from then on. */
+  readonly changes?: readonly string[];
+  /** Said when it worked. */
+  readonly done?: string;
+  readonly onDone?: (result: Result) => void;
+  /** Where faults are shown; left out, they come as a toast. */
+  readonly onFault?: (error: Error) => void;
+}
+
+/** Something that changes something: `const remove = useAction((id: string) => api.delete(…), { changes: ['/v1/api-keys'] })`. */
+export function useAction<Input = void, Result = unknown>(
+  work: (input: Input) => Promise<Result>,
+  { changes = [], done, onDone, onFault }: ActionOptions<Result> = {},
+) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: work,
+    onSuccess: (result) => {
+      for (const path of changes)
+        void client.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith(path) });
+      if (done) toast({ title: done, tone: 'good' });
+      onDone?.(result);
+    },
+    onError: (error: Error) => (onFault ? onFault(error) : toast({ title: error.message, tone: 'bad' })),
+  });
+}

@@ -1,0 +1,116 @@
+import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import { api, type ResponseOf } from '../../api/client.ts';
+
+export type LogEntry = ResponseOf<'/v1/logs'>['data'][number];
+export type LogDetail = ResponseOf<'/v1/logs/{id}'>;
+export type Attempt = LogDetail['attempts'][number];
+
+export interface EntriesWish {
+  readonly workspace_id: string;
+  readonly filter: string;
+  /** Milliseconds since the epoch. */
+  readonly from: number;
+  /** Not included; null: whatever comes. */
+  readonly until: number | null;
+  /** Changes when another time is meant: what is called the last hour begins later and later, and is the same list. */
+  readonly timeKey: string;
+  readonly isLive: boolean;
+}
+
+const PAGE = 100;
+const LIVE_MS = 2_000;
+/** So many entries that came while looking on are kept; then the list begins anew. */
+const MOST_FRESH = 2_000;
+/** Says which entries of the log are calls, for people who do not ask for everything that reached the gateway. */
+export const CALLS =
+  'path:/v1/chat/completions*,/v1/completions*,/v1/messages*,/v1/responses*,/v1/embeddings*,/v1/rerank*,/v1/moderations*,/v1/images/*,/v1/audio/*,/v1/proxy/*,/v1beta/*,/v1/v1beta/*,/api/*,/mcp*,*/mcp';
+
+const newestFirst = (one: LogEntry, other: LogEntry): number =>
+  other.created_at - one.created_at || (other.id < one.id ? -1 : other.id > one.id ? 1 : 0);
+
+/** Entries of the log, page by page as they are scrolled to, and new ones as they come. Nothing is counted. */
+export function useEntries({ workspace_id, filter, from, until, timeKey, isLive }: EntriesWish) {
+  const client = useQueryClient();
+  const key = useMemo(() => ['/v1/logs', workspace_id, filter, timeKey] as const, [workspace_id, filter, timeKey]);
+  const ask = useCallback(
+    (after: string | undefined, signal: AbortSignal) =>
+      api.get('/v1/logs', {
+        query: {
+          ...{ workspace_id, limit: PAGE, start_time: String(from) },
+          ...(filter && { filter }),
+          ...(until !== null && { end_time: String(until) }),
+          ...(after && { after }),
+        },
+        signal,
+      }),
+    [workspace_id, filter, from, until],
+  );
+  const pages = useInfiniteQuery({
+    queryKey: [...key, 'pages'],
+    queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    refetchOnWindowFocus: false,
+    placeholderData: keepPreviousData,
+  });
+  const newest = useQuery({
+    queryKey: [...key, 'live'],
+    queryFn: ({ signal }) => ask(undefined, signal),
+    enabled: isLive && pages.isSuccess && !pages.isPlaceholderData,
+    refetchInterval: LIVE_MS,
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  });
+
+  const [fresh, setFresh] = useState<{ readonly key: string; readonly rows: readonly LogEntry[] }>({
+    key: '',
+    rows: [],
+  });
+  const name = key.join('\n');
+  const first = pages.data?.pages[0]?.data;
+  useEffect(() => {
+    const came = newest.data;
+    if (!came || !first) return;
+    setFresh((before) => {
+      const rows = before.key === name ? before.rows : [];
+      const known = new Set([...rows, ...first].map(({ id }) => id));
+      const added = came.data.filter(({ id }) => !known.has(id));
+      if (added.length === 0) return before.key === name ? before : { key: name, rows };
+      const isGap = known.size > 0 && came.has_more && added.length === came.data.length;
+      if (isGap || rows.length + added.length > MOST_FRESH) {
+        // More came in between than one answer holds: the list begins anew rather than with a hole in it.
+        void client.resetQueries({ queryKey: [...key, 'pages'] });
+        return { key: name, rows: [] };
+      }
+      return { key: name, rows: [...added, ...rows] };
+    });
+  }, [newest.data, first, name, key, client]);
+
+  const rows = useMemo(() => {
+    if (!pages.data) return undefined;
+    const older = pages.data.pages.flatMap((page) => page.data);
+    if (fresh.key !== name || fresh.rows.length === 0) return older;
+    const known = new Set(older.map(({ id }) => id));
+    return [...fresh.rows.filter(({ id }) => !known.has(id)), ...older].sort(newestFirst);
+  }, [pages.data, fresh, name]);
+
+  return {
+    rows,
+    error: pages.error,
+    isLoading: pages.isPending,
+    isStale: pages.isPlaceholderData,
+    isLoadingMore: pages.isFetchingNextPage,
+    hasMore: pages.hasNextPage,
+    liveError: isLive ? newest.error : null,
+    /** Adds what has come since. */
+    look: newest.refetch,
+    more: useCallback(() => {
+      if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
+    }, [pages.hasNextPage, pages.isFetchingNextPage, pages.fetchNextPage]),
+    refresh: () => void client.resetQueries({ queryKey: key }),
+  };
+}

@@ -1,0 +1,106 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useApi } from '../../api/hooks.ts';
+import { Segmented } from '../../design/field.tsx';
+import { formatMoney, formatNumber } from '../../design/format.ts';
+import { Card } from '../../design/layout.tsx';
+import { BarList } from '../../design/sparkline.tsx';
+import { Skeleton } from '../../design/states.tsx';
+import { dimensionOf, useValueNames } from '../../shell/dimensions.ts';
+import { useOpenLogs } from '../../shell/open-logs.ts';
+import { searchOf, useAnalyticsQuery, useReach } from '../../shell/range.ts';
+
+type Metric = 'requests' | 'cost' | 'total_tokens' | 'errors';
+const METRICS = [
+  { value: 'requests', label: 'Requests' },
+  { value: 'cost', label: 'Cost' },
+  { value: 'total_tokens', label: 'Tokens' },
+] as const;
+
+/** Who and what has most of it. */
+export function Rankings() {
+  const [metric, setMetric] = useState<Metric>('requests');
+  return (
+    <>
+      <div className="overview-rank-head">
+        <h2>Most of it</h2>
+        <Segmented label="Ranked by" value={metric} choices={METRICS} onChange={setMetric} />
+      </div>
+      <div className="overview-ranks">
+        <Ranking title="Models" by="model" metric={metric} color="--series-1" />
+        <Ranking title="API keys" by="api_key_id" metric={metric} color="--series-2" />
+        <Ranking title="Users" by="user_id" metric={metric} color="--series-5" />
+        <Ranking title="Error codes" by="error_code" metric="errors" color="--bad-solid" />
+      </div>
+    </>
+  );
+}
+
+/** Only sums are shown, and long points are quicker to add up. */
+const FEW = 30;
+
+interface RankingProps {
+  readonly title: string;
+  readonly by: string;
+  readonly metric: Metric;
+  readonly color: string;
+}
+
+function Ranking({ title, by, metric, color }: RankingProps) {
+  const { now } = useAnalyticsQuery(FEW);
+  const { reach } = useReach();
+  const openLogs = useOpenLogs();
+  const nameOf = useValueNames();
+  const { data } = useApi(
+    '/v1/analytics/series',
+    { query: { ...now, metric, group_by: by, limit: 7 } },
+    { keepsLast: true },
+  );
+  const dimension = dimensionOf(by);
+  const text = metric === 'cost' ? formatMoney : formatNumber;
+  const rows = data?.series.filter(
+    ({ group, value }) => value !== null && value > 0 && (by !== 'error_code' || group !== null),
+  );
+  return (
+    <Card
+      title={title}
+      actions={
+        <Link to="/explore" search={{ ...searchOf(reach), metric, group: by } as never} className="overview-more small">
+          Explore
+        </Link>
+      }
+    >
+      {!rows ? (
+        <Skeleton lines={5} />
+      ) : rows.length === 0 ? (
+        <p className="soft overview-none">{by === 'error_code' ? 'Nothing failed.' : 'Nothing in this time.'}</p>
+      ) : (
+        <BarList
+          label={title}
+          bars={[
+            ...rows.map(({ group, value, figures }) => ({
+              id: String(group),
+              label: nameOf(by, group),
+              value: value ?? 0,
+              text: text(value ?? 0),
+              more: metric === 'requests' ? formatMoney(figures.cost) : undefined,
+              color,
+              onOpen: openLogs && dimension.termOf ? () => openLogs([dimension.termOf!(group)]) : undefined,
+            })),
+            ...(data?.others && (data.others.value ?? 0) > 0
+              ? [
+                  {
+                    id: ' others',
+                    label: <span className="soft">{formatNumber(data.others.groups)} others</span>,
+                    value: data.others.value ?? 0,
+                    text: text(data.others.value ?? 0),
+                    color: '--series-8',
+                  },
+                ]
+              : []),
+          ]}
+        />
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,90 @@
+import { CSPProvider } from '@base-ui/react/csp-provider';
+import { Tooltip } from '@base-ui/react/tooltip';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import {
+  createBrowserHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  type ErrorComponentProps,
+  lazyRouteComponent,
+  RouterProvider,
+  retainSearchParams,
+} from '@tanstack/react-router';
+import { createRoot } from 'react-dom/client';
+import { ApiFault } from '../api/fault.ts';
+import { EmptyState, ErrorNote } from '../design/states.tsx';
+import { ToastPlace } from '../design/toast.tsx';
+import { PAGES, type Page } from '../pages.ts';
+import { Shell } from './layout.tsx';
+import { rememberWorkspace, type Session, SessionProvider } from './session.tsx';
+
+const MINUTE = 60_000;
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 20_000,
+      gcTime: 10 * MINUTE,
+      // What the gateway has refused, it will refuse again.
+      retry: (count, error) => count < 2 && !(error instanceof ApiFault && error.status >= 400 && error.status < 500),
+    },
+  },
+});
+
+const Failed = ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} onRetry={reset} />;
+const Missing = () => (
+  <EmptyState icon="search" title="There is no such page">
+    The address may be old. Press <kbd>⌘</kbd> <kbd>K</kbd> to find what you are looking for.
+  </EmptyState>
+);
+const Refused = () => (
+  <EmptyState icon="lock" title="This page is not open to you">
+    Your role in this workspace does not allow it. Ask an administrator, or switch to another workspace.
+  </EmptyState>
+);
+
+const mayOpen = ({ scopes }: Page, session: Session) => scopes.every((scope) => session.scopes.includes(scope));
+
+function routerFor(session: Session) {
+  const root = createRootRoute({
+    component: Shell,
+    notFoundComponent: Missing,
+    errorComponent: Failed,
+    // The workspace stays in the address, so that a link leads others to the same place.
+    validateSearch: (search: Record<string, unknown>): Record<string, unknown> => search,
+    search: { middlewares: [retainSearchParams(['workspace'])] },
+  });
+  const routes = PAGES.map((page) =>
+    createRoute({
+      getParentRoute: () => root,
+      path: page.path,
+      component: mayOpen(page, session) ? lazyRouteComponent(page.load) : Refused,
+      errorComponent: Failed,
+    }),
+  );
+  return createRouter({
+    routeTree: root.addChildren(routes),
+    history: createBrowserHistory(),
+    basepath: '/console',
+    defaultPreload: 'intent',
+    defaultPendingMs: 200,
+    scrollRestoration: true,
+  });
+}
+
+export function open(root: HTMLElement, session: Session) {
+  rememberWorkspace(session.workspace.slug);
+  createRoot(root).render(
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={queries}>
+        <SessionProvider session={session}>
+          <Tooltip.Provider delay={350}>
+            <RouterProvider router={routerFor(session)} />
+            <ToastPlace />
+          </Tooltip.Provider>
+        </SessionProvider>
+      </QueryClientProvider>
+    </CSPProvider>,
+  );
+}

@@ -1,0 +1,230 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
+import { useAddress } from './address.ts';
+import { useWorkspace } from './session.tsx';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Times that end now, by the word that stands in the address. */
+export const PRESETS = [
+  { value: '15m', label: 'Last 15 minutes', ms: 15 * MINUTE },
+  { value: '1h', label: 'Last hour', ms: HOUR },
+  { value: '6h', label: 'Last 6 hours', ms: 6 * HOUR },
+  { value: '24h', label: 'Last 24 hours', ms: DAY },
+  { value: '7d', label: 'Last 7 days', ms: 7 * DAY },
+  { value: '30d', label: 'Last 30 days', ms: 30 * DAY },
+  { value: '90d', label: 'Last 90 days', ms: 90 * DAY },
+] as const;
+const USUAL = PRESETS[3];
+const LONGEST = 400 * DAY;
+
+/** Milliseconds since the epoch; `until` is not included. */
+export interface Span {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** What Overview, Explore and Logs have in common; it stands in the address. */
+export interface Reach {
+  /** A preset, or '' for a time that begins and ends somewhere. */
+  readonly range: string;
+  readonly from: string;
+  readonly until: string;
+  /** In the language of filters. */
+  readonly filter: string;
+  /** `all`: what people do here counts, too, and not calls of models alone. */
+  readonly calls: string;
+}
+
+/** How long points can be, as `/v1/analytics` knows them. */
+const STEPS = [
+  ...[MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE],
+  ...[HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY],
+] as const;
+/** More of them are noise in a chart. */
+const MOST_POINTS = 120;
+
+/** As long as points are, so that a chart has no more than it can show. */
+const stepOf = (ms: number, most = MOST_POINTS) => STEPS.find((step) => ms / step <= most) ?? DAY;
+
+/** The time before, of the same length. */
+export const before = ({ from, until }: Span): Span => ({ from: from - (until - from), until: from });
+
+function spanOf({ range, from, until }: Reach, now: number): Span {
+  const [begin, end] = [Number(from), Number(until)];
+  if (!range && begin > 0 && end > begin && end - begin <= LONGEST) return { from: begin, until: end };
+  const { ms } = PRESETS.find(({ value }) => value === range) ?? USUAL;
+  // A part of a point at the end would look like a fall.
+  const step = stepOf(ms);
+  const last = Math.ceil(now / step) * step;
+  return { from: last - ms, until: last };
+}
+
+/** The moment that pages call now: the same for all that is on screen, until it is renewed. */
+let now = Date.now();
+const listeners = new Set<() => void>();
+export function renew() {
+  now = Date.now();
+  for (const listener of listeners) listener();
+}
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+};
+
+/** What was looked at last in this tab: pages that share it take it over where their address says nothing. */
+let last: Reach | null = null;
+
+const read = (search: Readonly<Record<string, unknown>>): Reach => {
+  const text = (name: string) => (search[name] === undefined || search[name] === null ? '' : String(search[name]));
+  const range = text('range');
+  const hasSpan = text('from') !== '' && text('until') !== '';
+  return {
+    range: range || (hasSpan ? '' : USUAL.value),
+    from: text('from'),
+    until: text('until'),
+    filter: text('filter'),
+    calls: text('calls'),
+  };
+};
+
+const ALL = 'all';
+/** Calls of models, answered or refused: a provider was chosen. */
+const OF_MODELS = '-provider:none';
+const KEYS = ['range', 'from', 'until', 'filter', 'calls'] as const;
+
+/** A reach as it stands in the address. */
+export const searchOf = ({
+  range,
+  from,
+  until,
+  filter,
+  calls,
+}: Reach): Record<string, string | number | undefined> => ({
+  range: range || undefined,
+  from: range ? undefined : Number(from),
+  until: range ? undefined : Number(until),
+  filter: filter || undefined,
+  calls: calls || undefined,
+});
+
+export interface Looking {
+  readonly reach: Reach;
+  readonly span: Span;
+  readonly filter: string;
+  /** `Last 24 hours`, or where it begins and ends. */
+  readonly label: string;
+  readonly setRange: (range: string) => void;
+  readonly setSpan: (span: Span) => void;
+  readonly setFilter: (filter: string) => void;
+  /** Whether all that reached the gateway counts, and not calls of models alone. */
+  readonly isAll: boolean;
+  readonly setAll: (isAll: boolean) => void;
+}
+
+/**
+ * The time and the filter that Overview, Explore and Logs share. They stand in the address as `range`, or `from` and `until`,
+ * and `filter`; what was chosen on one of these pages holds on the next.
+ */
+export function useReach(): Looking {
+  const search = useAddress();
+  const navigate = useNavigate();
+  const moment = useSyncExternalStore(subscribe, () => now);
+  const isSaid = KEYS.some((name) => search[name] !== undefined);
+  const said = useMemo(() => read(search), [search]);
+  const reach = isSaid || last === null ? said : last;
+  const set = useCallback(
+    (change: Partial<Reach>, replace = false) => {
+      last = { ...(last ?? read({})), ...change };
+      const params = searchOf(last);
+      void navigate({
+        to: '.',
+        replace,
+        search: ((others: Record<string, unknown>) => ({ ...others, ...params })) as never,
+      });
+    },
+    [navigate],
+  );
+  useEffect(() => {
+    last = reach;
+    if (!isSaid) set({}, true);
+  }, [reach, isSaid, set]);
+  const span = useMemo(() => spanOf(reach, moment), [reach, moment]);
+  return {
+    reach,
+    span,
+    filter: reach.filter,
+    label: labelOf(reach, span),
+    setRange: useCallback(
+      (range: string) => {
+        renew();
+        set({ range, from: '', until: '' });
+      },
+      [set],
+    ),
+    setSpan: useCallback(
+      ({ from, until }: Span) => set({ range: '', from: String(Math.round(from)), until: String(Math.round(until)) }),
+      [set],
+    ),
+    setFilter: useCallback((filter: string) => set({ filter }, true), [set]),
+    isAll: reach.calls === ALL,
+    setAll: useCallback((isAll: boolean) => set({ calls: isAll ? ALL : '' }, true), [set]),
+  };
+}
+
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+export function formatSpan({ from, until }: Span): string {
+  const [begins, ends] = [day.format(from), day.format(until)];
+  if (begins === ends) return `${begins}, ${clock.format(from)} – ${clock.format(until)}`;
+  return `${begins}, ${clock.format(from)} – ${ends}, ${clock.format(until)}`;
+}
+
+const labelOf = ({ range }: Reach, span: Span) =>
+  PRESETS.find(({ value }) => value === range)?.label ?? formatSpan(span);
+
+/** A term of the language of filters; null asks for entries without a value. */
+export function term(field: string, value: string | number | null): string {
+  if (value === null) return `${field}:none`;
+  const text = String(value);
+  return `${field}:${/^[^\s,*"\\<>=]+$/.test(text) && text !== 'none' ? text : JSON.stringify(text)}`;
+}
+
+/** Both must hold. A term that stands in the filter already is not said twice. */
+export function both(filter: string, ...terms: readonly string[]): string {
+  const all = filter.trim() ? [filter.trim()] : [];
+  for (const each of terms) if (each && !` ${filter} `.includes(` ${each} `)) all.push(each);
+  return all.join(' ');
+}
+
+/** What every question to `/v1/analytics` begins with. */
+export interface AnalyticsQuery {
+  readonly time_of_generation_min: string;
+  readonly time_of_generation_max: string;
+  readonly workspace_slug: string;
+  readonly bucket_seconds: number;
+  readonly filter?: string;
+}
+
+/** That of the time that is looked at, and of the time before. `points`: more than so many are not asked for. */
+export function useAnalyticsQuery(points = MOST_POINTS): {
+  readonly now: AnalyticsQuery;
+  readonly before: AnalyticsQuery;
+} {
+  const { slug } = useWorkspace();
+  const { span, filter, isAll } = useReach();
+  return useMemo(() => {
+    const asked = isAll ? filter.trim() : both(filter, OF_MODELS);
+    const about = (of: Span): AnalyticsQuery => ({
+      time_of_generation_min: String(of.from),
+      time_of_generation_max: String(of.until),
+      workspace_slug: slug,
+      bucket_seconds: stepOf(of.until - of.from, points) / 1_000,
+      ...(asked && { filter: asked }),
+    });
+    return { now: about(span), before: about(before(span)) };
+  }, [slug, span, filter, isAll, points]);
+}
