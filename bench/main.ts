@@ -16,6 +16,7 @@ import { type MemorySample, measureMemory } from './measure/memory.ts';
 import { takeMemoryBack } from './measure/memory-at-hand.ts';
 import { measurePaths } from './measure/paths.ts';
 import { measureProcesses } from './measure/processes.ts';
+import { measureRealtime } from './measure/realtime.ts';
 import { measureRuns } from './measure/runs.ts';
 import { measureSearch } from './measure/search.ts';
 import { measureStart } from './measure/start.ts';
@@ -38,6 +39,7 @@ const sections = [
   'runs',
   'search',
   'mcp',
+  'realtime',
   'tracing',
   'analytics',
 ] as const;
@@ -125,6 +127,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     runs: wants('runs') ? await measureRuns(lab) : [],
     search: wants('search') ? await measureSearch(lab) : [],
     mcp: wants('mcp') ? await measureMcp(lab) : [],
+    realtime: wants('realtime') ? await measureRealtime(lab) : [],
     tracing: wants('tracing') ? await measureTracing(lab) : [],
     analytics: wants('analytics') ? await measureAnalytics(lab) : [],
   };

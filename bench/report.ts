@@ -8,6 +8,7 @@ import type { McpSample } from './measure/mcp.ts';
 import type { MemorySample } from './measure/memory.ts';
 import type { PathSample } from './measure/paths.ts';
 import type { ProcessesSample } from './measure/processes.ts';
+import type { RealtimeSample } from './measure/realtime.ts';
 import type { RunsSample } from './measure/runs.ts';
 import type { SearchSample } from './measure/search.ts';
 import type { StartSample } from './measure/start.ts';
@@ -19,6 +20,7 @@ import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
 import { pathDetails, pathVerdicts } from './report/paths.ts';
 import { processDetails, processVerdicts } from './report/processes.ts';
+import { realtimeDetails, realtimeVerdicts } from './report/realtime.ts';
 import { runDetails, runVerdicts } from './report/runs.ts';
 import { searchDetails, searchVerdicts } from './report/search.ts';
 import {
@@ -46,6 +48,7 @@ export interface Findings {
   readonly runs?: readonly RunsSample[];
   readonly search?: readonly SearchSample[];
   readonly mcp?: readonly McpSample[];
+  readonly realtime?: readonly RealtimeSample[];
   readonly tracing?: readonly TracingSample[];
   readonly analytics?: readonly AnalyticsSample[];
   readonly against?: readonly AgainstSample[];
@@ -75,6 +78,7 @@ const sections = [
   section('runs', runVerdicts, runDetails),
   section('search', searchVerdicts, searchDetails),
   section('mcp', mcpVerdicts, mcpDetails),
+  section('realtime', realtimeVerdicts, realtimeDetails),
   section('tracing', tracingVerdicts, tracingDetails),
   section('analytics', analyticsVerdicts, analyticsDetails),
   section('against', () => [], againstDetails),

@@ -1,10 +1,19 @@
-import type { LogRow } from '../../src/telemetry/log-columns.ts';
+import { Database, type SQLQueryBindings } from 'bun:sqlite';
+import { Client } from 'pg';
+import { GRAINS } from '../../src/telemetry/aggregates/grains.ts';
+import { stateIn } from '../../src/telemetry/aggregates/state.ts';
+import { LOG_COLUMNS, type LogRow } from '../../src/telemetry/log-columns.ts';
 import { type LogTarget, openLogStore } from '../../src/telemetry/log-store.ts';
 
+const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Over how long entries are spread, up to now. */
+/** Over how many days entries are spread, up to now. */
 export const DAYS = 30;
-const BATCH = 10_000;
+const BATCH = 5_000;
+/** How many entries wait before figures take them in: more than in life, where they are taken in by time. */
+const WAITING = 50_000;
+/** The gateway keeps minutes of no more days. */
+const MINUTES_DAYS = 4;
 
 const WORKSPACES = 20;
 const KEYS_EACH = 10;
@@ -28,32 +37,138 @@ function numbers(seed: number) {
 }
 
 export interface Filling {
+  /** Empty so far. */
   readonly target: LogTarget;
   readonly organisationId: string;
-  /** How many entries there are already, and how many there shall be. */
-  readonly from: number;
+  readonly entries: number;
+  readonly days?: number;
+}
+
+/** Minutes of all days stay until the gateway starts. */
+const FIGURES = { metadataKeys: ['_user'], keepDays: { minutes: 3_650, hours: 3_650, days: 3_650 } };
+
+/**
+ * Entries of a month. The first day is written by the gateway's own writer; the others are the same day again, entries and
+ * figures, copied within the database. A test counts such figures anew and finds the same. Keys belong to a workspace and
+ * mostly call the same few models, as applications do.
+ */
+export async function fillLog({ target, organisationId, entries, days = DAYS }: Filling): Promise<void> {
+  // What the gateway has logged when it was prepared is newer.
+  const until = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - 2 * MINUTE_MS;
+  const firstDay = Math.floor(Date.now() / DAY_MS) * DAY_MS - days * DAY_MS;
+  const count = Math.floor(entries / days);
+  const below = numbers(1);
+  const store = await openLogStore(target, 'writer', { figures: FIGURES });
+  for (let at = 0; at < count; at += BATCH) {
+    const rows = Array.from({ length: Math.min(BATCH, count - at) }, (_, index) =>
+      entry(organisationId, Math.floor(firstDay + ((at + index) * DAY_MS) / count), below),
+    );
+    await store.insert({ rows, bodies: rows.map(() => null) });
+    if ((at + BATCH) % WAITING === 0) while (await store.tend());
+  }
+  while (await store.tend());
+  await store.close();
+  await (target.engine === 'sqlite' ? copyInSqlite : copyInPostgres)(target as never, { firstDay, until, days });
+}
+
+interface Copying {
+  readonly days: number;
+  readonly firstDay: number;
+  /** What would lie behind this is left out. */
   readonly until: number;
 }
 
-/**
- * Entries of a month, written by the gateway's own writer: tables, indexes and figures are what they would be. Keys
- * belong to a workspace and mostly call the same few models, as applications do.
- */
-export async function fillLog({ target, organisationId, from, until }: Filling): Promise<void> {
-  const store = await openLogStore(target, 'writer');
-  const below = numbers(from + 1);
-  const now = Date.now();
-  const count = until - from;
-  const stepMs = (DAYS * DAY_MS) / count;
-  const beganAt = now - DAYS * DAY_MS;
-  for (let at = 0; at < count; at += BATCH) {
-    const rows = Array.from({ length: Math.min(BATCH, count - at) }, (_, index) =>
-      entry(organisationId, Math.floor(beganAt + (at + index) * stepMs), below),
-    );
-    await store.insert({ rows, bodies: rows.map(() => null) });
-    while (await store.tend());
+const copied = LOG_COLUMNS.map((name) => {
+  if (name === 'id' || name === 'trace_id') return `${name} || '-' || $1`;
+  return name === 'created_at' ? 'created_at + $1' : name;
+}).join(', ');
+const ENTRIES = (table: string) => `insert into ${table} (${LOG_COLUMNS.join(', ')}) select ${copied} from request_logs
+  where created_at >= $2 and created_at < $2 + ${DAY_MS} and created_at + $1 < $3`;
+const LABELS = (table: string) => `insert into ${table} (workspace_id, key, value, created_at, log_id)
+  select workspace_id, key, value, created_at + $1, log_id || '-' || $1 from request_log_labels
+  where created_at >= $2 and created_at < $2 + ${DAY_MS} and created_at + $1 < $3`;
+const CELLS = (ms: number) => `insert into analytics_cells (grain, cube, bucket, sums, durations, first_bytes)
+  select grain, cube, bucket + $1 / ${ms}, sums, durations, first_bytes from analytics_cells
+  where grain = $4 and bucket >= $2 / ${ms} and bucket < ($2 + ${DAY_MS}) / ${ms} and cast(bucket + 1 as bigint) * ${ms} + $1 <= $3`;
+
+type Run = (text: string, values: readonly number[]) => unknown;
+
+/** Longer buckets that are not over are made by the gateway. */
+async function copyCells(
+  run: Run,
+  state: ReturnType<typeof stateIn>,
+  { firstDay, until, days }: Copying,
+): Promise<void> {
+  for (let day = 1; day <= days; day++)
+    for (const [grain, { name, ms }] of GRAINS.entries())
+      if (grain > 0 || day > days - MINUTES_DAYS)
+        await run(CELLS(ms), [day * DAY_MS, firstDay, Math.min(until, state.rolledBefore[name]), grain]);
+}
+
+async function copyInSqlite({ file }: { file: string }, copying: Copying): Promise<void> {
+  const raw = new Database(file);
+  const run: Run = (text, values) =>
+    raw.query(text.replace(/\$(\d)/g, '?$1')).run(...([...values] as SQLQueryBindings[]));
+  raw.run('pragma synchronous = off');
+  raw.run('pragma cache_size = -1000000');
+  const figures = raw.query<{ tbl: string; idx: string; stat: string }, []>('select * from sqlite_stat1').all();
+  const indexes = raw
+    .query<{ name: string; sql: string }, []>(
+      "select name, sql from sqlite_master where type = 'index' and tbl_name = 'request_logs' and sql is not null",
+    )
+    .all();
+  // Of one day they are; the copies are read in the order they lie in.
+  for (const { name } of indexes) raw.run(`drop index ${name}`);
+  const state = stateIn(
+    raw.query<{ name: string; value: number }, []>('select name, value from analytics_state').all(),
+  );
+  raw.run('create temp table of_day as select * from request_logs');
+  for (let day = 1; day <= copying.days; day++) {
+    const values = [day * DAY_MS, copying.firstDay, copying.until];
+    raw.transaction(() => {
+      run(ENTRIES('request_logs').replace('from request_logs', 'from of_day'), values);
+      run(LABELS('request_log_labels'), values);
+    })();
   }
-  await store.close();
+  for (const { sql } of indexes) raw.run(sql);
+  raw.run("delete from sqlite_stat1 where tbl = 'request_logs'");
+  for (const { tbl, idx, stat } of figures.filter(({ tbl }) => tbl === 'request_logs'))
+    raw.query('insert into sqlite_stat1 (tbl, idx, stat) values (?, ?, ?)').run(tbl, idx, stat);
+  await raw.transaction(() => copyCells(run, state, copying))();
+  raw.run('pragma wal_checkpoint(truncate)');
+  raw.close();
+}
+
+const nameOf = (day: number): string => new Date(day).toISOString().slice(0, 10).replaceAll('-', '');
+
+async function copyInPostgres({ url }: { url: string }, copying: Copying): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const run: Run = (text, values) =>
+    client.query(text.replace(/\$(\d)/g, (_, at) => `${values[Number(at) - 1]}::bigint`));
+  await client.query('set synchronous_commit = off');
+  await client.query("set maintenance_work_mem = '512MB'");
+  const { rows } = await client.query('select name, value from analytics_state');
+  const state = stateIn(rows);
+  for (let day = 1; day <= copying.days; day++) {
+    const values = [day * DAY_MS, copying.firstDay, copying.until];
+    const [from, until] = [copying.firstDay + day * DAY_MS, copying.firstDay + (day + 1) * DAY_MS];
+    for (const [table, fill] of [
+      ['request_logs', ENTRIES],
+      ['request_log_labels', LABELS],
+    ] as const) {
+      const part = `${table}_${nameOf(from)}`;
+      const there = (await client.query('select to_regclass($1) as name', [part])).rows[0].name !== null;
+      if (!there) await client.query(`create table ${part} (like ${table} including defaults)`);
+      await run(fill(part), values);
+      // Its indexes are made at once then, as each day of the gateway has them.
+      if (!there)
+        await client.query(`alter table ${table} attach partition ${part} for values from (${from}) to (${until})`);
+    }
+  }
+  await copyCells(run, state, copying);
+  await client.query('analyze request_logs, request_log_labels, analytics_cells, analytics_kinds');
+  await client.end();
 }
 
 function entry(organisationId: string, createdAt: number, below: (bound: number) => number): LogRow {

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogTarget } from '../../src/telemetry/log-store.ts';
 import {
@@ -15,11 +16,14 @@ import { DAYS, fillLog } from '../load/log-entries.ts';
 import { percentile, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres } from '../stores.ts';
+import { CONSOLE_PAGES, CONSOLE_SPANS_MS } from './console-pages.ts';
 
 export interface AnalyticsSample {
   readonly store: 'embedded' | 'PostgreSQL';
   readonly entries: number;
   readonly route: string;
+  /** A page of the console, with all that it asks for. */
+  readonly isPage: boolean;
   /** Milliseconds, over several times and filters, while calls pass. */
   readonly p50: number;
   readonly p95: number;
@@ -27,37 +31,35 @@ export interface AnalyticsSample {
 
 export const CALLS_PER_SECOND = 200;
 const ROUTES = [
-  ...['requests', 'cost', 'latency', 'first-byte', 'tokens', 'bytes', 'users', 'users/requests'].map(graph),
+  ...['all', 'requests', 'cost', 'latency', 'first-byte', 'tokens', 'bytes', 'users', 'users/requests'].map(graph),
   ...['errors', 'errors/rate', 'errors/origins', 'errors/status-codes'].map(graph),
   ...['users', 'ai-models', 'providers', 'virtual-keys', 'api-keys', 'status-codes', 'workspaces'].map(group),
   ...['error-codes', 'endpoints', 'verdicts', 'cache-statuses', 'metadata/_user'].map(group),
   'facets',
+  ...['cost&group_by=model', 'latency_p90&group_by=model', 'cost&group_by=model&subgroup_by=api_key_id'].map(series),
 ];
 const HOUR_MS = 3_600_000;
 const SPANS_MS = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS, DAYS * 24 * HOUR_MS];
 const FILTERS = ['', '&provider=openai', '&model=anthropic-model-1&status=200'];
 /** Each of these questions, so often. */
 const TIMES = 2;
+const PAGE_TIMES = 6;
 const PAUSE_MS = 5;
 
 /** Every analytics route on logs of growing length, on both stores, while calls pass. */
 export async function measureAnalytics(lab: Lab): Promise<AnalyticsSample[]> {
   const postgres = await openPostgres(lab.cores.stores);
-  const embedded = join(lab.folder, 'analytics');
-  const places: Place[] = [
-    { store: 'embedded', dataFolder: embedded, target: { engine: 'sqlite', file: join(embedded, 'logs.db') } },
-    await onServer(lab, await postgres.createDatabase()),
-  ];
   const samples: AnalyticsSample[] = [];
-  for (const place of places) {
-    let there = 0;
-    const organisationId = await prepare(lab, place);
+  for (const store of ['embedded', 'PostgreSQL'] as const)
     for (const entries of lab.lengths.logEntries) {
-      await filled(lab, place, organisationId, there, entries);
-      there = entries;
+      const dataFolder = join(lab.folder, `analytics-${store}-${entries}`);
+      const file = join(dataFolder, 'logs.db');
+      const place =
+        store === 'embedded' ? embedded(dataFolder, file) : onServer(dataFolder, await postgres.createDatabase());
+      await filled(lab, place, await prepare(lab, place), entries);
       samples.push(...(await measured(lab, place, entries)));
+      rmSync(dataFolder, { recursive: true, force: true });
     }
-  }
   await postgres.end();
   return samples;
 }
@@ -69,9 +71,15 @@ interface Place {
   readonly environment?: Record<string, string>;
 }
 
-const onServer = async (lab: Lab, url: string): Promise<Place> => ({
+const embedded = (dataFolder: string, file: string): Place => ({
+  store: 'embedded',
+  dataFolder,
+  target: { engine: 'sqlite', file },
+});
+
+const onServer = (dataFolder: string, url: string): Place => ({
   store: 'PostgreSQL',
-  dataFolder: join(lab.folder, 'analytics-postgres'),
+  dataFolder,
   target: { engine: 'postgres', url },
   environment: onPostgres(url),
 });
@@ -85,11 +93,11 @@ async function prepare(lab: Lab, place: Place): Promise<string> {
   return String(id);
 }
 
-async function filled(lab: Lab, { store, target }: Place, organisationId: string, from: number, until: number) {
+async function filled(lab: Lab, { store, target }: Place, organisationId: string, entries: number) {
   const began = performance.now();
-  await fillLog({ target, organisationId, from, until });
+  await fillLog({ target, organisationId, entries });
   const seconds = (performance.now() - began) / 1_000;
-  lab.say(`analytics on ${store}: ${short(until)} entries, written in ${short(seconds)} s`);
+  lab.say(`analytics on ${store}: ${short(entries)} entries, written in ${short(seconds)} s`);
 }
 
 async function measured(lab: Lab, place: Place, entries: number): Promise<AnalyticsSample[]> {
@@ -108,17 +116,36 @@ async function measured(lab: Lab, place: Place, entries: number): Promise<Analyt
           await Bun.sleep(PAUSE_MS);
         }
     samples.push({
-      ...{ store: place.store, entries, route },
+      ...{ store: place.store, entries, route, isPage: false },
+      p50: percentile(took, 0.5),
+      p95: percentile(took, 0.95),
+    });
+  }
+  for (const [name, questions] of Object.entries(CONSOLE_PAGES)) {
+    const took: number[] = [];
+    for (let time = 0; time < PAGE_TIMES; time++)
+      for (const span of CONSOLE_SPANS_MS) {
+        const until = Date.now();
+        const began = performance.now();
+        await Promise.all(questions(until - span, until).map((path) => asked(gateway, path)));
+        took.push(performance.now() - began);
+        await Bun.sleep(PAUSE_MS);
+      }
+    samples.push({
+      ...{ store: place.store, entries, route: `console: ${name}`, isPage: true },
       p50: percentile(took, 0.5),
       p95: percentile(took, 0.95),
     });
   }
   await passing.end();
   await gateway.running.end();
-  const worst = samples.toSorted((one, other) => other.p95 - one.p95)[0]!;
-  lab.say(
-    `analytics on ${place.store}, ${short(entries)} entries: p95 at most ${short(worst.p95)} ms (${worst.route})`,
-  );
+  for (const isPage of [false, true]) {
+    const [worst] = samples.filter((each) => each.isPage === isPage).sort((one, other) => other.p95 - one.p95);
+    if (worst)
+      lab.say(
+        `analytics on ${place.store}, ${short(entries)} entries: p95 at most ${short(worst.p95)} ms (${worst.route})`,
+      );
+  }
   return samples;
 }
 
@@ -126,7 +153,7 @@ async function timed(gateway: GatewayProcess, route: string, spanMs: number, fil
   const until = Date.now();
   const range = `time_of_generation_min=${until - spanMs}&time_of_generation_max=${until}`;
   const began = performance.now();
-  await asked(gateway, `/v1/analytics/${route}?${range}${filter}`);
+  await asked(gateway, `/v1/analytics/${route}${route.includes('?') ? '&' : '?'}${range}${filter}`);
   return performance.now() - began;
 }
 
@@ -159,6 +186,10 @@ async function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
 
 function graph(name: string): string {
   return `graphs/${name}`;
+}
+
+function series(name: string): string {
+  return `series?metric=${name}`;
 }
 
 function group(name: string): string {
