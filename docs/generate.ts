@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import type { EndpointType } from '../src/core/endpoints.ts';
 import { GatewayError } from '../src/core/errors.ts';
 import { Secret } from '../src/core/secret.ts';
+import { describeRoutes } from '../src/http/openapi.ts';
 import type { Route } from '../src/http/route.ts';
 import type { Provider, TokenSource } from '../src/providers/provider.ts';
 import { providers } from '../src/providers/registry.ts';
-import { passesAsIs } from '../src/relay/supported.ts';
+import { passesAsIs } from '../src/providers/serving.ts';
 import { readSettings } from '../src/settings.ts';
 import { type Gateway, start } from '../src/start.ts';
+import { apiTypes, type Description } from './api-types.ts';
 import { clientRows } from './client-rows.ts';
 import { checkRows } from './guardrail-checks.ts';
 
@@ -35,6 +37,11 @@ export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/users.md', name: 'ends with a user', render: () => endingsTable('withUser') },
 ];
 
+/** Files that follow from the source as a whole. */
+export const generatedFiles: readonly { readonly path: string; readonly render: () => Promise<string> }[] = [
+  { path: 'web/api/types.d.ts', render: async () => apiTypes(await description()) },
+];
+
 /** The page's text with the table written anew. */
 export async function withTable(text: string, { page, name, render }: GeneratedTable): Promise<string> {
   const [start, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
@@ -49,7 +56,7 @@ const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
 const table = (head: string[], rows: string[][]) =>
   [row(...head), `|${head.map(() => '---').join('|')}|`, ...rows.map((cells) => row(...cells))].join('\n');
 
-type Described = Pick<Gateway, 'routes' | 'owners' | 'families'>;
+type Described = Pick<Gateway, 'routes' | 'sockets' | 'owners' | 'families'>;
 let described: Promise<Described> | null = null;
 
 /** What the areas add, asked of a gateway with an empty store that listens nowhere. */
@@ -58,18 +65,23 @@ const describedGateway = (): Promise<Described> => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gateway-docs-'));
     const gateway = await start(readSettings({ PORT: '0', GATEWAY_DATA_DIR: dataDir }), { listen: false });
     await gateway.stop();
-    rmSync(dataDir, { recursive: true });
+    // SQLite may still be taking its own files away.
+    rmSync(dataDir, { recursive: true, force: true });
     return gateway;
   })();
   return described;
 };
 
+const description = async (): Promise<Description> =>
+  describeRoutes((await describedGateway()).routes, { version: '', publicUrl: '' });
+
 async function routesTable(): Promise<string> {
   const groups = new Map<string, { route: Route; methods: string[] }>();
-  for (const route of (await describedGateway()).routes) {
+  const { routes, sockets } = await describedGateway();
+  for (const route of [...routes, ...sockets]) {
     const key = [route.path, route.summary, String(route.scopes)].join('\n');
     const group = groups.get(key) ?? { route, methods: [] };
-    group.methods.push(route.method);
+    group.methods.push(sockets.includes(route) ? 'WebSocket' : route.method);
     groups.set(key, group);
   }
   return table(
@@ -244,4 +256,5 @@ if (import.meta.main) {
     const file = join(root, generated.page);
     writeFileSync(file, await withTable(readFileSync(file, 'utf8'), generated));
   }
+  for (const { path, render } of generatedFiles) writeFileSync(join(root, path), await render());
 }
