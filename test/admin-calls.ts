@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { TestGateway } from './gateway.ts';
 import { filledLeaving, givenConnection } from './mcp/connecting.ts';
-import { filledForms } from './mcp/oauth.ts';
+import { filledForms, ownApp } from './mcp/oauth.ts';
 import { startMcpServer } from './mcp/recorder.ts';
+import { signIn } from './people.ts';
+import { query } from './state-tables.ts';
 
 export interface AdminCall {
   readonly path: string;
@@ -46,6 +48,11 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
   const config = () => ({ name: name(), config: { virtual_key: 'sim' } });
   const guardrail = () => ({ name: name(), checks: [{ id: 'default.notNull', parameters: {} }] });
   const server = () => ({ name: name(), url: `${url}/mcp` });
+  const mcpApp = () => ({ name: name(), redirect_uris: ['https://app.example/callback'] });
+  const toolSet = async () => {
+    const { slug } = await made('/v1/mcp-servers', server());
+    return { name: name(), tools: [{ server: slug, tool: 'x' }] };
+  };
   /** One with a tool whose definition hides something and so waits for approval. */
   const syncedServer = async () => {
     const upstream = startMcpServer([{ name: 'tool', description: 'hides\u200bsomething' }]);
@@ -66,6 +73,9 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
   const alert = () => ({ name: name(), condition: { type: 'key_expiring' } });
   const alertPlace = async () => `/v1/alerts/${(await made('/v1/alerts', alert())).id}`;
 
+  const view = () => ({ name: name(), page: 'explore', query: { metric: 'cost' }, is_shared: true });
+  const viewPlace = async () => `/v1/views/${(await made('/v1/views', view())).id}`;
+
   const person = () => ({ email: `${name()}@example.com`, role: 'member' });
   const user = () => made('/v1/admin/users', person());
   const userWithPassword = () => made('/v1/admin/users', { ...person(), password: PASSWORD });
@@ -82,10 +92,23 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     const cookie = reply.headers.get('set-cookie')!.split(';')[0]!;
     return { key: null, headers: { cookie, 'x-gateway-csrf': reply.json.csrf_token } };
   };
+  /** A member who has a key of their own, where members may. */
+  const ownKey = async () => {
+    await api.put('/v1/admin/workspaces/default', { member_keys: {} });
+    const as = await signedIn();
+    const { json } = await api.post('/v1/own-keys', { name: name() }, as);
+    return { as, path: `/v1/own-keys/${json.id}` };
+  };
   const stranger = { key: null } as const;
   const jwks = { keys: [{ kty: 'RSA', kid: 'one', n: 'n', e: 'AQAB' }] };
 
   return {
+    'POST /v1/own-keys': async () => ({ path: '/v1/own-keys', body: { name: name() }, as: (await ownKey()).as }),
+    'POST /v1/own-keys/:id/rotate': async () => {
+      const { as, path } = await ownKey();
+      return { path: `${path}/rotate`, body: {}, as };
+    },
+    'DELETE /v1/own-keys/:id': ownKey,
     'POST /v1/admin/users': async () => ({ path: '/v1/admin/users', body: person() }),
     'PUT /v1/admin/users/:id': async () => ({
       path: `/v1/admin/users/${(await user()).id}`,
@@ -120,7 +143,30 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
       body: { email: (await userWithPassword()).email, password: PASSWORD },
       as: stranger,
     }),
+    'POST /v1/sessions/first-owner': async () => {
+      await query(gateway, "update users set role = 'admin' where role = 'owner'");
+      const token = (await gateway.ownerLink())!.split('#owner=')[1];
+      return {
+        path: '/v1/sessions/first-owner',
+        body: { ...person(), role: undefined, token, password: PASSWORD },
+        as: stranger,
+      };
+    },
+    'DELETE /v1/sessions/:id': async () => {
+      const as = await signedIn();
+      const { json } = await api.get('/v1/sessions', as);
+      return { path: `/v1/sessions/${json.data[0].id}`, as };
+    },
     'POST /oauth/sign-in': async () => ({ path: '/oauth/sign-in', ...(await filledForms(gateway)).signIn }),
+    'POST /oauth/device': async () => ({ path: '/oauth/device', ...(await filledForms(gateway)).device }),
+    'PUT /v1/admin/organisation/managed-settings': async () => ({
+      path: '/v1/admin/organisation/managed-settings',
+      body: { settings: { model: name() } },
+    }),
+    'PUT /v1/admin/workspaces/:workspace/managed-settings': async () => ({
+      path: '/v1/admin/workspaces/default/managed-settings',
+      body: { settings: { model: name() } },
+    }),
     'POST /oauth/consent': async () => ({ path: '/oauth/consent', ...(await filledForms(gateway)).consent }),
     'DELETE /v1/sessions/current': async () => ({ path: '/v1/sessions/current', as: await signedIn() }),
     'POST /v1/sessions/current/password': async () => ({
@@ -187,6 +233,14 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
       path: '/v1/admin/organisation/defaults',
       body: { input_guardrails: [] },
     }),
+    'POST /v1/mcp-tool-sets': async () => ({ path: '/v1/mcp-tool-sets', body: await toolSet() }),
+    'PUT /v1/mcp-tool-sets/:slug': async () => ({
+      path: `/v1/mcp-tool-sets/${(await made('/v1/mcp-tool-sets', await toolSet())).slug}`,
+      body: { description: 'x' },
+    }),
+    'DELETE /v1/mcp-tool-sets/:slug': async () => ({
+      path: `/v1/mcp-tool-sets/${(await made('/v1/mcp-tool-sets', await toolSet())).slug}`,
+    }),
     'POST /v1/mcp-servers': async () => ({ path: '/v1/mcp-servers', body: server() }),
     'PUT /v1/mcp-servers/:slug': async () => ({
       path: `/v1/mcp-servers/${(await made('/v1/mcp-servers', server())).slug}`,
@@ -240,6 +294,33 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     'PUT /v1/alerts/:id': async () => ({ path: await alertPlace(), body: { name: name() } }),
     'POST /v1/alerts/:id/test': async () => ({ path: `${await alertPlace()}/test`, changesNothing: true }),
     'DELETE /v1/alerts/:id': async () => ({ path: await alertPlace() }),
+    'POST /v1/views': async () => ({ path: '/v1/views', body: view() }),
+    'PUT /v1/views/:id': async () => ({ path: await viewPlace(), body: { name: name() } }),
+    'DELETE /v1/views/:id': async () => ({ path: await viewPlace() }),
+    'POST /v1/mcp-apps': async () => ({ path: '/v1/mcp-apps', body: mcpApp() }),
+    'PUT /v1/mcp-apps/:id': async () => ({
+      path: `/v1/mcp-apps/${(await made('/v1/mcp-apps', mcpApp())).id}`,
+      body: { name: name() },
+    }),
+    'POST /v1/mcp-apps/:id/rotate': async () => ({
+      path: `/v1/mcp-apps/${(await made('/v1/mcp-apps', mcpApp())).id}/rotate`,
+      body: {},
+    }),
+    'DELETE /v1/mcp-apps/:id': async () => ({ path: `/v1/mcp-apps/${(await made('/v1/mcp-apps', mcpApp())).id}` }),
+    'DELETE /v1/own-apps/:id': () => ownApp(gateway),
+    'DELETE /v1/own-connections/:server': async () => {
+      const { slug, id } = await made('/v1/mcp-servers', { ...server(), auth_type: 'oauth_auto' });
+      const { email, id: userId } = await userWithPassword();
+      await givenConnection(gateway, id, userId);
+      const { headers } = await signIn(gateway, email);
+      return { path: `/v1/own-connections/${slug}`, as: { key: null, headers } };
+    },
+    'POST /connect': async () => ({
+      path: '/connect',
+      form: new URLSearchParams({ email: (await userWithPassword()).email, password: PASSWORD }).toString(),
+      status: 303,
+      as: { key: null, headers: { origin: url, 'content-type': 'application/x-www-form-urlencoded' } },
+    }),
     'POST /connect/:server/sign-in': async () => ({
       path: '/connect/any/sign-in',
       form: new URLSearchParams({ email: (await userWithPassword()).email, password: PASSWORD }).toString(),
@@ -274,3 +355,6 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
 
 /** Routes that need a call of a model to be counted first; they have tests of their own. */
 export const COUNTING = ['PUT /v1/policies/usage-limits/:id/entities/:entity/reset'];
+
+/** Routes that are asked by POST because the question is long, and change nothing. */
+export const ASKING = ['POST /v1/virtual-keys/:slug/prices', 'POST /v1/configs/dry-run', 'POST /v1/guardrails/try'];

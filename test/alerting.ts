@@ -21,7 +21,7 @@ export function startListener(answer: () => Response | Promise<Response> = () =>
 type Api = ReturnType<typeof client>;
 type Listener = ReturnType<typeof startListener>;
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 /** An alert with a channel of its own to a listener. */
 export async function givenAlert(

@@ -66,7 +66,7 @@ export async function blobsOf(place: Place): Promise<string[]> {
     .toSorted();
 }
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 const example = JSON.stringify({
   messages: [

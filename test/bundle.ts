@@ -18,7 +18,7 @@ export function bundle(): string {
 
 /** Of all that goes into it. */
 function version(): string {
-  const sources = ['src', 'simulator'].flatMap((name) =>
+  const sources = ['src', 'simulator', 'web'].flatMap((name) =>
     readdirSync(join(root, name), { recursive: true, encoding: 'utf8' }).map((file) => join(name, file)),
   );
   const hash = new Bun.CryptoHasher('sha256').update(Bun.version);

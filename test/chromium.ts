@@ -6,6 +6,7 @@ import { type Browser, chromium } from 'playwright-core';
 export async function startChromium(): Promise<Browser> {
   return chromium.launch({
     executablePath: await ensureBinary(),
+    timeout: 180_000,
     // Tests may run as root, and in containers without shared memory to speak of.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   });

@@ -2,10 +2,11 @@ import { expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Glob } from 'bun';
-import { generatedTables, withTable } from '../docs/generate.ts';
+import { generatedFiles, generatedTables, withTable } from '../docs/generate.ts';
 import { catalogue } from '../src/core/errors.ts';
 import { providers } from '../src/providers/registry.ts';
-import { readSettings, variables } from '../src/settings.ts';
+import { variables } from '../src/settings/variables.ts';
+import { readSettings } from '../src/settings.ts';
 
 const root = join(import.meta.dir, '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -74,6 +75,11 @@ test('docs/configuration.md shows the defaults that are in force', () => {
   for (const [name, value] of Object.entries(inForce)) expect(`${name}=${shown.get(name)}`).toBe(`${name}=${value}`);
   expect(settings.dataDir.endsWith(`/${shown.get('GATEWAY_DATA_DIR')}`)).toBe(true);
 });
+
+for (const { path, render } of generatedFiles)
+  test(`${path} is what the source says (npm run docs writes it)`, async () => {
+    expect(read(path)).toBe(await render());
+  });
 
 for (const generated of generatedTables) {
   test(`the table of ${generated.name} in ${generated.page} is what the source says (npm run docs writes it)`, async () => {

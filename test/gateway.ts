@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSimulator, type Simulator } from '../simulator/simulator.ts';
+import { asksForSocket, openSocket, type SimulatedSocket, simulatedSockets } from '../simulator/sockets.ts';
 import { readSettings } from '../src/settings.ts';
 import { start } from '../src/start.ts';
 import { createDatabase } from './postgres.ts';
@@ -64,14 +65,30 @@ function parsed(text: string): unknown {
   }
 }
 
+/**
+ * Gives something an end that comes soon, and waits for that end. On a machine that stands still for a while it may lie
+ * in the past when it arrives, which is refused; then a later one is given.
+ */
+export async function expired(give: (expires_at: string) => Promise<Reply>) {
+  for (let aheadMs = 500; ; aheadMs *= 2) {
+    const end = Date.now() + aheadMs;
+    const { status, text } = await give(new Date(end).toISOString());
+    if (status === 400 && text.includes('lies in the past')) continue;
+    if (status !== 200) throw new Error(`An end was answered with ${status}: ${text}`);
+    await Bun.sleep(Math.max(0, end - Date.now()) + 10);
+    return;
+  }
+}
+
 /** A server of a test's own making, on loopback. */
-export function serve(answer: (request: Request) => Response | Promise<Response>) {
-  const server = Bun.serve({
+export function serve(answer: (request: Request) => Response | Promise<Response>, sockets = false) {
+  const server = Bun.serve<SimulatedSocket>({
     port: 0,
     hostname: '127.0.0.1',
     idleTimeout: 0,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: answer,
+    fetch: (request, bun) => (sockets && asksForSocket(request) ? openSocket(request, bun) : answer(request)),
+    websocket: simulatedSockets,
   });
   return { origin: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
 }
@@ -93,7 +110,7 @@ export function startProvider(): TestProvider {
   const { origin, stop } = serve((request) => {
     calls++;
     return simulator.simulate(request);
-  });
+  }, true);
   return {
     origin,
     url: `${origin}/v1`,
@@ -109,6 +126,8 @@ export interface StartOptions {
   readonly engine?: 'sqlite' | 'postgres';
   readonly environment?: Record<string, string>;
   readonly databaseUrl?: string;
+  /** Kept when the gateway stops; without it the gateway gets a new one that goes with it. */
+  readonly dataDir?: string;
   /** Optional areas that are left out. */
   readonly without?: readonly string[];
 }
@@ -118,12 +137,13 @@ export async function startGateway({
   engine = 'sqlite',
   environment = {},
   databaseUrl,
+  dataDir: kept,
   without = [],
 }: StartOptions = {}) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  const dataDir = kept ?? mkdtempSync(join(tmpdir(), 'gateway-test-'));
   const provider = startProvider();
   const database = engine === 'postgres' ? (databaseUrl ?? (await createDatabase())) : null;
-  if (!database) await layEmptyFiles(dataDir);
+  if (!database && !existsSync(join(dataDir, 'state.db'))) await layEmptyFiles(dataDir);
   const settings = readSettings({
     PORT: '0',
     GATEWAY_DATA_DIR: dataDir,
@@ -157,7 +177,7 @@ export async function startGateway({
   };
   // A second node on the same database finds it there.
   await given.virtualKey({ name: 'sim', slug: 'sim' }).catch((error: Error) => {
-    if (!databaseUrl || !error.message.includes('slug_taken')) throw error;
+    if ((!databaseUrl && !kept) || !error.message.includes('slug_taken')) throw error;
   });
 
   /** The log entry of a reply, once it is there. */
@@ -176,6 +196,7 @@ export async function startGateway({
     routes: gateway.routes,
     owners: gateway.owners,
     families: gateway.families,
+    ownerLink: gateway.ownerLink,
     dataDir,
     databaseUrl: database,
     api,
@@ -185,7 +206,7 @@ export async function startGateway({
     stop: async () => {
       await gateway.stop();
       provider.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      if (!kept) rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }

@@ -24,16 +24,18 @@ export interface LimitNodeOptions {
   readonly waitMs?: number;
   /** A Redis that is silent for longer counts as away. */
   readonly redisAnswerMs?: number;
+  /** The same of PostgreSQL. */
+  readonly answerMs?: number;
 }
 
 export async function startLimitNode(
   store: Store,
-  { redisUrl, pollMs = 100, deadAfterMs = 3_000, waitMs, redisAnswerMs }: LimitNodeOptions,
+  { redisUrl, pollMs = 100, deadAfterMs = 3_000, waitMs, redisAnswerMs, answerMs }: LimitNodeOptions,
 ): Promise<LimitNode> {
   const redis = redisUrl ? connectRedis(redisUrl, { answerMs: redisAnswerMs }) : null;
   const folder = mkdtempSync(join(tmpdir(), 'gateway-counters-'));
   const health = createHealth({ now: Date.now });
-  const timing = { pollMs, stableMs: 200, deadAfterMs, ...(waitMs && { waitMs }) };
+  const timing = { pollMs, stableMs: 200, deadAfterMs, ...(waitMs && { waitMs }), ...(answerMs && { answerMs }) };
   const counters = await createCoordinatedCounters({ store, redis, folder, now: Date.now, health, timing });
   return {
     counters,
@@ -42,7 +44,7 @@ export async function startLimitNode(
     close: async () => {
       await counters.close();
       redis?.close();
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

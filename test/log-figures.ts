@@ -48,6 +48,27 @@ function durationsOf(values: readonly number[]) {
 }
 
 export const GRAPH_FIGURES: Readonly<Record<LogGraphName, (entries: Entries) => object>> = {
+  all: (entries) => {
+    const named = (name: string, values: readonly number[]) => {
+      const { avg, p50, p90, p99 } = durationsOf(values);
+      return { [`${name}_avg`]: avg, [`${name}_p50`]: p50, [`${name}_p90`]: p90, [`${name}_p99`]: p99 };
+    };
+    return {
+      ...GRAPH_FIGURES['errors/rate'](entries),
+      ...GRAPH_FIGURES['errors/origins'](entries),
+      ...GRAPH_FIGURES.cost(entries),
+      ...GRAPH_FIGURES.tokens(entries),
+      ...GRAPH_FIGURES.bytes(entries),
+      ...named(
+        'latency',
+        entries.map(({ duration_ms }) => duration_ms),
+      ),
+      ...named(
+        'first_byte',
+        entries.flatMap(({ first_byte_ms }) => first_byte_ms ?? []),
+      ),
+    };
+  },
   requests: (entries) => ({ requests: entries.length }),
   cost: (entries) => ({
     requests: entries.length,

@@ -234,7 +234,7 @@ function collect(stream: ReadableStream<Uint8Array>) {
 }
 
 /** Ends a wait that would last for ever, with a better word than the runner has for it. Not a claim about any speed. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 120_000;
 
 /** Waits for something that happens elsewhere, and says what did not. */
 export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = PATIENCE_MS) {

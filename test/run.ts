@@ -13,8 +13,8 @@ import slowFiles from './slow-files.json';
 const isLong = process.argv.includes('--long');
 /** They measure processor time, of which a neighbour on the same core takes half. */
 const MEASURING = ['test/attack/loop/'];
-/** A dozen nodes under load at once, which recover in time only on a machine that has time for them. */
-const LOADED = ['test/front-door/chaos.test.ts'];
+/** Many nodes under load at once, which answer in time only on a machine that has time for them. */
+const LOADED = ['test/front-door/chaos.test.ts', 'test/front-door/rolling.test.ts'];
 /** More than there are cores: tests wait for most of their time. */
 const WORKERS = Math.min(8, Math.max(4, navigator.hardwareConcurrency));
 /** Only ends what hangs; as in test/setup.ts, which a worker reads once. */
@@ -113,8 +113,10 @@ function newTemporaryFolder(): string {
 const tool = (name: string) => [bun, 'x', '--bun', '--no-install', name];
 
 if (!isLong) {
-  await step('types', [...tool('tsc'), '--noEmit']);
+  const types = step('types', [...tool('tsc'), '--noEmit']);
+  await step('types of the console', [...tool('tsc'), '--noEmit', '-p', 'web']);
   await step('lint and format', [...tool('biome'), 'check', '.']);
+  await types;
 }
 await ensureCurl();
 const postgres = await startPostgres();

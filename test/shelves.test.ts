@@ -9,9 +9,9 @@ const shelves: readonly (readonly string[])[] = [
   ['work'],
   ['area'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
-  ['relay', 'webhooks', 'alerts', 'exports', 'endings'],
-  ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin'],
-  ['', 'cli'],
+  ['relay', 'webhooks', 'alerts', 'views', 'exports', 'endings'],
+  ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin', 'console', 'live'],
+  ['', 'settings', 'cli'],
 ];
 /**
  * Within a folder that has floors the same holds between its sub-folders, from the ground up. '' is what stands in the
@@ -20,12 +20,12 @@ const shelves: readonly (readonly string[])[] = [
 const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
   limits: [['counters', 'policies'], ['journal'], ['coordinated'], ['']],
   mcp: [
-    ['message'],
+    ['message', 'openapi'],
     ['server'],
     ['caller'],
     ['oauth', 'upstream-oauth'],
     ['relay'],
-    ['policy'],
+    ['policy', 'tools'],
     ['aggregate', 'admin'],
     [''],
   ],
@@ -36,7 +36,7 @@ const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.inde
 const roomOf = (file: string) => file.split('/').slice(1, -1).join('/');
 const floorOf = (file: string) => floors[folderOf(file)]?.findIndex((floor) => floor.includes(roomOf(file))) ?? 0;
 /** Folders of areas that can be left out: only the list and commands name them. */
-const OPTIONAL = ['webhooks', 'alerts', 'fine-tuning', 'batches', 'assistants', 'mcp'];
+const OPTIONAL = ['console', 'webhooks', 'alerts', 'views', 'fine-tuning', 'batches', 'assistants', 'mcp'];
 const mayName = (file: string, target: string): boolean =>
   file === 'areas.ts' ||
   folderOf(file) === 'cli' ||

@@ -88,6 +88,7 @@ const BY_HAND = {
 const MAY: Readonly<Record<string, string>> = {
   'src/storage/cached-by.ts': 'it is the cache of what is stored',
   'src/mcp/aggregate/lists.ts': 'keeps what MCP servers say, not what is stored',
+  'src/mcp/aggregate/streams.ts': 'tells clients that servers came or went',
   'src/mcp/relay/open-streams.ts': 'cuts streams',
   'src/start.ts': 'takes over a list of prices that another node has synced',
   'src/http/headers.ts': 'names of headers, several looks for each: thrown away whole',
@@ -95,7 +96,6 @@ const MAY: Readonly<Record<string, string>> = {
   'src/core/json-bytes.ts': 'names of members, the same',
   'src/limits/journal/ledger.ts': 'a file, not a map',
   'src/limits/policies/entities.ts': 'a set of a hundred thousand ids, without an order',
-  'src/telemetry/aggregates/upkeep.ts': 'ids that one transaction needs must all stay: thrown away whole before it',
 };
 
 /** What of that a text does by hand. */

@@ -41,7 +41,11 @@ const drawn = (texts: readonly string[]) =>
 const NAMESPACES = `xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:r="${RELATIONS}"`;
 
 /** Slides that are shown in another order than their parts are named in; the first one has notes. */
-export function pptx(slides: readonly (readonly string[])[], notes: string): Uint8Array {
+export function pptx(
+  slides: readonly (readonly string[])[],
+  notes: string,
+  more: Readonly<Record<string, string>> = {},
+): Uint8Array {
   const last = slides.length;
   const parts: Record<string, string> = {
     '[Content_Types].xml': contentTypes('ppt/presentation.xml', 'presentationml.presentation'),
@@ -57,7 +61,7 @@ export function pptx(slides: readonly (readonly string[])[], notes: string): Uin
   };
   for (const [index, texts] of slides.entries())
     parts[`ppt/slides/slide${last - index}.xml`] = `${XML}<p:sld ${NAMESPACES}>${drawn(texts)}</p:sld>`;
-  return archive(parts);
+  return archive({ ...parts, ...more });
 }
 
 /** One sheet: texts are shared, numbers stand in their cells, and a Date is a number with a style. */
@@ -84,8 +88,8 @@ export function xlsx(name: string, rows: readonly (readonly (string | number | b
   });
 }
 
-/** A page for each text. */
-export function pdf(pages: readonly string[], trailer = ''): Uint8Array {
+/** A page for each text, with more drawn on it. */
+export function pdf(pages: readonly string[], trailer = '', more = ''): Uint8Array {
   const objects: string[] = [];
   const add = (body: string) => objects.push(body);
   const kids = pages.map((_, index) => `${4 + index * 2} 0 R`).join(' ');
@@ -93,7 +97,7 @@ export function pdf(pages: readonly string[], trailer = ''): Uint8Array {
   add(`<< /Type /Pages /Kids [${kids}] /Count ${pages.length} >>`);
   add('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>');
   for (const [index, text] of pages.entries()) {
-    const content = `BT /F1 24 Tf 72 700 Td (${text.replace(/[\\()]/g, '\\$&')}) Tj ET`;
+    const content = `BT /F1 24 Tf 72 700 Td (${text.replace(/[\\()]/g, '\\$&')}) Tj ET\n${more}`;
     add(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + index * 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
     );

@@ -32,7 +32,7 @@ export async function dataDirWithSnapshot(): Promise<string> {
 export function openTestSandbox(options: Partial<SandboxOptions> = {}): SandboxPool {
   const found = findSandbox({ deno: null, pyodide: null, wheels: null });
   if (!('place' in found)) throw new Error(`There is no sandbox to test: ${found.problem}.`);
-  return new SandboxPool({ ...found.place, folder, memoryMb: 256, cellSeconds: 20, processes: 2, ...options });
+  return new SandboxPool({ ...found.place, folder, memoryMb: 256, cellSeconds: 90, processes: 2, ...options });
 }
 
 export const cell = (code: string, files: Readonly<Record<string, string>> = {}): Cell => ({

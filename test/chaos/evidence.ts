@@ -43,6 +43,8 @@ export interface LogLine {
 /** The store, read past the gateway and past the links that are cut. */
 export interface StoreView {
   rows<Row>(query: string): Promise<Row[]>;
+  /** The same of the request log. */
+  logRows<Row>(query: string): Promise<Row[]>;
   /** What the log has of calls that named a model. */
   log(): Promise<LogLine[]>;
   ledger(): Promise<LedgerRow[]>;
@@ -60,7 +62,7 @@ export async function viewPostgres(url: string): Promise<StoreView> {
   const log = async () =>
     (await rows<LogLine>(LOG)).map((line) => ({ ...line, total_tokens: numberOrNull(line.total_tokens) }));
   const ledger = async () => (await rows<LedgerRow>(LEDGER)).map(withNumbers);
-  return { rows, log, ledger, close: () => client.end() };
+  return { rows, logRows: rows, log, ledger, close: () => client.end() };
 }
 
 export function viewSqlite(node: ChaosNode): StoreView {
@@ -75,6 +77,7 @@ export function viewSqlite(node: ChaosNode): StoreView {
   const rows = <Row>(query: string) => read<Row>('state.db', query);
   return {
     rows,
+    logRows: (query) => read('logs.db', query),
     log: () => read<LogLine>('logs.db', LOG),
     ledger: () => rows<LedgerRow>(LEDGER),
     close: async () => {},

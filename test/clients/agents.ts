@@ -7,10 +7,10 @@ import { type Actions, type Client, PERSON, type Place } from './client.ts';
 const PACKAGES = ['@openai/codex@0.166.0', '@anthropic-ai/claude-code@2.1.325'];
 const FOLDER = join(tmpdir(), 'gateway-clients');
 const PLATFORM = `linux-${process.arch}`;
-const CODEX = join(FOLDER, 'node_modules/.bin/codex');
-const CLAUDE = join(FOLDER, `node_modules/@anthropic-ai/claude-code-${PLATFORM}/claude`);
+export const CODEX = join(FOLDER, 'node_modules/.bin/codex');
+export const CLAUDE = join(FOLDER, `node_modules/@anthropic-ai/claude-code-${PLATFORM}/claude`);
 
-async function ensureInstalled(): Promise<void> {
+export async function ensureInstalled(): Promise<void> {
   if (existsSync(CODEX) && existsSync(CLAUDE)) return;
   const install = ['npm', 'install', '--prefix', FOLDER, '--ignore-scripts', '--no-audit', '--no-fund', ...PACKAGES];
   const child = Bun.spawn(install, { stdout: 'ignore', stderr: 'pipe' });
@@ -28,7 +28,7 @@ interface Run {
 }
 
 /** Runs a program in an empty home, with no way out but to this machine, and gives the events that it prints. */
-async function eventsOf({ command, environment, files = {}, input = '' }: Run): Promise<Event[]> {
+export async function eventsOf({ command, environment, files = {}, input = '' }: Run): Promise<Event[]> {
   const home = mkdtempSync(join(tmpdir(), 'gateway-agent-'));
   try {
     for (const [name, content] of Object.entries(files)) await Bun.write(join(home, name), content);
@@ -58,7 +58,7 @@ const calledBy = (output: string) => {
   return { name, args: { city } };
 };
 
-function codexActions({ url, key, model }: Place): Actions {
+function codexActions({ url, key, model }: Place, { isLive = false } = {}): Actions {
   const config = `model = "${model}"
 model_provider = "gateway"
 [model_providers.gateway]
@@ -66,7 +66,7 @@ name = "gateway"
 base_url = "${url}/v1"
 env_key = "KEY"
 wire_api = "responses"
-`;
+${isLive ? 'supports_websockets = true\n' : ''}`;
   const run = (text: string, options: readonly string[] = [], files: Run['files'] = {}) =>
     eventsOf({
       command: [CODEX, 'exec', '--skip-git-repo-check', '--json', ...options, '--', text],
@@ -142,6 +142,16 @@ export const agentClients: readonly Client[] = [
     open: async (place) => {
       await ensureInstalled();
       return codexActions(place);
+    },
+  },
+  {
+    name: '`@openai/codex` 0.166, over WebSocket',
+    address: 'base_url = "$GATEWAY/v1"',
+    key: '`env_key`, and [`supports_websockets`](calling-models.md#over-websocket) beside it',
+    without: WITHOUT,
+    open: async (place) => {
+      await ensureInstalled();
+      return codexActions(place, { isLive: true });
     },
   },
   {

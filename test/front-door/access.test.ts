@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SCOPES } from '../../src/core/scopes.ts';
 import type { Route } from '../../src/http/route.ts';
-import { ADMIN_KEY, type Reply, startGateway } from '../gateway.ts';
+import { ADMIN_KEY, expired, type Reply, startGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 
 // Started while the file loads, because each route of its table becomes a test.
@@ -28,11 +28,13 @@ const ours = {
   message: '',
   run: '',
   step: '',
+  conversation: '',
   vectorStore: '',
   fileBatch: '',
   webhook: '',
   alertChannel: '',
   alert: '',
+  view: '',
   feedback: '',
 };
 let stranger: { id: string; key: string };
@@ -68,6 +70,8 @@ beforeAll(async () => {
     ours.step = (await api.get(`${place}/runs/${ours.run}/steps`, { headers })).json.data[0]?.id ?? '';
     return ours.step !== '';
   });
+  const said = { items: [{ type: 'message', role: 'user', content: 'ours', id: 'msg_ours' }] };
+  ours.conversation = (await api.post('/v1/conversations', said)).json.id;
   ours.vectorStore = (await api.post('/v1/vector_stores', { file_ids: [ours.file] })).json.id;
   const batch = { file_ids: [training_file] };
   ours.fileBatch = (await api.post(`/v1/vector_stores/${ours.vectorStore}/file_batches`, batch)).json.id;
@@ -77,6 +81,8 @@ beforeAll(async () => {
   ours.alertChannel = (await api.post('/v1/alert-channels', channel)).json.id;
   const alert = { name: 'ours', condition: { type: 'key_expiring' }, channels: [ours.alertChannel] };
   ours.alert = (await api.post('/v1/alerts', alert)).json.id;
+  const view = { name: 'ours', page: 'explore', query: {}, is_shared: true };
+  ours.view = (await api.post('/v1/views', view)).json.id;
   const rater = await given.apiKey({ name: 'rater', scopes: ['feedbacks.write'] });
   const feedback = await api.post('/v1/feedback', { trace_id: 'ours', value: 1 }, { key: rater.key });
   ours.feedback = feedback.json.feedback_ids[0];
@@ -100,6 +106,7 @@ function pathOf({ path }: Route): string {
   if (path.startsWith('/v1/webhooks')) return path.replace(':id', ours.webhook);
   if (path.startsWith('/v1/alert-channels')) return path.replace(':id', ours.alertChannel);
   if (path.startsWith('/v1/alerts')) return path.replace(':id', ours.alert);
+  if (path.startsWith('/v1/views')) return path.replace(':id', ours.view);
   if (path.startsWith('/v1/mcp-servers')) return path.replace(':slug', ours.server);
   return path
     .replace(':server', ours.server)
@@ -114,6 +121,8 @@ function pathOf({ path }: Route): string {
     .replace(':message_id', ours.message)
     .replace(':run_id', ours.run)
     .replace(':step_id', ours.step)
+    .replace(':conversation_id', ours.conversation)
+    .replace(':item_id', 'msg_ours')
     .replace(':vector_store_id', ours.vectorStore)
     .replace(':batch_id', ours.fileBatch)
     .replace('*', 'echo');
@@ -138,10 +147,13 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (path.endsWith('/approve')) return { capabilities: [{ name: 'look', hash: '0'.repeat(64) }] };
   if (path.endsWith('/user-access')) return { default_user_access: 'deny' };
   if (path.endsWith('/search')) return { query: 'ours' };
+  if (path.endsWith('/prices')) return { models: ['any'] };
   if (path.endsWith('/:vector_store_id/files')) return { file_id: ours.file };
   if (path.endsWith('/file_batches')) return { file_ids: [ours.file] };
   if (path.endsWith('/:vector_store_id/files/:file_id')) return { attributes: { name: 'taken over' } };
-  if (path.startsWith('/v1/threads/')) return { metadata: { name: 'taken over' } };
+  if (path.endsWith('/:conversation_id/items')) return { items: [{ role: 'user', content: 'taken over' }] };
+  if (path.startsWith('/v1/threads/') || path.startsWith('/v1/conversations/'))
+    return { metadata: { name: 'taken over' } };
   return path.endsWith('/complete') ? { part_ids: ['part_x'] } : { name: 'taken over' };
 }
 
@@ -165,38 +177,52 @@ test('exactly the pages for strangers and orchestrators are public', () => {
     'GET /.well-known/oauth-protected-resource/mcp',
     'GET /.well-known/openid-configuration',
     'GET /api/version',
+    'GET /connect',
     'GET /connect/:server',
+    'GET /console/*',
+    'GET /device',
     'GET /docs',
     'GET /health',
     'GET /oauth/authorize',
+    'GET /oauth/device',
     'GET /oauth/sign-in/provider',
     'GET /oauth/upstream-callback',
     'GET /openapi.json',
     'GET /ready',
     'GET /v1/sessions/oidc',
     'GET /v1/sessions/oidc/callback',
+    'GET /v1/sessions/ways',
+    'HEAD /console/*',
     'OPTIONS /.well-known/oauth-authorization-server',
     'OPTIONS /.well-known/openid-configuration',
     'OPTIONS /:server/mcp',
     'OPTIONS /mcp',
+    'OPTIONS /mcp/search',
+    'OPTIONS /mcp/sets/:set',
+    'OPTIONS /oauth/device_authorization',
     'OPTIONS /oauth/register',
     'OPTIONS /oauth/revoke',
     'OPTIONS /oauth/token',
+    'POST /connect',
     'POST /connect/:server',
     'POST /connect/:server/disconnect',
     'POST /connect/:server/sign-in',
     'POST /oauth/consent',
+    'POST /oauth/device',
+    'POST /oauth/device_authorization',
     'POST /oauth/register',
     'POST /oauth/revoke',
     'POST /oauth/sign-in',
     'POST /oauth/token',
     'POST /v1/sessions',
+    'POST /v1/sessions/first-owner',
     'POST /v1/sessions/invites/accept',
   ]);
 });
 
 /** A caller that signs in, or asks for a token, has no key yet and brings something else. */
-const isSignIn = ({ path }: Route) => ['/v1/sessions', '/oauth/', '/connect/'].some((start) => path.startsWith(start));
+const isSignIn = ({ path }: Route) =>
+  ['/v1/sessions', '/oauth/', '/device', '/connect'].some((start) => path.startsWith(start));
 
 for (const route of routes.filter((route) => isPublic(route) && !isSignIn(route))) {
   test(`${titleOf(route)} answers without a key`, async () => {
@@ -237,7 +263,7 @@ for (const route of guarded) {
         const missing = await api.call(
           route.method,
           pathOf(route).replace(
-            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+|vs_\w+)/,
+            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+|conv_\w+|vs_\w+)/,
             'no',
           ),
           { key, body },
@@ -308,9 +334,7 @@ test('a key is refused once it has expired', async () => {
   const { id, key } = await given.apiKey();
   expect((await api.get('/v1/providers', { key })).status).toBe(200);
 
-  const end = Date.now() + 500;
-  await api.put(`/v1/api-keys/${id}`, { expires_at: new Date(end).toISOString() });
-  await Bun.sleep(end - Date.now() + 10);
+  await expired((expires_at) => api.put(`/v1/api-keys/${id}`, { expires_at }));
 
   const reply = await api.get('/v1/providers', { key });
   expect(reply.status).toBe(401);
@@ -352,7 +376,7 @@ test('paths of our own answer 405 to other methods and are never passed to a pro
   for (const [method, path, allow] of [
     ['DELETE', '/v1/providers', 'GET, HEAD'],
     ['PATCH', '/v1/api-keys', 'POST, GET, HEAD'],
-    ['POST', '/v1/logs', 'GET, HEAD'],
+    ['PUT', '/v1/logs', 'GET, POST, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
     ['OPTIONS', '/health', 'GET, HEAD'],
     ['OPTIONS', '/v1/api-keys', 'POST, GET, HEAD'],

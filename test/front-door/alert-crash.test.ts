@@ -5,7 +5,7 @@ import { startNode } from '../nodes.ts';
 import { createDatabase } from '../postgres.ts';
 import { eventually, forTests, newDataDir, removeDataDir, startProcess } from '../process.ts';
 
-const PATIENCE_MS = 90_000;
+const PATIENCE_MS = 180_000;
 const LIMIT_MS = 180_000;
 const SOON = { GATEWAY_ALERTS_SECONDS: '1' };
 
@@ -32,6 +32,21 @@ function idsOf(events: readonly AlertEvent[]): Map<string, Set<string>> {
     byAlert.set(alert, (byAlert.get(alert) ?? new Set()).add(id));
   }
   return byAlert;
+}
+
+/** The alerts that the audit log says have begun, as often as it says so. */
+async function firedByAudit(api: Api): Promise<string[]> {
+  const organisation_id = (await api.get('/v1/admin/organisation')).json.id;
+  const times = `start_time=2026-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z`;
+  const filters = `organisation_id=${organisation_id}&resource_type=alerts&action=fire`;
+  const { text } = await api.get(`/v1/audit-logs/export?${times}&${filters}`);
+  const records = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { request_body: string | object });
+  const bodyOf = ({ request_body: body }: { request_body: string | object }) =>
+    (typeof body === 'string' ? JSON.parse(body) : body) as { alert: { id: string } };
+  return records.map((record) => bodyOf(record).alert.id).toSorted();
 }
 
 /** Each alert was told once, whatever came twice. */
@@ -66,6 +81,7 @@ test.concurrent(
     expectOnce(listener.events, rules);
     const { data } = (await last.api.get('/v1/alerts')).json;
     expect(new Set(data.map(({ status }: { status: string }) => status))).toEqual(new Set(['firing']));
+    expect(await firedByAudit(last.api)).toEqual(rules.toSorted());
     await last.kill();
     removeDataDir(dataDir);
     listener.stop();

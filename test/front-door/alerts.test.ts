@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type AlertEvent, CALL, givenAlert, startListener } from '../alerting.ts';
-import { serve, startGateway, type TestGateway } from '../gateway.ts';
+import { expired, serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { query } from '../state-tables.ts';
 
@@ -43,6 +43,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const [newest] = data;
       expect(data.map((event: { id: string }) => event.id)).toEqual(alert.events.map((event) => event.id).reverse());
       expect(newest).toMatchObject({ type: 'alert.over', channels: [expect.any(String)], value: 100 });
+      const deliveries = async () => (await gateway.api.get(`${alert.path}/events`)).json.data[0].deliveries;
+      // It is written down when the receiver has answered.
+      await eventually('its delivery is known', async () => (await deliveries())[0].status !== 'waiting');
+      const delivery = { channel_id: newest.channels[0], attempts: 1, response_status: 204, error: null };
+      expect(await deliveries()).toMatchObject([{ ...delivery, status: 'delivered' }]);
       await alert.end();
     });
 
@@ -71,13 +76,20 @@ for (const engine of ['sqlite', 'postgres'] as const)
     });
 
     test.concurrent('a key that is about to expire is told, then that it has expired, and the end when it gets a later one', async () => {
-      const soon = new Date(Date.now() + 4_000).toISOString();
+      const within = 3_600;
+      const soon = new Date(Date.now() + (within * 1_000) / 2).toISOString();
       const { id } = await gateway.given.apiKey({ name: 'short', expires_at: soon });
-      const alert = await given({ type: 'key_expiring', within: 3_600, of: { api_key_id: id } });
+      const alert = await given({ type: 'key_expiring', within, of: { api_key_id: id } });
+      await alert.told('alert.fired');
+      let end = '';
+      await expired((expires_at) => {
+        end = expires_at;
+        return gateway.api.put(`/v1/api-keys/${id}`, { expires_at });
+      });
       await alert.told('alert.fired', 2);
       expect(alert.events.map(({ data }) => data.summary)).toEqual([
         `API key "short" expires at ${soon}.`,
-        `API key "short" has expired at ${soon}.`,
+        `API key "short" has expired at ${end}.`,
       ]);
       await gateway.api.put(`/v1/api-keys/${id}`, { expires_at: '2099-01-01T00:00:00Z' });
       await alert.told('alert.over');
@@ -88,7 +100,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const broken = serve(() => new Response('{}', { status: 500 }));
       const virtualKey = await gateway.given.virtualKey({ name: 'broken', custom_host: `${broken.origin}/v1` });
       const config = {
-        strategy: { mode: 'fallback', cb_config: { failure_threshold: 1 } },
+        strategy: { mode: 'fallback', cb_config: { failure_threshold: 1, cooldown_interval: 86_400_000 } },
         targets: [{ virtual_key: virtualKey.slug }, { virtual_key: 'sim' }],
       };
       const { slug, version_id } = (await gateway.api.post('/v1/configs', { name: 'broken', config })).json;
@@ -98,12 +110,15 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const text = (target: number) =>
         `The circuit breaker of config.targets[${target}] in config ${slug} is open: its calls go elsewhere.`;
       expect(alert.events[0]!.data.summary).toBe(text(0));
-      // Another node sees the other target's open, for two seconds.
+      // Another node sees the other target's open, until it was told.
+      const later = Date.now() + 86_400_000;
       await query(
         gateway,
         `insert into alert_sightings values ('elsewhere', 'breaker', '${workspace_id}', '${version_id} config.targets[1]', 0,
-         ${Date.now() + 2_000}, 0, null, 0, ${Date.now() + 60_000})`,
+         ${later}, 0, null, 0, ${later})`,
       );
+      await alert.told('alert.fired', 2);
+      await query(gateway, `update alert_sightings set amount = ${Date.now()} where node = 'elsewhere'`);
       await alert.told('alert.over');
       expect(alert.events.map(({ type, data }) => [type, data.summary])).toEqual([
         ['alert.fired', text(0)],
@@ -167,12 +182,14 @@ for (const engine of ['sqlite', 'postgres'] as const)
 
     test.concurrent('a part that is degraded on some node is told, and the end when that node says so no longer', async () => {
       const alert = await given({ type: 'degraded', parts: ['log'] }, { organisation_id });
-      const until = Date.now() + 4_000;
+      const until = Date.now() + 3_600_000;
       for (const part of ['log', 'redis'])
         await query(
           gateway,
           `insert into alert_sightings values ('elsewhere', 'health', '', '${part}', 0, 0, 0, 'Entries wait.', 0, ${until})`,
         );
+      await alert.told('alert.fired');
+      await query(gateway, `update alert_sightings set expires_at = 0 where node = 'elsewhere' and kind = 'health'`);
       await alert.told('alert.over');
       expect(alert.events.map(({ type, data }) => [type, data.subject, data.summary])).toEqual([
         ['alert.fired', 'log', 'Entries wait.'],

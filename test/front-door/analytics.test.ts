@@ -282,6 +282,34 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       });
     });
 
+    test('points are as long as asked for, and say the same as short ones do', async () => {
+      const shown = { group_by: 'model', metric: 'requests' };
+      for (const seconds of [900, 7_200, 43_200]) {
+        const wish = { bucket_seconds: seconds };
+        const graph = await answerOf(`${GRAPHS}/requests`, wish, ours.key);
+        expect([graph.bucket_seconds, graph.summary.requests]).toEqual([seconds, of(ours).length]);
+        for (const { timestamp, requests } of graph.data_points) {
+          const from = Date.parse(timestamp);
+          expect(from % (seconds * 1_000)).toBe(0);
+          const within = of(ours).filter(({ created_at: at }) => at >= from && at < from + seconds * 1_000);
+          expect(requests).toBe(within.length);
+        }
+        const series = await answerOf('/v1/analytics/series', { ...shown, ...wish }, ours.key);
+        expect([series.bucket_seconds, series.total.value]).toEqual([seconds, of(ours).length]);
+        expect(series.timestamps).toEqual(graph.data_points.map(({ timestamp }: { timestamp: string }) => timestamp));
+      }
+      const refused = await ask(`${GRAPHS}/requests`, { bucket_seconds: 61 });
+      expect(refused.json.error).toMatchObject({ code: 'invalid_request', param: 'bucket_seconds' });
+      const week = { time_of_generation_min: '2026-01-01', time_of_generation_max: '2026-01-08', bucket_seconds: 60 };
+      for (const [path, query] of [
+        [`${GRAPHS}/requests`, week],
+        ['/v1/analytics/series', { ...shown, ...week }],
+      ] as const) {
+        const { param, message } = (await ask(path, query)).json.error;
+        expect([param, message]).toEqual(['bucket_seconds', expect.stringContaining('10080 points')]);
+      }
+    });
+
     test('times may be ISO 8601 or seconds, and a day has 288 points', async () => {
       const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
       const graph = await answerOf(`${GRAPHS}/latency`, {

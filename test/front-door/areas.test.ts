@@ -8,10 +8,12 @@ import { openaiClient } from '../sdk-clients.ts';
 
 /** A path of each area that can be left out. */
 const OF_AREA: Readonly<Record<string, string>> = {
+  console: '/console/*',
   feedback: '/v1/feedback',
   ingest: '/v1/otel/v1/traces',
   webhooks: '/v1/webhooks',
   alerts: '/v1/alerts',
+  views: '/v1/views',
   'fine-tuning': '/v1/fine_tuning/jobs',
   batches: '/v1/batches',
   assistants: '/v1/vector_stores',

@@ -70,11 +70,12 @@ test('the bundle, which leaves out much of zod, still says in English what is wr
 test('bin/gateway runs the bundle, and the sources when one of them is newer', async () => {
   const home = mkdtempSync(join(tmpdir(), 'gateway-home-'));
   try {
-    for (const folder of ['bin', 'src', 'simulator', 'dist/bundle']) mkdirSync(join(home, folder), { recursive: true });
+    for (const folder of ['bin', 'src', 'simulator', 'web', 'dist/bundle'])
+      mkdirSync(join(home, folder), { recursive: true });
     cpSync(join(root, 'bin/gateway'), join(home, 'bin/gateway'));
     chmodSync(join(home, 'bin/gateway'), 0o755);
     symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'));
-    const files = ['package.json', 'src/main.ts', 'src', 'simulator'];
+    const files = ['package.json', 'src/main.ts', 'src', 'simulator', 'web'];
     writeFileSync(join(home, 'package.json'), '{}');
     writeFileSync(join(home, 'src/main.ts'), 'console.log("the sources")');
     writeFileSync(join(home, 'dist/bundle/main.js'), 'console.log("the bundle")');

@@ -67,6 +67,12 @@ const resources: Resource[] = [
     changes: [named, (round) => ({ repeat_after: 100 + round })],
   },
   {
+    name: 'a saved view',
+    at: '/v1/views',
+    make: { name: 'x', page: 'logs', query: {}, is_shared: true },
+    changes: [named, (round) => ({ query: { filter: `status:${round}` } })],
+  },
+  {
     name: 'a user',
     at: '/v1/admin/users',
     make: { email: 'x@example.com', role: 'member' },

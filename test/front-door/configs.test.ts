@@ -170,6 +170,54 @@ describe('a config', () => {
     expect(a.asked).toHaveLength(0);
   });
 
+  test('in a dry run says which target a call would come to, and why, and calls nobody', async () => {
+    const config = {
+      strategy: {
+        mode: 'conditional',
+        conditions: [{ query: { 'metadata.tier': { $eq: 'paid' } }, then: 'paid' }],
+        default: 'free',
+      },
+      targets: [
+        {
+          name: 'paid',
+          strategy: { mode: 'fallback', on_status_codes: [429] },
+          retry: { attempts: 2 },
+          targets: [{ virtual_key: 'a', override_params: { model: '@a/large' } }, { virtual_key: 'gone' }],
+        },
+        {
+          name: 'free',
+          strategy: { mode: 'loadbalance' },
+          targets: [
+            { virtual_key: 'a', weight: 3 },
+            { virtual_key: 'b', weight: 1 },
+            { virtual_key: 'b', weight: 0 },
+          ],
+        },
+      ],
+    };
+    const run = async (metadata: object) => {
+      const { json } = await gateway.api.post('/v1/configs/dry-run', { config, metadata, body: chat });
+      return Object.fromEntries(json.steps.map((each: { path: string }) => [each.path, each]));
+    };
+    const paid = await run({ tier: 'paid' });
+    expect(paid['config.targets[0].targets[0]']).toMatchObject({
+      ...{ when: 'first', share: 1, virtual_key: 'a', provider: 'openai', model: 'large', attempts: 3, problem: null },
+    });
+    expect(paid['config.targets[0].targets[1]']).toMatchObject({ when: 'later', provider: null });
+    expect(paid['config.targets[0].targets[1]'].problem).toContain('gone');
+    expect(paid['config.targets[1].targets[0]']).toMatchObject({ when: 'never', share: 0 });
+    const free = await run({});
+    expect(free['config.targets[1]'].why).toContain('default');
+    const shares = [0, 1, 2].map((index) => free[`config.targets[1].targets[${index}]`].share);
+    expect(shares).toEqual([0.75, 0.25, 0]);
+    expect([...a.asked, ...b.asked]).toEqual([]);
+
+    const wrong = await gateway.api.post('/v1/configs/dry-run', { config: { targets: [{ weight: -1 }] } });
+    expect(wrong).toMatchObject({ status: 400, json: { error: { param: 'config.targets[0].weight' } } });
+    const schema = await gateway.api.get('/v1/config-schema');
+    expect(schema.json.properties.retry.properties.attempts).toMatchObject({ maximum: 5 });
+  });
+
   describe('with a cache', () => {
     const cached = { virtual_key: 'a', cache: { mode: 'simple', max_age: 60 } };
     const statusOf = (reply: { headers: Headers }) => reply.headers.get('x-gateway-cache-status');

@@ -44,6 +44,28 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     };
     const idOf = (reply: { headers: Headers }) => reply.headers.get('x-gateway-request-id')!;
 
+    test('takes what clients have told by OTLP, in the person’s name or of the person, and nothing else', async () => {
+      const [ann, bob] = [await givenPerson(), await givenPerson()];
+      const tell = async (key: string, spanId: string, email: string) => {
+        const span = {
+          ...{ traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId, name: 'told', kind: 1 },
+          startTimeUnixNano: `${Date.now()}000000`,
+          endTimeUnixNano: `${Date.now()}000000`,
+          attributes: [{ key: 'user.email', value: { stringValue: email } }],
+        };
+        const body = { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] };
+        expect((await gateway.api.post('/v1/otel/v1/traces', body, { key })).text).toBe('{}');
+      };
+      await tell(ann.key, '00000000000000a1', 'other@example.com');
+      await tell(bob.key, '00000000000000a2', ann.user.email);
+      await tell(bob.key, '00000000000000a3', bob.user.email);
+      expect(await rowsIn(gateway, 'ingested_spans', '1 = 1')).toBe(3);
+      const begun = await gateway.api.post(PATH, { user: ann.user.email });
+      await completed(begun.json.id);
+      expect(await rowsIn(gateway, 'ingested_spans', '1 = 1')).toBe(1);
+      expect(await rowsIn(gateway, 'ingested_spans', `user_id = '${bob.user.id}'`)).toBe(1);
+    });
+
     test('takes keys, threads, files, feedback and log entries of one person, and of no one else', async () => {
       const [ann, bob] = [await givenPerson(), await givenPerson()];
       const blobsBefore = (await blobsOf(gateway)).length;

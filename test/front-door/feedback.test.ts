@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { close, occurrences } from '../log-figures.ts';
+import { givenBrowser } from '../people.ts';
 import { eventually, newDataDir, removeDataDir, startProcess } from '../process.ts';
 import { query } from '../state-tables.ts';
 
@@ -202,6 +203,20 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           expect(reply.json.error.message).toContain('organisation.manage');
         }
       });
+    });
+
+    test('an owner who is signed in rates in the workspace that they act in', async () => {
+      const { browser } = await givenBrowser(gateway, { role: 'owner' });
+      const { slug, id } = await gateway.given.workspace();
+      const headers = { 'x-gateway-workspace': slug };
+      const given = await browser.call('POST', PATH, { trace_id: 'seen', value: 10 }, headers);
+      expect(given.status).toBe(200);
+      const [rating] = given.json.feedback_ids;
+      const changed = await browser.call('PUT', `${PATH}/${rating}`, { value: -10 }, headers);
+      expect(changed.status).toBe(200);
+      expect((await stored(rating))[0]).toMatchObject({ value: -10, workspace_id: id });
+      const elsewhere = await browser.call('PUT', `${PATH}/${rating}`, { value: 1 });
+      expect(elsewhere.json.error.code).toBe('feedback_not_found');
     });
 
     test('what belongs to another workspace looks like nothing', async () => {

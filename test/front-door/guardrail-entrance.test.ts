@@ -10,19 +10,22 @@ import { startGateway, type TestGateway } from '../gateway.ts';
 const WITHOUT: readonly [pattern: RegExp, why: string][] = [
   [/^\/v1\/(files|uploads)\b/, 'bytes are stored; what is made of them is judged where it is sent'],
   [/^\/v1\/responses\/:/, 'reads and deletes what was judged when it was made'],
+  [/^\/v1\/conversations\b/, 'stored; a response that goes on in one sends it to a model, and is judged'],
   [
     /^\/v1\/(assistants|threads)(\/:\w+(\/messages.*)?)?$/,
     'stored; a run sends them to a model, and its calls are judged',
   ],
   [/^\/v1\/threads\/(:thread_id\/)?runs\b/, 'each step of a run is a model call of its own'],
+  [/^\/v1\/realtime\b/, 'sealed into a secret; judged when a conversation is opened with it'],
   [/^\/v1\/batches\b/, 'each line is a model call of its own'],
   [/^\/v1\/fine_tuning\b/, 'a file is given to a provider to learn from; nobody asks a model anything'],
   [/^\/v1\/vector_stores\b/, 'stored; a run sends what is found to a model'],
   [/^\/v1\/(models|providers)/, 'names of models and providers'],
   [/^\/v1beta\/models(\/\{model\})?$|^\/api\/(tags|ps|show)$/, 'names of models'],
   [/^\/v1\/(feedback|logs|analytics)\b/, 'for those who operate this'],
-  [/^\/v1\/otel\b/, 'what clients tell of themselves is stored; no model is asked'],
-  [/^\/mcp$/, 'what it sends to a server goes the way of a call of that server'],
+  [/^\/v1\/(otel|traces|metrics)\b/, 'what clients tell of themselves is stored; no model is asked'],
+  [/^\/(managed\/settings|user\/bootstrap)$/, 'what a program is told of its settings and its user'],
+  [/^\/mcp(?:\/(?:search|sets\/[^/]+))?$/, 'what it sends to a server goes the way of a call of that server'],
 ];
 
 /** The simulated provider is one of OpenAI's kind, which has neither of these. */

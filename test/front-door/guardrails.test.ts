@@ -216,4 +216,39 @@ for (const engine of engines) {
     expect((await api.delete(`/v1/guardrails/${local.slug}`)).status).toBe(200);
     expect((await api.delete(`/v1/guardrails/${shared.slug}`)).status).toBe(200);
   });
+
+  on(
+    'a guardrail is tried on a text before it is stored, its checks are described, and who names it is listed',
+    async () => {
+      const { api, given } = gateway;
+      const known = await api.get('/v1/guardrail-checks');
+      const words = known.json.data.find(({ id }: { id: string }) => id === 'default.contains');
+      expect(words).toMatchObject({ on: ['input', 'output'], parameters: { required: ['words'] } });
+
+      const pii = { id: 'default.pii', parameters: { redact: true } };
+      const draft = { checks: [pii, contains()], actions: { deny: true, sequential: true } };
+      const attempt = (guardrail: unknown, side: string, text: string) =>
+        api.post('/v1/guardrails/try', { guardrail, on: side, text });
+      const fine = await attempt(draft, 'output', 'Write to mia@example.com');
+      expect(fine.json).toMatchObject({ verdict: true, denied: false, transformed: true, stream: 'whole' });
+      expect(fine.json.text).toBe('Write to {{EMAIL_ADDRESS_1}}');
+      const { slug } = await made({ name: 'On the bench', ...draft });
+      const denied = await attempt(slug, 'input', 'a forbidden word');
+      expect(denied.json).toMatchObject({
+        verdict: false,
+        denied: true,
+        checks: [{ verdict: true }, { verdict: false }],
+      });
+      const wrong = await attempt({ checks: [{ id: 'default.contains' }] }, 'input', '');
+      expect([wrong.status, wrong.json.error.param]).toEqual([400, 'checks[0].parameters.words']);
+
+      const key = await given.apiKey({ defaults: { output_guardrails: [slug] } });
+      const config = { virtual_key: 'sim', strategy: { mode: 'single' }, targets: [{ input_guardrails: [slug] }] };
+      await api.post('/v1/configs', { name: 'Careful', config });
+      expect((await api.get(`/v1/guardrails/${slug}/uses`)).json.data).toEqual([
+        { kind: 'api_key', id: key.id, name: 'test', on: ['output'] },
+        { kind: 'config', id: 'careful', name: 'Careful', on: ['input'] },
+      ]);
+    },
+  );
 }

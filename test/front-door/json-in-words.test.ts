@@ -132,6 +132,8 @@ describe('an answer that is not the JSON that was asked for', () => {
       expect(sent[1].tools).toEqual(sent[0].tools);
       const entry = await gateway.logOf(reply);
       expect(entry).toMatchObject({ input_tokens: 20, output_tokens: 10, total_tokens: 30 });
+      const tokens = entry.attempts.map(({ input_tokens }: { input_tokens: number }) => input_tokens);
+      expect(tokens).toEqual([10, 10]);
       expect(entry.cost).toBeGreaterThan(0);
     });
 

@@ -176,12 +176,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       a.answers.push(() => Response.json(answer('forbidden')));
       const config = both({ on_status_codes: [446] }, { output_guardrails: [words] });
       const { entry } = await ask(config);
-      expect(entry).toMatchObject({ status: 200, attempt_count: 2, total_tokens: 7 });
+      // Both answers were paid for.
+      expect(entry).toMatchObject({ status: 200, attempt_count: 2, total_tokens: 14 });
       expect(entry.attempts).toMatchObject([
         { status: 200, error_code: 'guardrail_denied', total_tokens: 7, guardrails: [{ hook: 'output', deny: true }] },
-        { status: 200, error_code: null, reason: 'fallback', guardrails: [] },
+        { status: 200, error_code: null, reason: 'fallback', total_tokens: 7, guardrails: [] },
       ]);
       expect(entry.attempts[0].cost).toBeGreaterThan(0);
+      expect(entry.cost).toBeCloseTo(entry.attempts[0].cost + entry.attempts[1].cost, 12);
       expect(entry.attempts[0].guardrails[0].started_ms).toBeGreaterThanOrEqual(0);
     });
 

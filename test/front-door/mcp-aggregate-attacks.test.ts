@@ -92,8 +92,12 @@ test('a caller whom a server refuses does not make it look old to everybody', as
   await gateway.api.post(`/v1/admin/workspaces/${id}/users`, { user_id: user.id, role: 'member' });
   const theirs = await gateway.given.apiKey({ workspace_id: id, user_id: user.id });
   const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' };
-  await ask(message('tools/list'), modern, theirs.key);
-  const reply = await ask(message('tools/list'), modern);
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  await ask(message('tools/list', { _meta }), modern, theirs.key);
+  const reply = await ask(message('tools/list', { _meta }), modern);
   expect([reply.status, reply.json.result?.tools]).toEqual([200, []]);
 });
 

@@ -130,7 +130,7 @@ describe('claims_header', () => {
     const before = upstream.requests.length;
     const { reply } = await call(slug, long);
     expect(reply.status).toBe(500);
-    expect(reply.json.error.code).toBe('mcp_identity_too_large');
+    expect(reply.json.error.data.code).toBe('mcp_identity_too_large');
     expect(reply.json.error.message).toContain('include_claims');
     expect(upstream.requests).toHaveLength(before);
   });
@@ -242,6 +242,21 @@ describe('jwt_header', () => {
   });
 });
 
+test('what a server would be told of the caller is shown, with no token', async () => {
+  const preview = async (identity: Record<string, unknown>) =>
+    (await gateway.api.get(`/v1/mcp-servers/${await register(identity)}/identity`)).json;
+  const signed = await preview({ method: 'jwt_header', include_claims: ['sub', 'scope'], jwt_audience: 'weather' });
+  expect(signed).toEqual({
+    object: 'mcp-identity',
+    method: 'jwt_header',
+    header: 'X-User-JWT',
+    claims: { sub: expect.stringMatching(/^apikey:/), scope: expect.any(String) },
+    signed: { algorithm: 'RS256', issuer: 'service-mcp-gateway', audience: 'weather', seconds: 300 },
+    problem: null,
+  });
+  expect(await preview({ method: 'bearer' })).toMatchObject({ header: 'Authorization', claims: null, signed: null });
+});
+
 test('who is calling is told with every method and message', async () => {
   const slug = await register({ method: 'claims_header' });
   for (const method of ['POST', 'GET', 'DELETE']) {
@@ -311,7 +326,7 @@ describe('without a key to sign with', () => {
     const before = upstream.requests.length;
     const reply = await without.api.post('/signed/mcp', toolCall());
     expect(reply.status).toBe(503);
-    expect(reply.json.error.code).toBe('mcp_signing_key_missing');
+    expect(reply.json.error.data.code).toBe('mcp_signing_key_missing');
     expect(upstream.requests).toHaveLength(before);
     await without.stop();
     removeDataDir(dataDir);

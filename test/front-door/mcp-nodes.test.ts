@@ -28,36 +28,42 @@ afterAll(async () => {
 /** Deals requests out in turn, as a balancer without sticky sessions does. */
 function roundRobin() {
   const taken: number[] = [];
-  const deal = (input: URL | string, init?: RequestInit): Promise<Response> => {
+  /** The ids of the session, as answers carry them. */
+  const told = new Set<string>();
+  const deal = async (input: URL | string, init?: RequestInit): Promise<Response> => {
     const index = taken.length % nodes.length;
     taken.push(index);
     const { pathname } = new URL(input);
-    return fetch(`${nodes[index]!.url}${pathname}`, init);
+    const response = await fetch(`${nodes[index]!.url}${pathname}`, init);
+    const session = response.headers.get('mcp-session-id');
+    if (session !== null) told.add(session);
+    return response;
   };
-  return { taken, deal };
+  return { taken, told, deal };
 }
 
 async function connect(key: string) {
-  const { taken, deal } = roundRobin();
+  const { taken, told, deal } = roundRobin();
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: 'legacy' } });
   const transport = new StreamableHTTPClientTransport(new URL('http://balancer.test/reference/mcp'), {
     fetch: deal,
     requestInit: { headers: { 'x-gateway-api-key': key } },
   });
   await client.connect(transport);
-  return { client, transport, taken };
+  return { client, transport, taken, told };
 }
 
 const newKey = async () => (await nodes[0]!.api.post('/v1/api-keys', { name: 'test' })).json.key as string;
 
 test('a session survives that every request goes to another process', async () => {
-  const { client, transport, taken } = await connect(await newKey());
+  const { client, transport, taken, told } = await connect(await newKey());
   for (let count = 0; count < 6; count++) {
     const { content } = await client.callTool({ name: 'test_simple_text', arguments: {} });
     expect(content).toHaveLength(1);
   }
   expect(reference.sessions).toBe(1);
   expect(new Set(taken)).toEqual(new Set([0, 1]));
+  expect([...told]).toEqual([transport.sessionId!]);
   expect(transport.sessionId).not.toMatch(/^[0-9a-f-]{36}$/);
   await transport.terminateSession();
   await eventually('the server has ended the session', () => reference.sessions === 0);
@@ -77,7 +83,7 @@ test("another user's session id is not found on any process", async () => {
       },
     );
     expect(reply.status).toBe(404);
-    expect(reply.json.error.code).toBe('mcp_session_not_found');
+    expect(reply.json.error.data.code).toBe('mcp_session_not_found');
   }
   expect((await client.listTools()).tools.length).toBeGreaterThan(0);
   await client.close();

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { CALLBACK, newPkce, Person, post, redemption, requestFor, startClientSite, tokensFor } from '../mcp/oauth.ts';
 import { type Recorder, startRecorder, toolCall } from '../mcp/recorder.ts';
-import { givenUser, PASSWORD } from '../people.ts';
+import { givenUser, PASSWORD, signIn } from '../people.ts';
+import { query } from '../state-tables.ts';
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`signing in with OAuth, on ${engine}`, () => {
@@ -92,6 +93,23 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           authorization_response_iss_parameter_supported: true,
         });
       }
+    });
+
+    test('whoever signs in is told which application asks and where it leads, and all servers are named', async () => {
+      const { user, person } = await newcomer();
+      const asked = {
+        ...requestFor(gateway, { clientId, pkce: newPkce(), server: 'weather' }),
+        resource: `${gateway.url}/mcp`,
+      };
+      const door = await (await fetch(`${gateway.url}/oauth/authorize?${new URLSearchParams(asked)}`)).text();
+      for (const text of ['Sign in to the gateway', new URL(site.origin).host, 'https://app.example'])
+        expect(door).toContain(text);
+
+      const page = await person.authorize(asked);
+      expect(page.text).toContain('The weather server');
+      const closed = { users: [{ user_id: user.id, enabled: false }] };
+      await gateway.api.put('/v1/mcp-servers/weather/user-access', closed);
+      expect((await person.authorize(asked)).text).not.toContain('The weather server');
     });
 
     test('a user signs in and consents, and the server learns who it is that calls', async () => {
@@ -305,6 +323,177 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         const { status } = await post(gateway, '/oauth/token', redemption(code, id, pkce, { redirect_uri }));
         expect(status).toBe(200);
       }
+    });
+
+    test('a user sees which applications they let in, and sends one away: its tokens end and it has to ask again', async () => {
+      const { user, person } = await newcomer();
+      const browser = await signIn(gateway, user.email);
+      const held = [
+        await tokensFor(gateway, person, { clientId, server: 'weather' }),
+        await tokensFor(gateway, person, { clientId, server: 'weather' }),
+      ];
+      const kept = await tokensFor(gateway, person, { clientId, server: 'news' });
+      const others = await newcomer();
+      const ofAnother = await tokensFor(gateway, others.person, { clientId, server: 'weather' });
+
+      const apps = (await browser.call('GET', '/v1/own-apps')).json.data;
+      const weather = apps.find(({ server }: { server: string }) => server === 'weather');
+      expect(apps).toHaveLength(2);
+      expect(weather).toMatchObject({
+        client_name: 'The notes application',
+        client_host: new URL(site.origin).host,
+        resource: `${gateway.url}/weather/mcp`,
+        authorizations: 2,
+        is_remembered: true,
+      });
+      const path = `/v1/own-apps/${weather.id}`;
+      const elsewhere = await signIn(gateway, others.user.email);
+      expect((await elsewhere.call('DELETE', path)).json.error.code).toBe('own_app_not_found');
+      expect((await browser.call('DELETE', path, undefined, { 'x-gateway-csrf': '' })).status).toBe(403);
+      expect((await gateway.api.get('/v1/own-apps')).json.error.code).toBe('session_required');
+      expect((await call('weather', held[0]!.access_token)).status).toBe(200);
+
+      expect((await browser.call('DELETE', path)).json).toMatchObject({ id: weather.id, deleted: true });
+
+      for (const { access_token, refresh_token } of held) {
+        expect((await call('weather', access_token)).status).toBe(401);
+        expect((await refresh(refresh_token)).json.error).toBe('invalid_grant');
+      }
+      const asked = requestFor(gateway, { clientId, pkce: newPkce(), server: 'weather' });
+      expect((await person.authorize(asked)).action).toBe('/oauth/consent');
+      expect((await call('news', kept.access_token)).status).toBe(200);
+      expect((await call('weather', ofAnother.access_token)).status).toBe(200);
+      expect((await browser.call('GET', '/v1/own-apps')).json.data).toHaveLength(1);
+      expect((await browser.call('DELETE', path)).status).toBe(404);
+    });
+
+    describe('an application that an administrator has registered', () => {
+      const givenApp = async (over: Record<string, unknown> = {}) => {
+        const made = await gateway.api.post('/v1/mcp-apps', { name: 'Desk', redirect_uris: [CALLBACK], ...over });
+        if (made.status !== 200) throw new Error(made.text);
+        return made.json as { id: string; client_secret: string };
+      };
+      const ask = async (form: Record<string, string>, authorization?: string) => {
+        const response = await fetch(`${gateway.url}/oauth/token`, {
+          method: 'POST',
+          headers: authorization === undefined ? {} : { authorization },
+          body: new URLSearchParams(form),
+        });
+        return {
+          status: response.status,
+          headers: response.headers,
+          json: (await response.json()) as { error: string },
+        };
+      };
+      const basic = (id: string, secret: string) => `Basic ${btoa(`${encodeURIComponent(id)}:${secret}`)}`;
+      /** A code, and what redeems it beside a proof of who asks. */
+      const consented = async (person: Person, id: string) => {
+        const pkce = newPkce();
+        const page = await person.authorize(
+          requestFor(gateway, { clientId: id, pkce, server: 'weather', prompt: 'consent' }),
+        );
+        const { location } = await person.submit(page, { decision: 'allow' });
+        const form = redemption(new URL(location!).searchParams.get('code')!, id, pkce);
+        const { client_id: _, ...without } = form;
+        return { form, without, page };
+      };
+
+      test('proves who it is by its secret, in the header or in the form, and in no other way', async () => {
+        const { person } = await newcomer();
+        const { id, client_secret } = await givenApp();
+        const other = await givenApp();
+        const { form, without, page } = await consented(person, id);
+        expect(page.text).toContain('registered by an administrator');
+        expect(page.text).not.toContain('was not checked');
+        const stored = JSON.stringify(await query(gateway, `select * from mcp_apps where id = '${id}'`));
+        expect(stored).not.toContain(client_secret);
+        expect((await gateway.api.get(`/v1/mcp-apps/${id}`)).text).not.toContain(client_secret);
+
+        const [right, wrong] = [basic(id, client_secret), basic(id, other.client_secret)];
+        for (const [refused, why] of [
+          [await ask(form), 'sent none'],
+          [await ask({ ...form, client_secret: 'gws_x' }), 'secret is wrong'],
+          [await ask(without, wrong), 'secret is wrong'],
+          [await ask({ ...form, client_id: other.id }, right), 'not the one of the header'],
+          [await ask(without, 'Bearer x'), 'must be Basic'],
+          [await ask(without, `Basic ${btoa('%zz:%zz')}`), 'form-encoded'],
+        ] as const) {
+          expect([refused.status, refused.json.error]).toEqual([401, 'invalid_client']);
+          expect(JSON.stringify(refused.json)).toContain(why);
+        }
+        expect((await ask(without, wrong)).headers.get('www-authenticate')).toStartWith('Basic ');
+        expect((await ask({ ...form, client_secret }, right)).json.error).toBe('invalid_request');
+
+        const tokens = (await ask(without, right)).json as unknown as { access_token: string; refresh_token: string };
+        expect((await call('weather', tokens.access_token)).status).toBe(200);
+        const renewal = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, client_id: id };
+        expect((await ask(renewal)).json.error).toBe('invalid_client');
+        expect((await ask({ ...renewal, client_secret })).status).toBe(200);
+        const revoked = await post(gateway, '/oauth/revoke', { token: tokens.refresh_token, client_id: id });
+        expect([revoked.status, revoked.json.error]).toEqual([401, 'invalid_client']);
+      });
+
+      test('gets a new secret, and the old one holds for as long as was said', async () => {
+        const { person } = await newcomer();
+        const { id, client_secret } = await givenApp();
+        const rotate = (body: object) => gateway.api.post(`/v1/mcp-apps/${id}/rotate`, body);
+        const next = (await rotate({ transition_seconds: 600 })).json.client_secret;
+        for (const secret of [client_secret, next])
+          expect((await ask((await consented(person, id)).without, basic(id, secret))).status).toBe(200);
+
+        const last = (await rotate({})).json.client_secret;
+
+        const { without } = await consented(person, id);
+        for (const secret of [client_secret, next])
+          expect((await ask(without, basic(id, secret))).json.error).toBe('invalid_client');
+        expect((await ask(without, basic(id, last))).status).toBe(200);
+      });
+
+      test('may have no secret, and then sends none', async () => {
+        const { person } = await newcomer();
+        const { id, client_secret } = await givenApp({ is_confidential: false, is_renewable: false });
+        expect(client_secret).toBeUndefined();
+        const { form } = await consented(person, id);
+        expect((await ask({ ...form, client_secret: 'x' })).json.error).toBe('invalid_client');
+        const granted = await ask(form);
+        expect([granted.status, 'refresh_token' in granted.json]).toEqual([200, false]);
+        const rotated = await gateway.api.post(`/v1/mcp-apps/${id}/rotate`, {});
+        expect(rotated.json.error.code).toBe('mcp_app_without_secret');
+      });
+
+      test('takes what users allowed it along when it is removed, and leads nowhere but to its addresses', async () => {
+        const { person } = await newcomer();
+        const { id, client_secret } = await givenApp();
+        const { without } = await consented(person, id);
+        const tokens = (await ask(without, basic(id, client_secret))).json as unknown as { access_token: string };
+        const faulty = await gateway.api.put(`/v1/mcp-apps/${id}`, {
+          redirect_uris: [CALLBACK, 'http://evil.example/'],
+        });
+        expect([faulty.status, faulty.json.error.param]).toEqual([400, 'redirect_uris[1]']);
+        await gateway.api.put(`/v1/mcp-apps/${id}`, { redirect_uris: ['https://elsewhere.example/'] });
+        const asked = requestFor(gateway, { clientId: id, pkce: newPkce(), server: 'weather' });
+        expect((await person.authorize(asked)).text).toContain('none of those it has registered');
+        expect((await call('weather', tokens.access_token)).status).toBe(200);
+
+        expect((await gateway.api.delete(`/v1/mcp-apps/${id}`)).json.deleted).toBe(true);
+
+        expect((await call('weather', tokens.access_token)).status).toBe(401);
+        expect((await person.authorize(asked)).text).toContain('its client_id is unknown here');
+        expect((await gateway.api.delete(`/v1/mcp-apps/${id}`)).json.error.code).toBe('mcp_app_not_found');
+      });
+    });
+
+    test('the sign-in page names the organisation once it has a name, as text', async () => {
+      const asked = new URLSearchParams(requestFor(gateway, { clientId, pkce: newPkce(), server: 'weather' }));
+      const doors = [`/oauth/authorize?${asked}`, '/connect', '/connect/weather'];
+      const seen = () => Promise.all(doors.map(async (path) => (await fetch(gateway.url + path)).text()));
+      for (const text of await seen()) expect(text).toContain('<h1>Sign in to the gateway</h1>');
+      expect((await gateway.api.put('/v1/admin/organisation', { name: ' ' })).json.error.param).toBe('name');
+
+      const named = await gateway.api.put('/v1/admin/organisation', { name: 'Acme <b>& Sons' });
+
+      expect(named.json.name).toBe('Acme <b>& Sons');
+      for (const text of await seen()) expect(text).toContain('<h1>Sign in to the gateway of Acme &lt;b&gt;&amp; Sons');
     });
 
     test('somebody else can take the seat before consenting', async () => {

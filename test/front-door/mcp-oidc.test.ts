@@ -314,7 +314,7 @@ test('the gateway itself gets in by client credentials: one token for all caller
   isRefusing = true;
   const reply = await send();
   expect(reply.status).toBe(502);
-  expect(reply.json.error.code).toBe('mcp_upstream_refused');
+  expect(reply.json.error.data.code).toBe('mcp_upstream_refused');
   isRefusing = false;
   expect((await send()).status).toBe(200);
   expect(given).toBe(2);
@@ -324,7 +324,7 @@ test('the gateway itself gets in by client credentials: one token for all caller
   });
   const denied = await send();
   expect(denied.status).toBe(502);
-  expect(denied.json.error.code).toBe('credential_rejected');
+  expect(denied.json.error.data.code).toBe('credential_rejected');
   expect(denied.text).not.toContain('wrong-secret-entirely');
   await issuer.stop();
   await door.stop(true);

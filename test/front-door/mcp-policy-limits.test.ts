@@ -35,7 +35,7 @@ describe('rate limits', () => {
     expect(await statuses('limited', [toolCall('a'), message('tools/list')])).toEqual([200, 200]);
     expect(await statuses('limited', [toolCall('b'), toolCall('b')], other.key)).toEqual([200, 429]);
     const refused = await send('limited', toolCall('a'));
-    expect(refused.json.error).toMatchObject({ code: 'rate_limited' });
+    expect(refused.json.error).toMatchObject({ code: 429, data: { code: 'rate_limited' } });
     expect(refused.json.error.message).toContain('MCP server "limited"');
     expect(refused.headers.get('retry-after')).not.toBeNull();
   });

@@ -28,7 +28,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const send = (slug: string, body: unknown) => gateway.api.post(`/${slug}/mcp`, body, { key });
     const namesOf = async (slug: string): Promise<string[]> => {
       const { text } = await send(slug, message('tools/list'));
-      return JSON.parse(text.replace(/^data: /, '')).result.tools.map(({ name }: OfferedTool) => name);
+      // Where it is a stream of events, a comment may come first.
+      return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text).result.tools.map(({ name }: OfferedTool) => name);
     };
     const capability = async (slug: string, name: string) => {
       const { json } = await gateway.api.get(`/v1/mcp-servers/${slug}/capabilities?type=tool`);

@@ -324,7 +324,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await gateway.api.put(path, { users: [{ user_id: one.id, enabled: false }] });
         expect(await statuses()).toEqual([403, 200, 200]);
         const refused = await send('access', toolCall(), {}, one.key);
-        expect(refused.json.error).toMatchObject({ code: 'mcp_access_denied' });
+        expect(refused.json.error).toMatchObject({ code: 403, data: { code: 'mcp_access_denied' } });
 
         const changed = await gateway.api.put(path, {
           default_user_access: 'deny',

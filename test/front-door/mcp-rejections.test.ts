@@ -90,7 +90,7 @@ describe('the refusal of a server that judges the caller', () => {
     }
   });
 
-  test('at the address of all servers points to the document of that address', async () => {
+  test('at the address of all servers is about that server alone, and sends nobody for another token', async () => {
     const server = serve(async (request) => {
       const { id, method } = (await request.json()) as { id?: number; method: string };
       const result = { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] };
@@ -110,10 +110,8 @@ describe('the refusal of a server that judges the caller', () => {
     expect((await gateway.api.post('/v1/mcp-servers', given)).status).toBe(200);
     const reply = await gateway.api.post('/mcp', toolCall('one-of-all__echo'), { key: theirs });
     server.stop();
-    expect(reply.status).toBe(401);
-    expect(reply.headers.get('www-authenticate')).toBe(
-      `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource/mcp"`,
-    );
+    expect([reply.status, reply.json.error.code]).toEqual([200, 401]);
+    expect(reply.headers.get('www-authenticate')).toBeNull();
   });
 
   test('acts on no browser, no proxy and no header of the gateway, and shows no credential', async () => {
@@ -188,5 +186,75 @@ describe('the refusal of a server that judges the caller', () => {
     evil.stop();
     expect(visited).toEqual([]);
     expect(asked).toEqual([gateway.url]);
+  });
+});
+
+describe('a refusal of one request', () => {
+  const SESSION = { 'mcp-protocol-version': '2025-11-25' };
+  const STATELESS = { 'mcp-protocol-version': '2026-07-28' };
+  const send = (slug: string, body: unknown, headers: Record<string, string>) =>
+    gateway.api.post(`/${slug}/mcp`, body, { key, headers });
+  const register = async (url: string, configurations: Record<string, unknown> = {}) => {
+    const slug = `one-request-${++count}`;
+    const made = await gateway.api.post('/v1/mcp-servers', { name: slug, slug, url, configurations });
+    if (made.status !== 200) throw new Error(made.text);
+    return slug;
+  };
+  const NOTIFICATION = { jsonrpc: '2.0', method: 'notifications/progress', params: {} };
+
+  test('of a limit is a message to a client with a session, and a status to others, with the same code', async () => {
+    const server = serve(() => Response.json({ jsonrpc: '2.0', id: 1, result: {} }));
+    const slug = await register(`${server.origin}/mcp`, {
+      rate_limits: [{ type: 'requests', unit: 'rpm', value: 1 }],
+    });
+    await send(slug, toolCall(), SESSION);
+    for (const [headers, status] of [
+      [SESSION, 200],
+      [{ 'mcp-session-id': 'x' }, 404],
+      [STATELESS, 429],
+      [{}, 429],
+    ] as const) {
+      const reply = await send(slug, toolCall(), headers);
+      expect([headers, reply.status, reply.json.jsonrpc, reply.json.id]).toEqual([headers, status, '2.0', 1]);
+      if (status !== 404) {
+        expect(reply.json.error).toMatchObject({ code: 429, data: { code: 'rate_limited' } });
+        expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(await gateway.logOf(reply)).toMatchObject({ status: 429, error_code: 'rate_limited' });
+      }
+    }
+    expect((await send(slug, NOTIFICATION, SESSION)).status).toBe(202);
+    server.stop();
+  });
+
+  test('of a server that is not there, too', async () => {
+    const slug = await register('http://127.0.0.1:9/mcp');
+    for (const [headers, status] of [
+      [SESSION, 200],
+      [STATELESS, 502],
+    ] as const) {
+      const reply = await send(slug, toolCall(), headers);
+      expect([reply.status, reply.json.id, reply.json.error.code]).toEqual([status, 1, 502]);
+      expect(await gateway.logOf(reply)).toMatchObject({ status: 502 });
+    }
+  });
+
+  test("of a server has the server's own words, or ours, and what leads a client on stays", async () => {
+    const said = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'Too busy', data: { n: 1 } } };
+    for (const [status, body, expected] of [
+      [503, JSON.stringify(said), [200, { ...said, id: 1 }]],
+      [500, '<h1>Oh no</h1>', [200, { error: { code: 500, data: { code: 'mcp_upstream_failed' } } }]],
+      [429, '', [200, { error: { code: 429 } }]],
+      [404, JSON.stringify(said), [404, said]],
+      [401, JSON.stringify(said), [401, said]],
+    ] as const) {
+      const server = serve(() => new Response(body, { status, headers: { 'content-type': 'application/json' } }));
+      const slug = await register(`${server.origin}/mcp`);
+      const reply = await send(slug, toolCall(), SESSION);
+      expect([reply.status, reply.json]).toMatchObject(expected as never);
+      expect(await gateway.logOf(reply)).toMatchObject({ status });
+      const notified = await send(slug, NOTIFICATION, SESSION);
+      expect(notified.status).toBe(status === 404 || status === 401 ? status : 202);
+      server.stop();
+    }
   });
 });

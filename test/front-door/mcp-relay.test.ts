@@ -108,20 +108,45 @@ describe('bytes', () => {
     );
     await register('events', `${server.origin}/mcp`);
     const response = await fetch(`${gateway.url}/events/mcp`, {
-      headers: { 'x-gateway-api-key': key, accept: 'text/event-stream' },
+      headers: { 'x-gateway-api-key': key, accept: 'text/event-stream', 'mcp-protocol-version': '2025-06-18' },
     });
     expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
     expect(response.headers.get('x-accel-buffering')).toBe('no');
     expect(response.headers.get('set-cookie')).toBeNull();
     const reader = response.body!.getReader();
-    for (const event of events) {
+    // The gateway's own sign of life, where a machine is slow.
+    const read = async (): Promise<string | null> => {
       const { value } = await reader.read();
-      expect(Buffer.from(value!).toString()).toBe(event);
+      const text = value ? Buffer.from(value).toString() : null;
+      return text === ': keep-alive\n\n' ? read() : text;
+    };
+    for (const event of events) {
+      expect(await read()).toBe(event);
       next!();
     }
-    expect((await reader.read()).done).toBe(true);
+    expect(await read()).toBeNull();
     server.stop();
   });
+});
+
+test('a stream on which nothing is said is open at once, and no error when its client has heard enough', async () => {
+  const server = await startRawUpstream((socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'),
+  );
+  await register('quiet', `${server.url}/mcp`);
+  const response = await fetch(`${gateway.url}/quiet/mcp`, { headers: { 'x-gateway-api-key': key } });
+  expect(response.headers.get('content-type')).toBe('text/event-stream');
+  await response.body!.cancel();
+  expect(await gateway.logOf(response)).toMatchObject({ status: 200, error_code: null });
+  server.stop();
+});
+
+test('a client of the transport before Streamable HTTP is told so, and not left waiting', async () => {
+  for (const path of ['/recorder/mcp', '/mcp']) {
+    const reply = await gateway.api.get(path, { key, headers: { accept: 'text/event-stream' } });
+    expect([reply.status, reply.json.error.code]).toEqual([405, 'mcp_transport_unsupported']);
+    expect(reply.json.error.message).toContain('Streamable HTTP');
+  }
 });
 
 describe('a client that leaves', () => {
@@ -159,7 +184,7 @@ describe('a call of a tool is sent once', () => {
     await register('dying', `${server.url}/mcp`);
     const reply = await send('dying', toolCall());
     expect(reply.status).toBe(502);
-    expect(reply.json.error.code).toBe('upstream_failed');
+    expect(reply.json.error.data.code).toBe('upstream_failed');
     expect(server.requests).toHaveLength(1);
     server.stop();
   });
@@ -197,6 +222,8 @@ describe('sessions', () => {
         headers: { 'mcp-session-id': sealed, 'last-event-id': '7', 'mcp-protocol-version': '2025-11-25' },
       });
       expect(reply.status).toBe(200);
+      // The one that the client has: some stop where a server seems to change it.
+      expect(reply.headers.get('mcp-session-id')).toBe(sealed);
       expect(server.last).toMatchObject({
         method,
         headers: { 'mcp-session-id': 'server-session', 'last-event-id': '7', 'mcp-protocol-version': '2025-11-25' },
@@ -227,7 +254,8 @@ describe('sessions', () => {
           headers: { 'mcp-session-id': id },
         });
         expect(reply.status).toBe(404);
-        expect(reply.json.error.code).toBe('mcp_session_not_found');
+        const { error } = reply.json;
+        expect(method === 'POST' ? error.data.code : error.code).toBe('mcp_session_not_found');
       }
     }
     expect(server.requests).toHaveLength(before);
@@ -420,7 +448,7 @@ describe('what the server answers', () => {
       const more = { configurations: { headers: { Authorization: 'Bearer outdated' } } };
       const reply = await answering(`refused-${status}`, status, more);
       expect(reply.status).toBe(502);
-      expect(reply.json.error).toMatchObject({ code: 'mcp_upstream_refused' });
+      expect(reply.json.error).toMatchObject({ code: 502, data: { code: 'mcp_upstream_refused' } });
       expect(reply.headers.get('www-authenticate')).toBeNull();
     }
   });
@@ -445,7 +473,7 @@ describe('what the server answers', () => {
     await register('nobody', 'http://127.0.0.1:9/mcp');
     const reply = await send('nobody', toolCall());
     expect(reply.status).toBe(502);
-    expect(reply.json.error.code).toBe('upstream_unreachable');
+    expect(reply.json.error.data.code).toBe('upstream_unreachable');
   });
 });
 
@@ -493,7 +521,7 @@ test('HEAD is answered like GET, without a body', async () => {
 test('a query is refused and not quietly dropped', async () => {
   const reply = await gateway.api.post('/recorder/mcp?api_key=x', toolCall(), { key });
   expect(reply.status).toBe(400);
-  expect(reply.json.error.param).toBe('query');
+  expect(reply.json.error.data.param).toBe('query');
 });
 
 test('other methods are told which ones there are', async () => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
-import { startRecorder } from '../mcp/recorder.ts';
+import { message, startMcpServer, startRecorder, toolCall } from '../mcp/recorder.ts';
 import { startReferenceServer } from '../mcp/reference-server.ts';
+import { givenUser } from '../people.ts';
 
 let gateway: TestGateway;
 const upstream = startRecorder();
@@ -328,6 +329,78 @@ test('a test says whether the server answers, and what it is', async () => {
   const gone = await gateway.api.post('/v1/mcp-servers/reference/test');
   expect(gone.json).toMatchObject({ success: false, status_code: null, server_name: null });
   expect(gone.json.error).toContain('No connection');
+});
+
+describe('how a server is used', () => {
+  const hour = () => {
+    const now = Date.now();
+    return `time_of_generation_min=${now - 3_600_000}&time_of_generation_max=${now + 3_600_000}`;
+  };
+
+  test('is told by tool and by user, with errors, latency and bytes, and which tools are not used', async () => {
+    const offered = ['used', 'failing', 'idle', 'off'].map((name) => ({ name, description: name }));
+    const server = startMcpServer(offered);
+    const { api, given } = gateway;
+    await create({ slug: 'busy', url: server.url });
+    await create({ slug: 'unseen', url: server.url });
+    await api.post('/v1/mcp-servers/busy/sync');
+    const off = { capabilities: [{ type: 'tool', name: 'off', enabled: false }] };
+    await api.put('/v1/mcp-servers/busy/capabilities', off);
+    const user = await givenUser(gateway);
+    const keys = [await given.apiKey({ user_id: user.id }), await given.apiKey()];
+    const call = async (tool: string, { key }: { key: string }) => {
+      const reply = await api.post('/busy/mcp', toolCall(tool), { key });
+      await gateway.logOf(reply);
+      return reply;
+    };
+    for (const key of [keys[0]!, keys[0]!, keys[1]!]) await call('used', key);
+    expect((await call('off', keys[1]!)).json.error.code).toBe(-32_602);
+    const listed = await api.post('/busy/mcp', message('tools/list'), { key: keys[1]!.key });
+    await gateway.logOf(listed);
+
+    const byTool = (await api.get(`/v1/mcp-servers/busy/usage?${hour()}`)).json;
+    const byUser = (await api.get(`/v1/mcp-servers/busy/usage?${hour()}&group_by=user`)).json;
+    const all = (await api.get(`/v1/mcp-usage?${hour()}`)).json;
+
+    expect(byTool).toMatchObject({
+      server: 'busy',
+      data: [
+        { tool: 'used', calls: 3, errors: 0, error_rate: 0 },
+        { tool: 'off', calls: 1, errors: 1, error_rate: 1 },
+      ],
+      unused_tools: ['failing', 'idle'],
+    });
+    const [used] = byTool.data;
+    expect(used.latency_ms.p50).toBeGreaterThan(0);
+    expect(used.request_bytes).toBe(3 * JSON.stringify(toolCall('used')).length);
+    expect(used.response_bytes).toBeGreaterThan(0);
+    expect(byUser.data).toMatchObject([
+      { user_id: null, calls: 3 },
+      { user_id: user.id, calls: 2 },
+    ]);
+    expect(all.data.find(({ server: slug }: { server: string }) => slug === 'busy')).toMatchObject({ calls: 5 });
+    expect((await api.get(`/v1/mcp-servers/unseen/usage?${hour()}`)).json).toMatchObject({
+      data: [],
+      unused_tools: null,
+    });
+    const metrics = (await api.get('/metrics')).text;
+    expect(metrics).toMatch(/gateway_mcp_calls_total\{server="busy",tool="used",failed_by=""\} 3/);
+    expect(metrics).toMatch(/gateway_mcp_call_duration_seconds_count\{server="busy"\} 5/);
+    server.stop();
+  });
+
+  test('is for those who may see the server and figures, and its time and its way to group are checked', async () => {
+    const { id } = await gateway.given.workspace();
+    await create({ slug: 'elsewhere', workspace_id: id });
+    const scopes = ['analytics.view', 'mcp_servers.read', 'mcp_servers.list'];
+    const { key } = await gateway.given.apiKey({ scopes });
+    const asked = async (path: string) => (await gateway.api.get(path, { key })).json.error;
+    expect((await asked(`/v1/mcp-servers/elsewhere/usage?${hour()}`)).code).toBe('mcp_server_not_found');
+    const before = 'time_of_generation_max=2020-01-01T00:00:00Z&time_of_generation_min=2021-01-01T00:00:00Z';
+    expect((await asked(`/v1/mcp-usage?${before}`)).param).toBe('time_of_generation_max');
+    expect((await gateway.api.get('/v1/mcp-usage', { key })).json.object).toBe('mcp-usage');
+    expect((await asked(`/v1/mcp-usage?${hour()}&group_by=tool`)).param).toBe('group_by');
+  });
 });
 
 describe('the public registry format', () => {

@@ -32,6 +32,8 @@ const PROTECTED = [
   'Forwarded',
   'X-Forwarded-For',
   'X-Forwarded-User',
+  'Remote-User',
+  'X-Auth-Request-Email',
   'X-Real-Ip',
 ];
 

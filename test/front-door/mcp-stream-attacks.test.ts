@@ -47,7 +47,12 @@ function startTicker() {
 async function listen(slug: string, headers: Record<string, string>, method = 'GET') {
   const response = await fetch(`${gateway.url}/${slug}/mcp`, {
     method,
-    headers: { accept: 'text/event-stream', 'content-type': 'application/json', ...headers },
+    headers: {
+      accept: 'text/event-stream',
+      'mcp-protocol-version': '2025-11-25',
+      'content-type': 'application/json',
+      ...headers,
+    },
     ...(method === 'POST' && { body: JSON.stringify(toolCall()) }),
   });
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);

@@ -10,7 +10,7 @@ import {
   startProtectedServer,
 } from '../mcp/protected-server.ts';
 import { message, toolCall } from '../mcp/recorder.ts';
-import { givenUser, PASSWORD } from '../people.ts';
+import { givenBrowser, givenUser, PASSWORD, signIn } from '../people.ts';
 import { eventually } from '../process.ts';
 import { query } from '../state-tables.ts';
 
@@ -102,7 +102,12 @@ describe('who has not connected is told where to', () => {
       (link) => ({ result: { content: text(link), isError: true } }),
     ],
     ['a tool, without a version', toolCall(), null, (link) => ({ result: { content: text(link), isError: true } })],
-    ['a list, before 2025-11-25', message('tools/list'), '2025-06-18', (link) => ({ error: plainError(link) })],
+    [
+      'a prompt, before 2025-11-25',
+      message('prompts/get', { name: 'p' }),
+      '2025-06-18',
+      (link) => ({ error: plainError(link) }),
+    ],
     [
       'a tool of 2025-11-25',
       toolCall(),
@@ -114,12 +119,6 @@ describe('who has not connected is told where to', () => {
           data: { elicitations: [{ ...elicitation(link), elicitationId: expect.any(String) }] },
         },
       }),
-    ],
-    [
-      'a greeting of 2025-11-25',
-      message('initialize', { protocolVersion: '2025-11-25' }),
-      null,
-      (link) => ({ error: expect.objectContaining({ code: -32042, message: expect.stringContaining(link) }) }),
     ],
     [
       'a stateless client that opens addresses',
@@ -138,12 +137,6 @@ describe('who has not connected is told where to', () => {
       '2026-07-28',
       (link) => ({ result: { resultType: 'complete', content: text(link), isError: true } }),
     ],
-    [
-      'a list of a stateless client',
-      modern('tools/list', { elicitation: { url: {} } }),
-      '2026-07-28',
-      (link) => ({ error: plainError(link) }),
-    ],
   ];
   for (const [what, body, version, expected] of forms)
     test(what, async () => {
@@ -158,24 +151,48 @@ describe('who has not connected is told where to', () => {
       expect(await gateway.logOf(reply)).toMatchObject({ status: 200, error_code: 'mcp_connection_required' });
     });
 
-  test('what is no request gets it as any other error', async () => {
+  test('and whose client has started before goes on with a session of the server', async () => {
     const slug = await register();
-    const { key, call } = await givenPerson(gateway);
-    const notified = await call(slug, { jsonrpc: '2.0', method: 'notifications/initialized' });
-    const streamed = await gateway.api.get(`/${slug}/mcp`, { key });
-    for (const reply of [notified, streamed]) {
-      expect(reply.status).toBe(403);
-      expect(reply.json.error.code).toBe('mcp_connection_required');
-      expect(reply.json.error.message).toContain(linkTo(slug));
-      expect(reply.headers.get('www-authenticate')).toBeNull();
-    }
+    const { key, visitor, call } = await givenPerson(gateway);
+    const greeted = await call(slug, message('initialize', { protocolVersion: '2025-06-18' }), null);
+    expect(greeted.json.result).toMatchObject({
+      protocolVersion: '2025-06-18',
+      instructions: expect.stringContaining(linkTo(slug)),
+    });
+    const headers = { 'mcp-session-id': greeted.headers.get('mcp-session-id')!, 'mcp-protocol-version': '2025-06-18' };
+    const say = (body: object) => gateway.api.post(`/${slug}/mcp`, body, { key, headers });
+    expect((await say({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202);
+    expect((await gateway.api.get(`/${slug}/mcp`, { key, headers })).status).toBe(405);
+    expect((await say(message('prompts/list'))).json.result).toEqual({ prompts: [] });
+    const [tool] = (await say(message('tools/list'))).json.result.tools;
+    expect((await say(toolCall(tool.name))).json.result.content).toEqual(text(linkTo(slug)));
+
+    await connectAccount(visitor, linkTo(slug));
+
+    const gone = await say(message('tools/list'));
+    expect([gone.status, gone.json.error.data.code]).toEqual([404, 'mcp_session_not_found']);
+    expect((await call(slug, message('initialize'))).json.result).toEqual({ ok: true });
+  });
+
+  test('and whose client has no sessions finds out what there is to do', async () => {
+    const slug = await register();
+    const { call } = await givenPerson(gateway);
+    const ask = async (method: string) => (await call(slug, modern(method, {}), '2026-07-28')).json.result;
+    expect(await ask('server/discover')).toMatchObject({ supportedVersions: ['2026-07-28'], resultType: 'complete' });
+    const { tools, ...more } = await ask('tools/list');
+    expect(tools).toMatchObject([{ name: 'connect_account' }]);
+    expect(more).toEqual({ resultType: 'complete', ttlMs: 0, cacheScope: 'private' });
   });
 
   test('a key that belongs to nobody is told that a user is needed', async () => {
     const slug = await register();
     const reply = await gateway.api.post(`/${slug}/mcp`, toolCall());
     expect(reply.status).toBe(403);
-    expect(reply.json.error).toMatchObject({ code: 'mcp_user_required', message: expect.stringContaining('a user') });
+    expect(reply.json.error).toMatchObject({
+      code: 403,
+      message: expect.stringContaining('a user'),
+      data: { code: 'mcp_user_required' },
+    });
   });
 
   test('a test of the server says so, too', async () => {
@@ -219,6 +236,63 @@ describe('a token that the server refuses', () => {
     await connectAccount(visitor, linkTo(slug));
     expect((await call(slug)).json.result).toEqual({ ok: true });
   });
+});
+
+test('a server that asks for a further scope gets its user asked for it, and no other link does', async () => {
+  const challenge = { 'www-authenticate': 'Bearer error="insufficient_scope", scope="notes write:all"' };
+  const strict = await startProtectedServer({
+    answer: () => new Response(null, { status: 403, headers: challenge }),
+    metadata: (said, path) =>
+      // Some spell themselves with a slash at the end, and are named without.
+      path.startsWith('/.well-known/oauth-protected-resource')
+        ? { ...said, authorization_servers: [`${(said.authorization_servers as string[])[0]}/`] }
+        : said,
+  });
+  const slug = await register({ url: strict.url });
+  const { visitor, call } = await givenPerson(gateway);
+  const other = await givenPerson(gateway);
+  await connectAccount(visitor, linkTo(slug));
+
+  const link = /http\S+\?more=[\w.-]+/.exec((await call(slug)).json.result.content[0].text)![0];
+
+  const scopesAt = async (who: Visitor, address: string) =>
+    new URL(await beginConnecting(who, address)).searchParams.get('scope')!.split(' ').sort();
+  expect(await scopesAt(visitor, link)).toEqual(['notes', 'offline_access', 'write:all']);
+  expect(await scopesAt(other.visitor, link)).toEqual(['notes', 'offline_access']);
+  expect(await scopesAt(visitor, `${linkTo(slug)}?more=write`)).toEqual(['notes', 'offline_access']);
+  await strict.stop();
+});
+
+test('a server that moves to another issuer takes its users there at once', async () => {
+  const answer = () => Response.json({ jsonrpc: '2.0', id: 1, result: {} });
+  const next = await startProtectedServer({ answer });
+  let issuer: string | null = null;
+  const moving = await startProtectedServer({
+    answer,
+    metadata: (said, path) =>
+      issuer !== null && path.startsWith('/.well-known/oauth-protected-resource')
+        ? { ...said, authorization_servers: [issuer] }
+        : said,
+  });
+  const slug = await register({ url: moving.url });
+  const { visitor, call } = await givenPerson(gateway);
+  await connectAccount(visitor, linkTo(slug));
+  expect((await call(slug)).json.result).toEqual({});
+  issuer = next.issuer;
+  moving.refused.add(moving.shown.at(-1)!);
+  const token = moving.shown.length;
+
+  // What it renews is refused, too: it trusts the other one now.
+  moving.refused.add = () => moving.refused;
+  const [was, has] = [moving.refused.has.bind(moving.refused), () => true];
+  moving.refused.has = has;
+  await call(slug);
+  const away = await beginConnecting(visitor, linkTo(slug));
+  moving.refused.has = was;
+
+  expect(new URL(away).origin).toBe(next.issuer);
+  expect(token).toBeGreaterThan(0);
+  await Promise.all([moving.stop(), next.stop()]);
 });
 
 describe('tokens go', () => {
@@ -267,6 +341,32 @@ describe('tokens go', () => {
     expect(await tokensOf(user.id)).toBe(0);
     const direct = await fetch(server.url, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
     expect(direct.status).toBe(401);
+  });
+
+  test('when the user ends it among their own, also after the server was closed to them', async () => {
+    const { slug, user, call } = await connected();
+    const open = await register();
+    const plain = await register({ auth_type: 'none' });
+    const [browser, other] = [await signIn(gateway, user.email), (await givenBrowser(gateway)).browser];
+    const ofUser = async () => {
+      const { data } = (await browser.call('GET', '/v1/own-connections')).json;
+      return new Map(data.map((each: { server: string }) => [each.server, each]));
+    };
+    const listed = await ofUser();
+    expect(listed.get(slug)).toMatchObject({ is_connected: true, may_call: true, issuer: server.issuer });
+    expect(listed.get(open)).toMatchObject({ is_connected: false, connect_url: linkTo(open) });
+    expect(listed.get(plain)).toMatchObject({ needs_account: false, connect_url: null });
+    await gateway.api.put(`/v1/mcp-servers/${slug}/user-access`, { users: [{ user_id: user.id, enabled: false }] });
+    expect((await ofUser()).get(slug)).toMatchObject({ is_connected: true, may_call: false });
+
+    expect((await other.call('DELETE', `/v1/own-connections/${slug}`)).json.error.code).toBe(
+      'own_connection_not_found',
+    );
+    expect((await browser.call('DELETE', `/v1/own-connections/${slug}`)).json.deleted).toBe(true);
+
+    expect((await ofUser()).has(slug)).toBe(false);
+    await gateway.api.put(`/v1/mcp-servers/${slug}/user-access`, { users: [{ user_id: user.id, enabled: true }] });
+    expect((await call(slug)).json.result.content[0].text).toContain(linkTo(slug));
   });
 
   test('when an administrator ends the connection', async () => {
@@ -343,6 +443,26 @@ describe('the page', () => {
     expect(right.status).toBe(303);
     expect(right.headers.get('location')).toBe(`/connect/${slug}`);
     expect(await (await visitor.open(linkTo(slug))).text()).toContain(email);
+  });
+
+  test('has an index, where people sign in and find all servers they may call, connected or not', async () => {
+    const [markup, closed] = [await register({ name: '<i>Notes' }), await register()];
+    const { slug, user, visitor } = await connected();
+    await gateway.api.put(`/v1/mcp-servers/${closed}/user-access`, { users: [{ user_id: user.id, enabled: false }] });
+    const stranger = new Visitor();
+    const door = await (await stranger.open(`${gateway.url}/connect`)).text();
+    expect(door).toContain('<form method="post" action="/connect">');
+    expect(door).not.toContain(slug);
+
+    const signedIn = await stranger.open(`${gateway.url}/connect`, { email: user.email, password: PASSWORD });
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/connect']);
+    for (const each of [stranger, visitor]) {
+      const page = await (await each.open(`${gateway.url}/connect`)).text();
+      expect(page).toContain(`Connected. <a href="/connect/${slug}">`);
+      expect(page).toContain(`Not connected. <a href="/connect/${markup}">Connect your account</a>`);
+      expect(page).toContain('&lt;i&gt;Notes');
+      expect(page).not.toContain(`/connect/${closed}"`);
+    }
   });
 
   test('shows no server of another workspace', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { startGateway, type TestGateway } from '../gateway.ts';
+import { expired, startGateway, type TestGateway } from '../gateway.ts';
 import { startRecorder } from '../recorder.ts';
 import { openaiClient } from '../sdk-clients.ts';
 
@@ -369,8 +369,7 @@ describe.each(['sqlite', 'postgres'] as const)('what is changed holds for the ne
     await soon(() => at('openai/gpt-x'), 'router');
     await addKey(id, 'openai', { custom_host: `${provider.origin}/third` }, one);
     await soon(() => at('openai/gpt-x'), 'third');
-    const soonOver = new Date(Date.now() + 1_200).toISOString();
-    await one.api.put(`/v1/virtual-keys/openai?workspace_id=${id}`, { expires_at: soonOver });
+    await expired((expires_at) => one.api.put(`/v1/virtual-keys/openai?workspace_id=${id}`, { expires_at }));
     await soon(async () => (await ask('openai/gpt-x')).error?.code, 'expired_virtual_key');
   });
 });

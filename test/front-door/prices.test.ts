@@ -46,6 +46,25 @@ test("a virtual key's own price stands over them, and 0 is free", async () => {
   expect((await chat('house-model', slug)).cost).toBeGreaterThan(0);
 });
 
+test('what models cost is told before they are called: by the virtual key, the operator, the list, or not at all', async () => {
+  const { slug } = await gateway.given.virtualKey({
+    configurations: { prices: { 'unheard-of': { input: 3, output: 4 } } },
+  });
+  const models = ['unheard-of', 'house-model', 'gpt-4o-mini', 'nowhere', 'dall-e-2'];
+  const { json } = await gateway.api.post(`/v1/virtual-keys/${slug}/prices`, { models });
+  expect(json.data).toMatchObject([
+    { model: 'unheard-of', input: 3, output: 4, is_priced: true },
+    { model: 'house-model', is_priced: true },
+    { model: 'gpt-4o-mini', input: 0.15, output: 0.6, context: 128_000 },
+    { model: 'nowhere', input: null, is_priced: false, context: null, note: null },
+    { model: 'dall-e-2', is_priced: false, note: 'retired by its provider' },
+  ]);
+  expect((await gateway.api.post('/v1/virtual-keys/none/prices', { models })).status).toBe(404);
+  expect((await gateway.api.post(`/v1/virtual-keys/${slug}/prices`, { models: 'all' })).json.error.param).toBe(
+    'models',
+  );
+});
+
 test('a start with prices that cannot be used is refused', async () => {
   const broken = join(folder, 'broken.json');
   writeFileSync(broken, JSON.stringify({ prices: { openai: { 'gpt-4o': { input: -1, output: 1 } } } }));

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ADMIN_KEY } from '../gateway.ts';
+import { ADMIN_KEY, client } from '../gateway.ts';
+import { Person } from '../mcp/oauth.ts';
+import { PASSWORD } from '../people.ts';
 import { commands, newDataDir, removeDataDir, runGateway, startProcess } from '../process.ts';
 
 /** `gateway login`, `keys` and `logs`, as an operator types them, against a gateway that runs. */
@@ -129,6 +131,46 @@ describe('gateway login', () => {
     expect(gone.errors).toContain('gateway login --url');
   });
 
+  test('signs in with a browser; token prints what calls with it, and logout ends it at the gateway', async () => {
+    const home = newHome();
+    const api = client(gateway.url);
+    const email = 'ann@example.com';
+    await api.put('/v1/admin/workspaces/default', { member_keys: {} });
+    await api.post('/v1/admin/users', { email, role: 'member', password: PASSWORD });
+    const child = Bun.spawn([...commands.bundle, 'login', '--browser', '--url', gateway.url], {
+      env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: join(home, 'data') },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    let said = '';
+    for await (const piece of child.stderr) {
+      said += Buffer.from(piece).toString();
+      if (said.includes('Waiting')) break;
+    }
+    const person = new Person(gateway.url, email);
+    const path = `/oauth/device?user_code=${/type ([A-Z]{4}-[A-Z]{4})/.exec(said)![1]}`;
+    await person.submit(await person.open(path), { email, password: PASSWORD });
+    const shown = await person.open(path);
+    const workspace = /<option value="([^"]+)"/.exec(shown.text)![1]!;
+    await person.submit(shown, { workspace, decision: 'allow' });
+    expect([await child.exited, await child.stdout.text()]).toEqual([0, expect.stringContaining('Signed in at')]);
+    expect(statSync(join(home, '.config/gateway/login.json')).mode & 0o777).toBe(0o600);
+    const printed = async () => (await runGateway({ arguments: ['token'], dataDir: home })).output.trim();
+    const token = await printed();
+    const chat = () => callWith(token, '@demo/demo');
+    expect((await chat()).status).toBe(200);
+    // It ends soon: the next one is another, and works.
+    const file = join(home, '.config/gateway/login.json');
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"expires_at":\d+/, '"expires_at":0'));
+    const renewed = await printed();
+    expect(renewed).not.toBe(token);
+    expect((await callWith(renewed, '@demo/demo')).status).toBe(200);
+    await runGateway({ arguments: ['logout'], dataDir: home });
+    expect([(await chat()).status, (await callWith(renewed, '@demo/demo')).status]).toEqual([401, 401]);
+    const none = await runGateway({ arguments: ['token'], dataDir: home });
+    expect([none.exitCode, none.errors]).toEqual([1, expect.stringContaining('not signed in')]);
+  });
+
   test('refuses a wrong key, and an address where no gateway is', async () => {
     const home = newHome();
     expect((await signIn(home, gateway.url, 'gw-wrong')).errors).toContain('does not know this key');
@@ -142,5 +184,122 @@ describe('gateway login', () => {
     await started.stop();
     const { errors } = await runGateway({ arguments: ['logs', '--url', 'http://203.0.113.9'], dataDir: home });
     expect(errors).toContain('No key is known for http://203.0.113.9');
+  });
+});
+
+describe('gateway mcp', () => {
+  const braced = (name: string) => `\${${name}}`;
+  const fileWith = (value: unknown): string => {
+    const path = join(newHome(), 'mcp.json');
+    writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value));
+    return path;
+  };
+  const registered = async (slug: string) => (await client(gateway.url).get(`/v1/mcp-servers/${slug}`)).json;
+
+  test('import registers what files of clients and the registry tell of, and names what it leaves out', async () => {
+    const file = fileWith({
+      mcpServers: {
+        notes: {
+          type: 'http',
+          url: 'http://127.0.0.1:9/mcp',
+          headers: { Authorization: `Bearer ${braced('NOTES_TOKEN')}` },
+        },
+        Old_Ones: { type: 'sse', url: 'http://127.0.0.1:9/sse' },
+        local: { command: 'npx', args: ['-y', 'something'] },
+        asking: { url: 'http://127.0.0.1:9/mcp', headers: { 'X-Key': braced('input:key') } },
+        inside: { url: 'http://169.254.169.254/mcp' },
+      },
+    });
+    const run = (...more: string[]) =>
+      runGateway({
+        arguments: ['mcp', 'import', file, ...more, '--url', gateway.url],
+        environment: { GATEWAY_ADMIN_KEY: ADMIN_KEY, NOTES_TOKEN: 'a-secret-of-notes' },
+      });
+    const dry = await run('--dry-run');
+    expect(dry.output).toContain('would add   notes');
+    expect((await registered('notes')).error.code).toBe('mcp_server_not_found');
+
+    const { output, errors, exitCode } = await run();
+
+    expect(output).toMatch(/^added {7}notes$/m);
+    expect(output).toMatch(/^added {7}old_ones$/m);
+    expect(output).toMatch(/^left out {4}local: it is a program to run \(npx\)/m);
+    expect(output).toMatch(/^left out {4}asking: its header X-Key needs \$\{input:key\}/m);
+    expect(output).toMatch(/^failed {6}inside: /m);
+    expect([errors.includes('1 of 5'), exitCode]).toEqual([true, 1]);
+    expect(output + errors).not.toContain('a-secret-of-notes');
+    expect(await registered('notes')).toMatchObject({ auth_type: 'headers', url: 'http://127.0.0.1:9/mcp' });
+    expect((await registered('old_ones')).configurations).toEqual({ transport: 'sse' });
+    expect((await run()).output).toMatch(/^stays {7}notes is there already$/m);
+
+    const registry = fileWith({
+      servers: [
+        {
+          server: {
+            name: 'io.github.someone/weather',
+            title: 'Weather',
+            description: 'The weather.',
+            version: '1.0.0',
+            remotes: [
+              { type: 'sse', url: 'http://127.0.0.1:9/sse' },
+              { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp' },
+            ],
+          },
+        },
+        { server: { name: 'io.github.someone/package', packages: [{ registryType: 'npm', identifier: 'x' }] } },
+        {
+          server: {
+            name: 'io.github.someone/keyed',
+            remotes: [
+              { type: 'streamable-http', url: 'http://127.0.0.1:9/', headers: [{ name: 'X-Key', isRequired: true }] },
+            ],
+          },
+        },
+      ],
+    });
+    const taken = await asOperator('mcp', 'import', registry);
+    expect(taken.output).toMatch(/^added {7}weather$/m);
+    expect(taken.output).toMatch(/package: it has no address, only a package to run/);
+    expect(taken.output).toMatch(/keyed: it needs a value of yours for the header X-Key/);
+    expect(await registered('weather')).toMatchObject({ name: 'Weather', url: 'http://127.0.0.1:9/mcp' });
+    for (const [faulty, why] of [
+      ['{', 'It is not JSON'],
+      ['{"a":1}', 'nor of the format of the MCP registry'],
+    ] as const) {
+      const refused = await asOperator('mcp', 'import', fileWith(faulty));
+      expect([refused.exitCode, refused.errors.includes(why)]).toEqual([1, true]);
+    }
+  });
+
+  test('config prints the file of each client, for all servers, some, or their one address', async () => {
+    const printed = async (...rest: string[]) => (await asOperator('mcp', 'config', ...rest)).output;
+    const url = `${gateway.url}/notes/mcp`;
+    const one = ['--server', 'notes', '--key-from', 'GATEWAY_KEY'];
+    const headers = (value: string) => ({ headers: { Authorization: `Bearer ${value}` } });
+    for (const [name, expected] of [
+      ['claude-code', { mcpServers: { notes: { type: 'http', url, ...headers(braced('GATEWAY_KEY')) } } }],
+      ['cursor', { mcpServers: { notes: { url, ...headers(braced('env:GATEWAY_KEY')) } } }],
+      ['vscode', { servers: { notes: { type: 'http', url, ...headers(braced('env:GATEWAY_KEY')) } } }],
+      ['windsurf', { mcpServers: { notes: { serverUrl: url, ...headers(braced('env:GATEWAY_KEY')) } } }],
+      ['gemini-cli', { mcpServers: { notes: { httpUrl: url, ...headers('$GATEWAY_KEY') } } }],
+    ] as const)
+      expect(JSON.parse(await printed('--for', name, ...one))).toEqual(expected as never);
+    expect(await printed('--for', 'codex', ...one)).toBe(
+      `[mcp_servers."notes"]\nurl = "${url}"\nbearer_token_env_var = "GATEWAY_KEY"\n`,
+    );
+    const all = JSON.parse(await printed('--for', 'claude-code')).mcpServers;
+    expect(Object.keys(all)).toEqual(expect.arrayContaining(['notes', 'old_ones', 'weather']));
+    expect(all.weather).toEqual({ type: 'http', url: `${gateway.url}/weather/mcp` });
+    expect(JSON.parse(await printed('--for', 'cursor', '--one'))).toEqual({
+      mcpServers: { gateway: { url: `${gateway.url}/mcp` } },
+    });
+    for (const [given, why, code] of [
+      [['--for', 'notepad'], 'no client that is known here', 2],
+      [['--for', 'cursor', '--server', 'none'], 'no MCP server "none"', 1],
+      [['--for', 'cursor', '--key-from', 'sk-123'], 'name of an environment variable', 2],
+    ] as const) {
+      const refused = await asOperator('mcp', 'config', ...given);
+      expect([refused.exitCode, refused.errors.includes(why)]).toEqual([code, true]);
+    }
   });
 });

@@ -17,18 +17,19 @@ const hello = { model: 'any', messages: [{ role: 'user', content: 'Hello' }] };
 function load(rotation: GatewayProcess[]) {
   const outcomes: string[] = [];
   const keys: string[] = [];
-  const open = new Set<Promise<void>>();
+  const open = new Map<Promise<void>, GatewayProcess>();
   let turn = 0;
   let isOver = false;
   const pick = () => rotation[turn++ % rotation.length]!;
-  const track = (work: Promise<string>) => {
-    const tracked = work
+  const track = (work: (node: GatewayProcess) => Promise<string>) => {
+    const node = pick();
+    const tracked = work(node)
       .catch((error: Error) => `failed: ${error.message}`)
       .then((outcome) => {
         outcomes.push(outcome);
         open.delete(tracked);
       });
-    open.add(tracked);
+    open.set(tracked, node);
   };
   const call = async (node: GatewayProcess, key: string) => {
     const reply = await node.api.post('/v1/chat/completions', hello, {
@@ -44,15 +45,20 @@ function load(rotation: GatewayProcess[]) {
   };
   const running = (async () => {
     for (let tick = 0; !isOver; tick++) {
-      if (tick % 10 === 0) track(make(pick()));
+      if (tick % 10 === 0) track(make);
       const key = keys[tick % Math.max(1, keys.length)];
-      if (key) track(call(pick(), key));
+      if (key) track((node) => call(node, key));
       await Bun.sleep(10);
     }
-    await Promise.all(open);
+    await Promise.all(open.keys());
   })();
   return {
     outcomes,
+    /** Takes a node out of rotation, and waits for what was dealt out to it, as those who balance load do. */
+    leave: async (node: GatewayProcess) => {
+      rotation.splice(rotation.indexOf(node), 1);
+      await Promise.all([...open].flatMap(([tracked, by]) => (by === node ? [tracked] : [])));
+    },
     stop: () => {
       isOver = true;
       return running;
@@ -78,7 +84,7 @@ test('nodes are replaced by the next version one by one without a failed request
     expect((await next.api.get('/ready')).status).toBe(200);
     rotation.push(next);
     await someCalls();
-    rotation.splice(rotation.indexOf(old), 1);
+    await loading.leave(old);
     expect(await old.stop()).toBe(0);
   }
   // Back again, in case the next version disappoints: one step is no obstacle.

@@ -64,9 +64,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['/v1/configs', { name: 'x', config: { virtual_key: 'sim' } }],
         ['/v1/guardrails', { name: 'x', checks, actions: { deny: true } }],
         ['/v1/mcp-servers', { name: 'x', slug: `x-${workspace.id}`, url: 'http://127.0.0.1:9/mcp' }],
+        ['/v1/mcp-tool-sets', { name: 'x', tools: [{ server: `x-${workspace.id}`, tool: 'x' }] }],
         ['/v1/webhooks', { name: 'x', url: 'http://127.0.0.1:9/hook', events: ['batch.completed'] }],
         ['/v1/alert-channels', { name: 'x', kind: 'slack', settings: { url: 'http://127.0.0.1:9/hook' } }],
         ['/v1/alerts', { name: 'x', condition: { type: 'key_expiring' } }],
+        ['/v1/views', { name: 'x', page: 'explore', query: {}, is_shared: true }],
         ['/v1/policies/rate-limits', { ...limits, unit: 'rpm', value: 900 }],
         ['/v1/policies/usage-limits', { ...limits, credit_limit: 900 }],
       ];
@@ -81,6 +83,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         `insert into kept_thoughts values ('t-${id}', '${id}', '', 0, 99999999999999)`,
         `insert into alert_events values ('e-${id}', 'r', 'o', '${id}', '{}', '[]', 99999999999999)`,
         `insert into alert_sightings values ('n-${id}', 'breaker', '${id}', 's', 0, 0, 0, null, 0, 99999999999999)`,
+        `insert into managed_settings values ('${id}', '${id}', '{}', null, 0)`,
+        `insert into login_grants select 'l-${id}', id, '', 0, 0, 0, 99999999999999 from api_keys where workspace_id = '${id}' limit 1`,
         `insert into mcp_consents values ('${user.id}', 'c', 'r-${id}', '${id}', null, 'u', '', 0)`,
         `insert into mcp_grants values ('g-${id}', '${user.id}', '${id}', null, 'c', 'c', 'r', '', '', 1, 0, 0, 0, 99999999999999)`,
       ])

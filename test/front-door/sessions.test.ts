@@ -38,10 +38,15 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     test('behind https the cookie never leaves it', async () => {
       const other = await startGateway({ environment: { GATEWAY_PUBLIC_URL: 'https://gateway.example.com' } });
       const user = await givenUser(other, { password: PASSWORD });
-      const { signedIn } = await signIn(other, user.email);
+      const { signedIn, call } = await signIn(other, user.email);
+      const cookie = signedIn.headers.get('set-cookie')!;
+      const planted = cookie.split(';')[0]!.replace('__Host-', '');
+      const isIn = (await call('GET', '/v1/sessions/current')).status;
+      const byPlanted = await other.api.get('/v1/sessions/current', { key: null, headers: { cookie: planted } });
       await other.stop();
 
-      expect(signedIn.headers.get('set-cookie')).toContain('; Secure');
+      expect(cookie).toMatch(/^__Host-gateway_session=.*; Path=\/; .*; Secure$/);
+      expect([isIn, byPlanted.status]).toEqual([200, 401]);
     });
 
     test('neither the cookie nor the password is in the store', async () => {
@@ -207,6 +212,35 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       for (const record of records) expect(record).toMatchObject({ user_type: 'user', user_id: user.id });
       expect(records[0].request_id).toBe(made.headers.get('x-gateway-request-id'));
       expect(JSON.parse(records[1].request_body)).toEqual({ email: user.email, password: '***' });
+    });
+
+    describe('the link that makes the first owner', () => {
+      const FACTS = "name like 'first-owner-link %'";
+      const tokenOf = (link: string | null) => link!.split('#owner=')[1]!;
+      const begin = (token: string, email: string) =>
+        gateway.api.post('/v1/sessions/first-owner', { token, email, password: PASSWORD }, { key: null });
+      const ownersNow = async () => query(gateway, "select email from users where role = 'owner'");
+
+      test('ends after a quarter of an hour', async () => {
+        const before = Date.now();
+        const token = tokenOf(await gateway.ownerLink());
+        const [{ value }] = (await query(gateway, `select value from facts where ${FACTS}`)) as [{ value: string }];
+        expect(Number(value) - 15 * 60_000).toBeWithin(before, Date.now() + 1);
+        await query(gateway, `update facts set value = '${Date.now() - 1}' where ${FACTS}`);
+        refusal(await begin(token, 'late@example.com'), 404, { code: 'owner_link_ended' });
+        expect(await ownersNow()).toEqual([]);
+      });
+
+      test('lets one in, of all who come at once by it and by that of another node', async () => {
+        const tokens = [tokenOf(await gateway.ownerLink()), tokenOf(await gateway.ownerLink())];
+        const replies = await Promise.all(
+          Array.from({ length: 6 }, (_, index) => begin(tokens[index % 2]!, `first-${index}@example.com`)),
+        );
+        expect(replies.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404, 404, 404]);
+        expect(await ownersNow()).toHaveLength(1);
+        expect(await query(gateway, `select name from facts where ${FACTS}`)).toEqual([]);
+        expect(await gateway.ownerLink()).toBeNull();
+      });
     });
   });
 }

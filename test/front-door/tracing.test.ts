@@ -376,7 +376,7 @@ describe('destinations', () => {
     collector.answerAlways(() => new Promise((resolve) => hanging.push(() => resolve(new Response(null)))));
     const begun = performance.now();
     for (let calls = 0; calls < 30; calls++) expect((await call()).status).toBe(200);
-    expect(performance.now() - begun).toBeLessThan(20_000);
+    expect(performance.now() - begun).toBeLessThan(60_000);
     await eventually('dropped spans', async () => (await metric('gateway_otel_dropped_total')) > 0);
     expect((await health(gateway)).find(({ part }) => part === 'tracing')!.effect).toContain('does not answer');
     const shown = JSON.stringify([await health(gateway), (await gateway.api.get('/metrics')).text]);

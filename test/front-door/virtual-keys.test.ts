@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Reply, startGateway, startProvider, type TestGateway } from '../gateway.ts';
+import { ADMIN_KEY, expired, type Reply, startGateway, startProvider, type TestGateway } from '../gateway.ts';
+import { startRecorder } from '../recorder.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SECRET = 'sk-provider-secret-0123456789';
@@ -22,6 +23,107 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(reply.status).toBe(status);
       expect(reply.json.error).toMatchObject(error);
     };
+
+    describe('one that is paid by who calls', () => {
+      const TOKEN = 'Bearer sk-ant-oat01-of-a-person';
+      const evil = startRecorder();
+      afterAll(() => evil.stop());
+      const paid = (body: Record<string, unknown> = {}) =>
+        make({
+          ...{ provider: 'anthropic', key: undefined, custom_host: gateway.provider.url },
+          ...{ configurations: { paid_by: 'caller' }, ...body },
+        });
+      const through = (slug: string, headers: Record<string, string> = {}, key: string | null = ADMIN_KEY) =>
+        gateway.api.get('/v1/echo', {
+          key,
+          headers: {
+            'x-gateway-virtual-key': slug,
+            authorization: TOKEN,
+            'anthropic-beta': 'oauth-2025-04-20',
+            ...headers,
+          },
+        });
+      const says = (reply: Reply) => `${reply.status} ${reply.json.error?.code ?? reply.json.headers?.authorization}`;
+
+      test("sends the caller's Authorization as it came, and no other credential", async () => {
+        const { slug } = (await paid()).json;
+        const { headers } = (await through(slug)).json;
+        expect(headers).toMatchObject({ authorization: TOKEN, 'anthropic-beta': 'oauth-2025-04-20' });
+        expect(headers['x-api-key']).toBeUndefined();
+        expect(headers['x-gateway-api-key']).toBeUndefined();
+      });
+
+      test('is no use to who brings none, and sends no key or token of the gateway anywhere', async () => {
+        const { slug } = (await paid()).json;
+        const { key } = await gateway.given.apiKey();
+        const calls = gateway.provider.calls;
+        const missing = '400 callers_authorization_missing';
+        expect(says(await through(slug, { authorization: '' }))).toBe(missing);
+        expect(says(await through(slug, { authorization: `Bearer ${key}` }))).toBe(missing);
+        expect(says(await through(slug, { authorization: `Bearer ${key}` }, null))).toBe(missing);
+        expect(says(await through(slug, { authorization: key, 'x-api-key': 'sk-ant-x' }))).toBe(missing);
+        for (const ours of ['gwl_x', 'gwlr_x', 'gwt_x', 'gw-other'])
+          expect(says(await through(slug, { authorization: `Bearer ${ours}` }))).toBe(missing);
+        const { key: bound } = await gateway.given.apiKey({ forbidden: ['api_key'] });
+        expect(says(await through(slug, {}, bound))).toBe('403 forbidden_by_rule');
+        expect(gateway.provider.calls).toBe(calls);
+      });
+
+      test('leads to its own host alone, whatever the caller says', async () => {
+        const { slug } = (await paid()).json;
+        const config = { strategy: { mode: 'single' }, targets: [{ virtual_key: slug, custom_host: evil.origin }] };
+        for (const headers of [
+          { 'x-gateway-custom-host': evil.origin },
+          { 'x-gateway-config': JSON.stringify({ virtual_key: slug, custom_host: evil.origin }) },
+          { 'x-gateway-config': JSON.stringify(config) },
+        ] as Record<string, string>[])
+          await through(slug, headers);
+        expect(evil.requests).toEqual([]);
+      });
+
+      test('is counted and limited in tokens, and no answer is shared between two subscriptions', async () => {
+        const limited = await paid({ usage_limits: { type: 'tokens', credit_limit: 1 } });
+        const open = await paid();
+        const ask = (slug: string, headers: Record<string, string> = {}) =>
+          gateway.api.post(
+            '/v1/messages',
+            { model: 'claude-x', max_tokens: 20, messages: [{ role: 'user', content: 'Hello' }] },
+            { headers: { authorization: TOKEN, 'x-gateway-virtual-key': slug, ...headers } },
+          );
+        const first = await ask(open.json.slug);
+        expect([first.status, first.text]).toEqual([200, first.text]);
+        expect(await gateway.logOf(first)).toMatchObject({
+          virtual_key: open.json.slug,
+          total_tokens: expect.any(Number),
+        });
+        const config = JSON.stringify({ virtual_key: open.json.slug, cache: { mode: 'simple' } });
+        const cached = async (authorization: string) =>
+          (await ask(open.json.slug, { 'x-gateway-config': config, authorization })).headers.get(
+            'x-gateway-cache-status',
+          );
+        expect([await cached(TOKEN), await cached(TOKEN), await cached(`${TOKEN}-else`)]).toEqual([
+          'MISS',
+          'HIT',
+          'MISS',
+        ]);
+        const statuses = [];
+        for (let each = 0; each < 3; each++) statuses.push((await ask(limited.json.slug)).status);
+        expect(statuses.at(-1)).toBe(412);
+      });
+
+      test('holds no credential, and is for providers that take subscriptions', async () => {
+        const refused = async (body: Record<string, unknown>) => {
+          const { status, json } = await paid(body);
+          return `${status} ${json.error?.param}`;
+        };
+        expect(await refused({ key: SECRET })).toBe('400 key');
+        expect(await refused({ provider: 'groq' })).toBe('400 configurations.paid_by');
+        expect(await refused({ configurations: { paid_by: 'me' } })).toBe('400 configurations.paid_by');
+        const { slug } = (await paid()).json;
+        const changed = await gateway.api.put(`/v1/virtual-keys/${slug}`, { key: SECRET });
+        expect([changed.status, changed.json.error.param]).toEqual([400, 'key']);
+      });
+    });
 
     test('creating one answers the object without its credential', async () => {
       const reply = await make({ name: 'My OpenAI Key', note: 'paid by research', custom_host: gateway.provider.url });
@@ -169,9 +271,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     });
 
     test('one that has expired says so', async () => {
-      const end = Date.now() + 500;
-      await make({ slug: 'expiring', custom_host: gateway.provider.url, expires_at: new Date(end).toISOString() });
-      await Bun.sleep(end - Date.now() + 10);
+      const members = { slug: 'expiring', custom_host: gateway.provider.url };
+      await expired((expires_at) => make({ ...members, expires_at }));
       expect(await credentialOf('expiring')).toBe('expired_virtual_key');
       expect((await gateway.api.get('/v1/virtual-keys/expiring')).json.status).toBe('expired');
       await gateway.api.put('/v1/virtual-keys/expiring', { expires_at: null });

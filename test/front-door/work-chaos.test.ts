@@ -23,7 +23,7 @@ test('three processes on PostgreSQL, killed and frozen at random, do everything 
   // A worker was in the middle of something, or the test has shown nothing.
   expect(result.lost).toBeGreaterThan(0);
   expect(result.takeoversMs.length).toBeGreaterThan(0);
-  expect(Math.max(...result.takeoversMs)).toBeLessThan(10_000);
+  expect(Math.max(...result.takeoversMs)).toBeLessThan(60_000);
 });
 
 test('one process on SQLite, killed and frozen at random, does everything exactly once', async () => {
@@ -43,5 +43,5 @@ test('one process on SQLite, killed and frozen at random, does everything exactl
   expect(result).toMatchObject({ done: 300, twice: [], lateWrites: [], left: 0 });
   expect(result.exits.every((code) => code === 0)).toBe(true);
   expect(result.takeoversMs.length).toBeGreaterThan(0);
-  expect(Math.max(...result.takeoversMs)).toBeLessThan(10_000);
+  expect(Math.max(...result.takeoversMs)).toBeLessThan(60_000);
 });

@@ -159,14 +159,14 @@ describe.each(['sqlite', 'postgres'] as const)('default.jwt and work on %s', (en
     const targets = [{ virtual_key: 'recorded' }, { virtual_key: 'recorded' }];
     const config = { strategy: { mode: 'fallback' }, targets };
     const twice = (await scene.api.post('/v1/configs', { name: 'Twice', config })).json.slug;
-    const expiresAt = Date.now() + 4_000;
+    const expiresAt = Date.now() + 11_000;
     const sent = { run: 0, batch: 0 };
     scene.provider.answers(async ({ json }) => {
       if (sent[json.stream ? 'run' : 'batch']++ > 0) return spoken('late', json.stream === true);
       await Bun.sleep(Math.max(0, expiresAt - Date.now()));
       return new Response('{}', { status: 500 });
     });
-    const token = await issuer.token({ sub: 'ada', tier: 'gold' }, 3);
+    const token = await issuer.token({ sub: 'ada', tier: 'gold' }, 10);
     const caller = as(key, token, { 'x-gateway-config': twice });
 
     const [run, batch] = await Promise.all([beginRun(caller), beginBatch(caller)]);
@@ -278,19 +278,24 @@ describe.each(['sqlite', 'postgres'] as const)('default.jwt and work on %s', (en
 
   test('with keepToken the token is kept, sealed, and judged at each call: the work ends with it', async () => {
     const { key } = await imposed({ keepToken: true });
-    let calls = 0;
-    const expiresAt = Date.now() + 2_500;
-    scene.provider.answers(async ({ json }) => {
-      if (calls++ > 0) return spoken('x', json.stream === true);
-      await Bun.sleep(Math.max(0, expiresAt - Date.now()));
-      return new Response('{}', { status: 500 });
-    });
-    const token = await issuer.token({ sub: 'ada' }, 2);
-    const caller = as(key, token);
-
-    const batch = await beginBatch(caller);
-    const sealed = await kept('batches', batch.json.id);
-    const over = await ended(batch, caller);
+    const work = async (seconds: number) => {
+      let calls = 0;
+      const expiresAt = Date.now() + seconds * 1_000 + 500;
+      scene.provider.answers(async ({ json }) => {
+        if (calls++ > 0) return spoken('x', json.stream === true);
+        await Bun.sleep(Math.max(0, expiresAt - Date.now()));
+        return new Response('{}', { status: 500 });
+      });
+      const token = await issuer.token({ sub: 'ada' }, seconds);
+      const caller = as(key, token);
+      const batch = await beginBatch(caller);
+      const sealed = await kept('batches', batch.json.id);
+      return { token, caller, sealed, over: await ended(batch, caller), calls };
+    };
+    // A machine may be so busy that a token ends before the first call of its batch; it then gets a longer one.
+    let done = await work(2);
+    for (let seconds = 8; done.calls === 0 && seconds < 100; seconds *= 3) done = await work(seconds);
+    const { token, caller, sealed, over, calls } = done;
 
     expect(calls).toBe(1);
     expect(await errorsOf(over, caller)).toContain('Token is expired');

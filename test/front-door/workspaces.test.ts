@@ -116,6 +116,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['/v1/webhooks', { name: 'x', url: 'http://127.0.0.1:9/hook', events: ['batch.completed'] }],
         ['/v1/alert-channels', { name: 'x', kind: 'slack', settings: { url: 'http://127.0.0.1:9/hook' } }],
         ['/v1/alerts', { name: 'x', condition: { type: 'key_expiring' } }],
+        ['/v1/views', { name: 'x', page: 'explore', query: {}, is_shared: true }],
         ['/v1/policies/rate-limits', { ...limits, unit: 'rpm', value: 9 }],
         ['/v1/policies/usage-limits', { ...limits, credit_limit: 9 }],
       ];

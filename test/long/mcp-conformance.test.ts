@@ -11,7 +11,9 @@ test('the official conformance suite loses nothing on its way through the gatewa
   expect(await child.exited).toBe(0);
   expect(output).toContain('2025-11-25  through gateway  30/30 required');
   expect(output).toContain('2026-07-28  through gateway  37/37 required');
-  expect(output).toContain('2025-11-25  through policies  30/30 required');
-  expect(output).toContain('2026-07-28  through policies  37/37 required');
+  expect(output).toContain('2025-11-25  through policies 30/30 required');
+  expect(output).toContain('2026-07-28  through policies 37/37 required');
+  expect(output).toContain('2025-11-25  at one address   30/30 required');
+  expect(output).toContain('2026-07-28  at one address   37/37 required');
   expect(output).toContain('authorization server         2/2 scenarios');
 });

@@ -81,16 +81,21 @@ export class Person {
   }
 }
 
-/** The forms of the sign-in and the consent page, filled in, with the cookies that go with them. */
-export async function filledForms(gateway: TestGateway) {
+/** Where an application leads a person who is to let it use a server: the page that asks for their consent. */
+export async function askingPath(gateway: TestGateway): Promise<string> {
   const clientId = `mcp-client-${randomBytes(16).toString('base64url')}`;
   const slug = `asked-${randomBytes(4).toString('hex')}`;
   const metadata = JSON.stringify({ redirect_uris: [CALLBACK], client_name: 'Test' });
   await query(gateway, `insert into mcp_clients values ('${clientId}', '${metadata}', ${Date.now()}, ${Date.now()})`);
   await gateway.api.post('/v1/mcp-servers', { name: slug, slug, url: `${gateway.provider.origin}/mcp` });
+  return `/oauth/authorize?${new URLSearchParams(requestFor(gateway, { clientId, pkce: newPkce(), server: slug }))}`;
+}
+
+/** The forms of the sign-in and the consent page, filled in, with the cookies that go with them. */
+export async function filledForms(gateway: TestGateway) {
+  const path = await askingPath(gateway);
   const user = await givenUser(gateway, { password: PASSWORD });
   const browser = await signIn(gateway, user.email);
-  const path = `/oauth/authorize?${new URLSearchParams(requestFor(gateway, { clientId, pkce: newPkce(), server: slug }))}`;
   const consent = await seen(await fetch(gateway.url + path, { headers: { cookie: browser.headers.cookie! } }));
   const signingIn = await seen(await fetch(gateway.url + path));
   const form = (cookie: string, fields: Form) => ({
@@ -98,10 +103,29 @@ export async function filledForms(gateway: TestGateway) {
     as: { key: null, headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' } },
     status: 303,
   });
+  const asked = await fetch(`${gateway.url}/oauth/device_authorization`, { method: 'POST' });
+  const { user_code } = (await asked.json()) as { user_code: string };
+  await gateway.api.put('/v1/admin/workspaces/default', { member_keys: {} });
+  const device = await seen(
+    await fetch(`${gateway.url}/oauth/device?user_code=${user_code}`, { headers: { cookie: browser.headers.cookie! } }),
+  );
+  const workspace = /<option value="([^"]+)"/.exec(device.text)?.[1] ?? '';
   return {
+    device: form(browser.headers.cookie!, { ...device.hidden, workspace, decision: 'allow' }),
     signIn: form(cookieIn(signingIn), { ...signingIn.hidden, email: user.email, password: PASSWORD }),
     consent: form(browser.headers.cookie!, { ...consent.hidden, decision: 'allow' }),
   };
+}
+
+/** An application that a user has let in, and the call by which they send it away. */
+export async function ownApp(gateway: TestGateway) {
+  const path = await askingPath(gateway);
+  const user = await givenUser(gateway, { password: PASSWORD });
+  await new Person(gateway.url, user.email).consent(path.slice(path.indexOf('?') + 1));
+  const { headers } = await signIn(gateway, user.email);
+  const as = { key: null, headers } as const;
+  const [app] = (await gateway.api.get('/v1/own-apps', as)).json.data;
+  return { path: `/v1/own-apps/${app.id}`, as };
 }
 
 /** A web site that describes applications. */

@@ -21,10 +21,10 @@ import { normalised } from '../../src/assistants/vector-stores/search/quantised.
 import { createSearch, type Search, type SearchRequest } from '../../src/assistants/vector-stores/search/search.ts';
 import { searchThread } from '../../src/assistants/vector-stores/search/thread/client.ts';
 import { openPostgresChunks } from '../../src/assistants/vector-stores/search/thread/postgres.ts';
-import { wordsOf } from '../../src/assistants/vector-stores/search/words.ts';
 import { createHealth, type Health } from '../../src/core/health.ts';
 import { newId, type WorkspaceId } from '../../src/core/ids.ts';
 import { newObjectId } from '../../src/core/object-ids.ts';
+import { wordsOf } from '../../src/core/words.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import { migrations } from '../../src/storage/migrations.ts';
 import type { Schema } from '../../src/storage/schema.ts';

@@ -103,7 +103,7 @@ export function packed({
 }
 
 /** Asks until the answer is there; a failure after `withinMs` shows the last answer. */
-export async function eventually(check: () => void | Promise<void>, withinMs = 10_000): Promise<void> {
+export async function eventually(check: () => void | Promise<void>, withinMs = 120_000): Promise<void> {
   const end = Date.now() + withinMs;
   for (;;) {
     try {

@@ -55,6 +55,7 @@ export const EXAMPLES: Readonly<Record<string, Json>> = {
   '/v1/webhooks': { name: 'fuzz', url: 'http://127.0.0.1:9/hook', events: ['batch.completed'] },
   '/v1/alert-channels': { name: 'fuzz', kind: 'webhook', settings: { url: 'http://127.0.0.1:9/hook' } },
   '/v1/alerts': { name: 'fuzz', condition: { type: 'budget', thresholds: [50, 80] }, channels: [], repeat_after: 3600 },
+  '/v1/views': { name: 'fuzz', page: 'explore', query: { metric: 'cost', group: 'model' }, is_shared: true },
   '/v1/threads/runs': { assistant_id: '$id:assistants', thread: { messages: [HELLO] } },
   '/v1/threads/{thread_id}/runs': { assistant_id: '$id:assistants' },
   '/v1/threads/{thread_id}/messages': HELLO,
@@ -67,6 +68,12 @@ export const EXAMPLES: Readonly<Record<string, Json>> = {
   '/v1/admin/users': { email: 'person@example.com', role: 'member', password: 'a long password for tests' },
   '/v1/sessions': { email: 'person@example.com', password: 'a long password for tests' },
   '/mcp': { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x', arguments: {} } },
+  '/mcp/search': {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'call_tool', arguments: { name: 'x', arguments: {} } },
+  },
   '/{server}/mcp': {
     jsonrpc: '2.0',
     id: 1,

@@ -5,7 +5,7 @@ import { type FuzzCall, fuzzCall, type Made, operationsIn } from './calls.ts';
 import { watchDelay } from './delay.ts';
 import type { Known, Random } from './values.ts';
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 export interface Fuzzed {
   /** What was wrong with which answer, with the seed and number that repeat the call. */

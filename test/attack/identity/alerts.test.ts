@@ -233,5 +233,5 @@ test('mail goes out under TLS to a server whose certificate is good, and a passw
   }
   await gateway.kill();
   await Promise.all(Object.values(servers).map((server) => server.stop()));
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
 }, 120_000);

@@ -241,7 +241,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys of users on %s', (engine) =
       const slug = `heard-${engine}`;
       await gateway.api.post('/v1/mcp-servers', { name: slug, slug, url: upstream.url });
       const stream = await fetch(`${gateway.url}/${slug}/mcp`, {
-        headers: { 'x-gateway-api-key': key, accept: 'text/event-stream' },
+        headers: { 'x-gateway-api-key': key, accept: 'text/event-stream', 'mcp-protocol-version': '2025-11-25' },
       });
       const reader = stream.body!.getReader();
       expect([stream.status, (await reader.read()).done]).toEqual([200, false]);

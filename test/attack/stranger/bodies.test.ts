@@ -128,7 +128,7 @@ describe('a stranger', () => {
     const dripping = setInterval(() => staying.socket.write('x'), 200);
     await staying.over;
     clearInterval(dripping);
-    expect(performance.now() - began).toBeLessThan(14_000);
+    expect(performance.now() - began).toBeLessThan(60_000);
   });
 
   test('finds no door without a key that takes more than 8 KiB', async () => {

@@ -1,0 +1,188 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser as Chromium, Locator, Page as Tab } from 'playwright-core';
+import { startChromium } from '../chromium.ts';
+import { type StartOptions, startGateway } from '../gateway.ts';
+import { givenUser, PASSWORD, signIn } from '../people.ts';
+
+const AXE = readFileSync(join(import.meta.dir, '../../node_modules/axe-core/axe.min.js'), 'utf8');
+/** Set to a word, such as `1`: pictures of the pages that tests open are written to `test/console/screenshots/`. */
+const SHOTS = process.env.GATEWAY_TEST_SCREENSHOTS;
+const FOLDER = join(import.meta.dir, 'screenshots');
+
+export type Role = 'owner' | 'admin' | 'member';
+export const WIDE = { width: 1440, height: 900 };
+export const NARROW = { width: 390, height: 844 };
+
+export interface OpenOptions {
+  readonly as?: Role | null;
+  readonly theme?: 'light' | 'dark';
+  readonly size?: { readonly width: number; readonly height: number };
+}
+
+export interface ConsolePage {
+  readonly tab: Tab;
+  /** What went wrong in the page: errors of scripts, and what the content security policy stopped. */
+  readonly faults: string[];
+  /** Serious and critical findings of axe. */
+  axe(): Promise<string[]>;
+  /** A picture, when pictures are wanted. */
+  shot(name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The real gateway with an owner, a workspace admin and a member, and a real browser in front of it. */
+export async function startConsole(options: StartOptions = {}) {
+  const [gateway, chromium] = await Promise.all([startGateway(options), startChromium()]);
+  // The first request has the console built, which takes its time on a busy machine.
+  await fetch(`${gateway.url}/console`);
+  const people: Record<Role, { email: string }> = {
+    owner: await givenUser(gateway, {
+      email: 'olga@example.com',
+      first_name: 'Olga',
+      role: 'owner',
+      password: PASSWORD,
+    }),
+    admin: await givenUser(gateway, {
+      ...{ email: 'adam@example.com', first_name: 'Adam', role: 'member', password: PASSWORD },
+      workspaces: [{ id: 'default', role: 'admin' }],
+    }),
+    member: await givenUser(gateway, {
+      email: 'mia@example.com',
+      first_name: 'Mia',
+      role: 'member',
+      password: PASSWORD,
+    }),
+  };
+
+  /** Pages that no test has closed: one that fails leaves its pages as they were. */
+  const left = new Map<Tab, string[]>();
+  const open = async (path: string, { as = 'owner', theme = 'light', size = WIDE }: OpenOptions = {}) => {
+    const context = await chromium.newContext({ viewport: size, colorScheme: theme, reducedMotion: 'reduce' });
+    if (as) {
+      const { headers } = await signIn(gateway, people[as].email);
+      const [name, value] = headers.cookie!.split('=');
+      await context.addCookies([{ name: name!, value: value!, url: gateway.url, httpOnly: true, sameSite: 'Lax' }]);
+    }
+    const tab = await context.newPage();
+    // As in test/setup.ts: it only ends what would wait for ever.
+    tab.setDefaultTimeout(180_000);
+    const faults: string[] = [];
+    tab.on('pageerror', (error) => faults.push(error.message));
+    tab.on('console', (message) => {
+      // A refused request is told by the page; the browser tells it here, too.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        faults.push(message.text());
+    });
+    left.set(tab, faults);
+    await tab.goto(gateway.url + path);
+    return pageOf(tab, faults, async () => {
+      left.delete(tab);
+      await context.close();
+    });
+  };
+
+  return {
+    gateway,
+    people,
+    open,
+    stop: async () => {
+      for (const [tab, faults] of left) console.error(await description(tab, faults));
+      await chromium.close();
+      await gateway.stop();
+    },
+  };
+}
+
+/** What the functions below use of a browser. */
+interface InPage {
+  readonly document: { execCommand(name: string, hasUi: boolean, value: string): void };
+  readonly KeyboardEvent: new (name: string, how: object) => object;
+}
+
+/** Types all of it before the page has time to redraw, as people do on a slow machine; a new line is Enter. */
+export const typeAtOnce = (field: Locator, text: string) =>
+  field.evaluate(
+    (element, letters) => {
+      const { document, KeyboardEvent } = globalThis as unknown as InPage;
+      const typed = element as unknown as { focus(): void; dispatchEvent(event: object): void };
+      typed.focus();
+      for (const letter of letters)
+        if (letter === '\n') typed.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+        else document.execCommand('insertText', false, letter);
+    },
+    [...text],
+  );
+
+/** Holds requests of a page back until `release`: what people do meanwhile must not be lost. */
+export async function holdBack(tab: Tab, method: string, path: string) {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const { promise: isAsked, resolve: tell } = Promise.withResolvers<void>();
+  await tab.route(`**${path}`, async (route) => {
+    if (route.request().method() === method) {
+      tell();
+      await promise;
+    }
+    await route.fallback();
+  });
+  return { isAsked, release };
+}
+
+export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
+export type { Chromium };
+
+function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): ConsolePage {
+  return {
+    tab,
+    faults,
+    close,
+    axe: async () => {
+      // Not as a script of the page: its policy would refuse it.
+      await tab.evaluate(AXE);
+      return tab.evaluate(async () => {
+        const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+        const { violations } = await axe.run();
+        return violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(
+            ({ id, nodes }) =>
+              `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary ?? ''}`).join('; ')}`,
+          );
+      });
+    },
+    shot: async (name) => {
+      if (!SHOTS) return;
+      mkdirSync(FOLDER, { recursive: true });
+      await tab.waitForTimeout(250);
+      await tab.screenshot({ path: join(FOLDER, `${name}.png`) });
+    },
+  };
+}
+
+/** What a page shows, for the log of a test that failed in it: a wait that ran out says only what it waited for. */
+async function description(tab: Tab, faults: readonly string[]): Promise<string> {
+  const seen = await tab.evaluate<string>(DESCRIBE).catch((error) => `it could not be asked: ${error}`);
+  return `A test left this page open, as one that fails does.\naddress: ${tab.url()}\nfaults: ${faults.join('; ')}\n${seen}`;
+}
+
+const DESCRIBE = `(() => {
+  const text = (element) => (element?.innerText ?? '').trim();
+  const labelOf = (field) => field.labels?.[0]?.innerText ?? field.getAttribute('aria-label') ?? '';
+  const fields = [...document.querySelectorAll('input, textarea, select')]
+    .filter((field) => field.checkVisibility())
+    .map((field) => labelOf(field) + ' = ' + (/checkbox|radio/.test(field.type) ? field.checked : field.value));
+  const parts = {
+    heading: text(document.querySelector('h1')),
+    focus: document.activeElement?.outerHTML.slice(0, 200),
+    fields: fields.join('; '),
+    dialogs: [...document.querySelectorAll('[role=dialog]')].map(text).join('\\n'),
+    text: text(document.querySelector('main') ?? document.body),
+  };
+  return Object.entries(parts).map(([name, part]) => name + ': ' + String(part).slice(0, 2000)).join('\\n');
+})()`;
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly target: string[]; readonly failureSummary?: string }[];
+}
