@@ -294,7 +294,13 @@ export class Chaos {
   }
 
   async #made(path: string, body: unknown) {
-    const reply = await this.clients.pick()!.api.post(path, body);
+    const send = () => this.clients.pick()!.api.post(path, body);
+    let reply = await send();
+    // A busy machine is slow enough for that before any harm is done. Nothing was changed, so it is sent again.
+    for (let tries = 1; reply.status === 503 && tries < 30; tries++) {
+      await Bun.sleep(HEALTH_EVERY_MS);
+      reply = await send();
+    }
     if (reply.status !== 200) throw new Error(`${path} answered ${reply.status}: ${reply.text}`);
     return reply.json;
   }
