@@ -5,7 +5,12 @@ const line = (result: 'pass' | 'fail', name: string) => `(${result}) ${name} [12
 const printed = (...failed: string[]) =>
   [
     ...['bun test v1', '', 'test/one.test.ts:', line('pass', 'one holds'), ''],
-    ...['src/two.test.ts:', 'error: expected 1', ...failed.map((name) => line('fail', name)), line('pass', 'two holds')],
+    ...[
+      'src/two.test.ts:',
+      'error: expected 1',
+      ...failed.map((name) => line('fail', name)),
+      line('pass', 'two holds'),
+    ],
     ...['', `${failed.length} tests failed:`, ...failed.map((name) => line('fail', name))],
     ...['', ' 2 pass', ` ${failed.length} fail`, ' 7 expect() calls', ''],
   ].join('\n');
