@@ -35,6 +35,9 @@ const USAGE = `gateway ${version}
   gateway version   print the version
 `;
 
+/** Where other programs look for a proxy. */
+const OTHERS_PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'];
+
 /** Beyond the time that open requests have, for the log to be written. */
 const STOP_MARGIN_MS = 10_000;
 
@@ -131,8 +134,11 @@ async function greeting(settings: Settings, { server, adminKey, ownerLink }: Gat
   const store = settings.databaseUrl ? `PostgreSQL${processes}` : `embedded store in ${settings.dataDir}`;
   const lines = [`Gateway ${version} on ${server.url} (${store})`];
   for (const name of unknownVariables(process.env)) lines.push(`Warning: ${name} is not a setting of this version.`);
-  const proxy = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => process.env[name]?.trim());
-  if (proxy) lines.push(`Warning: ${proxy} is set and not used; providers are called directly.`);
+  const proxy = OTHERS_PROXIES.find((name) => process.env[name]?.trim());
+  if (proxy && !settings.egressProxy)
+    lines.push(
+      `Warning: ${proxy} is set and not used; providers are called directly. GATEWAY_EGRESS_PROXY names a proxy for them.`,
+    );
   if (adminKey?.isNew)
     lines.push('', `Admin key, shown this once and kept in ${settings.dataDir}: ${adminKey.key.reveal()}`);
   if (adminKey) {

@@ -9,6 +9,7 @@ import type { ExportSettings } from './exports/settings.ts';
 import type { S3Place } from './files/s3.ts';
 import { USUAL_BODY } from './http/arriving.ts';
 import type { CertificateFiles } from './http/own-certificate.ts';
+import type { EgressProxy } from './http/proxy.ts';
 import type { Timeouts } from './http/upstream.ts';
 import {
   type AnswerCache,
@@ -16,6 +17,7 @@ import {
   auditWitnessesOf,
   certificateOf,
   type EmbeddingSettings,
+  egressProxyOf,
   embeddingsOf,
   fencesOf,
   headerAliasesOf,
@@ -66,6 +68,8 @@ export interface Settings {
   /** Origins of pages that may call MCP servers, beside the gateway's own and this machine's. */
   readonly allowedOrigins: readonly string[];
   readonly trustedCustomHosts: readonly string[];
+  /** The proxy for outgoing connections. Null: they are made straight. */
+  readonly egressProxy: EgressProxy | null;
   /** Model servers of this machine, each with a virtual key. */
   readonly localModels: readonly LocalServer[];
   /** Prefixes of request headers that are understood like `x-gateway-`. */
@@ -219,6 +223,7 @@ export function readSettings(env: Environment): Settings {
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: [...listOf(get('TRUSTED_CUSTOM_HOSTS')), ...localModels.map(hostOf)],
+    egressProxy: egressProxyOf(get),
     localModels,
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),
     clientAddressHeader: headerNameOf('GATEWAY_CLIENT_IP_HEADER', get('GATEWAY_CLIENT_IP_HEADER')),

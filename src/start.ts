@@ -62,7 +62,10 @@ export async function start(
   const { dataDir } = settings;
   const health = createHealth({ now: Date.now });
   // Whatever may refuse comes first: a key that is made by a start that fails would never be shown.
-  const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
+  const egress = createEgressPolicy({
+    trustedHosts: [...settings.trustedCustomHosts],
+    proxy: settings.egressProxy,
+  });
   const prices = createLivePrices();
   const pricesFile = settings.pricesFile
     ? await openPricesFile({

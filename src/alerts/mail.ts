@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { Outcome } from '../core/delivery.ts';
 import { fail, GatewayError } from '../core/errors.ts';
+import { openTunnel } from '../http/client/tunnel.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checkStoredAddress } from '../http/stored-address.ts';
 import type { MailSettings } from './channel.ts';
@@ -37,12 +38,15 @@ export async function sendMail(
 ): Promise<Outcome> {
   const { host, port, security, username, password, from, to } = settings;
   try {
-    const { origin } = await egress.admit(addressOf(settings));
+    const { origin, via } = await egress.admit(addressOf(settings));
+    const server = { hostname: new URL(origin).hostname.replace(/^\[|\]$/g, ''), port };
     // Loaded with the first mail: most installations send none.
     const { createTransport } = await import('nodemailer');
+    const tunnel = via ? await openTunnel(via, server, CONNECT_MS) : null;
     const transport = createTransport({
-      host: new URL(origin).hostname.replace(/^\[|\]$/g, ''),
+      host: server.hostname,
       port,
+      ...(tunnel && { connection: tunnel }),
       secure: security === 'tls',
       requireTLS: security === 'starttls',
       ignoreTLS: security === 'none',

@@ -69,7 +69,12 @@ async function gatherHeads(
   settings: Settings,
   { store, organisations: ids, file }: { store: Store; organisations: readonly string[]; file: string | undefined },
 ): Promise<AuditHeadRow[]> {
-  const upstream = createUpstream({ egress: createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] }) });
+  const upstream = createUpstream({
+    egress: createEgressPolicy({
+      trustedHosts: [...settings.trustedCustomHosts],
+      proxy: settings.egressProxy,
+    }),
+  });
   const redis = settings.redisUrl ? connectRedis(settings.redisUrl.reveal()) : null;
   const heads = [...keptHeads(settings.dataDir, store.engine), ...(file ? headsIn(file) : [])];
   try {

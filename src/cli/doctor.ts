@@ -4,6 +4,7 @@ import { fencesFor, missingFences } from '../assistants/interpreter/fences.ts';
 import { findSandbox } from '../assistants/interpreter/find.ts';
 import { createSealer } from '../crypto/seal.ts';
 import { createEgressPolicy } from '../http/egress.ts';
+import { proxyHost } from '../http/proxy.ts';
 import type { Settings } from '../settings.ts';
 import { openStore } from '../storage/store.ts';
 import { ADMIN_KEY_FILE, encryptionKeyIn, lockDataDir } from './data-dir.ts';
@@ -72,18 +73,17 @@ function checkLock({ dataDir, databaseUrl }: Settings): Finding {
   }
 }
 
-function checkTrustedHosts({ trustedCustomHosts }: Settings): Finding {
+function checkTrustedHosts({ trustedCustomHosts, egressProxy }: Settings): Finding {
   try {
-    createEgressPolicy({ trustedHosts: [...trustedCustomHosts] });
+    createEgressPolicy({ trustedHosts: [...trustedCustomHosts], proxy: egressProxy });
   } catch (error) {
     return fault('egress', because(error));
   }
-  return ok(
-    'egress',
+  const hosts =
     trustedCustomHosts.length > 0
       ? `private hosts allowed: ${trustedCustomHosts.join(', ')}`
-      : 'only public addresses over https',
-  );
+      : 'only public addresses over https';
+  return ok('egress', egressProxy ? `${hosts}; through the proxy ${proxyHost(egressProxy)}` : hosts);
 }
 
 async function checkPort({ host, port }: Settings): Promise<Finding> {

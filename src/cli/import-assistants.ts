@@ -78,7 +78,10 @@ async function write(
   read: Export,
   { workspaceId, missing }: { workspaceId: WorkspaceId; missing: ReadonlySet<string> },
 ): Promise<Written> {
-  const egress = createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] });
+  const egress = createEgressPolicy({
+    trustedHosts: [...settings.trustedCustomHosts],
+    proxy: settings.egressProxy,
+  });
   const upstream = createUpstream({ egress });
   const blobs = openBlobs({ s3: settings.blobs, store, dataDir: settings.dataDir, upstream });
   const sizes = sizesOf(read);

@@ -95,7 +95,12 @@ async function moveTo(settings: Settings, { source, url, target, withLog }: Movi
   const store = await openPostgres(url);
   const embedded = openSqlite(':memory:');
   try {
-    const upstream = createUpstream({ egress: createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] }) });
+    const upstream = createUpstream({
+      egress: createEgressPolicy({
+        trustedHosts: [...settings.trustedCustomHosts],
+        proxy: settings.egressProxy,
+      }),
+    });
     const from = openBlobs({ s3: null, store: embedded, dataDir, upstream });
     const to = openBlobs({ s3: settings.blobs, store, dataDir, upstream });
     const rows = parts.reduce((sum, part) => sum + part.rows, 0);

@@ -89,6 +89,24 @@ export function isGlobalAddress(text: string): boolean {
   return specialUse(text) === null;
 }
 
+/** Whether an address lies in one of these networks, each written `10.0.0.0/8` or `2001:db8::/32`. */
+export function isInNetworks(
+  networks: readonly string[],
+  malformed: (network: string) => never,
+): (address: string) => boolean {
+  const read = networks.map((network) => {
+    const [start = '', bits = ''] = network.split('/');
+    const address = canonicalAddress(start);
+    const isWhole = network.split('/').length === 2 && /^\d{1,3}$/.test(bits);
+    if (address === null || !isWhole || Number(bits) > (address.includes(':') ? 128 : 32)) return malformed(network);
+    return { first: ipaddr.parse(address), bits: Number(bits) };
+  });
+  return (text) => {
+    const address = ipaddr.parse(text);
+    return read.some(({ first, bits }) => first.kind() === address.kind() && address.match(first, bits));
+  };
+}
+
 function specialUse4(address: ipaddr.IPv4): string | null {
   return networks4.find(({ network }) => address.match(network))?.use ?? null;
 }

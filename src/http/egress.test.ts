@@ -2,6 +2,7 @@ import { describe, expect, type Mock, spyOn, test } from 'bun:test';
 import dns from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { GatewayError } from '../core/errors.ts';
+import { Secret } from '../core/secret.ts';
 import { isGlobalAddress } from './addresses.ts';
 import { createEgressPolicy, type Destination, type EgressPolicy } from './egress.ts';
 
@@ -588,5 +589,79 @@ describe('isGlobalAddress', () => {
       '1::2::3',
     ];
     expect([...others, ...others6].filter(isGlobalAddress)).toEqual([]);
+  });
+});
+
+describe('with a proxy', () => {
+  const proxied = (target: 'address' | 'name', addresses: Record<string, string[]>, except: string[] = []) =>
+    createEgressPolicy({
+      trustedHosts: ['models.intern', '10.0.0.5'],
+      proxy: { url: new Secret('http://user:hunter2@proxy.example.com:3128'), except, target },
+      resolve: async (name) => addresses[name] ?? Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
+    });
+  const via = { host: 'proxy.example.com:3128' };
+  const refusalOf = async (policy: EgressPolicy, url: string) => {
+    try {
+      await policy.admit(url);
+    } catch (error) {
+      return [(error as GatewayError).code, ...(error as GatewayError).facts];
+    }
+    return null;
+  };
+
+  test('it is asked for the address that was checked', async () => {
+    const policy = proxied('address', {
+      'api.example.com': ['93.184.215.14'],
+      'trap.example.com': ['8.8.8.8', '10.0.0.1'],
+    });
+
+    expect(await policy.admit('https://api.example.com/v1')).toMatchObject({
+      origin: 'https://93.184.215.14',
+      host: 'api.example.com',
+      serverName: 'api.example.com',
+      via,
+    });
+    expect(await refusalOf(policy, 'https://trap.example.com/')).toContain('egress_refused');
+    expect((await refusalOf(policy, 'https://unknown.example.com/'))?.join()).toContain(
+      'GATEWAY_EGRESS_PROXY_TARGET=name',
+    );
+  });
+
+  test('it is asked for the name where the operator wants that, and names that are private here stay refused', async () => {
+    const policy = proxied('name', {
+      'api.example.com': ['93.184.215.14'],
+      'trap.example.com': ['8.8.8.8', '10.0.0.1'],
+    });
+
+    for (const name of ['api.example.com', 'unknown.example.com:8443'])
+      expect(await policy.admit(`https://${name}/v1`)).toEqual({
+        origin: `https://${name}`,
+        via: expect.objectContaining(via),
+      });
+    for (const host of [
+      'https://trap.example.com',
+      'https://intranet',
+      'https://10.0.0.6',
+      'http://api.example.com',
+      'https://a.internal',
+    ])
+      expect([host, (await refusalOf(policy, `${host}/`))?.[0]]).toEqual([host, 'egress_refused']);
+  });
+
+  test('hosts that the operator trusts go through it, too, unless they are excepted or this machine', async () => {
+    const policy = proxied('address', {}, ['10.0.0.0/8', 'models.intern:9000']);
+
+    expect(await policy.admit('http://models.intern:8000/')).toMatchObject({
+      origin: 'http://models.intern:8000',
+      via,
+    });
+    expect(await policy.admit('http://models.intern:9000/')).toEqual({ origin: 'http://models.intern:9000' });
+    expect(await policy.admit('http://10.0.0.5:9000/')).toEqual({ origin: 'http://10.0.0.5:9000' });
+    const local = createEgressPolicy({
+      trustedHosts: ['localhost', '127.0.0.1', '[::1]'],
+      proxy: { url: new Secret('http://proxy.example.com:3128'), except: [], target: 'name' },
+    });
+    for (const origin of ['http://localhost:1', 'http://127.0.0.1:1', 'http://[::1]:1'])
+      expect(await local.admit(`${origin}/`)).toEqual({ origin });
   });
 });

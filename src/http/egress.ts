@@ -4,6 +4,8 @@ import { type Clock, turnClock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { canonicalAddress, specialUse } from './addresses.ts';
+import { isHostname, readHostList, withoutRootDot } from './host-list.ts';
+import { type EgressProxy, type ProxyServer, wayThrough } from './proxy.ts';
 
 export { isGlobalAddress } from './addresses.ts';
 
@@ -15,6 +17,8 @@ export interface Destination {
   readonly host?: string;
   /** The name the TLS certificate must carry, when `origin` is an address. */
   readonly serverName?: string;
+  /** The proxy that is asked to connect to `origin`; without it the gateway does so itself. */
+  readonly via?: ProxyServer;
 }
 
 /** The one gate of every outgoing call: providers, custom hosts, webhooks, key sets, MCP servers, OAuth metadata. */
@@ -29,6 +33,8 @@ export interface EgressPolicy {
 interface EgressSettings {
   /** The entries of TRUSTED_CUSTOM_HOSTS: `host`, `host:port` or `*.domain`. */
   readonly trustedHosts: readonly string[];
+  /** The operator's proxy for outgoing connections. Null: there is none. */
+  readonly proxy?: EgressProxy | null;
   /** Every address of a name. The default asks the operating system, `/etc/hosts` included. */
   readonly resolve?: (hostname: string) => Promise<string[]>;
   readonly now?: Clock;
@@ -40,13 +46,13 @@ interface Admission {
 }
 
 const LIFETIME_MS = 30_000;
+/** Where the proxy resolves names, they are looked up here only as a second fence, and no call waits long for that. */
+const LOOK_UP_MS = 2_000;
+const UNRESOLVED_LIFETIME_MS = 300_000;
 const CAPACITY = 1_000;
 
 /** Local by convention, whatever a resolver says of them (RFC 6761, 6762, 8375 and ICANN's .internal). */
 const localDomains = ['localhost', 'local', 'internal', 'localdomain', 'home.arpa'];
-
-/** These give out the machine's own credentials, so `*.internal` does not cover them; only an entry of the full name does. */
-const metadataNames = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data.ec2.internal']);
 
 /**
  *     const egress = createEgressPolicy({ trustedHosts: ['127.0.0.1:11434', '*.models.internal'] });
@@ -54,10 +60,17 @@ const metadataNames = new Set(['metadata.google.internal', 'metadata.goog', 'ins
  */
 export function createEgressPolicy({
   trustedHosts,
+  proxy = null,
   resolve = resolveWithSystem,
   now = turnClock,
 }: EgressSettings): EgressPolicy {
-  const isTrusted = readTrustedHosts(trustedHosts);
+  const isTrusted = readHostList(trustedHosts, malformed);
+  const wayTo = proxy && wayThrough(proxy);
+  /** Adds the proxy, where the way to this URL leads through it. */
+  const routed = (url: URL, destination: Destination): Destination => {
+    const via = wayTo?.(url);
+    return via ? { ...destination, via } : destination;
+  };
   // Both are keyed by an origin as the URL parser writes it. A string that is not written so is never found here before
   // it has been parsed, so user names, backslashes and odd spellings cannot borrow another host's admission.
   const admissions = new BoundedMap<string, Admission>(CAPACITY);
@@ -91,13 +104,13 @@ export function createEgressPolicy({
 
     // The operator's list is the only exception to the rules on addresses, and it is whole: a listed host may be
     // private, plain http, even a metadata service, and the HTTP client looks its name up like any other program.
-    if (isTrusted(url)) return remember(url.origin, { origin: url.origin }, Number.POSITIVE_INFINITY);
+    if (isTrusted(url)) return remember(url.origin, routed(url, { origin: url.origin }), Number.POSITIVE_INFINITY);
     if (url.protocol === 'http:') fail('egress_refused', url.host, 'plain http only to hosts in TRUSTED_CUSTOM_HOSTS');
 
     const address = canonicalAddress(url.hostname);
     if (address !== null) {
       refuseSpecialUse(url.host, [address]);
-      return remember(url.origin, { origin: url.origin }, Number.POSITIVE_INFINITY);
+      return remember(url.origin, routed(url, { origin: url.origin }), Number.POSITIVE_INFINITY);
     }
     refuseLocalName(url);
 
@@ -112,23 +125,36 @@ export function createEgressPolicy({
 
   async function pin(url: URL): Promise<Destination> {
     const hostname = withoutRootDot(url.hostname);
+    const port = url.port && `:${url.port}`;
+    if (proxy?.target === 'name' && wayTo?.(url)) return hand(url, hostname, port);
     let addresses: string[];
     try {
       addresses = await resolve(hostname);
     } catch (error) {
-      fail('upstream_unreachable', url.host, `the name does not resolve${reasonOf(error)}`);
+      const way = wayTo?.(url) ? '; GATEWAY_EGRESS_PROXY_TARGET=name leaves that to the proxy' : '';
+      fail('upstream_unreachable', url.host, `the name does not resolve${reasonOf(error)}${way}`);
     }
     if (addresses.length === 0) fail('upstream_unreachable', url.host, 'the name has no address');
     refuseSpecialUse(url.host, addresses);
 
     const address = addresses.find((candidate) => !candidate.includes(':')) ?? addresses[0]!;
-    const port = url.port && `:${url.port}`;
-    const destination = {
+    const destination = routed(url, {
       origin: `https://${address.includes(':') ? `[${canonicalAddress(address)}]` : address}${port}`,
       host: hostname + port,
       serverName: hostname,
-    };
+    });
     return remember(url.origin, destination, now() + LIFETIME_MS);
+  }
+
+  /** The proxy resolves the name. One that resolves here too, to something private, does not get that far. */
+  async function hand(url: URL, hostname: string, port: string): Promise<Destination> {
+    // The proxy may complete such a name to one of the network it stands in.
+    if (!hostname.includes('.'))
+      fail('egress_refused', url.host, 'names without a dot only when in TRUSTED_CUSTOM_HOSTS');
+    const addresses = await withinLookUp(resolve(hostname));
+    refuseSpecialUse(url.host, addresses ?? []);
+    const lifetimeMs = addresses === null ? UNRESOLVED_LIFETIME_MS : LIFETIME_MS;
+    return remember(url.origin, routed(url, { origin: `https://${hostname}${port}` }), now() + lifetimeMs);
   }
 
   return { admit: (url) => recall(originPart(url)) ?? check(url) };
@@ -183,56 +209,26 @@ function refuseSpecialUse(host: string, addresses: readonly string[]): void {
   }
 }
 
-/** Checks the operator's entries and answers who is meant by them. */
-function readTrustedHosts(entries: readonly string[]): (url: URL) => boolean {
-  const hosts = new Set<string>();
-  const domains: string[] = [];
-
-  for (const given of entries) {
-    const entry = given.trim();
-    const wildcard = entry.startsWith('*.');
-    const { hostname, port } = readTrustedHost(wildcard ? entry.slice(2) : entry) ?? malformed(entry);
-    if (!wildcard) hosts.add(port ? `${hostname}:${port}` : hostname);
-    else if (port || canonicalAddress(hostname) !== null) malformed(entry);
-    else domains.push(`.${hostname}`);
-  }
-
-  return (url) => {
-    const hostname = withoutRootDot(url.hostname);
-    if (hosts.has(hostname) || hosts.has(`${hostname}:${portOf(url)}`)) return true;
-    return !metadataNames.has(hostname) && domains.some((domain) => hostname.endsWith(domain));
-  };
-}
-
-function readTrustedHost(text: string): { hostname: string; port: string } | null {
-  const bare = text.includes(':') ? canonicalAddress(text) : null;
-  if (bare !== null) return { hostname: `[${bare}]`, port: '' };
-
-  const [, host, port = ''] = /^([^\s/\\?#@:]+|\[[^\]]+\])(?::(\d{1,5}))?$/.exec(text) ?? [];
-  if (host === undefined || (port && (Number(port) < 1 || Number(port) > 65_535))) return null;
-  const parsed = URL.parse(`http://${host}/`)?.hostname;
-  if (parsed === undefined) return null;
-  const hostname = withoutRootDot(parsed);
-  if (canonicalAddress(hostname) === null && !isHostname(hostname)) return null;
-  return { hostname, port: port && String(Number(port)) };
-}
-
 function malformed(entry: string): never {
   throw new Error(
     `TRUSTED_CUSTOM_HOSTS: "${entry}" is not a host; write host, host:port or *.domain, without scheme and path.`,
   );
 }
 
-const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
-
-const withoutRootDot = (hostname: string): string => (hostname.endsWith('.') ? hostname.slice(0, -1) : hostname);
-
-const isHostname = (text: string): boolean =>
-  text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_-]{1,63}$/.test(label));
-
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? ` (${code})` : '';
+}
+
+/** Null: the name does not resolve here, or not in time. */
+async function withinLookUp(resolution: Promise<string[]>): Promise<string[] | null> {
+  const { promise, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), LOOK_UP_MS);
+  try {
+    return await Promise.race([resolution.catch(() => null), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function resolveWithSystem(hostname: string): Promise<string[]> {

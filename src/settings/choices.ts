@@ -7,6 +7,7 @@ import { Secret } from '../core/secret.ts';
 import type { ExportSettings } from '../exports/settings.ts';
 import { S3_URL_FORM } from '../files/s3-url.ts';
 import type { CertificateFiles } from '../http/own-certificate.ts';
+import { type EgressProxy, PROXY_URL_FORM, readExceptions, readProxyUrl } from '../http/proxy.ts';
 import type { SearchedWorkspaces } from '../telemetry/search/chosen.ts';
 import { listOf, pathOf, s3Of, urlOf } from './values.ts';
 import { type Get, refuse } from './variables.ts';
@@ -48,6 +49,29 @@ export function localModelsOf(value: string | undefined): readonly LocalServer[]
     const names = LOCAL_SERVERS.map(({ slug }) => slug).join(', ');
     return known ?? refuse('GATEWAY_LOCAL_MODELS', `holds "${name}"`, `give true, or some of ${names}`);
   });
+}
+
+export function egressProxyOf(get: Get): EgressProxy | null {
+  const url = get('GATEWAY_EGRESS_PROXY');
+  if (url === undefined) {
+    for (const name of ['GATEWAY_EGRESS_PROXY_EXCEPT', 'GATEWAY_EGRESS_PROXY_TARGET'] as const)
+      if (get(name)) refuse(name, 'is set without GATEWAY_EGRESS_PROXY', `give one such as ${PROXY_URL_FORM}`);
+    return null;
+  }
+  const proxy = readProxyUrl(url);
+  if (typeof proxy === 'string') refuse('GATEWAY_EGRESS_PROXY', proxy, `give one such as ${PROXY_URL_FORM}`);
+  const except = listOf(get('GATEWAY_EGRESS_PROXY_EXCEPT'));
+  readExceptions(except, (entry) =>
+    refuse(
+      'GATEWAY_EGRESS_PROXY_EXCEPT',
+      `holds "${entry}"`,
+      'give host, host:port, *.domain, an address or a network such as 10.0.0.0/8, with commas between them',
+    ),
+  );
+  const target = get('GATEWAY_EGRESS_PROXY_TARGET') ?? 'address';
+  if (target !== 'address' && target !== 'name')
+    return refuse('GATEWAY_EGRESS_PROXY_TARGET', `is "${target}"`, 'give address or name');
+  return { url: new Secret(url), except, target };
 }
 
 /** Headers that mean something else than another gateway's wishes. */

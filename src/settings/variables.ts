@@ -30,6 +30,9 @@ export const variables = {
   JWT_PRIVATE_KEY: 'signs identity tokens',
   JWT_PUBLIC_KEYS_EXTRA: 'public keys published beside its own',
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
+  GATEWAY_EGRESS_PROXY: 'proxy for outgoing connections',
+  GATEWAY_EGRESS_PROXY_EXCEPT: 'hosts that are called without it',
+  GATEWAY_EGRESS_PROXY_TARGET: 'what it is asked to connect to: address or name',
   GATEWAY_LOCAL_MODELS: 'model servers of this machine that may be called',
   GATEWAY_ALLOWED_ORIGINS: 'origins of pages that may call MCP servers',
   GATEWAY_HEADER_ALIASES: 'prefixes of request headers understood like x-gateway-',
@@ -109,6 +112,7 @@ export const FILED = [
   'JWT_PRIVATE_KEY',
   'JWT_PUBLIC_KEYS_EXTRA',
   'GATEWAY_OIDC_CLIENT_SECRET',
+  'GATEWAY_EGRESS_PROXY',
   'GATEWAY_EXPORT_ACCESS_KEY_ID',
   'GATEWAY_EXPORT_SECRET_ACCESS_KEY',
 ] as const satisfies readonly Name[];

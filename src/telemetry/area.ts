@@ -3,6 +3,7 @@ import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { Health } from '../core/health.ts';
 import { ownFile } from '../core/program.ts';
+import { type EgressProxy, postedProxy } from '../http/proxy.ts';
 import type { FigureOptions } from './aggregates/options.ts';
 import { analyticsRoutes } from './analytics/routes.ts';
 import { logEndings } from './endings.ts';
@@ -28,6 +29,7 @@ export interface TelemetryParts extends Tools {
     readonly logBodyBytes: number;
     readonly logSearch: SearchedWorkspaces;
     readonly otel: OtelSettings | null;
+    readonly egressProxy: EgressProxy | null;
     /** Null: entries are exported nowhere. */
     readonly logExport: object | null;
   };
@@ -53,7 +55,7 @@ export const telemetryArea = area({
         searches: searchesAny(settings.logSearch),
         isExported: settings.logExport !== null,
         onOutcome: (outcome) => reportLog(outcome, metrics, health),
-        otel: otel && { otel, version },
+        otel: otel && { otel, version, proxy: postedProxy(settings.egressProxy) },
         onExported: otel ? exportsTo(otel, metrics, health) : undefined,
       }),
       metrics,

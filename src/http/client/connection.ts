@@ -1,8 +1,10 @@
-import type { Socket, SocketHandler, TLSOptions } from 'bun';
+import type { SocketHandler, TLSOptions } from 'bun';
 import { InGroups } from '../../core/runtime/in-groups.ts';
+import type { ProxyServer } from '../proxy.ts';
 import { Malformed } from './failure.ts';
 import type { ResponseHead } from './head.ts';
 import { ResponseReader } from './response.ts';
+import { ProxyFailure, Tunnel, type Wire } from './tunnel.ts';
 
 /** How a connection came to its end before the answer did. */
 export interface Break {
@@ -33,6 +35,8 @@ export interface ConnectionOwner {
   readonly port: number;
   /** Null: a plain connection. */
   readonly tls: TLSOptions | null;
+  /** The proxy that is asked for the connection. Null: it is dialled straight. */
+  readonly via: ProxyServer | null;
   /** Open and without a user; it may serve another one until so many milliseconds have passed. */
   idle(connection: Connection, keepMs: number): void;
   /** Its user has left while it is still being made. */
@@ -69,7 +73,9 @@ export class Connection {
   idleUntil = 0;
   readonly #owner: ConnectionOwner;
   readonly #reader = new ResponseReader();
-  #socket: Socket<Connection> | null = null;
+  #socket: Wire | null = null;
+  /** The way through a proxy, from the moment it is begun. */
+  #tunnel: Tunnel | null = null;
   #isClosed = false;
   #isPaused = false;
   /** What the server has not taken yet, in order. */
@@ -151,7 +157,7 @@ export class Connection {
   /** The user leaves in the middle. One that is still being made cannot be called off and waits for another user. */
   leave(): void {
     this.user = null;
-    if (this.#socket !== null) this.destroy();
+    if (this.#socket !== null || this.#tunnel !== null) this.destroy();
     else if (!this.#isClosed) this.#owner.unclaimed(this);
   }
 
@@ -162,16 +168,36 @@ export class Connection {
     this.user = null;
     this.#settle();
     this.#socket?.terminate();
+    this.#tunnel?.cut();
   }
 
   async #dial() {
-    const { hostname, port, tls } = this.#owner;
+    const { hostname, port, tls, via } = this.#owner;
+    if (via !== null) return this.#dialThrough(via);
     const options = { hostname, port, data: this, socket: Connection.#handlers };
     try {
       await Bun.connect<Connection>(tls ? { ...options, tls } : options);
     } catch (error) {
       this.#end(error);
     }
+  }
+
+  #dialThrough(via: ProxyServer) {
+    const { hostname, port, tls } = this.#owner;
+    this.#tunnel = new Tunnel(
+      via,
+      { hostname, port, tls },
+      {
+        opened: (wire) => {
+          this.#opened(wire);
+          if (tls !== null) this.#shook(true, null);
+        },
+        failed: (error, during) => this.#end(error, during),
+        heard: (bytes) => this.#hear(bytes),
+        drained: () => this.#flush(),
+        closed: (error) => this.#ended(error),
+      },
+    );
   }
 
   #put(bytes: Uint8Array, size = bytes.byteLength) {
@@ -213,7 +239,7 @@ export class Connection {
     this.#onDrained = null;
   }
 
-  #opened(socket: Socket<Connection>) {
+  #opened(socket: Wire) {
     if (this.#isClosed) return void socket.terminate();
     this.#socket = socket;
     // The clock of the open exchanges keeps the process alive, an idle connection does not.
@@ -322,6 +348,7 @@ const codeOf = (error: unknown): string =>
 const SYSTEM_CODE = /^(E[A-Z0-9]+|ERR_SSL_\w+)$/;
 
 function whyUnreachable(error: unknown, during: 'handshake' | 'connection'): string {
+  if (error instanceof ProxyFailure) return error.message;
   const code = codeOf(error);
   if (during === 'connection') return 'the connection was refused or could not be opened';
   return SYSTEM_CODE.test(code) ? `the TLS handshake failed (${code})` : `its certificate was not accepted (${code})`;

@@ -1,6 +1,7 @@
 import type { TLSOptions } from 'bun';
 import { turnTime } from '../../core/clock.ts';
 import type { Destination } from '../egress.ts';
+import type { ProxyServer } from '../proxy.ts';
 import { Connection, type ConnectionOwner, type ConnectionUser } from './connection.ts';
 
 const IDLE_PER_ENDPOINT = 256;
@@ -62,12 +63,13 @@ export class Pool {
     return this.#last.endpoint;
   }
 
-  #find({ origin, serverName = '' }: Destination): Endpoint {
-    // The name belongs to the key: a connection vouches only for the name whose certificate was checked on it.
-    const key = `${origin} ${serverName}`;
+  #find({ origin, serverName = '', via }: Destination): Endpoint {
+    // The name belongs to the key: a connection vouches only for the name whose certificate was checked on it. So does the
+    // way: two names may share an address, and only one of them be excepted from the proxy.
+    const key = `${origin} ${serverName} ${via?.host ?? ''}`;
     let endpoint = this.#endpoints.get(key);
     if (!endpoint) {
-      endpoint = new Endpoint(this, origin, serverName);
+      endpoint = new Endpoint(this, { origin, serverName, via: via ?? null });
       if (this.#endpoints.size >= ENDPOINTS)
         for (const [old, each] of this.#endpoints) if (each.isEmpty) this.#endpoints.delete(old);
       this.#endpoints.set(key, endpoint);
@@ -81,14 +83,19 @@ class Endpoint implements ConnectionOwner {
   readonly hostname: string;
   readonly port: number;
   readonly tls: TLSOptions | null;
+  readonly via: ProxyServer | null;
   readonly #pool: Pool;
   readonly #idle: Connection[] = [];
   readonly #unclaimed = new Set<Connection>();
 
-  constructor(pool: Pool, origin: string, serverName: string) {
+  constructor(
+    pool: Pool,
+    { origin, serverName, via }: { origin: string; serverName: string; via: ProxyServer | null },
+  ) {
     const { protocol, hostname, port } = new URL(origin);
     const isSecure = protocol === 'https:';
     this.#pool = pool;
+    this.via = via;
     this.hostname = hostname.replace(/^\[|\]$/g, '');
     this.port = Number(port) || (isSecure ? 443 : 80);
     // Without a name, the host that is dialled is the name. Said aloud, because an environment variable could undo it.

@@ -1,10 +1,11 @@
-import type { Socket, SocketHandler, TLSOptions } from 'bun';
+import type { SocketHandler, TLSOptions } from 'bun';
 import type { PlainHeaders } from '../../core/header-map.ts';
 import type { Destination } from '../egress.ts';
 import { hostOf } from './exchange.ts';
 import { Malformed, UpstreamFailure } from './failure.ts';
 import { clientFrame, FrameReader, OPCODE } from './frames.ts';
 import { requestHead, requestTarget } from './request.ts';
+import { ProxyFailure, Tunnel, type TunnelUser, type Wire } from './tunnel.ts';
 
 /** What happens on a WebSocket to a server. Nothing is told after `closed`. */
 export interface WebSocketUser {
@@ -70,7 +71,8 @@ export class ClientWebSocket {
   #head: Buffer | null = Buffer.alloc(0);
   #refusal: Refusal | null = null;
   #reader: FrameReader | null = null;
-  #socket: Socket<ClientWebSocket> | null = null;
+  #socket: Wire | null = null;
+  #tunnel: Tunnel | null = null;
   #user = NO_USER;
   #unsent: Uint8Array[] = [];
   #waiting = 0;
@@ -91,15 +93,15 @@ export class ClientWebSocket {
       this.#timer = setTimeout(() => this.#fail('timeout', 'it did not answer in time', timeoutMs), timeoutMs);
     const { protocol, hostname, port } = new URL(this.#destination.origin);
     const isSecure = protocol === 'https:';
-    const { serverName } = this.#destination;
+    const { serverName, via } = this.#destination;
     const verified: TLSOptions = { ALPNProtocols: 'http/1.1', rejectUnauthorized: true };
     const tls = isSecure ? (serverName ? { ...verified, serverName } : verified) : null;
-    const options = {
-      hostname: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port) || (isSecure ? 443 : 80),
-      data: this,
-      socket: ClientWebSocket.#handlers,
-    };
+    const server = { hostname: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isSecure ? 443 : 80) };
+    if (via) {
+      this.#tunnel = new Tunnel(via, { ...server, tls }, this.#tunnelUser(isSecure));
+      return this.#opening.promise;
+    }
+    const options = { ...server, data: this, socket: ClientWebSocket.#handlers };
     Bun.connect<ClientWebSocket>(tls ? { ...options, tls } : options).catch(() =>
       this.#fail('unreachable', 'the connection was refused or could not be opened'),
     );
@@ -152,7 +154,23 @@ export class ClientWebSocket {
     if (!this.#isPaused && !this.#isClosed) this.#socket?.resume();
   }
 
-  #opened(socket: Socket<ClientWebSocket>): void {
+  #tunnelUser(isSecure: boolean): TunnelUser {
+    return {
+      opened: (wire) => {
+        this.#opened(wire);
+        if (isSecure) this.#shook(true);
+      },
+      failed: (error, during) => {
+        const certificate = during === 'handshake' ? 'its certificate was not accepted' : 'the connection was refused';
+        this.#fail('unreachable', error instanceof ProxyFailure ? error.message : certificate);
+      },
+      heard: (bytes) => this.#hear(bytes),
+      drained: () => this.#flush(),
+      closed: () => this.#lost(),
+    };
+  }
+
+  #opened(socket: Wire): void {
     if (this.#isClosed) return void socket.terminate();
     this.#socket = socket;
     if (this.#destination.origin.startsWith('http:')) this.#ask();
@@ -317,7 +335,8 @@ export class ClientWebSocket {
     this.#clearTimer();
     this.#unsent = [];
     this.#waiting = 0;
-    this.#socket?.end();
+    if (this.#socket) this.#socket.end();
+    else this.#tunnel?.cut();
   }
 
   #clearTimer(): void {

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { createEgressPolicy } from '../../http/egress.ts';
+import { type PostedProxy, receivedProxy } from '../../http/proxy.ts';
 import { createUpstream } from '../../http/upstream.ts';
 import type { LogRow } from '../log-columns.ts';
 import type { PackedBody } from '../packed-bodies.ts';
@@ -17,6 +18,8 @@ import { addSpans } from './spans.ts';
 export interface TracerOptions {
   readonly otel: OtelSettings;
   readonly version: string;
+  /** The operator's proxy, as plain data: it came from another thread. */
+  readonly proxy?: PostedProxy | null;
   readonly report: (exported: Exported) => void;
 }
 
@@ -37,12 +40,12 @@ export class Tracer {
   readonly #metrics: GenAiMetrics | null;
   readonly #metricExporters: MetricExporter[] = [];
 
-  constructor({ otel, version, report }: TracerOptions) {
+  constructor({ otel, version, proxy, report }: TracerOptions) {
     this.#otel = otel;
     const speaker: Speaker = { resource: resourceOf(otel, version), version };
     // The operator's own addresses: a collector beside the gateway is private, and only this policy knows of it.
     const trustedHosts = otel.destinations.map(({ url }) => new URL(url).host);
-    const upstream = createUpstream({ egress: createEgressPolicy({ trustedHosts }) });
+    const upstream = createUpstream({ egress: createEgressPolicy({ trustedHosts, proxy: receivedProxy(proxy) }) });
     const { queueSize, batchSize, delayMs } = otel;
     const isMeasured = otel.destinations.some(({ signal }) => signal === 'metrics');
     const metrics = isMeasured ? new GenAiMetrics(otel.semconv) : null;
