@@ -46,9 +46,13 @@ export class SimulatedRealtime {
   readonly #session: JsonObject;
   #heard = '';
   #made = 0;
+  /** Its sound goes another way. */
+  readonly #isCall: boolean;
 
-  constructor(line: SimulatedLine, model: string, now: number) {
+  /** `call` is the session of a call, as it was placed. */
+  constructor(line: SimulatedLine, model: string, now: number, call: JsonObject | null = null) {
     this.#line = line;
+    this.#isCall = call !== null;
     this.#session = {
       type: 'realtime',
       object: 'realtime.session',
@@ -68,6 +72,7 @@ export class SimulatedRealtime {
         output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'marin' },
       },
     };
+    if (call) this.#apply(call);
     this.#say('session.created', { session: this.#session });
   }
 
@@ -122,6 +127,11 @@ export class SimulatedRealtime {
   }
 
   #update(change: JsonObject): void {
+    this.#apply(change);
+    this.#say('session.updated', { session: this.#session });
+  }
+
+  #apply(change: JsonObject): void {
     const { audio, ...rest } = change;
     const own = this.#session.audio as JsonObject;
     const given = isObject(audio) ? audio : {};
@@ -130,7 +140,6 @@ export class SimulatedRealtime {
       output: { ...(own.output as JsonObject), ...(isObject(given.output) ? given.output : {}) },
     };
     Object.assign(this.#session, rest, { audio: audioNow });
-    this.#say('session.updated', { session: this.#session });
   }
 
   get #input(): JsonObject {
@@ -309,7 +318,8 @@ export class SimulatedRealtime {
       text += piece;
       if (isAudio) {
         this.#say('response.output_audio_transcript.delta', { ...part, delta: piece });
-        this.#say('response.output_audio.delta', { ...part, delta: Buffer.from(piece).toString('base64') });
+        if (!this.#isCall)
+          this.#say('response.output_audio.delta', { ...part, delta: Buffer.from(piece).toString('base64') });
       } else this.#say('response.output_text.delta', { ...part, delta: piece });
     }
     if (isAudio) {

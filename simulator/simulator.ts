@@ -1,5 +1,6 @@
 import { anthropic } from './anthropic.ts';
 import { bodyOf, type Gauge, holdHeaders, inShortPieces, type Writing } from './body.ts';
+import { callAnswer } from './calls.ts';
 import { type Answer, type AnswerBody, type Call, digest, json, type Vendor } from './exchange.ts';
 import { type Faults, faultsIn, noFaults, parseFaults } from './faults.ts';
 import { gemini, isGeminiPath } from './gemini.ts';
@@ -97,7 +98,7 @@ async function decide(call: Call, vendor: Vendor): Promise<Outcome> {
   try {
     const header = call.headers.get('x-simulate');
     if (header !== null) faults = parseFaults(header);
-    const plain = overrule(call, faults) ?? probe(call);
+    const plain = overrule(call, faults) ?? probe(call) ?? callAnswer(call);
     if (plain) return { answer: await plain, faults };
     const exchange = await vendor.read(call);
     if (!exchange) throw new Refusal(404, `Nothing answers ${call.method} ${call.path} here.`);

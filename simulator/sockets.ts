@@ -1,3 +1,4 @@
+import { type SimulatedCall, simulatedCalls } from './calls.ts';
 import { parseFaults } from './faults.ts';
 import { SimulatedLive } from './live.ts';
 import { SimulatedRealtime } from './realtime.ts';
@@ -7,8 +8,10 @@ export interface SimulatedSocket {
   readonly model: string;
   /** Google's Live API is spoken, not OpenAI's Realtime API. */
   readonly isLive: boolean;
+  /** It is the side channel of a call. */
+  readonly call: SimulatedCall | null;
   /** Set when it is open. */
-  side: SimulatedRealtime | SimulatedLive | null;
+  side: Pick<SimulatedRealtime | SimulatedLive, 'received' | 'closed'> | null;
 }
 
 const REALTIME = /\/realtime$/;
@@ -30,9 +33,14 @@ export function openSocket(request: Request, server: Bun.Server<SimulatedSocket>
   if (model === 'require-key' && !request.headers.get('authorization') && !request.headers.get('api-key'))
     return refusal(401, 'No credential was sent.');
   if (isLive && !request.headers.get('x-goog-api-key')) return refusal(401, 'No credential was sent.');
+  const callId = searchParams.get('call_id');
+  const call = callId === null ? null : simulatedCalls.get(callId);
+  if (call) call.attached++;
+  if (call === undefined || call?.isOver || (call && call.attached <= (call.faults.get('side-channel') ?? 0)))
+    return refusal(404, 'No session found for the provided call_id.');
   const [protocol] = (request.headers.get('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim());
   const headers = protocol ? { 'sec-websocket-protocol': protocol } : undefined;
-  return server.upgrade(request, { data: { model, isLive, side: null }, headers })
+  return server.upgrade(request, { data: { model, isLive, call, side: null }, headers })
     ? undefined
     : refusal(400, 'No handshake.');
 }
@@ -51,6 +59,12 @@ export const simulatedSockets: Bun.WebSocketHandler<SimulatedSocket> = {
       close: (code: number, reason: string) => socket.close(code, reason),
       cut: () => socket.terminate(),
     };
+    const { call } = socket.data;
+    if (call) {
+      call.sides.add(line);
+      socket.data.side = { received: (frame) => call.received(frame), closed: () => void call.sides.delete(line) };
+      return;
+    }
     // Google sends its JSON in binary frames.
     const inBytes = { ...line, send: (text: string) => void socket.sendBinary(Buffer.from(text)) };
     socket.data.side = socket.data.isLive

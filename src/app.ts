@@ -24,6 +24,8 @@ export interface App {
   answer(request: Request, clientAddress: string, connection: Connection): Promise<Response | undefined>;
   /** Begins what is done beside answering. */
   start(): Promise<void>;
+  /** Says that the process stops, while requests under way are still answered. */
+  leave(): void;
   /** Lets work under way finish for so long, and closes the areas. */
   stop(graceMs: number): Promise<void>;
 }
@@ -88,6 +90,9 @@ export async function openApp(base: AppBase, { without = [] }: AppOptions = {}):
       await changes.start();
       await workers.start();
       sweepers = opened.flatMap((area) => (area.sweepers ?? []).map((begin) => begin()));
+    },
+    leave: () => {
+      for (const area of opened) area.leave?.();
     },
     stop: async (graceMs) => {
       await workers.stop(graceMs);

@@ -157,6 +157,7 @@ export async function start(
     },
     stop: async () => {
       certificate?.close();
+      app.leave();
       const outcome = await server.stop(settings.shutdownSeconds * 1_000);
       await app.stop(settings.shutdownSeconds * 1_000);
       watch.stop();

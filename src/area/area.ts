@@ -44,6 +44,8 @@ export interface Opened<Gives extends object = object> {
   readonly ends?: Endings;
   /** What it has running at providers. */
   readonly abroad?: WorkAbroad;
+  /** Called when the process begins to stop: what it has under way may end. */
+  readonly leave?: () => void;
   /** Called when no other code calls it any more, after the areas that came after it have closed. */
   readonly close?: () => void | Promise<void>;
 }

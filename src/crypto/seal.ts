@@ -20,7 +20,8 @@ export type Purpose =
   | 'thought'
   | 'ending'
   | 'work-proof'
-  | 'realtime-secret';
+  | 'realtime-secret'
+  | 'realtime-call';
 
 /** Seals small secrets at rest: AES-256-GCM, a key per purpose, bound to a context such as the row's id. */
 export interface Sealer {

@@ -22,7 +22,11 @@ export const passthroughRoutes = (relay: (call: ModelCall) => Promise<Response>)
   const pass = (call: Call, prefix: string) => {
     const path = call.path.slice(prefix.length);
     // What a provider gives there opens conversations past every limit.
-    if (OF_CONVERSATIONS.test(path)) fail('invalid_path', 'conversations in real time are opened at /v1/realtime');
+    if (OF_CONVERSATIONS.test(path))
+      fail(
+        'invalid_path',
+        'conversations in real time are opened at /v1/realtime and POST /v1/realtime/calls, and calls by telephone are not offered',
+      );
     if (path === '' || path === '/') fail('route_not_found', call.request.method, call.path);
     return relay({
       request: call.request,

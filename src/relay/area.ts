@@ -29,6 +29,7 @@ import { createKeptThoughts } from './kept-thoughts.ts';
 import { createModelCatalogue } from './model-catalogue.ts';
 import { createModelNames, type PlainModels } from './model-names.ts';
 import { openRealtime, type RealtimeCall } from './realtime.ts';
+import { type AskedCall, placeCall } from './realtime-call.ts';
 import { type RelayDeps, relay } from './relay.ts';
 import { createWorkProofs } from './work-proofs.ts';
 
@@ -148,6 +149,8 @@ export const relayArea = area({
         },
         /** A conversation of a client's in real time. */
         openRealtime: (call: RealtimeCall) => openRealtime(call, { ...deps, dial, log }),
+        /** One whose sound goes past the gateway. */
+        placeCall: (call: AskedCall) => placeCall(call, { ...deps, dial, log }),
         lastInteractiveAt: () => lastInteractiveAt,
         callModel,
         hosted,

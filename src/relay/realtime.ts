@@ -105,12 +105,16 @@ export interface RealtimeLine {
 const VERSION_BEFORE_SOCKET = /\/v\d+[a-z0-9]*(?=\/ws\/)/;
 const OF_HANDSHAKE = /^(?:sec-websocket-.*|upgrade|connection|origin|content-.*|x-gateway-request-timeout)$/;
 
+/** What a target was asked for: a line, or the like; or its refusal. */
+type AskTarget<Line> = (given: OpenCall, to: Attempt) => Promise<Line | SocketRefused>;
+
 /** Finds the provider of a conversation as for every call, and opens its WebSocket. A response: the provider's refusal. */
 export async function openRealtime(asked: RealtimeCall, deps: RealtimeDeps): Promise<RealtimeLine | Response> {
-  if (asked.log) return opened(asked, asked.log, deps);
+  const dial: AskTarget<RealtimeLine> = (given, to) => dialTarget(asked, given, to, deps);
+  if (asked.log) return openedBy(asked, asked.log, dial, deps);
   const log = silentLog();
   try {
-    const line = await opened(asked, log, deps);
+    const line = await openedBy(asked, log, dial, deps);
     if (line instanceof Response) logUnopened(asked, log, { status: line.status, failedBy: 'provider' }, deps);
     return line;
   } catch (error) {
@@ -128,12 +132,18 @@ function logUnopened(asked: RealtimeCall, log: CallLog, outcome: Outcome, deps: 
   entry.close(outcome);
 }
 
-async function opened(asked: RealtimeCall, log: CallLog, deps: RealtimeDeps): Promise<RealtimeLine | Response> {
+/** Asks the targets of a conversation in their order, until one gives what is asked for. A response: the refusal that stands. */
+export async function openedBy<Line>(
+  asked: RealtimeCall,
+  log: CallLog,
+  askTarget: AskTarget<Line>,
+  deps: RealtimeDeps,
+): Promise<Line | Response> {
   const call = callOf(asked, asked.model === null ? {} : { model: asked.model }, log);
   const { call: open, route } = await choose(await receive(call, deps.maxBodyBytes), deps);
-  let line: RealtimeLine | null = null;
+  let line: Line | null = null;
   const dial = async (chosen: OpenCall, to: Attempt): Promise<Attempted> => {
-    const dialled = await dialTarget(asked, chosen, to, deps);
+    const dialled = await askTarget(chosen, to);
     if (dialled instanceof SocketRefused) return refused(dialled);
     line = dialled;
     return { status: 200, incoming: answerOf(200, {}, () => Promise.resolve('')), notes: {}, discard: () => {} };
@@ -148,46 +158,80 @@ async function opened(asked: RealtimeCall, log: CallLog, deps: RealtimeDeps): Pr
   return line ?? respond(call, attempted);
 }
 
+/** A target that may be asked: the key may have its model, and its limits are not used up. */
+export interface Aimed {
+  readonly asked: RealtimeCall;
+  readonly call: OpenCall;
+  readonly to: Attempt;
+  readonly isGuarded: boolean;
+}
+
+export async function aim(asked: RealtimeCall, given: OpenCall, to: Attempt, deps: RealtimeDeps): Promise<Aimed> {
+  const { call, guarding } = await prepare(given, to, deps);
+  if (call.principal.models) refuseOtherModels(call, to, call.principal.models);
+  await refuseExhausted(call, to.target, deps);
+  return { asked, call, to, isGuarded: guarding !== null };
+}
+
+/** Where a request to a target goes, and its headers: the client's that are given, then the provider's, and who pays. */
+export async function authorized(
+  { to: { target } }: Aimed,
+  request: {
+    readonly method: string;
+    readonly path: string;
+    readonly search: string;
+    readonly sent: SentHeaders;
+    readonly body: Uint8Array | null;
+  },
+  deps: RealtimeDeps,
+): Promise<{ url: string; headers: PlainHeaders }> {
+  const { provider, options, customHost, credential } = target;
+  const { method, path, search, sent, body } = request;
+  const found = upstreamUrl(provider, options, customHost, path, search);
+  const url = path.startsWith('/ws/') ? found.replace(VERSION_BEFORE_SOCKET, '') : found;
+  const headers = handshakeHeaders(sent, provider.headers, target.headers);
+  if (target.authorization) headers.set('authorization', target.authorization.reveal());
+  else {
+    const authorization = { provider: provider.name, credential, options, method, url, headers, body };
+    await provider.authorize({ ...authorization, tokens: deps.tokens, now: deps.now() });
+  }
+  return { url, headers };
+}
+
+/** The line of a target whose WebSocket is open. */
+export function lineOf(
+  { asked, call, to, isGuarded }: Aimed,
+  socket: ClientWebSocket,
+  deps: RealtimeDeps,
+): RealtimeLine {
+  const notes = { ...call.foundBy, 'x-gateway-last-used-option-index': to.path };
+  return {
+    ...{ socket, model: call.named, isGuarded, notes },
+    judge: (principal, said) => judgeSaid(principal, said, asked, call, to, deps),
+    respond: (turn) => respondOnce(turn, asked, call, to, deps),
+  };
+}
+
 async function dialTarget(
   asked: RealtimeCall,
   given: OpenCall,
   to: Attempt,
   deps: RealtimeDeps,
 ): Promise<RealtimeLine | SocketRefused> {
-  const { call, guarding } = await prepare(given, to, deps);
-  const { target } = to;
-  const { provider, options, customHost, credential } = target;
-  if (call.principal.models) refuseOtherModels(call, to, call.principal.models);
-  await refuseExhausted(call, target, deps);
-  const model = call.named;
+  const aimed = await aim(asked, given, to, deps);
+  const { call } = aimed;
+  const { tongue, protocols } = asked;
   const query = new URLSearchParams(asked.query);
-  const { tongue } = asked;
-  if (model !== null && tongue.name === null) query.set('model', model);
+  if (call.named !== null && tongue.name === null) query.set('model', call.named);
   const search = query.size > 0 ? `?${query}` : '';
-  const found = upstreamUrl(provider, options, customHost, tongue.path, search);
-  const url = tongue.name === null ? found : found.replace(VERSION_BEFORE_SOCKET, '');
-  const headers = handshakeHeaders(call.headers, provider.headers, target.headers);
-  if (target.authorization) headers.set('authorization', target.authorization.reveal());
-  else {
-    const authorization = { provider: provider.name, credential, options, method: 'GET', url, headers, body: null };
-    await provider.authorize({ ...authorization, tokens: deps.tokens, now: deps.now() });
-  }
+  const request = { method: 'GET', path: tongue.path, search, sent: call.headers, body: null };
+  const { url, headers } = await authorized(aimed, request, deps);
   call.log.asks(url, null);
   try {
-    const socket = await deps.dial({
-      url,
-      headers,
-      protocols: asked.protocols,
-      timeoutMs: deps.timeouts.connectMs || deps.timeouts.firstByteMs,
-    });
+    const timeoutMs = deps.timeouts.connectMs || deps.timeouts.firstByteMs;
+    const socket = await deps.dial({ url, headers, protocols, timeoutMs });
     call.log.answered(200, null);
-    const isGuarded = guarding !== null;
-    const notes = { ...call.foundBy, 'x-gateway-last-used-option-index': to.path };
-    return {
-      ...{ socket, model, isGuarded, notes },
-      judge: (principal, said) => judgeSaid(principal, said, asked, call, to, deps),
-      respond: (turn) => respondOnce(turn, asked, call, to, deps),
-    };
+    return lineOf(aimed, socket, deps);
   } catch (error) {
     if (!(error instanceof SocketRefused)) throw error;
     call.log.answered(error.status, null);
@@ -259,7 +303,7 @@ async function respondOnce(
 }
 
 /** What is said is judged before it leaves. Only a denial is a call of its own in the log: what passes is part of its response. */
-async function judgeSaid(
+export async function judgeSaid(
   principal: Principal,
   said: Readonly<Record<string, unknown>>,
   asked: RealtimeCall,

@@ -191,7 +191,6 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       for (const path of [
         '/v1/proxy/realtime/client_secrets',
         '/v1/proxy/realtime/sessions',
-        '/v1/realtime/calls/x/hangup',
         '/v1/v1alpha/auth_tokens',
       ])
         expect((await gateway.api.post(path, {}, { headers: { 'x-gateway-virtual-key': 'vendor' } })).status).toBe(400);

@@ -174,6 +174,15 @@ export const providerErrors = {
     (host: string, why: string) =>
       `${host} broke off before it answered: ${why}. The request may have been carried out.`,
   ),
+  call_not_watched: error(
+    502,
+    (host: string, why: string) =>
+      `${host} has taken the call, but the gateway cannot watch it: ${why}. The call is ended; place another one.`,
+  ),
+  call_not_ended: error(
+    502,
+    (host: string, status: number) => `${host} answered ${status} when the call was to end. The gateway tries again.`,
+  ),
   upstream_timeout: error(
     504,
     (host: string, phase: string, ms: number) => `${host} did not answer in time: ${phase} took more than ${ms} ms.`,

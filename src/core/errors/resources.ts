@@ -10,6 +10,7 @@ export const resourceErrors = {
     404,
     (name: string) => `No erasure ${name}, and no user ${name} who was erased, in this organisation.`,
   ),
+  call_not_found: error(404, (id: string) => `No call ${id} of this key is under way.`),
   api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
   user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
   email_taken: error(

@@ -23,7 +23,7 @@ export interface RealtimeDeps {
 
 const NEEDED = 'completions.write';
 /** What a query may say of whom to ask: exactly one of them. */
-const SUBJECTS = ['model', 'intent', 'call_id', 'deployment'];
+const SUBJECTS = ['model', 'intent', 'deployment'];
 
 /** Conversations in real time, at providers that speak as OpenAI does. */
 export const realtimeSockets = (deps: RealtimeDeps): Route[] => [
@@ -44,6 +44,12 @@ async function openConversation(call: Call, deps: RealtimeDeps): Promise<Upgrade
   const claims = deps.secrets.read(call.headers);
   const headers = claims ? boundHeaders(call.headers, claims) : call.headers;
   const query = new URLSearchParams(call.search);
+  if (query.has('call_id'))
+    fail(
+      'invalid_request',
+      'call_id',
+      'a call cannot be joined here; the gateway watches it, and POST …/hangup ends it',
+    );
   const asked = query.get('model') ?? query.get('deployment');
   const model = claims ? modelOf(claims, asked) : asked;
   if (!claims && !SUBJECTS.some((name) => query.get(name)))
@@ -88,13 +94,13 @@ async function openConversation(call: Call, deps: RealtimeDeps): Promise<Upgrade
 }
 
 /** Who holds a secret says nothing of where the conversation goes. */
-function boundHeaders(sent: SentHeaders, { headers }: SecretClaims): SentHeaders {
+export function boundHeaders(sent: SentHeaders, { headers }: SecretClaims): SentHeaders {
   const rest: Record<string, string> = {};
   for (const name in sent) if (!name.startsWith('x-gateway-') && name !== 'cookie') rest[name] = sent[name]!;
   return { ...rest, ...headers };
 }
 
-function modelOf({ session }: SecretClaims, asked: string | null): string | null {
+export function modelOf({ session }: SecretClaims, asked: string | null): string | null {
   const bound = typeof session.model === 'string' ? session.model : null;
   if (asked !== null && asked !== bound) fail('session_bound', 'model');
   return bound;

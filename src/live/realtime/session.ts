@@ -38,6 +38,8 @@ export interface SessionDeps {
   readonly clock: () => number;
   /** Called when it is over. */
   readonly over: () => void;
+  /** Called when the provider is left, or has gone: nothing is heard of it any more. */
+  readonly parted?: () => void;
   /** Unforeseen failures, for the operator. */
   readonly report: (error: unknown) => void;
 }
@@ -114,7 +116,7 @@ export class RealtimeSession implements SocketSide {
   connect(provider: RealtimeLine, first: Frame | null): void {
     this.#provider = provider;
     // The client may have gone meanwhile.
-    if (!this.#line || this.#isOver) return void provider.socket.close(GOING_AWAY, '');
+    if (!this.#line || this.#isOver) return void this.#leaveProvider(GOING_AWAY);
     if (first !== null) this.send(first);
     provider.socket.begin(this.#hearing);
   }
@@ -252,7 +254,7 @@ export class RealtimeSession implements SocketSide {
   #part(code: number): void {
     if (this.#lastWord) return;
     this.#inbox.close();
-    if (this.responses.isIdle) return void this.#socket?.close(code, '');
+    if (this.responses.isIdle) return void this.#leaveProvider(code);
     for (const _ of this.responses.running) this.#socket?.send(this.#talk.cancel);
     this.#lastWord = setTimeout(() => this.#hangUp(), LAST_WORD_MS);
     this.#socket?.resume();
@@ -261,13 +263,19 @@ export class RealtimeSession implements SocketSide {
   #hangUp(): void {
     if (this.#lastWord) clearTimeout(this.#lastWord);
     this.responses.close();
-    this.#socket?.close(NORMAL, '');
+    this.#leaveProvider(NORMAL);
+  }
+
+  #leaveProvider(code: number): void {
+    this.#socket?.close(code, '');
+    this.#deps.parted?.();
   }
 
   /** The provider has gone, and the client hears of it as the provider said it. */
   #lost(code: number, reason: string): void {
     if (this.#lastWord) clearTimeout(this.#lastWord);
     this.responses.close();
+    this.#deps.parted?.();
     if (!this.#line) return;
     if (code !== ABNORMAL && code !== NO_STATUS) return void this.#line.close(code, reason.slice(0, LONGEST_REASON));
     if (code === NO_STATUS) return void this.#line.close(NORMAL, '');
