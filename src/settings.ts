@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { WitnessSettings } from './audit-witnesses.ts';
 import type { OidcProvider } from './auth/oidc.ts';
+import type { ProgramSettings } from './core/allowed-programs.ts';
 import { secretIn } from './core/filed-secret.ts';
 import { hostOf, type LocalServer } from './core/local-models.ts';
 import { Secret } from './core/secret.ts';
@@ -13,6 +14,7 @@ import type { EgressProxy } from './http/proxy.ts';
 import type { Timeouts } from './http/upstream.ts';
 import {
   type AnswerCache,
+  allowedProgramsOf,
   answerCacheOf,
   auditWitnessesOf,
   certificateOf,
@@ -32,6 +34,7 @@ import {
   plainModelsOf,
   pricesSyncOf,
   processesOf,
+  programUserOf,
 } from './settings/choices.ts';
 import { adminKeyOf, encryptionKeyOf, jwtPrivateKeyOf, jwtPublicKeysOf } from './settings/secrets.ts';
 import { headerNameOf, listOf, pathOf, s3Of, urlOf } from './settings/values.ts';
@@ -88,6 +91,8 @@ export interface Settings {
     readonly tokenSeconds: number;
     readonly refreshDays: number;
   };
+  /** Programs that the gateway runs as MCP servers. */
+  readonly programs: ProgramSettings;
   /** What a model's plain name does where no provider is chosen and several virtual keys could be meant. */
   readonly plainModels: PlainModels;
   /** Where answers are kept for configs with a cache. */
@@ -197,6 +202,7 @@ export function readSettings(env: Environment): Settings {
   const usualHours = Math.max(400, logRetentionDays);
   const hoursKeptDays = wholeNumber('GATEWAY_ANALYTICS_HOURS_KEPT_DAYS', usualHours, logRetentionDays, 3_650);
   const certificate = certificateOf(get);
+  const allowed = allowedProgramsOf(get('GATEWAY_MCP_COMMANDS'));
   const scheme = certificate ? 'https' : 'http';
   const publicUrl = get('GATEWAY_PUBLIC_URL') ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   urlOf(publicUrl, 'GATEWAY_PUBLIC_URL', ['http:', 'https:'], 'https://gateway.example.com');
@@ -234,6 +240,13 @@ export function readSettings(env: Environment): Settings {
       registration: flag('GATEWAY_OAUTH_REGISTRATION', false),
       tokenSeconds: wholeNumber('GATEWAY_OAUTH_TOKEN_SECONDS', 3_600, 60, 86_400),
       refreshDays: wholeNumber('GATEWAY_OAUTH_REFRESH_DAYS', 30, 1, 365),
+    },
+    programs: {
+      allowed,
+      user: programUserOf(get('GATEWAY_MCP_USER'), { hasPrograms: allowed.length > 0 }),
+      most: wholeNumber('GATEWAY_MCP_PROCESSES', 32, 1, 1_000),
+      memoryMb: wholeNumber('GATEWAY_MCP_MEMORY_MB', 1_024, 64, 1_048_576),
+      idleMs: wholeNumber('GATEWAY_MCP_IDLE_SECONDS', 300, 1, 86_400) * 1_000,
     },
     plainModels: plainModelsOf(get('GATEWAY_PLAIN_MODELS')),
     answerCache: answerCacheOf(get('GATEWAY_ANSWER_CACHE'), redisUrl),

@@ -20,7 +20,7 @@ const shelves: readonly (readonly string[])[] = [
 const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
   limits: [['counters', 'policies'], ['journal'], ['coordinated'], ['']],
   mcp: [
-    ['message', 'openapi'],
+    ['message', 'openapi', 'program'],
     ['server'],
     ['caller'],
     ['oauth', 'upstream-oauth'],

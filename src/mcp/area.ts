@@ -1,5 +1,6 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
+import type { ProgramSettings } from '../core/allowed-programs.ts';
 import type { NoteEvent } from '../core/audit-event.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Timeouts } from '../http/upstream.ts';
@@ -41,6 +42,7 @@ export interface McpParts
     readonly allowedOrigins: readonly string[];
     readonly jwtPrivateKey: { reveal(): string } | null;
     readonly jwtPublicKeysExtra: readonly string[];
+    readonly programs: ProgramSettings;
   };
 }
 
@@ -94,6 +96,7 @@ export const mcpArea = area({
       allowedOrigins: settings.allowedOrigins,
       signingKey: settings.jwtPrivateKey?.reveal() ?? null,
       extraPublicKeys: settings.jwtPublicKeysExtra,
+      programs: settings.programs,
       limits: createMcpLimits({ limiter, policies }),
       resolveGuardrail: guardrails.resolve,
       flagged: recordFlagged(note),

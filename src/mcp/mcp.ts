@@ -1,5 +1,6 @@
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { JwtVerifier } from '../auth/jwt-verify.ts';
+import type { ProgramSettings } from '../core/allowed-programs.ts';
 import { fail } from '../core/errors.ts';
 import type { PageQuery } from '../core/paging.ts';
 import type { Principal } from '../core/principal.ts';
@@ -65,6 +66,8 @@ export interface McpDeps {
   readonly signingKey: string | null;
   /** PEMs of keys that come next or have been in use: published, never signed with. */
   readonly extraPublicKeys: readonly string[];
+  /** Programs that the gateway runs as servers. */
+  readonly programs: ProgramSettings;
   readonly guard: Guard;
   readonly resolveGuardrail: ResolveGuardrail;
   /** Is told of users who have connected an account of theirs. */
@@ -84,9 +87,10 @@ export function createMcp(deps: McpDeps) {
   const { store, sealer, now, publicUrl } = deps;
   const key = deps.signingKey === null ? null : createSigningKey(deps.signingKey);
   const published = [...(key ? [key.jwk] : []), ...deps.extraPublicKeys.map(publicJwk)];
+  const allowedPrograms = deps.programs.allowed;
   const fetchDescription = (url: string) =>
     fetchSmall(deps.upstream, url, { timeoutMs: 20_000, maxBytes: MOST_DESCRIPTION_BYTES });
-  const servers = createMcpServers({ ...deps, canSign: key !== null, fetchDescription });
+  const servers = createMcpServers({ ...deps, canSign: key !== null, fetchDescription, allowedPrograms });
   const upstreamOauth = createUpstreamOauth({
     ...deps,
     ...deps.people,
@@ -97,6 +101,9 @@ export function createMcp(deps: McpDeps) {
   const findWorkspace = createFindWorkspace(deps);
   const accessTokens = createAccessTokens({ ...deps, findUser, findWorkspace });
   const transport = createServerTransport(deps);
+  const endings = (['mcp-servers', 'keys'] as const).map((topic) =>
+    deps.changes.subscribe(topic, () => void transport.review(servers.byId)),
+  );
   const relayDeps: McpRelayDeps = {
     ...deps,
     servers,
@@ -124,7 +131,10 @@ export function createMcp(deps: McpDeps) {
   const aggregate = createAggregate({ ...deps, ...relayDeps, relay, servers, toolSets });
   const origins = createOrigins({ publicUrl, allowed: deps.allowedOrigins });
   return {
-    close: () => transport.close(),
+    close: async () => {
+      for (const end of endings) end();
+      await transport.close();
+    },
     usage: createUsage({ ...deps, find: servers.open }),
     origins,
     toolSets,

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { WitnessSettings } from '../audit-witnesses.ts';
 import type { OidcProvider } from '../auth/oidc.ts';
+import { type AllowedProgram, type ProgramUser, readAllowedPrograms } from '../core/allowed-programs.ts';
 import { isSlug } from '../core/ids.ts';
 import { LOCAL_SERVERS, type LocalServer } from '../core/local-models.ts';
 import { Secret } from '../core/secret.ts';
@@ -72,6 +73,38 @@ export function egressProxyOf(get: Get): EgressProxy | null {
   if (target !== 'address' && target !== 'name')
     return refuse('GATEWAY_EGRESS_PROXY_TARGET', `is "${target}"`, 'give address or name');
   return { url: new Secret(url), except, target };
+}
+
+export function allowedProgramsOf(value: string | undefined): readonly AllowedProgram[] {
+  if (value === undefined) return [];
+  const read = readAllowedPrograms(value);
+  if (typeof read !== 'string') return read;
+  const form = `give a list in JSON of whole paths, or of {"command", "args", "more_args", "env", "set"}`;
+  return refuse('GATEWAY_MCP_COMMANDS', read, form);
+}
+
+const MOST_USER = 0xffff_fffe;
+
+/** Programs that others choose among do not run as root. */
+export function programUserOf(
+  value: string | undefined,
+  { hasPrograms }: { hasPrograms: boolean },
+): ProgramUser | null {
+  const form =
+    'give numbers as uid:gid, or first-last:gid for a user of its own for each program, such as 20000-20031:20000';
+  const isRoot = process.getuid?.() === 0;
+  if (value === undefined) {
+    if (hasPrograms && isRoot)
+      refuse('GATEWAY_MCP_USER', 'is missing while GATEWAY_MCP_COMMANDS is set and the gateway runs as root', form);
+    return null;
+  }
+  const [, first, last = first, group] = /^(\d{1,10})(?:-(\d{1,10}))?:(\d{1,10})$/.exec(value) ?? [];
+  const user = { first: Number(first), last: Number(last), group: Number(group) };
+  if (group === undefined || user.last < user.first || Math.max(user.last, user.group) > MOST_USER)
+    return refuse('GATEWAY_MCP_USER', `is "${value}"`, form);
+  if (user.first === 0 || user.group === 0) return refuse('GATEWAY_MCP_USER', `is "${value}", which is root`, form);
+  if (!isRoot) return refuse('GATEWAY_MCP_USER', 'is set while the gateway does not run as root', 'leave it out');
+  return user;
 }
 
 /** Headers that mean something else than another gateway's wishes. */

@@ -53,6 +53,14 @@ export const mcpErrors = {
     (slug: string, status: number) => `MCP server ${slug} answered ${status}, and no message of MCP with it.`,
   ),
   mcp_session_refused: error(502, (slug: string, why: string) => `MCP server ${slug} opens no session: ${why}`),
+  mcp_program_failed: error(
+    502,
+    (slug: string, why: string) => `MCP server ${slug} is a program, and it failed: ${why}.`,
+  ),
+  mcp_program_unavailable: error(
+    503,
+    (slug: string, why: string) => `MCP server ${slug} is a program that cannot be started now: ${why}.`,
+  ),
   mcp_answer_missing: error(
     502,
     (slug: string) => `MCP server ${slug} ended its answer before it was there. The request may have been carried out.`,

@@ -7,9 +7,9 @@ import { del, get, post, put, type Route } from '../../http/route.ts';
 
 const url = () =>
   z
-    .url({ protocol: /^https?$/, error: 'give the http(s) address of the MCP endpoint' })
+    .url({ protocol: /^(?:https?|stdio)$/, error: 'give the http(s) address of the MCP endpoint' })
     .max(2_048)
-    .describe('The MCP endpoint that calls are relayed to, or the base address of an API.');
+    .describe('The MCP endpoint that calls are relayed to, or the base address of an API. A program has none.');
 
 export const create = () =>
   z.strictObject({
@@ -17,7 +17,7 @@ export const create = () =>
     slug: z.string().optional().describe('Unique over the installation: the server is called at /{slug}/mcp.'),
     description: note().optional(),
     workspace_id: z.string().min(1).optional(),
-    url: url(),
+    url: url().optional(),
     auth_type: z
       .enum(['none', 'headers', 'oauth_auto', 'oauth_client_credentials'], {
         error: 'give "none", "headers", "oauth_auto" or "oauth_client_credentials"',

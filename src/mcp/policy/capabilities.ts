@@ -7,6 +7,7 @@ import type { McpCapabilityRow, McpSyncRow } from '../../storage/schema.ts';
 import type { Db, Store } from '../../storage/store.ts';
 import { CAPABILITY_TYPES, type CapabilityType, capabilityKey, pinStatus } from '../message/capability.ts';
 import type { ProbeDeps } from '../relay/probe.ts';
+import { toldToOwners } from '../relay/program-conversation.ts';
 import type { McpServer } from '../server/server.ts';
 import { type Offers, OffersUnknown, readOffers } from './offers.ts';
 import { type FlaggedDefinition, flaggedAmong, keepSeen, MOST_CAPABILITIES } from './stored.ts';
@@ -236,7 +237,7 @@ export type Capabilities = ReturnType<typeof createCapabilities>;
 /** Null: it was not the server that failed. */
 function whyUnknown(error: unknown): string | null {
   if (error instanceof OffersUnknown) return error.message;
-  if (error instanceof UpstreamFailure) return error.toGatewayError().message;
+  if (error instanceof UpstreamFailure) return toldToOwners(error);
   return error instanceof GatewayError && error.code !== 'store_unavailable' ? error.message : null;
 }
 

@@ -8,6 +8,7 @@ import type { IdentityTokens } from '../caller/identity-tokens.ts';
 import { META, STATELESS } from '../message/versions.ts';
 import { outgoingHeaders } from '../server/outgoing-headers.ts';
 import type { McpServer } from '../server/server.ts';
+import { toldToOwners } from './program-conversation.ts';
 import type { ServerTransport } from './server-transport.ts';
 import type { UpstreamAuth } from './upstream-auth.ts';
 
@@ -68,7 +69,7 @@ export async function probe(server: McpServer, principal: Principal, deps: Probe
       protocol_version: said === newer ? STATELESS : textIn(said.result, 'protocolVersion'),
     });
   } catch (error) {
-    if (error instanceof UpstreamFailure) return outcome({ error: error.toGatewayError().message });
+    if (error instanceof UpstreamFailure) return outcome({ error: toldToOwners(error) });
     if (error instanceof GatewayError) return outcome({ error: error.message });
     throw error;
   }
@@ -84,6 +85,7 @@ export async function greeter(server: McpServer, principal: Principal, deps: Pro
     const sent = { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...protocol };
     const incoming = await deps.transport.send(server, {
       method,
+      caller: caller.id,
       url: server.url,
       headers: outgoingHeaders(server, sent, { authorization, identity, sessionId }),
       body: message === null ? null : Buffer.from(JSON.stringify(message)),

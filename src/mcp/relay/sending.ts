@@ -33,7 +33,7 @@ export async function send(call: AnonymousCall, sending: Sending, deps: SendingD
   const body: Body = await closeBody(opening, {
     maxBytes: deps.maxBodyBytes,
     // There, messages are told apart by what they say.
-    whole: mcp.server.speaksSse || mcp.server.api !== null,
+    whole: mcp.server.speaksSse || mcp.server.api !== null || mcp.server.program !== null,
     tap: (piece) => capture?.add(piece),
   });
   const first = await sendOnce(call, { mcp, body, headers: headersWith(authorization) }, deps);
@@ -78,6 +78,7 @@ async function sendOnce(
   const { connectMs, firstByteMs } = deps.timeouts;
   const incoming = await deps.transport.send(mcp.server, {
     method: request.method,
+    caller: mcp.caller.id,
     url: mcp.server.url,
     headers,
     body: trace && body instanceof Uint8Array ? withTrace(body, trace) : body,

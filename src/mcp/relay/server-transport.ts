@@ -1,3 +1,4 @@
+import type { ProgramSettings } from '../../core/allowed-programs.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { fail } from '../../core/errors.ts';
 import type { Incoming, Outgoing, Upstream } from '../../http/upstream.ts';
@@ -6,23 +7,32 @@ import type { RpcId } from '../message/rpc-error.ts';
 import type { McpServer } from '../server/server.ts';
 import { createApiServer } from './api-server.ts';
 import type { MessageQueue } from './message-queue.ts';
+import { createProgramServers } from './program-servers.ts';
 import { NoStream, openConnection, type SseConnection } from './sse-connection.ts';
 
 /** A request to a server. The session it is of stands in its headers. */
 interface ToServer extends Outgoing {
   readonly headers: Headers;
+  /** Tells callers apart. */
+  readonly caller: string;
 }
 
 /** How servers are reached, whichever transport they speak: as if all of them spoke Streamable HTTP. */
 export interface ServerTransport {
   send(server: TransportedServer, outgoing: ToServer): Promise<Incoming>;
-  close(): void;
+  /** Ends what runs for servers that are gone or have changed. */
+  review(find: (id: string) => Promise<McpServer | null>): Promise<void>;
+  close(): Promise<void>;
 }
-type TransportedServer = Pick<McpServer, 'id' | 'slug' | 'name' | 'url' | 'authType' | 'version' | 'speaksSse' | 'api'>;
+type TransportedServer = Pick<
+  McpServer,
+  'id' | 'slug' | 'name' | 'url' | 'authType' | 'version' | 'speaksSse' | 'api' | 'program' | 'identity' | 'startMs'
+>;
 
 export interface ServerTransportDeps {
   readonly upstream: Upstream;
   readonly version: string;
+  readonly programs: ProgramSettings;
 }
 
 const MOST_OPEN = 2_000;
@@ -39,8 +49,9 @@ interface Kept {
  * session of a client has such a stream. One that this node does not know, because another node began it or the server
  * has ended its stream, gets a new one here, so that any node serves it.
  */
-export function createServerTransport({ upstream, version }: ServerTransportDeps): ServerTransport {
+export function createServerTransport({ upstream, version, programs }: ServerTransportDeps): ServerTransport {
   const answerForApi = createApiServer({ upstream, version });
+  const programServers = createProgramServers({ programs, version });
   const open = new Map<string, Kept>();
   const ended = new BoundedMap<string, true>(MOST_ENDED);
   const hello = { protocolVersion: '2024-11-05', capabilities: {}, clientInfo: { name: 'gateway', version } };
@@ -159,6 +170,7 @@ export function createServerTransport({ upstream, version }: ServerTransportDeps
 
   return {
     send: async (server, outgoing) => {
+      if (server.program) return programServers.send(server, outgoing, outgoing.caller);
       if (server.api) return answerForApi(server, server.api, outgoing);
       if (!server.speaksSse) return upstream.send(outgoing);
       try {
@@ -168,8 +180,10 @@ export function createServerTransport({ upstream, version }: ServerTransportDeps
         throw error;
       }
     },
-    close: () => {
+    review: programServers.review,
+    close: async () => {
       for (const key of [...open.keys()]) drop(key);
+      await programServers.close();
     },
   };
 }

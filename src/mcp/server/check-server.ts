@@ -1,3 +1,4 @@
+import type { AllowedProgram } from '../../core/allowed-programs.ts';
 import { fail } from '../../core/errors.ts';
 import type { EgressPolicy } from '../../http/egress.ts';
 import { checkStoredAddress } from '../../http/stored-address.ts';
@@ -6,6 +7,7 @@ import { checkClientCredentials, checkUserOauth } from './check-oauth.ts';
 import type { AuthType, Configurations } from './configuration.ts';
 import { normalised } from './header-names.ts';
 import { identityOf } from './server.ts';
+import { checkStdio, isStdioAddress } from './stdio.ts';
 
 export interface ServerDraft {
   readonly url: string;
@@ -17,21 +19,26 @@ export interface CheckDeps {
   readonly egress: EgressPolicy;
   /** Whether identity tokens can be signed. */
   readonly canSign: boolean;
+  /** Programs that may be run as servers. */
+  readonly allowedPrograms: readonly AllowedProgram[];
 }
 
 /** Refuses, with the path of the fault, what would fail or be unsafe when the server is first called. */
-export async function checkServer(draft: ServerDraft, { egress, canSign }: CheckDeps): Promise<void> {
+export async function checkServer(draft: ServerDraft, deps: CheckDeps): Promise<void> {
+  const { egress, canSign } = deps;
+  checkStdio(draft, deps.allowedPrograms);
   checkAuthType(draft);
   checkIdentity(draft, canSign);
   checkForwarding(draft.configurations);
   const { jwt_validation: rules, oauth_metadata: oauth } = draft.configurations;
-  if (new URL(draft.url).hash) fail('invalid_request', 'url', 'cannot carry a fragment (#…)');
+  if (!isStdioAddress(draft.url) && new URL(draft.url).hash)
+    fail('invalid_request', 'url', 'cannot carry a fragment (#…)');
   if (draft.configurations.transport === 'openapi' && new URL(draft.url).search)
     fail('invalid_request', 'url', 'cannot carry a query (?…) where paths are added to it; give keys as headers');
   const check = async (url: string | undefined, field: string) => {
     if (url !== undefined) await checkStoredAddress(egress, url, field);
   };
-  await check(draft.url, 'url');
+  if (!isStdioAddress(draft.url)) await check(draft.url, 'url');
   for (const name of ['jwksUri', 'introspectEndpoint'] as const)
     await check(rules?.[name], `configurations.jwt_validation.${name}`);
   for (const name of ['issuer', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'] as const)

@@ -8,6 +8,7 @@ import { jwtValidation } from './jwt-validation.ts';
 import { oauthMetadata } from './oauth-metadata.ts';
 import { openapi } from './openapi.ts';
 import { policyMembers } from './policy-rules.ts';
+import { stdio } from './stdio.ts';
 
 /** What is configured of an MCP server beside its address, as it is written and stored. */
 
@@ -117,9 +118,12 @@ const configurations = () =>
     jwt_validation: jwtValidation().optional(),
     oauth_metadata: oauthMetadata().optional(),
     transport: z
-      .enum(['streamable_http', 'sse', 'openapi'], { error: 'give "streamable_http", "sse" or "openapi"' })
+      .enum(['streamable_http', 'sse', 'openapi', 'stdio'], {
+        error: 'give "streamable_http", "sse", "openapi" or "stdio"',
+      })
       .optional(),
     openapi: openapi().optional(),
+    stdio: stdio().optional(),
     start_seconds: z
       .int('give a whole number of seconds')
       .min(1, 'give 1 to 300 seconds')

@@ -18,13 +18,15 @@ import { isSameIssuing } from './oauth-metadata.ts';
 import { type OpenApiDeps, readAnew, withDescription, withStoredAddress } from './openapi.ts';
 import { isReservedSlug, isServerSlug, type McpServer, SLUG_FORM, serverOf } from './server.ts';
 import { refuseMasked, type ShownServer, shownServer } from './shown.ts';
+import { isStdioAddress, stdioAddress } from './stdio.ts';
 
 export interface McpServerInput {
   readonly name: string;
   readonly slug?: string;
   readonly description?: string | null;
   readonly workspace_id?: string;
-  readonly url: string;
+  /** Absent: the server is a program. */
+  readonly url?: string;
   readonly auth_type?: AuthType;
   readonly configurations?: Readonly<Record<string, unknown>>;
 }
@@ -107,8 +109,9 @@ export function createMcpServers(deps: RegistryDeps) {
       const configurations = readConfigurations(input.configurations ?? {});
       refuseMasked(configurations);
       refuseMaskedAddress(input.url, 'url');
+      const url = addressOf(input.url, configurations);
       const authType = input.auth_type ?? (configurations.headers ? 'headers' : 'none');
-      await checkServer({ url: input.url, authType, configurations }, deps);
+      await checkServer({ url, authType, configurations }, deps);
       withStoredAddress(input.configurations?.openapi, undefined);
       const stored = await withDescription(configurations, null, deps);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
@@ -127,7 +130,7 @@ export function createMcpServers(deps: RegistryDeps) {
               slug,
               name: input.name,
               description: input.description ?? null,
-              url: input.url,
+              url,
               auth_type: authType,
               sealed: seal(id, stored),
               default_user_access: 'allow',
@@ -256,6 +259,20 @@ function checkSlug(slug: string) {
 const freeName = (name: string): string =>
   isReservedSlug(slugFrom(name, ASSUMED_NAME)) ? `${name} ${ASSUMED_NAME}` : name;
 
+/** A program has a path in the place of an address. */
+function addressOf(given: string | undefined, { transport, stdio }: Configurations): string {
+  if (transport === 'stdio') {
+    if (!stdio) return fail('invalid_request', 'configurations.stdio', 'is missing; give {"command", "args", "env"}');
+    const address = stdioAddress(stdio);
+    if (given !== undefined && given !== address)
+      fail('invalid_request', 'url', 'has no effect on a program; leave it out');
+    return address;
+  }
+  return given === undefined || isStdioAddress(given)
+    ? fail('invalid_request', 'url', 'give the http(s) address of the MCP endpoint')
+    : given;
+}
+
 /** Whether tokens that users have got for the server are still for the same server, from the same issuer. */
 const keepsGrants = (row: McpServerRow, old: Configurations, draft: ServerDraft): boolean =>
   row.url === draft.url &&
@@ -264,9 +281,13 @@ const keepsGrants = (row: McpServerRow, old: Configurations, draft: ServerDraft)
 
 /** A given member of the configurations replaces the old one, null removes it, the others stay. */
 function changed(row: McpServerRow, { openapi_tools: _, ...old }: StoredConfigurations, input: McpServerChange) {
-  const url = changedAddress(input.url, row.url, 'url');
   const given = { ...input.configurations };
   if (given.openapi) given.openapi = withStoredAddress(given.openapi, old.openapi);
+  const merged = Object.entries({ ...old, ...given }).filter(([, value]) => value !== null);
+  const configurations = readConfigurations(Object.fromEntries(merged));
+  refuseMasked(configurations);
+  const isProgram = configurations.transport === 'stdio';
+  const url = addressOf(isProgram ? input.url : changedAddress(input.url, row.url, 'url'), configurations);
   if (new URL(url).origin !== new URL(row.url).origin) {
     // A stored credential goes only to the host it was stored with.
     for (const member of ['headers', 'oauth_metadata'] as const) {
@@ -274,9 +295,6 @@ function changed(row: McpServerRow, { openapi_tools: _, ...old }: StoredConfigur
         fail('invalid_request', `configurations.${member}`, 'send it again when the host of url changes');
     }
   }
-  const merged = Object.entries({ ...old, ...given }).filter(([, value]) => value !== null);
-  const configurations = readConfigurations(Object.fromEntries(merged));
-  refuseMasked(configurations);
   return { url, authType: input.auth_type ?? row.auth_type, configurations };
 }
 

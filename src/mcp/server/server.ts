@@ -15,6 +15,7 @@ import { normalised } from './header-names.ts';
 import type { OauthMetadata } from './oauth-metadata.ts';
 import { type OfferedTools, offeredTools } from './offered-tools.ts';
 import { policyOf, type ServerPolicy } from './policy-rules.ts';
+import type { Stdio } from './stdio.ts';
 
 /** An MCP server behind the gateway, ready to be called. */
 export interface McpServer {
@@ -40,6 +41,8 @@ export interface McpServer {
   readonly speaksSse: boolean;
   /** It is no MCP server but an API, and these are its tools; null: it speaks MCP. */
   readonly api: OfferedTools | null;
+  /** It is a program that the gateway runs; null: it has an address. */
+  readonly program: Stdio | null;
   /** How long those who ask all servers wait for this one. */
   readonly startMs: number;
   /** Whether messages and answers are stored in the log, like those of model calls. */
@@ -112,6 +115,7 @@ export function serverOf(facts: ServerFacts, configurations: StoredConfiguration
           tokenHeader,
         ])
       : null,
+    program: (configurations.transport === 'stdio' && configurations.stdio) || null,
     startMs: (configurations.start_seconds ?? DEFAULT_START_SECONDS) * 1_000,
     logsBodies: configurations.log_bodies ?? false,
   };

@@ -4,6 +4,7 @@ import { mask } from '../../crypto/seal.ts';
 import type { McpServerRow } from '../../storage/schema.ts';
 import type { Configurations, StoredConfigurations } from './configuration.ts';
 import { shownOpenApi } from './openapi.ts';
+import { refuseMaskedStdio, shownStdio } from './stdio.ts';
 
 /** A server as its owners see it: without its secrets. */
 export interface ShownServer {
@@ -66,11 +67,21 @@ const maskedValues = (values: Values, isSecret: (name: string) => boolean): Valu
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, isSecret(name) ? mask(value) : value]));
 
 function masked(given: StoredConfigurations): Readonly<Record<string, unknown>> {
-  const { headers, passthrough_headers, jwt_validation, oauth_metadata, openapi, openapi_tools: _, ...rest } = given;
+  const {
+    headers,
+    passthrough_headers,
+    jwt_validation,
+    oauth_metadata,
+    openapi,
+    stdio,
+    openapi_tools: _,
+    ...rest
+  } = given;
   const secret = jwt_validation?.introspectClientSecret;
   return {
     ...rest,
     ...(openapi && { openapi: shownOpenApi(openapi) }),
+    ...(stdio && { stdio: shownStdio(stdio) }),
     ...(headers && { headers: maskedValues(headers, () => true) }),
     ...(passthrough_headers && {
       passthrough_headers: maskedValues(passthrough_headers, (name) => SECRET_NAME.test(name)),
@@ -93,7 +104,8 @@ function masked(given: StoredConfigurations): Readonly<Record<string, unknown>> 
 }
 
 /** What was read back with its secrets masked must not be stored like that. */
-export function refuseMasked({ headers, passthrough_headers, jwt_validation, oauth_metadata }: Configurations) {
+export function refuseMasked({ headers, passthrough_headers, jwt_validation, oauth_metadata, stdio }: Configurations) {
+  refuseMaskedStdio(stdio);
   const refuse = (path: string, value: string | undefined) => {
     if (value?.includes(MASKED)) fail('invalid_request', `configurations.${path}`, 'is masked; send the secret itself');
   };
