@@ -403,3 +403,16 @@ test('bodies are searched in all workspaces, in some or in none, and only where 
   expect([chosen(), chosen('false'), chosen('true'), chosen(' a, b ')]).toEqual([[], [], 'all', ['a', 'b']]);
   expect(() => chosen('a', { GATEWAY_LOG_BODIES: 'false' })).toThrow('GATEWAY_LOG_BODIES is false');
 });
+
+test('programs are allowed by exact words, and run as a user that is not root', () => {
+  const isRoot = process.getuid?.() === 0;
+  const GATEWAY_MCP_COMMANDS = '["/opt/mcp/weather"]';
+  const user = (GATEWAY_MCP_USER: string) => () => readSettings({ GATEWAY_MCP_COMMANDS, GATEWAY_MCP_USER });
+  expect(readSettings({}).programs.allowed).toEqual([]);
+  expect(() => readSettings({ GATEWAY_MCP_COMMANDS: 'npx' })).toThrow('GATEWAY_MCP_COMMANDS is no JSON');
+  for (const wrong of ['nobody', '0:10', '10:0', '9-5:5', '1:2:3']) expect(user(wrong)).toThrow('GATEWAY_MCP_USER');
+  if (isRoot) {
+    expect(() => readSettings({ GATEWAY_MCP_COMMANDS })).toThrow('GATEWAY_MCP_USER is missing');
+    expect(user('20000-20031:20000')().programs.user).toEqual({ first: 20_000, last: 20_031, group: 20_000 });
+  } else expect(user('20000:20000')).toThrow('does not run as root');
+});

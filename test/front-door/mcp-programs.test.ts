@@ -238,3 +238,29 @@ test('a batch and what is no JSON are refused, and a message over several lines 
   });
   expect(await sent.text()).toContain('"text":"lines"');
 });
+
+test('policies, limits, search and sets see a program like any server', async () => {
+  await register('ruled', {}, { rate_limits: [{ type: 'requests', unit: 'rpd', value: 1, tool: 'counted' }] });
+  expect((await gateway.api.post('/v1/mcp-servers/ruled/sync')).json.sync_error).toBeNull();
+  const off = await gateway.api.put('/v1/mcp-servers/ruled/capabilities', {
+    capabilities: [{ type: 'tool', name: 'echo', enabled: false }],
+  });
+  expect(off.status).toBe(200);
+  const ruled = await connected('/ruled/mcp');
+  expect((await ruled.client.listTools()).tools.map(({ name }) => name)).not.toContain('echo');
+  await expect(ruled.said('echo', { said: 'x' })).rejects.toThrow();
+  expect(await ruled.said('counted')).toBe('1');
+  await expect(ruled.said('counted')).rejects.toThrow(/limit/i);
+  await ruled.client.close();
+  const searching = await connected('/mcp/search');
+  expect(await searching.said('search_tools', { query: 'counted' })).toContain('prog__counted');
+  await searching.client.close();
+  const made = await gateway.api.post('/v1/mcp-tool-sets', {
+    ...{ name: 'Of programs', slug: 'of-programs' },
+    tools: [{ server: 'prog', tool: 'echo', name: 'repeat' }],
+  });
+  expect(made.status).toBe(200);
+  const set = await connected('/mcp/sets/of-programs');
+  expect(await set.said('repeat', { said: 'by a set' })).toBe('by a set');
+  await set.client.close();
+});

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import { chown, mkdtemp } from 'node:fs/promises';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import guard from './guard.pl' with { type: 'text' };
@@ -70,13 +70,19 @@ export class Program {
 
   static async start({ command, args, env, user, memoryMb, hear }: ProgramStart): Promise<Program> {
     const folder = await mkdtemp(join(tmpdir(), 'gateway-mcp-'));
-    if (user) await chown(folder, user.id, user.group);
-    const who = user ? [String(user.id), String(user.group)] : ['', ''];
-    const limits = [String(memoryMb), String(PROCESSOR_SECONDS)];
-    const around = [PERL, '-e', guard, PRCTL[process.arch] ?? '', ...who, folder, ...limits, '--'];
-    // Nothing of the gateway's environment: its secrets are there.
-    const own = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', ...env, HOME: folder, TMPDIR: folder };
-    return new Program(spawn([...around, command, ...args], own), hear);
+    try {
+      if (user) await chown(folder, user.id, user.group);
+      const who = user ? [String(user.id), String(user.group)] : ['', ''];
+      const limits = [String(memoryMb), String(PROCESSOR_SECONDS)];
+      const around = [PERL, '-e', guard, PRCTL[process.arch] ?? '', ...who, folder, ...limits, '--'];
+      // Nothing of the gateway's environment: its secrets are there.
+      const own = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', ...env, HOME: folder, TMPDIR: folder };
+      return new Program(spawn([...around, command, ...args], own), hear);
+    } catch (error) {
+      // No guard has come to be that would do it.
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   get pid(): number {
