@@ -20,8 +20,12 @@ export class SimulatedLive {
   #heard = '';
   #made = 0;
 
-  constructor(line: SimulatedLine) {
+  /** How names of models begin. */
+  readonly #models: string;
+
+  constructor(line: SimulatedLine, models = 'models/') {
     this.#line = line;
+    this.#models = models;
   }
 
   received(frame: string | Uint8Array): void {
@@ -34,7 +38,7 @@ export class SimulatedLive {
     if (isObject(setup) === (this.#setup !== null))
       return void this.#line.close(INVALID, 'setup must be the first message.');
     if (isObject(setup)) {
-      if (!String(setup.model).startsWith('models/')) return void this.#line.close(INVALID, 'model is not found.');
+      if (!String(setup.model).startsWith(this.#models)) return void this.#line.close(INVALID, 'model is not found.');
       this.#setup = setup;
       return void this.#say({ setupComplete: {} });
     }
@@ -137,7 +141,7 @@ export class SimulatedLive {
   }
 
   #usage(promptTokenCount: number, responseTokenCount: number, isAudio: boolean): JsonObject {
-    finished(String(this.#setup!.model).slice('models/'.length), promptTokenCount + responseTokenCount);
+    finished(String(this.#setup!.model).split('/').pop()!, promptTokenCount + responseTokenCount);
     return {
       promptTokenCount,
       responseTokenCount,

@@ -8,6 +8,8 @@ export interface SimulatedSocket {
   readonly model: string;
   /** Google's Live API is spoken, not OpenAI's Realtime API. */
   readonly isLive: boolean;
+  /** In the form of Vertex AI. */
+  readonly isVertex: boolean;
   /** It is the side channel of a call. */
   readonly call: SimulatedCall | null;
   /** Set when it is open. */
@@ -15,7 +17,9 @@ export interface SimulatedSocket {
 }
 
 const REALTIME = /\/realtime$/;
-const LIVE = /\/ws\/google\.ai\.generativelanguage\.\w+\.GenerativeService\.BidiGenerateContent$/;
+const LIVE =
+  /\/ws\/google\.(?:ai\.generativelanguage\.\w+\.GenerativeService\.|cloud\.aiplatform\.\w+\.LlmBidiService\/)BidiGenerateContent$/;
+const VERTEX = /aiplatform/;
 const isServed = (path: string): boolean => REALTIME.test(path) || LIVE.test(path);
 
 /** Whether a request asks for a WebSocket that is simulated. */
@@ -32,7 +36,9 @@ export function openSocket(request: Request, server: Bun.Server<SimulatedSocket>
   if (status >= 400) return refusal(status, `This is a simulated error ${status}.`);
   if (model === 'require-key' && !request.headers.get('authorization') && !request.headers.get('api-key'))
     return refusal(401, 'No credential was sent.');
-  if (isLive && !request.headers.get('x-goog-api-key')) return refusal(401, 'No credential was sent.');
+  const isVertex = VERTEX.test(pathname);
+  if (isLive && !request.headers.get(isVertex ? 'authorization' : 'x-goog-api-key'))
+    return refusal(401, 'No credential was sent.');
   const callId = searchParams.get('call_id');
   const call = callId === null ? null : simulatedCalls.get(callId);
   if (call) call.attached++;
@@ -40,7 +46,7 @@ export function openSocket(request: Request, server: Bun.Server<SimulatedSocket>
     return refusal(404, 'No session found for the provided call_id.');
   const [protocol] = (request.headers.get('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim());
   const headers = protocol ? { 'sec-websocket-protocol': protocol } : undefined;
-  return server.upgrade(request, { data: { model, isLive, call, side: null }, headers })
+  return server.upgrade(request, { data: { model, isLive, isVertex, call, side: null }, headers })
     ? undefined
     : refusal(400, 'No handshake.');
 }
@@ -68,7 +74,7 @@ export const simulatedSockets: Bun.WebSocketHandler<SimulatedSocket> = {
     // Google sends its JSON in binary frames.
     const inBytes = { ...line, send: (text: string) => void socket.sendBinary(Buffer.from(text)) };
     socket.data.side = socket.data.isLive
-      ? new SimulatedLive(inBytes)
+      ? new SimulatedLive(inBytes, socket.data.isVertex ? 'projects/' : 'models/')
       : new SimulatedRealtime(line, socket.data.model, Date.now());
   },
   message: ({ data }, frame) => data.side?.received(frame),

@@ -136,11 +136,11 @@ export async function startProcess({
     /** What it has had of the processor, whatever else runs on the machine. */
     processorMs: () => processorMs(child.pid),
     given: {
-      virtualKey: async (customHost: string, slug = 'sim') => {
+      virtualKey: async (customHost: string, slug = 'sim', provider = 'openai') => {
         const reply = await client(url).post('/v1/virtual-keys', {
           name: slug,
           slug,
-          provider: 'openai',
+          provider,
           key: 'sk-test-credential',
           custom_host: customHost,
         });

@@ -42,7 +42,9 @@ const GOOGLE_CALL = new RegExp(`^(?:${GOOGLE}|/v1)/models/(.+):(${GOOGLE_VERBS.j
 const GOOGLE_MODELS = new RegExp(`^${GOOGLE}/models(?:/([^:]+))?$`);
 /** Google's clients put it behind a base with or without a path, and behind one without, two slashes. */
 const GOOGLE_SOCKET = /^(?:\/(?:v1|google|gemini))?\/{1,2}ws\/(google\.[\w./-]+)$/;
-const LIVE = /^google\.ai\.generativelanguage\.(v1|v1beta|v1alpha)\.GenerativeService\.BidiGenerateContent$/;
+const LIVE =
+  /^google\.(?:ai\.generativelanguage\.(v1|v1beta|v1alpha)\.GenerativeService\.|cloud\.aiplatform\.(v1|v1beta1)\.LlmBidiService\/)BidiGenerateContent$/;
+const LIVE_PATH = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 const GOOGLES_OWN = /^(?:\/(?:google|gemini))?(\/(?:v1beta|v1alpha)\/.+)$/;
 
 /** Most paths: they are looked at no further. */
@@ -86,8 +88,9 @@ function atGoogle(path: string): Pick<TypedAddress, 'path' | 'route' | 'params'>
 
 /** Conversations in real time. What opens them elsewhere is not told to any log either. */
 function atSocket(name: string, search: string, headers: SentHeaders): TypedAddress {
-  const [, version] = LIVE.exec(name) ?? [];
-  const path = `/ws/${version ? name.replace(`.${version}.`, '.v1beta.') : name}`;
+  const [, studio, vertex] = LIVE.exec(name) ?? [];
+  const version = studio ?? vertex;
+  const path = version ? LIVE_PATH : `/ws/${name}`;
   const asked = asGoogle(withoutParameter(search, 'access_token').search, headers);
   return { path, ...asked, params: version ? { version } : null };
 }

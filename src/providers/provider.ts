@@ -72,6 +72,14 @@ export interface ChatEndpoint {
   };
 }
 
+/** Google's Live API at another place. */
+export interface LiveForm {
+  /** For what a client calls that version. */
+  readonly path: (version: string) => string;
+  /** A model as the first message names it. */
+  readonly model: (name: string, options: ProviderOptions) => string;
+}
+
 /**
  * A provider is data: an address, a way to authenticate, a dialect, its quirks.
  *
@@ -108,6 +116,8 @@ export interface Provider {
   readonly rewrite?: (pathAndQuery: string, options: ProviderOptions) => string;
   /** Where chat models are called; the default is the path that the dialect's inventor has. */
   readonly chat?: (call: ChatCall) => ChatEndpoint;
+  /** Its form of Google's Live API, where that is not the one of Google AI Studio. */
+  readonly live?: LiveForm;
   /** How its chat differs from that of the dialect's inventor; a function where options (a version) decide. */
   readonly quirks?: Quirks | ((options: ProviderOptions) => Quirks);
   /** Endpoints it has at the client's path and in the client's format, beside chat in its own; default: whatever it answers. */

@@ -37,8 +37,8 @@ export function passesAsIs({ provider, customHost }: Place, endpoint: EndpointTy
   const { dialect, serves, endpoints, chat } = provider;
   if (endpoint === 'proxy' || endpoint === 'listModels') return true;
   if (endpoints?.[endpoint]) return false;
-  // Vertex AI has the same dialect at addresses, and with names of models, of its own.
-  if (tongue) return dialect === tongue && !chat;
+  // A provider with addresses and names of models of its own says where it has this, or does not have it.
+  if (tongue) return dialect === tongue && (!chat || provider.live !== undefined);
   // Others answer their clients in a dialect of their own, or not at all.
   if (endpoint === 'realtime' && (dialect !== 'openai-chat' || provider.inProcess)) return false;
   if (endpoint === 'chatComplete') return dialect === 'openai-chat' && !chat;

@@ -1,3 +1,4 @@
+import { fail } from '../core/errors.ts';
 import { vertexCountTokens, vertexEmbed, vertexImages, vertexRerank } from '../dialects/endpoints/google.ts';
 import { accountProject, googleToken } from './google-token.ts';
 import { label, optional, required } from './options.ts';
@@ -57,6 +58,13 @@ function chat({ model, stream }: ChatCall): ChatEndpoint {
   }
 }
 
+/** Google's own models, in this project alone, whichever project a client names. */
+function liveModel(model: string, options: ProviderOptions): string {
+  const { dialect, path } = chat({ model, stream: true } as ChatCall);
+  if (dialect !== 'gemini') fail('unsupported_by_provider', 'vertex-ai', `conversations in real time with ${model}`);
+  return `projects/${project(options)}/locations/${region(options)}${path.slice(0, path.lastIndexOf(':'))}`;
+}
+
 export const vertexAi: Provider = {
   name: 'vertex-ai',
   baseUrl: (options, path) => {
@@ -67,6 +75,11 @@ export const vertexAi: Provider = {
   },
   dialect: 'gemini',
   chat,
+  live: {
+    path: (version) =>
+      `/ws/google.cloud.aiplatform.${version === 'v1' ? 'v1' : 'v1beta1'}.LlmBidiService/BidiGenerateContent`,
+    model: liveModel,
+  },
   serves: [],
   endpoints: { embed: vertexEmbed, rerank: vertexRerank, imageGenerate: vertexImages, countTokens: vertexCountTokens },
   authorize: googleToken,

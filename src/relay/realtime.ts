@@ -38,6 +38,8 @@ export interface Tongue {
   readonly route: string;
   /** At the provider. */
   readonly path: string;
+  /** Of Google's API, as the client calls it. */
+  readonly version?: string;
 }
 
 export const OPENAI: Tongue = { name: null, route: '/v1/realtime', path: '/realtime' };
@@ -45,7 +47,13 @@ export const OPENAI: Tongue = { name: null, route: '/v1/realtime', path: '/realt
 const LIVE = (version: string) => `/ws/google.ai.generativelanguage.${version}.GenerativeService.BidiGenerateContent`;
 export const LIVE_ROUTE = LIVE('v1beta');
 /** The Live API of Gemini, of one of Google's versions. */
-export const gemini = (version: string): Tongue => ({ name: 'gemini', route: LIVE_ROUTE, path: LIVE(version) });
+export const gemini = (version: string): Tongue => ({
+  name: 'gemini',
+  route: LIVE_ROUTE,
+  // The versions of Vertex AI have other names.
+  path: LIVE(version === 'v1beta1' ? 'v1beta' : version),
+  version,
+});
 
 /** A conversation in real time that a client asks for. */
 export interface RealtimeCall {
@@ -91,6 +99,8 @@ export interface RealtimeLine {
   readonly socket: ClientWebSocket;
   /** As the provider calls it. */
   readonly model: string | null;
+  /** As the first message has to name it, where that is another name. */
+  readonly setupModel?: string;
   /** Whether guardrails look at what is said. */
   readonly isGuarded: boolean;
   /** What the gateway says of whom it found. */
@@ -224,14 +234,18 @@ async function dialTarget(
   const query = new URLSearchParams(asked.query);
   if (call.named !== null && tongue.name === null) query.set('model', call.named);
   const search = query.size > 0 ? `?${query}` : '';
-  const request = { method: 'GET', path: tongue.path, search, sent: call.headers, body: null };
+  const { provider, options } = to.target;
+  const live = tongue.name === 'gemini' ? provider.live : undefined;
+  const setupModel = live && call.named !== null ? live.model(call.named, options) : undefined;
+  const path = live ? live.path(tongue.version!) : tongue.path;
+  const request = { method: 'GET', path, search, sent: call.headers, body: null };
   const { url, headers } = await authorized(aimed, request, deps);
   call.log.asks(url, null);
   try {
     const timeoutMs = deps.timeouts.connectMs || deps.timeouts.firstByteMs;
     const socket = await deps.dial({ url, headers, protocols, timeoutMs });
     call.log.answered(200, null);
-    return lineOf(aimed, socket, deps);
+    return { ...lineOf(aimed, socket, deps), ...(setupModel && { setupModel }) };
   } catch (error) {
     if (!(error instanceof SocketRefused)) throw error;
     call.log.answered(error.status, null);

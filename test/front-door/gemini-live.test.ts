@@ -5,6 +5,7 @@ import { ADMIN_KEY, startGateway, type TestGateway } from '../gateway.ts';
 import { ledgerOf } from '../ledger.ts';
 import { type LiveEvent, openLive } from '../live-client.ts';
 import { eventually } from '../process.ts';
+import { killedConversations } from '../realtime-kills.ts';
 
 const PATH = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 
@@ -107,6 +108,30 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   });
 }
 
+test('a budget that turns on two nodes share ends both, and the ledger has what both took', async () => {
+  const one = await startGateway({ engine: 'postgres' });
+  const two = await startGateway({ engine: 'postgres', databaseUrl: one.databaseUrl! });
+  await one.given.virtualKey({ slug: 'google', provider: 'google', custom_host: one.provider.url });
+  const { id, key } = await one.given.apiKey({ usage_limits: { type: 'tokens', credit_limit: 1_000 } });
+  const ended = [one, two].map(async (node) => {
+    const live = await converse(node, { key, model: '@google/live-two-nodes' });
+    live.send(say('Tell me all. [[simulate: length=9000, chunk-delay=1]]'));
+    return live.closed;
+  });
+  for (const end of await Promise.all(ended)) expect(end).toEqual({ code: 1008, reason: 'budget_exhausted' });
+  const rows = await ledgerOf(one, id, 2);
+  expect(rows.map(({ state }) => state)).toEqual(['final', 'final']);
+  const counted = rows.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
+  expect(counted).toBe(takenAt('live-two-nodes'));
+  await Promise.all([one.stop(), two.stop()]);
+});
+
+test(
+  'turns during which the process is killed count once: none is free, none is counted twice',
+  () => killedConversations({ sessions: 4, kills: 1, tongue: 'gemini' }),
+  300_000,
+);
+
 describe('a conversation in the format of the Live API', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -187,6 +212,55 @@ describe('a conversation in the format of the Live API', () => {
     expect(asked.headers['x-goog-api-key']).toBe('sk-test-credential');
     expect(JSON.stringify(asked)).not.toContain(ADMIN_KEY);
     vendor.stop(true);
+  });
+
+  test('is held with Vertex AI, in its form and under its names, by clients of either form', async () => {
+    const { id, key } = await gateway.given.apiKey({ defaults: { virtual_key: 'vertex' } });
+    const configurations = {
+      vertex_region: 'europe-west4',
+      vertex_project_id: 'our-project',
+      vertex_auth_type: 'basic',
+    };
+    await gateway.given.virtualKey({
+      ...{
+        slug: 'vertex',
+        provider: 'vertex-ai',
+        key: 'ya29.token',
+        custom_host: gateway.provider.url,
+        configurations,
+      },
+    });
+    const studio = await converse(gateway, { key, model: '@vertex/live-on-vertex' });
+    expect(spoken(await studio.ask('Hello'))).toContain('Hello');
+    studio.close();
+    const path = '/ws/google.cloud.aiplatform.v1.LlmBidiService/BidiGenerateContent';
+    const elsewhere = 'projects/their-project/locations/us-east1/publishers/google/models/live-on-vertex';
+    const own = await converse(gateway, { key, path, setup: { model: elsewhere } });
+    expect(spoken(await own.ask('Hello again'))).toContain('Hello again');
+    own.close();
+    const rows = await ledgerOf(gateway, id, 2);
+    const counted = rows.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
+    expect(counted).toBe(takenAt('live-on-vertex'));
+    const claude = await converse(gateway, { key, model: '@vertex/anthropic.claude' });
+    expect((await claude.closed).reason).toContain('unsupported_by_provider');
+
+    const client = new GoogleGenAI({ vertexai: true, apiKey: key, httpOptions: { baseUrl: gateway.url } });
+    const answer = Promise.withResolvers<string>();
+    let text = '';
+    const session = await client.live.connect({
+      model: 'live-on-vertex',
+      config: { responseModalities: [Modality.TEXT] },
+      callbacks: {
+        onmessage: ({ serverContent }: LiveServerMessage) => {
+          for (const part of serverContent?.modelTurn?.parts ?? []) text += part.text ?? '';
+          if (serverContent?.turnComplete) answer.resolve(text);
+        },
+        onclose: ({ reason }) => answer.reject(new Error(`closed: ${reason}`)),
+      },
+    });
+    session.sendClientContent({ turns: 'Hello from the official client' });
+    expect(await answer.promise).toContain('official client');
+    session.close();
   });
 
   test('is judged: what is said before it leaves, what is answered before it is heard', async () => {

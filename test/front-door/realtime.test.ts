@@ -122,6 +122,25 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       again?.close();
     });
 
+    test('a limit that is reached cuts a slow response before it has said 25 words more: 250 ms at its pace', async () => {
+      const { id, key } = await gateway.given.apiKey({ usage_limits: { type: 'tokens', credit_limit: 500 } });
+      const live = await converse(gateway, { key, model: `@vendor/cut-${engine}` });
+      const asked = say('Tell me all. [[simulate: length=3000, chunk-delay=10]]');
+      const create = { type: 'response.create', response: { output_modalities: ['text'] } };
+      live.send(asked);
+      live.send(create);
+      const events = await live.until('error');
+      expect(events.at(-1).error.code).toBe('budget_exhausted');
+      const words = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta.length);
+      const perWord = words.reduce((sum, length) => sum + length, 0) / words.length / 4;
+      // What the gateway counts for the question, until the provider says what it took.
+      const input = (JSON.stringify(asked.item).length + JSON.stringify(create).length) / 4;
+      const [row] = await ledgerOf(gateway, id, 1);
+      const beyond = (row!.output_tokens - (500 - input)) / perWord;
+      expect(beyond).toBeGreaterThan(-5);
+      expect(beyond).toBeLessThan(25);
+    });
+
     test('a response that a limit has no room for is refused in words, and the conversation goes on', async () => {
       const { key } = await gateway.given.apiKey({ rate_limits: [{ type: 'requests', unit: 'rpw', value: 1 }] });
       const live = await converse(gateway, { key });
@@ -194,6 +213,31 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         '/v1/v1alpha/auth_tokens',
       ])
         expect((await gateway.api.post(path, {}, { headers: { 'x-gateway-virtual-key': 'vendor' } })).status).toBe(400);
+    });
+
+    test('a workspace that is deleted ends its conversations: one that is silent, and one in the middle of a response', async () => {
+      const { id } = await gateway.given.workspace({ name: `Talking on ${engine}`, slug: `talking-${engine}` });
+      await gateway.given.virtualKey({
+        ...{ slug: 'vendor', provider: 'openai', custom_host: gateway.provider.url, workspace_id: id },
+      });
+      const { key } = await gateway.given.apiKey({ workspace_id: id });
+      const model = `@vendor/deleted-${engine}`;
+      const [silent, busy] = [await converse(gateway, { key, model }), await converse(gateway, { key, model })];
+      busy.send(say('Go on. [[simulate: length=90000, chunk-delay=5]]'));
+      busy.send({ type: 'response.create', response: { output_modalities: ['text'] } });
+      await busy.until('response.output_text.delta');
+      expect((await gateway.api.delete(`/v1/admin/workspaces/${id}`)).status).toBe(200);
+      for (const live of [silent, busy]) {
+        expect((await live.until('error')).at(-1).error.code).toBe('invalid_api_key');
+        expect((await live.closed).code).toBe(1008);
+      }
+      await eventually('the response is cancelled', () => takenAt(`deleted-${engine}`) > 0);
+      await expect(converse(gateway, { key, model })).rejects.toThrow();
+      let deletion: LiveEvent;
+      await eventually('nothing is left of it', async () => {
+        deletion = (await gateway.api.get(`/v1/admin/workspaces/${id}/deletion`)).json;
+        return deletion.status === 'completed';
+      });
     });
 
     test('a key that is revoked ends its conversations', async () => {
@@ -442,6 +486,60 @@ describe('a conversation in real time', () => {
     const live = await converse(gateway, { headers, model: 'gpt-realtime' });
     expect(spoken(await ask(live, 'Hello'))).toContain('Hello');
     live.close();
+  });
+
+  test('goes by a config of its own: its model, its conditions and its credential hold for every response', async () => {
+    const { id, key } = await gateway.given.apiKey();
+    const config = {
+      strategy: {
+        mode: 'conditional',
+        conditions: [{ query: { 'metadata.plan': { $eq: 'paid' } }, then: 'good' }],
+        default: 'other',
+      },
+      // What calls are retried and kept for is nothing that a conversation has.
+      retry: { attempts: 3 },
+      cache: { mode: 'simple' },
+      targets: [
+        { name: 'good', virtual_key: 'vendor', override_params: { model: 'configured-good' } },
+        { name: 'other', virtual_key: 'vendor', override_params: { model: 'configured-other' } },
+      ],
+    };
+    const headers = { 'x-gateway-config': JSON.stringify(config), 'x-gateway-metadata': '{"plan":"paid"}' };
+    const live = await converse(gateway, { key, headers: { ...headers, 'session-id': 'configured' }, model: 'asked' });
+    expect(live.heard[0].session.model).toBe('configured-good');
+    for (const text of ['Same', 'Same']) expect(spoken(await ask(live, text))).toContain('Same');
+    live.send({ type: 'session.update', session: { type: 'realtime', model: 'configured-other' } });
+    expect((await live.until('error')).at(-1).error.param).toBe('session.model');
+    live.close();
+    const rows = await ledgerOf(gateway, id, 2);
+    expect(rows.map((row) => row.input_tokens + row.output_tokens).reduce((sum, each) => sum + each)).toBe(
+      takenAt('configured-good'),
+    );
+    await eventually('both are logged as they went', async () => {
+      const { json } = await gateway.api.get('/v1/logs?session_id=configured');
+      const models = json.data
+        .filter(({ method }: LiveEvent) => method === 'POST')
+        .map(({ model }: LiveEvent) => model);
+      return models.join() === 'configured-good,configured-good';
+    });
+
+    const brought = { provider: 'openai', api_key: 'sk-brought', custom_host: gateway.provider.url };
+    const own = await converse(gateway, {
+      ...{ key, headers: { 'x-gateway-config': JSON.stringify(brought), 'session-id': 'brought' }, model: 'm' },
+    });
+    expect(spoken(await ask(own, 'Hello'))).toContain('Hello');
+    own.close();
+
+    const fenced = await gateway.given.apiKey({ forbidden: ['inline_config'] });
+    const authorization = `Bearer ${fenced.key}`;
+    const path = '/v1/realtime?model=m';
+    expect(await handshake(gateway, path, { ...headers, authorization })).toStartWith('HTTP/1.1 403 ');
+    const limited = await gateway.given.apiKey({ models: ['asked'] });
+    expect(
+      await handshake(gateway, '/v1/realtime?model=asked', { ...headers, authorization: `Bearer ${limited.key}` }),
+    ).toContain('model_not_allowed');
+    const broken = { ...headers, 'x-gateway-config': '{"targets":[]}', authorization: `Bearer ${key}` };
+    expect(await handshake(gateway, path, broken)).toStartWith('HTTP/1.1 400 ');
   });
 
   test('whose provider breaks off ends, and what was said is counted', async () => {

@@ -1,8 +1,9 @@
 import { test } from 'bun:test';
 import { killedConversations } from '../realtime-kills.ts';
 
-test(
-  'of 200 conversations in real time during which the process is killed again and again, every response counts once',
-  () => killedConversations({ sessions: 200, kills: 10 }),
-  1_200_000,
-);
+for (const tongue of ['openai', 'gemini'] as const)
+  test(
+    `of 200 conversations in real time in the dialect of ${tongue} during which the process is killed again and again, every response counts once`,
+    () => killedConversations({ sessions: 200, kills: 10, tongue }),
+    1_200_000,
+  );

@@ -15,6 +15,8 @@ const CANCEL = JSON.stringify({ clientContent: { turnComplete: false } });
 const MOST_CONTENTS = 200;
 const MOST_TEXT = 16 << 20;
 const ALL_MODELS = 'models/';
+/** As Vertex AI names them; project and place are those of the virtual key. */
+const VERTEX_MODELS = /^(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/google\/models\//;
 const OTHER_MODELS = /^(?:models|tunedModels)\//;
 /** Settings of a conversation, in which nothing is said. */
 const SETTINGS =
@@ -188,11 +190,12 @@ export class GeminiTalk implements Talk {
     if (typeof model !== 'string' || model === '') fail('invalid_request', 'setup.model', 'is missing; give models/…');
     const generation = memberOf(setup, 'generationConfig', 'setup');
     const most = isObject(generation) ? memberOf(generation, 'maxOutputTokens', 'setup.generationConfig') : null;
-    const line = await this.#open(model.startsWith(ALL_MODELS) ? model.slice(ALL_MODELS.length) : model);
+    const bare = model.replace(VERTEX_MODELS, '');
+    const line = await this.#open(bare.startsWith(ALL_MODELS) ? bare.slice(ALL_MODELS.length) : bare);
     if (line instanceof Response) throw await refusalOf(line);
     this.#line = line;
     try {
-      const named = OTHER_MODELS.test(line.model ?? '') ? line.model : ALL_MODELS + line.model;
+      const named = line.setupModel ?? (OTHER_MODELS.test(line.model ?? '') ? line.model : ALL_MODELS + line.model);
       const { rest, isChanged } = await this.#judged(setup, []);
       const isSame = !isChanged && named === model && !line.isGuarded;
       this.#text += JSON.stringify(setup).length;

@@ -10,6 +10,8 @@ const SPOKEN_PER_TOKEN = 3_200;
 export const HEARD_PER_TOKEN = 6_400;
 /** Held for what is said, before anything is: what goes beyond it is looked at while it is said. */
 const HELD_OUTPUT = 256;
+/** A response that goes beyond what is held for it is looked at so often, however little it says. */
+const CHECKED_EVERY_MS = 150;
 /** What the provider may say of a response that is judged before the client hears it. */
 const MOST_HELD = 64 << 20;
 
@@ -50,6 +52,7 @@ export class Turn {
   #text = 0;
   #sound = 0;
   #checkedUpTo = HELD_OUTPUT;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #isChecking = false;
 
   constructor(facts: TurnFacts) {
@@ -72,9 +75,11 @@ export class Turn {
     return Math.ceil(this.#text / TEXT_PER_TOKEN) + this.#spokenTokens;
   }
 
-  /** Whether it has said more than was looked at. */
+  /** Whether it has said more than was looked at, or was looked at too long ago. */
   get isBeyond(): boolean {
-    return this.#saidTokens > this.#checkedUpTo;
+    const said = this.#saidTokens;
+    if (said > this.#checkedUpTo) return true;
+    return said > HELD_OUTPUT && performance.now() - this.#checkedAt >= CHECKED_EVERY_MS;
   }
 
   /** What it has taken so far, as far as that can be told from what was said. */
@@ -121,6 +126,7 @@ export class Turn {
     const { asked, soFar } = this;
     if (!asked || this.#isChecking || this.isOver) return;
     this.#isChecking = true;
+    this.#checkedAt = performance.now();
     try {
       await asked.check(soFar);
       this.#checkedUpTo = soFar.outputTokens! + HELD_OUTPUT / 2;
