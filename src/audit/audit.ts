@@ -37,7 +37,6 @@ export interface AuditOptions {
 export async function openAudit(options: AuditOptions): Promise<Audit> {
   const { store, sealer, health, dataDir, queryWorker, witnesses, now, onLeftOut } = options;
   const guard = new ChainGuard({ store, sealer, health, kept: keptHeads(dataDir, store.engine) });
-  const trail = createAuditTrail({ store, sealer, health, guard, now, onLeftOut });
   const reader = openReader({ store, dataDir, workerUrl: queryWorker });
   const file = headsFile(dataDir, store.engine);
   const witnessing = startWitnessing({ witnesses, guard, health });
@@ -49,6 +48,7 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
   };
   const sealing = startSealing({ store, sealer, guard, now, publish });
   await sealing.begun;
+  const trail = createAuditTrail({ store, sealer, health, guard, now, onRecord: sealing.soon, onLeftOut });
   return {
     trail,
     reading: createAuditReading({ db: store.db, reader }),

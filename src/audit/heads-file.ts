@@ -43,10 +43,16 @@ export function headsFile(dataDir: string, engine: Engine) {
 
   const write = async (heads: readonly AuditHeadRow[]) => {
     const merged = new Map<string, KeptHead>();
-    for (const head of [...readHeads(file), ...heads.map((each) => ({ ...each, engine }))]) {
+    const add = (head: KeptHead): boolean => {
       const key = `${head.engine} ${head.organisation_id}`;
-      if (isLater(head, merged.get(key))) merged.set(key, head);
-    }
+      const isNews = isLater(head, merged.get(key));
+      if (isNews) merged.set(key, head);
+      return isNews;
+    };
+    for (const head of readHeads(file)) add(head);
+    const news = heads.filter((head) => add({ ...head, engine }));
+    // Told twice a second. Read each time all the same: another process may have put an older end in the place of ours.
+    if (news.length === 0) return;
     const aside = `${file}.${process.pid}.new`;
     const handle = await open(aside, 'w', 0o600);
     try {

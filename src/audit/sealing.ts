@@ -6,7 +6,10 @@ import { FIRST_SEAL, sealOf, signedHead } from './chain.ts';
 import { addToDays, COUNTED } from './days.ts';
 import type { ChainGuard } from './guard.ts';
 
-const EVERY_MS = 500;
+/** How long a record waits for others to be chained with. */
+const SOON_MS = 500;
+/** How often a node that has recorded nothing looks at what others did to the log. */
+const QUIET_MS = 5_000;
 const MOST_IN_BATCH = 200;
 /** How often a node that others have overtaken looks again before it leaves the work to them. */
 const MOST_LOOKS = 5;
@@ -18,12 +21,13 @@ export interface SealingDeps {
   readonly now: Clock;
   /** Gets the ends of the chains after they were found whole, to be kept out of reach of the database's owner. */
   readonly publish?: (heads: readonly AuditHeadRow[]) => void;
-  readonly everyMs?: number;
 }
 
 /** Adds records to the chain soon after they are stored. Any number of nodes may: the end of a chain is locked. */
-export function startSealing({ store, sealer, guard, now, publish, everyMs = EVERY_MS }: SealingDeps) {
+export function startSealing({ store, sealer, guard, now, publish }: SealingDeps) {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isAwaited = false;
+  let isResting = false;
   let isStopped = false;
 
   const seal = async (organisationId: string) => {
@@ -46,15 +50,21 @@ export function startSealing({ store, sealer, guard, now, publish, everyMs = EVE
     if (guard.isQuiet) publish?.(guard.heads);
   };
   const run = async () => {
-    try {
-      await sealAll();
-    } catch {
-      // The store says by itself when it is away; what is not sealed now is sealed later.
-    }
-    if (isStopped) return;
+    isAwaited = false;
+    isResting = false;
+    let isWell = true;
+    // The store says by itself when it is away; what is not sealed now is sealed later.
+    await sealAll().catch(() => {
+      isWell = false;
+    });
+    if (!isStopped) arm(isAwaited || !isWell || !guard.isQuiet ? SOON_MS : QUIET_MS);
+  };
+  const arm = (ms: number) => {
+    isResting = true;
+    clearTimeout(timer);
     timer = setTimeout(() => {
       running = run();
-    }, everyMs);
+    }, ms);
     timer.unref?.();
   };
   let running = run();
@@ -62,6 +72,12 @@ export function startSealing({ store, sealer, guard, now, publish, everyMs = EVE
   return {
     /** Resolves when the store was compared for the first time with what was seen of it earlier. */
     begun: running,
+    /** This node has stored a record, or is about to: it is sealed within half a second. */
+    soon: () => {
+      if (isAwaited || isStopped) return;
+      isAwaited = true;
+      if (isResting) arm(SOON_MS);
+    },
     /** Seals what is there and ends. */
     stop: async () => {
       isStopped = true;

@@ -53,16 +53,22 @@ export interface TrailOptions {
   readonly health: Health;
   readonly guard: ChainGuard;
   readonly now: () => number;
+  /** Called when a record was stored, or is about to be. */
+  readonly onRecord: () => void;
   /** Called for each call of a stranger that gets no record of its own. */
   readonly onLeftOut: () => void;
 }
 
-export function createAuditTrail({ store, sealer, health, guard, now, onLeftOut }: TrailOptions): AuditTrail {
-  const writer = new AuditWriter({ store, sealer, health });
+export function createAuditTrail(options: TrailOptions): AuditTrail {
+  const { store, sealer, health, guard, now, onRecord, onLeftOut } = options;
+  const writer = new AuditWriter({ store, sealer, health, onStored: onRecord });
   const trail: AuditTrail = {
-    open: (call) => new PendingRecord(call, { sealer, writer, guard, strangers }),
+    open: (call) => new PendingRecord(call, { sealer, writer, guard, strangers, onRecord }),
     note: (event) => void writer.write(recordOf(event)),
-    noteWith: (db, event) => insertRecords(db, sealer, [recordOf(event)]),
+    noteWith: (db, event) => {
+      onRecord();
+      return insertRecords(db, sealer, [recordOf(event)]);
+    },
     flush: () => {
       strangers.flush();
       return writer.flush();
@@ -97,12 +103,17 @@ const CHANGED = 200;
 const ALWAYS_ALLOWED = 'sessions';
 const OF_STRANGERS = 512;
 
+interface PendingDeps {
+  readonly sealer: Sealer;
+  readonly writer: AuditWriter;
+  readonly guard: ChainGuard;
+  readonly strangers: StrangerSample;
+  readonly onRecord: () => void;
+}
+
 class PendingRecord implements Pending {
   readonly #call: AuditedCall;
-  readonly #sealer: Sealer;
-  readonly #writer: AuditWriter;
-  readonly #guard: ChainGuard;
-  readonly #strangers: StrangerSample;
+  readonly #deps: PendingDeps;
   #isCommitted = false;
   #body: unknown;
   caller: AuditedCaller | null = null;
@@ -110,38 +121,33 @@ class PendingRecord implements Pending {
     this.#body = body;
   };
 
-  constructor(
-    call: AuditedCall,
-    deps: { sealer: Sealer; writer: AuditWriter; guard: ChainGuard; strangers: StrangerSample },
-  ) {
+  constructor(call: AuditedCall, deps: PendingDeps) {
     this.#call = call;
-    this.#sealer = deps.sealer;
-    this.#writer = deps.writer;
-    this.#guard = deps.guard;
-    this.#strangers = deps.strangers;
+    this.#deps = deps;
   }
 
   admit(): void {
-    if (this.#call.subject.resource !== ALWAYS_ALLOWED) this.#guard.refuseInDoubt();
+    if (this.#call.subject.resource !== ALWAYS_ALLOWED) this.#deps.guard.refuseInDoubt();
   }
 
   async testify(transaction: unknown): Promise<void> {
     if (this.#isCommitted) return;
     const db = transaction as Db;
     const record = this.#record(this.#call.subject.changedStatus ?? CHANGED);
-    if (record.resource_type !== ALWAYS_ALLOWED) await this.#guard.refuseWithout(db, record.organisation_id);
-    await insertRecords(db, this.#sealer, [record]);
+    if (record.resource_type !== ALWAYS_ALLOWED) await this.#deps.guard.refuseWithout(db, record.organisation_id);
+    await insertRecords(db, this.#deps.sealer, [record]);
   }
 
   committed(): void {
     this.#isCommitted = true;
+    this.#deps.onRecord();
   }
 
   async answered(status: number): Promise<void> {
     if (this.#isCommitted) return;
     const isStranger = this.caller === null && status >= 400;
-    if (isStranger && !this.#strangers.takes(this.#call, status)) return;
-    await this.#writer.write(this.#record(status, isStranger ? OF_STRANGERS : undefined));
+    if (isStranger && !this.#deps.strangers.takes(this.#call, status)) return;
+    await this.#deps.writer.write(this.#record(status, isStranger ? OF_STRANGERS : undefined));
   }
 
   /** `most`: how many characters are kept of each part that the caller may make as long as they like. */

@@ -26,6 +26,7 @@ async function given() {
   const db = { insertInto } as Db;
   return {
     writer: new AuditWriter({
+      onStored: () => {},
       store: { ...store, db },
       sealer: testSealer(),
       health,

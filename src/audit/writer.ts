@@ -23,6 +23,8 @@ interface WriterOptions {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly health: Health;
+  /** Called when records were stored. */
+  readonly onStored: () => void;
   /** A record that the store does not take although it is there. */
   readonly report?: (record: NewRecord, error: unknown) => void;
 }
@@ -39,6 +41,7 @@ export class AuditWriter {
   readonly #store: Store;
   readonly #sealer: Sealer;
   readonly #health: Health;
+  readonly #onStored: () => void;
   readonly #report: (record: NewRecord, error: unknown) => void;
   #waiting: Waiting[] = [];
   #characters = 0;
@@ -46,8 +49,9 @@ export class AuditWriter {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isLosing = false;
 
-  constructor({ store, sealer, health, report = reportToOperator }: WriterOptions) {
+  constructor({ store, sealer, health, onStored, report = reportToOperator }: WriterOptions) {
     this.#store = store;
+    this.#onStored = onStored;
     this.#report = report;
     this.#sealer = sealer;
     this.#health = health;
@@ -105,6 +109,7 @@ export class AuditWriter {
     try {
       const records = batch.map(({ record }) => record);
       await insertRecords(this.#store.db, this.#sealer, records);
+      this.#onStored();
       return true;
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'store_unavailable') return false;

@@ -2,6 +2,8 @@ export interface PulseOptions {
   readonly everyMs: number;
   /** Answers after how long to come back, when that is sooner than usual. */
   readonly beat: () => Promise<number | undefined>;
+  /** While it answers no, the next beat waits until one is asked for. Always yes unless given. */
+  readonly isNeeded?: (() => boolean) | undefined;
   /** The first of a row of failures; the next one is reported after a success. */
   readonly onError: (error: unknown) => void;
 }
@@ -32,6 +34,11 @@ export class Pulse {
     if (!this.#beating) this.#arm();
   }
 
+  /** There is something to do again: the next beat comes in its usual time. */
+  goOn() {
+    this.soon(this.#options.everyMs);
+  }
+
   /** Resolves when the beat under way is over. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -50,7 +57,7 @@ export class Pulse {
   }
 
   async #beat(): Promise<void> {
-    const { beat, everyMs, onError } = this.#options;
+    const { beat, everyMs, isNeeded = () => true, onError } = this.#options;
     this.#dueAt = Number.POSITIVE_INFINITY;
     let nextMs = everyMs;
     try {
@@ -61,7 +68,7 @@ export class Pulse {
       this.#isFailing = true;
     }
     this.#beating = null;
-    this.#dueAt = Math.min(this.#dueAt, performance.now() + nextMs);
-    if (!this.#isStopped) this.#arm();
+    if (isNeeded()) this.#dueAt = Math.min(this.#dueAt, performance.now() + nextMs);
+    if (!this.#isStopped && this.#dueAt < Number.POSITIVE_INFINITY) this.#arm();
   }
 }

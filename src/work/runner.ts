@@ -1,7 +1,7 @@
 import type { Store } from '../storage/store.ts';
 import { carryOut } from './carry-out.ts';
 import { HeldLease } from './lease.ts';
-import { Pulse } from './pulse.ts';
+import { Pulse, type PulseOptions } from './pulse.ts';
 import type { Slots } from './slots.ts';
 import type { WorkTable } from './table.ts';
 import type { Timing, Work } from './work.ts';
@@ -29,18 +29,22 @@ export class Runner {
   readonly #watch: Pulse;
   readonly #heartbeat: Pulse;
   readonly #sweep: Pulse;
-  #watchdog: ReturnType<typeof setInterval> | undefined;
+  readonly #watchdog: Pulse;
   #isClaiming = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     const { timing, onError } = options;
-    const pulse = (what: string, everyMs: number, beat: () => Promise<number | undefined>) =>
-      new Pulse({ everyMs, beat, onError: (error) => onError(what, error) });
+    const pulse = (what: string, everyMs: number, beat: PulseOptions['beat'], isNeeded?: () => boolean) =>
+      new Pulse({ everyMs, beat, isNeeded, onError: (error) => onError(what, error) });
+    // A node that has nothing to do does not wake up to look after it.
+    const isBusy = () => this.#running.size > 0;
+    const watchdogMs = Math.min(1_000, timing.abortAfterMs / 10);
     this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue());
-    this.#watch = pulse('watching leases', timing.pollMs, () => this.#checkLeases());
-    this.#heartbeat = pulse('renewing leases', timing.heartbeatMs, () => this.#renew());
     this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#freeExpired());
+    this.#watch = pulse('watching leases', timing.pollMs, () => this.#checkLeases(), isBusy);
+    this.#heartbeat = pulse('renewing leases', timing.heartbeatMs, () => this.#renew(), isBusy);
+    this.#watchdog = pulse('dropping leases', watchdogMs, async () => this.#dropStale(), isBusy);
   }
 
   /** Whether work may begin here. */
@@ -49,10 +53,8 @@ export class Runner {
   }
 
   start() {
-    const { abortAfterMs } = this.#options.timing;
     this.#isClaiming = true;
-    for (const pulse of [this.#look, this.#watch, this.#heartbeat, this.#sweep]) pulse.start();
-    this.#watchdog = setInterval(() => this.#dropStale(), Math.min(1_000, abortAfterMs / 10));
+    for (const pulse of [this.#look, this.#sweep, this.#watch, this.#heartbeat, this.#watchdog]) pulse.start();
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -62,8 +64,7 @@ export class Runner {
     await this.#ended(graceMs);
     for (const lease of this.#running.keys()) lease.shutDown();
     await this.#ended(Math.min(graceMs, ABORT_GRACE_MS));
-    clearInterval(this.#watchdog);
-    await Promise.all([this.#watch.stop(), this.#heartbeat.stop()]);
+    await Promise.all([this.#watch.stop(), this.#heartbeat.stop(), this.#watchdog.stop()]);
     try {
       await table.releaseAll(store.db);
     } catch (error) {
@@ -95,6 +96,7 @@ export class Runner {
       this.#look.soon(0);
     });
     this.#running.set(lease, attempt);
+    for (const pulse of [this.#watch, this.#heartbeat, this.#watchdog]) pulse.goOn();
   }
 
   async #ended(limitMs: number): Promise<void> {
@@ -170,7 +172,7 @@ export class Runner {
   }
 
   /** Needs no answer from the store: a node that is cut off stops its own work. */
-  #dropStale() {
+  #dropStale(): undefined {
     const { abortAfterMs } = this.#options.timing;
     for (const lease of this.#active) if (performance.now() - lease.renewedAt > abortAfterMs) lease.lose();
   }

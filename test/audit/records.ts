@@ -37,11 +37,11 @@ export async function givenOrganisation(store: Store): Promise<string> {
   return id;
 }
 
-/** Seals whatever waits, as the gateway does every half second. */
+/** Seals whatever waits, as the gateway does half a second after they were stored. */
 export async function sealNow(store: Store, sealer: Sealer): Promise<string[]> {
   const health = createHealth({ now: Date.now });
   const guard = new ChainGuard({ store, sealer, health, kept: [], report: () => {} });
-  await startSealing({ store, sealer, guard, now: Date.now, everyMs: 1_000_000 }).stop();
+  await startSealing({ store, sealer, guard, now: Date.now }).stop();
   return health.snapshot().map(({ part }) => part);
 }
 

@@ -61,8 +61,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await call('s/1?%', { model: 'gpt-4o-mini', stream: true }),
         await call('s/1?%', { model: 'without-a-price' }),
         await call('s/1?%', {}, ADMIN_KEY, { 'x-simulate': 'status=500' }),
-        await call('another'),
       ];
+      // In a millisecond of its own, so that it is the newest.
+      await Bun.sleep(5);
+      replies.push(await call('another'));
       for (const reply of replies) await gateway.logOf(reply);
       const { status, json } = await gateway.api.get(pathOf('s/1?%'));
       expect(status).toBe(200);

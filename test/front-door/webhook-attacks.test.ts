@@ -184,9 +184,12 @@ test('who deletes a webhook does not hold what its delivery waits for', async ()
   running.push({ stop: () => Promise.all([gateway.stop(), store.close()]) });
   const receiver = startReceiver(() => new Response('not now', { status: 503 }));
   const { id } = (await gateway.api.post('/v1/webhooks', { name: 'told', url: receiver.url })).json;
-  const ofIt = (db: Db) => db.selectFrom('work').select('id').where('ref', '=', id);
+  const ofIt = (db: Db) => db.selectFrom('work').select(['id', 'owner']).where('ref', '=', id);
   await endBatch(gateway);
-  await eventually('it is to be tried again', () => receiver.messages.length === 1);
+  await eventually('it is to be tried again', async () => {
+    const [work] = await ofIt(store.db).execute();
+    return receiver.messages.length === 1 && work?.owner === null;
+  });
 
   const waiting = () =>
     sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
