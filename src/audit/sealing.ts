@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { Pulse } from '../core/runtime/pulse.ts';
 import type { Sealer } from '../crypto/seal.ts';
 import type { AuditHeadRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -25,11 +26,6 @@ export interface SealingDeps {
 
 /** Adds records to the chain soon after they are stored. Any number of nodes may: the end of a chain is locked. */
 export function startSealing({ store, sealer, guard, now, publish }: SealingDeps) {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let isAwaited = false;
-  let isResting = false;
-  let isStopped = false;
-
   const seal = async (organisationId: string) => {
     for (let looks = 0; looks < MOST_LOOKS && guard.isQuiet; ) {
       const seen = guard.seen(organisationId);
@@ -49,40 +45,26 @@ export function startSealing({ store, sealer, guard, now, publish }: SealingDeps
     for (const organisationId of guard.isQuiet ? await organisations(store.db) : []) await seal(organisationId);
     if (guard.isQuiet) publish?.(guard.heads);
   };
-  const run = async () => {
-    isAwaited = false;
-    isResting = false;
-    let isWell = true;
+  const begun = Promise.withResolvers<void>();
+  const pulse = new Pulse({
+    everyMs: QUIET_MS,
+    beat: async () => {
+      await sealAll().finally(begun.resolve);
+      return guard.isQuiet ? undefined : SOON_MS;
+    },
     // The store says by itself when it is away; what is not sealed now is sealed later.
-    await sealAll().catch(() => {
-      isWell = false;
-    });
-    if (!isStopped) arm(isAwaited || !isWell || !guard.isQuiet ? SOON_MS : QUIET_MS);
-  };
-  const arm = (ms: number) => {
-    isResting = true;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      running = run();
-    }, ms);
-    timer.unref?.();
-  };
-  let running = run();
+    onError: () => {},
+  });
+  pulse.start();
 
   return {
     /** Resolves when the store was compared for the first time with what was seen of it earlier. */
-    begun: running,
-    /** This node has stored a record, or is about to: it is sealed within half a second. */
-    soon: () => {
-      if (isAwaited || isStopped) return;
-      isAwaited = true;
-      if (isResting) arm(SOON_MS);
-    },
+    begun: begun.promise,
+    /** This node has stored a record, or is about to. */
+    soon: () => pulse.soon(SOON_MS),
     /** Seals what is there and ends. */
     stop: async () => {
-      isStopped = true;
-      clearTimeout(timer);
-      await running;
+      await pulse.stop();
       await sealAll().catch(() => {});
     },
   };

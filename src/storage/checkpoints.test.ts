@@ -35,7 +35,7 @@ async function until(what: () => boolean) {
 
 test('what was committed is moved into the file by a thread, also beside more of it, and all of it is there', async () => {
   const workerUrl = new URL('./query-worker.ts', import.meta.url);
-  const checkpoints = await startCheckpoints({ store, dataDir, workerUrl, everyMs: 20 });
+  const checkpoints = await startCheckpoints({ store, dataDir, workerUrl });
   try {
     // 100 pages at a time, of which the store would begin to move 8,000 by itself.
     for (let round = 1; round <= 5; round++) {

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { sql } from 'kysely';
+import { every } from '../core/runtime/seconds.ts';
 import { threadOnDemand } from '../core/thread.ts';
 import type { Question, Reply } from './query-worker.ts';
 import type { Store } from './store.ts';
 
 /** Changed rows: some hundred pages. */
 const WORTH_IT = 500;
-const LOOK_EVERY_MS = 1_000;
 const IDLE_MS = 60_000;
 /** Pages: what the event loop moves by itself, should the thread not come to it. */
 const AT_THE_LATEST = 8_000;
@@ -16,7 +16,6 @@ export interface CheckpointsOptions {
   readonly dataDir: string;
   /** The address of `query-worker.ts`; given from outside because a compiled executable has its own. */
   readonly workerUrl: string | URL;
-  readonly everyMs?: number;
 }
 
 export interface Checkpoints {
@@ -29,7 +28,7 @@ export interface Checkpoints {
  * it, on a connection of its own, which holds up neither readers nor writers. It is begun when there is something to do.
  */
 export async function startCheckpoints(options: CheckpointsOptions): Promise<Checkpoints> {
-  const { store, dataDir, workerUrl, everyMs = LOOK_EVERY_MS } = options;
+  const { store, dataDir, workerUrl } = options;
   if (store.engine !== 'sqlite') return { stop: () => {} };
   await sql`pragma wal_autocheckpoint = ${sql.lit(AT_THE_LATEST)}`.execute(store.db);
   const thread = threadOnDemand<Omit<Question, 'id'>, Reply, void>({
@@ -62,11 +61,10 @@ export async function startCheckpoints(options: CheckpointsOptions): Promise<Che
       isBusy = false;
     }
   };
-  const timer = setInterval(() => void look(), everyMs);
-  timer.unref();
+  const looking = every(1, () => void look());
   return {
     stop: () => {
-      clearInterval(timer);
+      looking.stop();
       thread.close();
     },
   };

@@ -1,28 +1,23 @@
 import type { Health } from '../core/health.ts';
+import { every } from '../core/runtime/seconds.ts';
 import type { Store } from './store.ts';
 
-const EVERY_MS = 2_000;
+const EVERY_SECONDS = 2;
 const AWAY =
   'The database does not answer: keys used within the last hour work on, everything else that needs it answers 503.';
 
 /** Asks the store now and then whether it is there, and tells the health of this process. */
-export function watchStore({ store, health, everyMs = EVERY_MS }: { store: Store; health: Health; everyMs?: number }) {
-  let isStopped = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+export function watchStore({ store, health }: { store: Store; health: Health }): { stop(): void } {
+  let isLooking = false;
   const look = async () => {
+    if (isLooking) return;
+    isLooking = true;
     await store.ping().then(
       () => health.well('store'),
       () => health.degraded('store', AWAY),
     );
-    if (isStopped) return;
-    timer = setTimeout(look, everyMs);
-    timer.unref?.();
+    isLooking = false;
   };
   void look();
-  return {
-    stop: () => {
-      isStopped = true;
-      clearTimeout(timer);
-    },
-  };
+  return every(EVERY_SECONDS, () => void look());
 }

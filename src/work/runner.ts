@@ -1,7 +1,7 @@
+import { Pulse, type PulseOptions } from '../core/runtime/pulse.ts';
 import type { Store } from '../storage/store.ts';
 import { carryOut } from './carry-out.ts';
 import { HeldLease } from './lease.ts';
-import { Pulse, type PulseOptions } from './pulse.ts';
 import type { Slots } from './slots.ts';
 import type { WorkTable } from './table.ts';
 import type { Timing, Work } from './work.ts';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { GatewayError } from '../../core/errors.ts';
+import { every } from '../../core/runtime/seconds.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
 import type { Folded } from './fold.ts';
@@ -21,7 +22,7 @@ export interface JournalCountersDeps {
   readonly report?: (problem: string) => void;
 }
 
-const SWEEP_EVERY_MS = 5_000;
+const SWEEP_EVERY_SECONDS = 5;
 
 /**
  * The counters of the only process there is, in memory. A hold is appended to the journal before its call is admitted;
@@ -70,7 +71,7 @@ class JournalCounters implements Counters {
   readonly #journal: HoldJournal;
   readonly #counters: Map<string, Counter>;
   readonly #holds: Map<string, Hold>;
-  readonly #sweeping: Timer;
+  readonly #sweeping: { stop(): void };
   /** No hold ends before this. */
   #nextEnd = 0;
 
@@ -82,7 +83,7 @@ class JournalCounters implements Counters {
     this.#holds = holds;
     for (const { charges } of holds.values()) this.#addToHeld(charges);
     this.#restart();
-    this.#sweeping = setInterval(() => this.#sweep(), SWEEP_EVERY_MS).unref();
+    this.#sweeping = every(SWEEP_EVERY_SECONDS, () => this.#sweep());
   }
 
   reserve({ charges, estimate }: Reservation, holdMs: number): Verdict {
@@ -161,7 +162,7 @@ class JournalCounters implements Counters {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#sweeping);
+    this.#sweeping.stop();
     await this.#ledger.close();
     try {
       this.#restart();

@@ -1,3 +1,5 @@
+import { wholeSecond } from './seconds.ts';
+
 export interface PulseOptions {
   readonly everyMs: number;
   /** Answers after how long to come back, when that is sooner than usual. */
@@ -46,6 +48,12 @@ export class Pulse {
     await this.#beating;
   }
 
+  /** Beats of a second and more come with everything else that this process does at whole seconds. */
+  #usual(ms: number): number {
+    const at = performance.now() + ms;
+    return ms >= 1_000 ? wholeSecond(at) : at;
+  }
+
   #arm() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(
@@ -68,7 +76,7 @@ export class Pulse {
       this.#isFailing = true;
     }
     this.#beating = null;
-    if (isNeeded()) this.#dueAt = Math.min(this.#dueAt, performance.now() + nextMs);
+    if (isNeeded()) this.#dueAt = Math.min(this.#dueAt, this.#usual(nextMs));
     if (!this.#isStopped && this.#dueAt < Number.POSITIVE_INFINITY) this.#arm();
   }
 }
