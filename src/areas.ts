@@ -21,6 +21,7 @@ import { mcpArea } from './mcp/area.ts';
 import { passthroughArea } from './passthrough/area.ts';
 import { checksArea, relayArea } from './relay/area.ts';
 import { routingArea } from './routing/area.ts';
+import { scimArea } from './scim/area.ts';
 import type { Settings } from './settings.ts';
 import { telemetryArea } from './telemetry/area.ts';
 import { feedbackArea } from './telemetry/feedback/area.ts';
@@ -81,6 +82,9 @@ export const everyArea = noAreas<Base>()
   //                                …/mcp-servers/:slug/{capabilities,sync,metadata,user-access,connections,usage}
   //                                GET /oauth/authorize, POST /oauth/{token,register,revoke} …, metadata
   //                                POST GET DELETE /:server/mcp  GET /.well-known/jwks.json  /v0.1/servers …
+  .withOptional(scimArea) //        GET POST /scim/v2/Users, GET PUT PATCH DELETE …/:id, the same of /scim/v2/Groups
+  //                                GET /scim/v2/{ServiceProviderConfig,ResourceTypes,Schemas}
+  //                                POST GET /v1/admin/scim/mappings, DELETE …/:id
   .with(endingsArea)
   .with(adminArea) //               GET /v1/admin/organisation, GET PUT …/defaults, GET PUT DELETE …/machine-tokens
   //                                POST GET /v1/admin/workspaces, GET PUT DELETE …/:workspace, GET …/deletion

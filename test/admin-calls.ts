@@ -76,6 +76,15 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
   const view = () => ({ name: name(), page: 'explore', query: { metric: 'cost' }, is_shared: true });
   const viewPlace = async () => `/v1/views/${(await made('/v1/views', view())).id}`;
 
+  const scimUser = () => ({ userName: `${name()}@example.com` });
+  const scimGroup = () => ({ displayName: name() });
+  const scimPatch = () => ({ Operations: [{ op: 'replace', path: 'externalId', value: name() }] });
+  const scimMapping = () => ({ group: name(), workspace: 'default', role: 'member' });
+  const scimPlace = async (kind: 'Users' | 'Groups') => {
+    const { json } = await api.post(`/scim/v2/${kind}`, kind === 'Users' ? scimUser() : scimGroup());
+    return `/scim/v2/${kind}/${json.id}`;
+  };
+
   const person = () => ({ email: `${name()}@example.com`, role: 'member' });
   const user = () => made('/v1/admin/users', person());
   const userWithPassword = () => made('/v1/admin/users', { ...person(), password: PASSWORD });
@@ -294,6 +303,18 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     'PUT /v1/alerts/:id': async () => ({ path: await alertPlace(), body: { name: name() } }),
     'POST /v1/alerts/:id/test': async () => ({ path: `${await alertPlace()}/test`, changesNothing: true }),
     'DELETE /v1/alerts/:id': async () => ({ path: await alertPlace() }),
+    'POST /scim/v2/Users': async () => ({ path: '/scim/v2/Users', body: scimUser(), status: 201 }),
+    'PUT /scim/v2/Users/:id': async () => ({ path: await scimPlace('Users'), body: scimUser() }),
+    'PATCH /scim/v2/Users/:id': async () => ({ path: await scimPlace('Users'), body: scimPatch() }),
+    'DELETE /scim/v2/Users/:id': async () => ({ path: await scimPlace('Users'), status: 204 }),
+    'POST /scim/v2/Groups': async () => ({ path: '/scim/v2/Groups', body: scimGroup(), status: 201 }),
+    'PUT /scim/v2/Groups/:id': async () => ({ path: await scimPlace('Groups'), body: scimGroup() }),
+    'PATCH /scim/v2/Groups/:id': async () => ({ path: await scimPlace('Groups'), body: scimPatch(), status: 204 }),
+    'DELETE /scim/v2/Groups/:id': async () => ({ path: await scimPlace('Groups'), status: 204 }),
+    'POST /v1/admin/scim/mappings': async () => ({ path: '/v1/admin/scim/mappings', body: scimMapping() }),
+    'DELETE /v1/admin/scim/mappings/:id': async () => ({
+      path: `/v1/admin/scim/mappings/${(await made('/v1/admin/scim/mappings', scimMapping())).id}`,
+    }),
     'POST /v1/views': async () => ({ path: '/v1/views', body: view() }),
     'PUT /v1/views/:id': async () => ({ path: await viewPlace(), body: { name: name() } }),
     'DELETE /v1/views/:id': async () => ({ path: await viewPlace() }),

@@ -10,7 +10,7 @@ const shelves: readonly (readonly string[])[] = [
   ['area'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
   ['relay', 'webhooks', 'alerts', 'views', 'exports', 'endings'],
-  ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin', 'console', 'live'],
+  ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin', 'console', 'live', 'scim'],
   ['', 'settings', 'cli'],
 ];
 /**
@@ -36,7 +36,7 @@ const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.inde
 const roomOf = (file: string) => file.split('/').slice(1, -1).join('/');
 const floorOf = (file: string) => floors[folderOf(file)]?.findIndex((floor) => floor.includes(roomOf(file))) ?? 0;
 /** Folders of areas that can be left out: only the list and commands name them. */
-const OPTIONAL = ['console', 'webhooks', 'alerts', 'views', 'fine-tuning', 'batches', 'assistants', 'mcp'];
+const OPTIONAL = ['console', 'webhooks', 'alerts', 'views', 'fine-tuning', 'batches', 'assistants', 'mcp', 'scim'];
 const mayName = (file: string, target: string): boolean =>
   file === 'areas.ts' ||
   folderOf(file) === 'cli' ||

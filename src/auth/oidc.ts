@@ -7,7 +7,7 @@ import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { FetchSmall } from './key-sets.ts';
-import type { NewSession, Sessions } from './sessions.ts';
+import { isDeactivated, type NewSession, type Sessions } from './sessions.ts';
 import type { Claims } from './token-claims.ts';
 import { insertUser, plainEmail } from './users.ts';
 import { workspacesOf } from './users-invites.ts';
@@ -193,13 +193,16 @@ function journeyIn(headers: SentHeaders, sealer: Sealer): Journey | null {
 /** The user behind an identity: known from before, known by a checked address, invited, or new. */
 async function userOf(db: Db, identity: Identity, { provider, organisationId, now }: OidcDeps): Promise<UserRow> {
   const users = () => db.selectFrom('users').selectAll().where('organisation_id', '=', organisationId);
+  const mayEnter = (user: UserRow): UserRow =>
+    isDeactivated(user) ? fail('oidc_refused', 'this user was deactivated; ask an administrator') : user;
   const known = await users().where('external_id', '=', identity.externalId).executeTakeFirst();
-  if (known) return known;
+  if (known) return mayEnter(known);
   if (identity.email === null)
     return fail('oidc_refused', 'the identity provider does not vouch for an email address of yours');
   const email = plainEmail(identity.email);
   const named = await users().where('email', '=', email).executeTakeFirst();
   if (named) {
+    mayEnter(named);
     if (named.external_id !== null)
       fail('oidc_refused', 'this address belongs to a user who signs in with another account of the identity provider');
     const next = { ...named, external_id: identity.externalId, updated_at: now() };

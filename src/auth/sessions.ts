@@ -106,7 +106,7 @@ export function createSessions(deps: SessionsDeps) {
       .selectAll('users')
       .select('sessions.expires_at')
       .executeTakeFirst();
-    if (!session || Number(session.expires_at) <= now()) return null;
+    if (!session || Number(session.expires_at) <= now() || isDeactivated(session)) return null;
     const who = (await userPrincipal(store.db, session, workspace)) ?? fail('not_a_member', workspace);
     return { ...who, session: { hash, expiresAt: Number(session.expires_at) } };
   };
@@ -135,7 +135,7 @@ export function createSessions(deps: SessionsDeps) {
         .where('email', '=', name)
         .executeTakeFirst();
       const isRight = await passwords.matches(password, user?.password_hash ?? null);
-      if (!isRight || !user) return fail('sign_in_failed');
+      if (!isRight || !user || isDeactivated(user)) return fail('sign_in_failed');
       await limits.succeeded(name, from.address);
       found(user);
       return store.transaction((db) => open(db, user), from);
@@ -225,12 +225,17 @@ export type Sessions = ReturnType<typeof createSessions>;
 /** Says which session is meant, and is of no use as anything else. */
 const shownId = (hash: string): string => sha256(`shown ${hash}`).slice(0, 32);
 
-/** A user in the workspace that is named; null: they do not belong to it. */
+/** Whether a directory has shut the user out. */
+export const isDeactivated = ({ deactivated_at }: Pick<UserRow, 'deactivated_at'>): boolean =>
+  deactivated_at !== null && deactivated_at !== undefined;
+
+/** A user in the workspace that is named; null: they do not belong to it, or were shut out. */
 export async function userPrincipal(
   db: Db,
-  user: Pick<UserRow, 'id' | 'organisation_id' | 'role' | 'email'>,
+  user: Pick<UserRow, 'id' | 'organisation_id' | 'role' | 'email' | 'deactivated_at'>,
   workspace: string | null,
 ): Promise<Principal | null> {
+  if (isDeactivated(user)) return null;
   const place = await placeOf(db, user, workspace);
   const scopes = place && scopesOf(user.role, place.member_role);
   if (!place || !scopes) return null;

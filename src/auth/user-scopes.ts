@@ -5,7 +5,7 @@ import { scopesOf } from './roles.ts';
 
 /** What a user is, in the organisation and in one workspace. */
 export interface UserStanding {
-  /** Null: the user does not exist. */
+  /** Null: the user does not exist, or was deactivated. */
   readonly user_role: UserRow['role'] | null;
   /** Null: the user is no member of the workspace. */
   readonly member_role: WorkspaceMemberRow['role'] | null;
@@ -31,7 +31,10 @@ export const keysWithStanding = (db: Db) =>
   db
     .selectFrom('api_keys')
     .leftJoin('users', (join) =>
-      join.onRef('users.id', '=', 'api_keys.user_id').onRef('users.organisation_id', '=', 'api_keys.organisation_id'),
+      join
+        .onRef('users.id', '=', 'api_keys.user_id')
+        .onRef('users.organisation_id', '=', 'api_keys.organisation_id')
+        .on('users.deactivated_at', 'is', null),
     )
     .leftJoin('workspace_members', (join) =>
       join
@@ -53,6 +56,7 @@ export async function belongsTo(
     )
     .where('users.id', '=', userId)
     .where('users.organisation_id', '=', organisationId)
+    .where('users.deactivated_at', 'is', null)
     .select(['users.role as user_role', 'workspace_members.role as member_role'])
     .executeTakeFirst();
   return standing !== undefined && scopesOfStanding(standing) !== null;

@@ -120,7 +120,7 @@ export function createMembers({
           const at = now();
           await db
             .updateTable('workspace_members')
-            .set({ role, updated_at: at })
+            .set({ role, origin: null, updated_at: at })
             .where('workspace_id', '=', place.id)
             .where('user_id', '=', userId)
             .execute();

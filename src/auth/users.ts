@@ -132,6 +132,28 @@ export async function insertUser(db: Db, row: UserRow, workspaces: readonly Memb
   );
 }
 
+/** Throws unless an owner who may come in is left without this one. Others who ask the same wait. */
+export async function checkLastOwner(db: Db, engine: Store['engine'], { id, organisation_id }: UserRow): Promise<void> {
+  const organisation = db.selectFrom('organisations').select('id').where('id', '=', organisation_id);
+  await (engine === 'postgres' ? organisation.forUpdate() : organisation).execute();
+  const other = await db
+    .selectFrom('users')
+    .select('id')
+    .where('organisation_id', '=', organisation_id)
+    .where('role', '=', 'owner')
+    .where('deactivated_at', 'is', null)
+    .where('id', '!=', id)
+    .executeTakeFirst();
+  if (!other) fail('last_owner', id);
+}
+
+/** Ends every way in that a user has opened: sessions, and the clients and programs that the user has let in. */
+export async function endLogins(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('sessions').where('user_id', '=', userId).execute();
+  await db.deleteFrom('mcp_grants').where('user_id', '=', userId).execute();
+  await db.deleteFrom('api_keys').where('user_id', '=', userId).where('origin', '=', 'login').execute();
+}
+
 export interface UsersDeps {
   readonly store: Store;
   readonly changes: Pick<Changes, 'transaction'>;
@@ -140,20 +162,6 @@ export interface UsersDeps {
 }
 
 export function createUsers({ store, changes, passwords, now }: UsersDeps) {
-  /** Whether any owner is left without this one. Others who ask the same wait. */
-  const checkLastOwner = async (db: Db, { id, organisation_id }: UserRow) => {
-    const organisation = db.selectFrom('organisations').select('id').where('id', '=', organisation_id);
-    await (store.engine === 'postgres' ? organisation.forUpdate() : organisation).execute();
-    const other = await db
-      .selectFrom('users')
-      .select('id')
-      .where('organisation_id', '=', organisation_id)
-      .where('role', '=', 'owner')
-      .where('id', '!=', id)
-      .executeTakeFirst();
-    if (!other) fail('last_owner', id);
-  };
-
   /** A key that sees only its workspace may look at its people, and change none: they belong to others, too. */
   const findToChange = async (db: Db, who: Principal, id: string): Promise<UserRow> => {
     const row = await findUser(db, who, id);
@@ -218,7 +226,7 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
           checkOwners(who, input.role);
           const role = input.role ?? old.role;
           if (who.userId === id && isRaise(old.role, role)) fail('own_role');
-          if (old.role === 'owner' && role !== 'owner') await checkLastOwner(db, old);
+          if (old.role === 'owner' && role !== 'owner') await checkLastOwner(db, store.engine, old);
           const next: UserRow = {
             ...old,
             email: input.email === undefined ? old.email : plainEmail(input.email),
@@ -226,6 +234,8 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
             first_name: input.first_name === undefined ? old.first_name : input.first_name,
             last_name: input.last_name === undefined ? old.last_name : input.last_name,
             role,
+            // What an administrator says of a role stands, whatever groups of a directory say later.
+            role_origin: input.role === undefined ? old.role_origin : 'set',
             password_hash: input.password === undefined ? old.password_hash : hash,
             updated_at: now(),
           };
@@ -236,11 +246,7 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
             .execute()
             .catch((error) => (isUniqueViolation(error) ? fail('email_taken', next.email) : Promise.reject(error)));
           // A person who knew the old password must lose access, and so must the programs which that person let in.
-          if (input.password !== undefined) {
-            await db.deleteFrom('sessions').where('user_id', '=', id).execute();
-            await db.deleteFrom('mcp_grants').where('user_id', '=', id).execute();
-            await db.deleteFrom('api_keys').where('user_id', '=', id).where('origin', '=', 'login').execute();
-          }
+          if (input.password !== undefined) await endLogins(db, id);
           return shownUser(next, (await workspaceIdsOf(db, [id])).get(id)!);
         },
         who,
@@ -267,7 +273,7 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
       if (!row) return { id: asked, organisationId, names: [...new Set([asked, email])] };
       checkOwners(who, row.role);
       if (who.userId === row.id) fail('invalid_request', 'user', 'is who asks; let another owner do it');
-      if (row.role === 'owner') await checkLastOwner(db, row);
+      if (row.role === 'owner') await checkLastOwner(db, store.engine, row);
       return { id: row.id, organisationId, names: [...new Set([row.id, row.email, asked])] };
     },
 
@@ -277,7 +283,7 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
         'users',
         async (db) => {
           const row = await findToChange(db, who, id);
-          if (row.role === 'owner') await checkLastOwner(db, row);
+          if (row.role === 'owner') await checkLastOwner(db, store.engine, row);
           await db.deleteFrom('api_keys').where('user_id', '=', id).execute();
           await db.deleteFrom('users').where('id', '=', id).execute();
         },

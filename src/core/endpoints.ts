@@ -41,7 +41,7 @@ export const ENDPOINTS: ReadonlyMap<string, EndpointType> = new Map([
 ]);
 
 /** Formats in which clients speak, and in which they are told of errors. */
-export type ClientDialect = 'openai-chat' | 'anthropic' | 'responses' | 'gemini' | 'ollama';
+export type ClientDialect = 'openai-chat' | 'anthropic' | 'responses' | 'gemini' | 'ollama' | 'scim';
 
 /** What clients of Google's ask of a model, as their addresses say it. */
 export const GOOGLE_VERBS = [

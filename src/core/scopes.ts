@@ -29,6 +29,8 @@ export const ADMIN_SCOPES = [
   ...crud('workspaces'),
   ...crud('users'),
   ...crud('workspace_users'),
+  /** Keeps users and groups as a directory has them (SCIM), in the whole organisation. */
+  'scim.manage',
   ...crud('api_keys'),
   'api_keys.rotate',
   ...crud('virtual_keys'),

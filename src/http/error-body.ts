@@ -11,6 +11,7 @@ export function clientDialectOf(route: Route | undefined, path: string, headers:
   if (route?.dialect) return route.dialect;
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'anthropic';
   if (GOOGLE_VERB.test(path)) return 'gemini';
+  if (path.startsWith('/scim/')) return 'scim';
   return headers['anthropic-version'] !== undefined && path.startsWith('/v1/') ? 'anthropic' : 'openai-chat';
 }
 
@@ -37,8 +38,29 @@ export function errorBody(error: GatewayError, dialect: ClientDialect, requestId
     };
   // Ollama's clients read a text.
   if (dialect === 'ollama') return { error: message, ...more };
+  if (dialect === 'scim') return scimBody(error, String(message));
   return { error: own, ...more };
 }
+
+/** RFC 7644 section 3.12. Directories decide by the type, where there is one for a fault. */
+function scimBody({ code, status }: GatewayError, detail: string): unknown {
+  const scimType = SCIM_TYPES[code] ?? (status === 400 ? 'invalidValue' : undefined);
+  return {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+    status: String(status),
+    ...(scimType && { scimType }),
+    detail,
+    code,
+  };
+}
+
+const SCIM_TYPES: Readonly<Record<string, string>> = {
+  scim_uniqueness: 'uniqueness',
+  scim_filter: 'invalidFilter',
+  scim_path: 'invalidPath',
+  invalid_json: 'invalidSyntax',
+  last_owner: 'mutability',
+};
 
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
 

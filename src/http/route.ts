@@ -166,6 +166,7 @@ const builder =
 export const get = builder('GET');
 export const post = builder('POST');
 export const put = builder('PUT');
+export const patch = builder('PATCH');
 export const del = builder('DELETE');
 export const options = builder('OPTIONS');
 

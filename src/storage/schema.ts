@@ -12,6 +12,7 @@ import type { LimitTables } from './schema/limits.ts';
 import type { LoginTables } from './schema/logins.ts';
 import type { McpTables } from './schema/mcp.ts';
 import type { ResponseTables } from './schema/responses.ts';
+import type { ScimTables } from './schema/scim.ts';
 import type { SetupTables } from './schema/setup.ts';
 import type { VectorStoreTables } from './schema/vector-stores.ts';
 import type { ViewTables } from './schema/views.ts';
@@ -30,6 +31,7 @@ export type * from './schema/limits.ts';
 export type * from './schema/logins.ts';
 export type * from './schema/mcp.ts';
 export type * from './schema/responses.ts';
+export type * from './schema/scim.ts';
 export type * from './schema/setup.ts';
 export type * from './schema/vector-stores.ts';
 export type * from './schema/views.ts';
@@ -38,6 +40,7 @@ export type * from './schema/views.ts';
 export interface Schema
   extends CallerTables,
     LoginTables,
+    ScimTables,
     SetupTables,
     LimitTables,
     ResponseTables,

@@ -39,7 +39,23 @@ const FIGURES = [
 /** Routes of administrators that no page needs, one by one. */
 const OF_ADMINISTRATORS = 'applications are registered by scripts; the console has no page for them yet';
 const OF_SCRIPTS = 'a whole file of settings of another program, kept with the other files and sent by a script';
+const BY_DIRECTORY = 'directories call it; what their groups mean is said by scripts, beside the rest of the setup';
 const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['ServiceProviderConfig', 'ResourceTypes', 'ResourceTypes/{name}', 'Schemas', 'Schemas/{name}'].map((path) => [
+      `GET /scim/v2/${path}`,
+      BY_DIRECTORY,
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['Users', 'Groups'].flatMap((kind) => [
+      ...['GET', 'POST'].map((method) => [`${method} /scim/v2/${kind}`, BY_DIRECTORY]),
+      ...['GET', 'PUT', 'PATCH', 'DELETE'].map((method) => [`${method} /scim/v2/${kind}/{id}`, BY_DIRECTORY]),
+    ]),
+  ),
+  'GET /v1/admin/scim/mappings': BY_DIRECTORY,
+  'POST /v1/admin/scim/mappings': BY_DIRECTORY,
+  'DELETE /v1/admin/scim/mappings/{id}': BY_DIRECTORY,
   'GET /v1/admin/organisation/managed-settings': OF_SCRIPTS,
   'PUT /v1/admin/organisation/managed-settings': OF_SCRIPTS,
   'GET /v1/admin/workspaces/{workspace}/managed-settings': OF_SCRIPTS,

@@ -18,6 +18,7 @@ const OF_AREA: Readonly<Record<string, string>> = {
   batches: '/v1/batches',
   assistants: '/v1/vector_stores',
   mcp: '/:server/mcp',
+  scim: '/scim/v2/Users',
 };
 const optional = everyArea.list.filter(({ isOptional }) => isOptional).map(({ name }) => name);
 

@@ -76,7 +76,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         const records = await recordsOf(reply);
         expect(records).toHaveLength(1);
         expect(records[0]).toMatchObject({
-          method,
+          method: method === 'PATCH' ? 'PUT' : method,
           uri: path,
           request_id: reply.headers.get('x-gateway-request-id'),
           user_type: expect.stringMatching(/^(user|api_key)$/),
@@ -84,7 +84,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           organisation_id: organisationId,
           response_status_code: status,
           resource_type: audit!.resource,
-          action: audit!.action ?? { POST: 'create', PUT: 'update', DELETE: 'delete' }[method],
+          action: audit!.action ?? { POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }[method],
         });
         if (body?.name) expect(JSON.parse(records[0].request_body).name).toBe(body.name as string);
       }

@@ -84,6 +84,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         `insert into alert_events values ('e-${id}', 'r', 'o', '${id}', '{}', '[]', 99999999999999)`,
         `insert into alert_sightings values ('n-${id}', 'breaker', '${id}', 's', 0, 0, 0, null, 0, 99999999999999)`,
         `insert into managed_settings values ('${id}', '${id}', '{}', null, 0)`,
+        `insert into scim_mappings select 'm-${id}', organisation_id, 'x', 'x', id, 'member', 0 from workspaces where id = '${id}'`,
         `insert into login_grants select 'l-${id}', id, '', 0, 0, 0, 99999999999999 from api_keys where workspace_id = '${id}' limit 1`,
         `insert into mcp_consents values ('${user.id}', 'c', 'r-${id}', '${id}', null, 'u', '', 0)`,
         `insert into mcp_grants values ('g-${id}', '${user.id}', '${id}', null, 'c', 'c', 'r', '', '', 1, 0, 0, 0, 99999999999999)`,

@@ -13,6 +13,30 @@ export const resourceErrors = {
   call_not_found: error(404, (id: string) => `No call ${id} of this key is under way.`),
   api_key_not_found: error(404, (id: string) => `No API key ${id} in this workspace.`),
   user_not_found: error(404, (id: string) => `No user ${id} in this organisation.`),
+  group_not_found: error(404, (id: string) => `No group ${id} in this organisation.`),
+  scim_unknown: error(404, (kind: string, name: string) => `There is no ${kind} ${name} here.`),
+  scim_mapping_not_found: error(404, (id: string) => `No mapping ${id} in this organisation.`),
+  scim_mapping_exists: error(
+    400,
+    (group: string, place: string) => `The group ${group} has a role in ${place} already. Delete that mapping first.`,
+    () => 'group',
+  ),
+  /** 409, as directories expect it (RFC 7644 section 3.3): they look for the other one then, and do not repeat the call. */
+  scim_uniqueness: error(
+    409,
+    (attribute: string, value: string) => `${attribute} "${value.slice(0, 80)}" belongs to another one already.`,
+  ),
+  scim_filter: error(
+    400,
+    (why: string, known: string) =>
+      `The filter cannot be used: ${why}. Write attribute eq "value", several with and between them; attributes are ${known}.`,
+    () => 'filter',
+  ),
+  scim_path: error(
+    400,
+    (path: string, why: string) => `The path "${path.slice(0, 120)}" of an operation ${why}.`,
+    () => 'Operations',
+  ),
   email_taken: error(
     400,
     (email: string) => `There is already a user ${email} in this organisation.`,

@@ -19,6 +19,7 @@ const membershipsOf = (db: Db, userId: string) =>
         .onRef('workspace_members.user_id', '=', 'users.id'),
     )
     .where('users.id', '=', userId)
+    .where('users.deactivated_at', 'is', null)
     .select([
       'workspaces.id',
       'workspaces.slug',

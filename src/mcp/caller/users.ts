@@ -36,6 +36,7 @@ export function createFindUser({ store, changes, now }: UsersDeps): FindUser {
         join.onRef('workspace_members.user_id', '=', 'users.id').on('workspace_members.workspace_id', '=', workspaceId),
       )
       .where('users.id', '=', id)
+      .where('users.deactivated_at', 'is', null)
       .select(['email', 'username', 'first_name', 'last_name', 'users.role', 'workspace_members.role as member_role'])
       .executeTakeFirst();
     return row

@@ -56,6 +56,14 @@ export interface UserRow {
   password_hash: string | null;
   /** Who the identity provider says it is: its address and its name for the user. */
   external_id: string | null;
+  /** What a directory (SCIM) calls this user: its name for signing in, its id, and the name for people. */
+  scim_user_name?: string | null;
+  scim_external_id?: string | null;
+  scim_display_name?: string | null;
+  /** When a directory has shut this user out. Null: the user may come in. */
+  deactivated_at?: number | null;
+  /** `scim`: groups of a directory gave the role. `set`: an administrator changed it, and groups leave it alone. */
+  role_origin?: string | null;
   created_at: number;
   updated_at: number;
 }
@@ -64,6 +72,8 @@ export interface WorkspaceMemberRow {
   workspace_id: string;
   user_id: string;
   role: 'admin' | 'manager' | 'member';
+  /** `scim`: groups of a directory gave it, and take it away. Null: an administrator did. */
+  origin?: string | null;
   created_at: number;
   updated_at: number;
 }
