@@ -48,6 +48,9 @@ export const user = () =>
       first_name: z.string().nullable(),
       last_name: z.string().nullable(),
       role: role(),
+      status: z
+        .enum(['active', 'deactivated'])
+        .describe('deactivated: a directory has shut the user out, and no way leads in.'),
       workspace_ids: z.array(z.string()),
       created_at: z.string(),
       last_updated_at: z.string(),

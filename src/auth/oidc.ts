@@ -7,9 +7,9 @@ import { headerOf, type SentHeaders } from '../http/headers.ts';
 import type { UserRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { FetchSmall } from './key-sets.ts';
-import { isDeactivated, type NewSession, type Sessions } from './sessions.ts';
+import type { NewSession, Sessions } from './sessions.ts';
 import type { Claims } from './token-claims.ts';
-import { insertUser, plainEmail } from './users.ts';
+import { insertUser, isDeactivated, plainEmail } from './users.ts';
 import { workspacesOf } from './users-invites.ts';
 
 /** The identity provider of the people here. */

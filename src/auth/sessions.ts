@@ -13,7 +13,7 @@ import type { Db, Store } from '../storage/store.ts';
 import { limitsOf } from './owner-limits.ts';
 import { scopesOf } from './roles.ts';
 import type { SignInLimits } from './sign-in-limits.ts';
-import { plainEmail } from './users.ts';
+import { isDeactivated, plainEmail } from './users.ts';
 import { DEFAULT_WORKSPACE, workspaceOwner } from './workspaces.ts';
 
 const COOKIE = 'gateway_session';
@@ -224,10 +224,6 @@ export type Sessions = ReturnType<typeof createSessions>;
 
 /** Says which session is meant, and is of no use as anything else. */
 const shownId = (hash: string): string => sha256(`shown ${hash}`).slice(0, 32);
-
-/** Whether a directory has shut the user out. */
-export const isDeactivated = ({ deactivated_at }: Pick<UserRow, 'deactivated_at'>): boolean =>
-  deactivated_at !== null && deactivated_at !== undefined;
 
 /** A user in the workspace that is named; null: they do not belong to it, or were shut out. */
 export async function userPrincipal(

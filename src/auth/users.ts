@@ -19,6 +19,8 @@ export interface User {
   readonly first_name: string | null;
   readonly last_name: string | null;
   readonly role: Role;
+  /** `deactivated`: a directory has shut the user out. */
+  readonly status: 'active' | 'deactivated';
   readonly workspace_ids: readonly string[];
   readonly created_at: string;
   readonly last_updated_at: string;
@@ -44,6 +46,10 @@ export type UserChange = Partial<Omit<UserInput, 'workspaces' | 'password'>> & {
 
 export const plainEmail = (email: string): string => email.trim().toLowerCase();
 
+/** Whether a directory has shut the user out. */
+export const isDeactivated = ({ deactivated_at }: Pick<UserRow, 'deactivated_at'>): boolean =>
+  deactivated_at !== null && deactivated_at !== undefined;
+
 export const shownUser = (row: UserRow, workspaceIds: readonly string[]): User => ({
   id: row.id as UserId,
   object: 'user',
@@ -52,6 +58,7 @@ export const shownUser = (row: UserRow, workspaceIds: readonly string[]): User =
   first_name: row.first_name,
   last_name: row.last_name,
   role: row.role,
+  status: isDeactivated(row) ? 'deactivated' : 'active',
   workspace_ids: workspaceIds,
   created_at: new Date(Number(row.created_at)).toISOString(),
   last_updated_at: new Date(Number(row.updated_at)).toISOString(),

@@ -1,5 +1,4 @@
-import { isDeactivated } from '../auth/sessions.ts';
-import { checkLastOwner, checkOwners, endLogins, insertUser, plainEmail } from '../auth/users.ts';
+import { checkLastOwner, checkOwners, endLogins, insertUser, isDeactivated, plainEmail } from '../auth/users.ts';
 import { fail } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';

@@ -53,6 +53,18 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const current = (headers: Record<string, string>) =>
       gateway.api.get('/v1/sessions/current', { key: null, headers });
 
+    test('a user whom a directory has shut out is refused, known from before or not', async () => {
+      const [known, fresh] = [givenPerson(), givenPerson()];
+      for (const person of [known, fresh]) {
+        const user = await givenUser(gateway, { email: person.email });
+        if (person === known) expect((await signInAs(person.sub)).response.status).toBe(302);
+        const Operations = [{ op: 'Replace', path: 'active', value: 'False' }];
+        expect((await gateway.api.patch(`/scim/v2/Users/${user.id}`, { Operations })).status).toBe(200);
+        const refused = await refusedWith((await signInAs(person.sub)).response);
+        expect(refused).toContain('this user was deactivated');
+      }
+    });
+
     test('a user with that verified address is signed in, and known from then on', async () => {
       const person = givenPerson();
       const user = await givenUser(gateway, { email: person.email });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
 import { givenBrowser, givenUser, PASSWORD, signIn } from '../people.ts';
+import { eventually } from '../process.ts';
 
 const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 const ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error';
@@ -209,6 +210,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       await patched(`/Users/${user.id}`, { op: 'Add', path: 'externalId', value: `ext-${user.id}` });
       await patched(`/Users/${user.id}`, { op: 'Replace', path: 'active', value: false });
 
+      expect((await adminView(user.id)).status).toBe('deactivated');
       expect((await models()).status).toBe(401);
       expect((await browser.call('GET', '/v1/sessions/current')).status).toBe(401);
       const again = await gateway.api.post('/v1/sessions', { email: user.email, password: PASSWORD }, { key: null });
@@ -441,3 +443,22 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(json.total).toBe(users.length);
     });
   });
+
+test('a user who is shut out at one node is out at the other, and so are keys of theirs', async () => {
+  const first = await startGateway({ engine: 'postgres' });
+  const second = await startGateway({ engine: 'postgres', databaseUrl: first.databaseUrl! });
+  const { user, browser } = await givenBrowser(first);
+  const { key } = await first.given.apiKey({ name: 'own', user_id: user.id });
+  const atSecond = async () => [
+    (await second.api.get('/v1/models', { key })).status,
+    (await second.api.get('/v1/sessions/current', { key: null, headers: browser.headers })).status,
+  ];
+  expect(await atSecond()).toEqual([200, 200]);
+
+  const Operations = [{ op: 'Replace', path: 'active', value: false }];
+  expect((await first.api.patch(`/scim/v2/Users/${user.id}`, { Operations })).status).toBe(200);
+
+  await eventually('the other node knows', async () => (await atSecond()).join() === '401,401');
+  await second.stop();
+  await first.stop();
+});
