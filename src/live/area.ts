@@ -5,7 +5,7 @@ import type { Metrics } from '../telemetry/metrics/metrics.ts';
 import { createMemories } from './memory.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { type CallDeps, callRoutes } from './realtime/call-routes.ts';
-import { createCalls } from './realtime/calls.ts';
+import { type CallsDeps, createCalls } from './realtime/calls.ts';
 import { geminiSockets } from './realtime/gemini-routes.ts';
 import { type RealtimeDeps, realtimeSockets } from './realtime/routes.ts';
 import { secretRoutes } from './realtime/secret-routes.ts';
@@ -16,6 +16,7 @@ export interface LiveParts extends Tools {
   readonly answer: LiveDeps['answer'];
   readonly openRealtime: RealtimeDeps['openRealtime'];
   readonly placeCall: CallDeps['placeCall'];
+  readonly joinCall: CallsDeps['joinCall'];
   readonly callers: Callers;
   readonly limiter: SecretsDeps['limiter'];
   readonly principalOf: SecretsDeps['principalOf'];
@@ -35,13 +36,13 @@ export const liveArea = area({
   name: 'live',
   open: (parts: LiveParts) => {
     const { answer, openRealtime, callers, limiter, principalOf, metrics, store, sealer, now, report } = parts;
-    const { placeCall, upstream, workers, organisationId } = parts;
+    const { placeCall, joinCall, upstream, workers, organisationId } = parts;
     const { perKey, perProcess, lifeMs, idleMs } = parts.settings.sockets;
     const open = new OpenSockets({ perKey, perProcess });
     metrics.gauge('gateway_open_sockets', 'WebSockets that are open.', () => open.size);
     const secrets = createSecrets({ store, sealer, limiter, callers, principalOf, now });
-    const calls = createCalls({ store, sealer, upstream, workers, organisationId, most: perProcess });
-    const realtime: RealtimeDeps = { openRealtime, callers, secrets, open, lifeMs, idleMs, report };
+    const calls = createCalls({ store, sealer, upstream, workers, joinCall, organisationId, most: perProcess });
+    const realtime: RealtimeDeps = { openRealtime, callers, secrets, calls, open, lifeMs, idleMs, report };
     const sockets = [
       ...liveSockets({ answer, callers, open, memories: createMemories(), lifeMs, idleMs, now, report }),
       ...realtimeSockets(realtime),
@@ -49,7 +50,7 @@ export const liveArea = area({
     ];
     return {
       gives: {},
-      routes: [...secretRoutes(secrets), ...callRoutes({ ...realtime, calls, placeCall })],
+      routes: [...secretRoutes(secrets), ...callRoutes({ ...realtime, placeCall })],
       work: [calls.kind],
       // Where a key may have none, clients are told at once to go on without.
       sockets: perKey > 0 ? sockets : [],

@@ -29,7 +29,7 @@ import { createKeptThoughts } from './kept-thoughts.ts';
 import { createModelCatalogue } from './model-catalogue.ts';
 import { createModelNames, type PlainModels } from './model-names.ts';
 import { openRealtime, type RealtimeCall } from './realtime.ts';
-import { type AskedCall, placeCall } from './realtime-call.ts';
+import { type AskedCall, type CallControl, joinCall, placeCall } from './realtime-call.ts';
 import { type RelayDeps, relay } from './relay.ts';
 import { createWorkProofs } from './work-proofs.ts';
 
@@ -151,6 +151,7 @@ export const relayArea = area({
         openRealtime: (call: RealtimeCall) => openRealtime(call, { ...deps, dial, log }),
         /** One whose sound goes past the gateway. */
         placeCall: (call: AskedCall) => placeCall(call, { ...deps, dial, log }),
+        joinCall: (call: CallControl, protocols: readonly string[]) => joinCall(call, protocols, { dial, timeouts }),
         lastInteractiveAt: () => lastInteractiveAt,
         callModel,
         hosted,

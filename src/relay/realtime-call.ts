@@ -1,9 +1,10 @@
 import { fail } from '../core/errors.ts';
+import { PlainHeaders } from '../core/header-map.ts';
 import { newId } from '../core/ids.ts';
 import type { JsonObject } from '../dialects/ir.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import type { Incoming, Timeouts, Upstream } from '../http/upstream.ts';
-import { SocketRefused } from '../http/upstream-socket.ts';
+import { type ClientWebSocket, SocketRefused } from '../http/upstream-socket.ts';
 import type { Attempt, OpenCall } from './call.ts';
 import {
   type Aimed,
@@ -27,10 +28,12 @@ export interface AskedCall extends RealtimeCall {
   readonly signal: AbortSignal;
 }
 
-/** What ends a call at its provider, whichever node does it. It holds a credential. */
+/** What ends a call at its provider, or joins it, whichever node does it. It holds a credential. */
 export interface CallControl {
   /** Of the call, at the provider. */
   readonly url: string;
+  /** Of its side channel. */
+  readonly side: string;
   readonly headers: SentHeaders;
 }
 
@@ -41,6 +44,8 @@ export interface PlacedCall {
   /** The session as the provider was told it. */
   readonly session: JsonObject;
   readonly notes: SentHeaders;
+  /** Whether guardrails look at what is said. */
+  readonly isGuarded: boolean;
   /** Opens the side channel, on which the provider tells what is said. Throws where it cannot be opened. */
   attach(): Promise<RealtimeLine>;
   /** Ends it, with a credential as it is now. */
@@ -98,13 +103,15 @@ async function placed(
   const controlNow = async (): Promise<CallControl> => {
     const request = { method: 'POST', path: `${PATH}/${id}`, search: '', sent: {}, body: null };
     const { url, headers } = await authorized(aimed, request, deps);
-    return { url, headers: headers.toJSON() };
+    const { url: side } = await authorized(aimed, sideOf(id, aimed), deps);
+    return { url, side, headers: headers.toJSON() };
   };
   const { foundBy } = aimed.call;
   return {
     sdp,
     control: await controlNow(),
     session,
+    isGuarded: aimed.isGuarded,
     notes: { ...foundBy, 'x-gateway-last-used-option-index': aimed.to.path },
     attach: () => attach(id, host, aimed, deps),
     hangUp: async () => hangUp(await controlNow(), deps.upstream),
@@ -129,10 +136,12 @@ async function judgedSession(
   };
 }
 
+const sideOf = (id: string, { asked }: Aimed) => ({
+  ...{ method: 'GET', path: asked.tongue.path, search: `?call_id=${id}`, sent: {}, body: null },
+});
+
 async function attach(id: string, host: string, aimed: Aimed, deps: RealtimeDeps): Promise<RealtimeLine> {
-  const search = `?call_id=${id}`;
-  const request = { method: 'GET', path: aimed.asked.tongue.path, search, sent: {}, body: null };
-  const { url, headers } = await authorized(aimed, request, deps);
+  const { url, headers } = await authorized(aimed, sideOf(id, aimed), deps);
   const timeoutMs = deps.timeouts.connectMs || deps.timeouts.firstByteMs;
   for (const waitMs of [...ATTACH_AGAIN_MS, null])
     try {
@@ -144,6 +153,22 @@ async function attach(id: string, host: string, aimed: Aimed, deps: RealtimeDeps
       await Bun.sleep(waitMs);
     }
   throw new Error('unreachable');
+}
+
+/** One more side channel of a call. Null: the provider has no such call any more. */
+export async function joinCall(
+  { side: url, headers }: CallControl,
+  protocols: readonly string[],
+  { dial, timeouts }: Pick<RealtimeDeps, 'dial' | 'timeouts'>,
+): Promise<ClientWebSocket | null> {
+  const timeoutMs = timeouts.connectMs || timeouts.firstByteMs;
+  try {
+    return await dial({ url, headers: new PlainHeaders({ ...headers }), protocols, timeoutMs });
+  } catch (error) {
+    if (error instanceof SocketRefused && error.status === NOT_FOUND) return null;
+    if (!(error instanceof SocketRefused)) throw error;
+    return fail('call_not_joined', new URL(url).host, error.status);
+  }
 }
 
 /** Ends a call. Resolves when it is over; throws where that is not known. */

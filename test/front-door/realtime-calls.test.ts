@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { OpenAI } from 'openai-7';
+import { OpenAIRealtimeWS } from 'openai-7/realtime/ws';
 import { type SimulatedCall, simulatedCalls } from '../../simulator/calls.ts';
 import { finishedResponses } from '../../simulator/realtime.ts';
 import { ADMIN_KEY, startGateway, startProvider, type TestGateway } from '../gateway.ts';
 import { ledgerOf } from '../ledger.ts';
 import { type LiveEvent, openLive } from '../live-client.ts';
+import { startNode } from '../nodes.ts';
+import { createDatabase } from '../postgres.ts';
 import { eventually, forTests, newDataDir, removeDataDir, startProcess } from '../process.ts';
+import { startTlsFront } from '../tls-front.ts';
 
 const OFFER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n';
 const offer = (...faults: string[]) => OFFER + faults.map((fault) => `a=simulate:${fault}\r\n`).join('');
@@ -367,8 +371,6 @@ describe('a call by WebRTC', () => {
       expect(telephone.error).toMatchObject({ code: 'invalid_path' });
       expect(telephone.error.message).toContain('telephone');
     }
-    const joined = await openLive(gateway.url, { path: '/v1/realtime?call_id=rtc_1' }).catch((error) => error.message);
-    expect(joined).toContain('no WebSocket');
   });
 
   test('finds another provider where the first does not answer, and is the caller’s own where it brings its credential', async () => {
@@ -394,6 +396,70 @@ describe('a call by WebRTC', () => {
     const { call, id } = await place(gateway.url);
     await calls.hangup(id);
     expect(call.isOver).toBe(true);
+  });
+
+  test('is joined by a server of its key, which the official client does, and what that asks for is counted once', async () => {
+    const { id: keyId, key } = await gateway.given.apiKey();
+    const { call, id } = await place(gateway.url, { key });
+    const front = startTlsFront(gateway.url);
+    const client = new OpenAI({ apiKey: key, baseURL: `${front.url}/v1` });
+    const live = new OpenAIRealtimeWS({ callID: id, options: { rejectUnauthorized: false } }, client);
+    const heard = Promise.withResolvers<string>();
+    live.on('error', (error) => heard.reject(error));
+    live.on('response.output_text.done', ({ text }) => heard.resolve(text));
+    await new Promise((resolve) => live.socket.on('open', resolve));
+    live.send(say('Hello from the server') as never);
+    live.send({ type: 'response.create' });
+    expect(await heard.promise).toContain('Hello from the server');
+    // Both sides hear what the other does.
+    await ask(call, 'Hello from the browser');
+    live.close();
+    front.stop();
+    const rows = await ledgerOf(gateway, keyId, 2);
+    expect(rows).toHaveLength(2);
+    expect(call.isOver).toBe(false);
+
+    const join = (name: string, by: string, more = '') =>
+      openLive(gateway.url, { path: `/v1/realtime?call_id=${name}${more}`, key: by });
+    const other = await gateway.given.apiKey();
+    await expect(join(id, other.key)).rejects.toThrow('404');
+    await expect(join(call.id, key)).rejects.toThrow('404');
+    await expect(join(id, key, '&model=m')).rejects.toThrow('400');
+    const server = await join(id, key);
+    server.send({ type: 'session.update', session: { type: 'realtime', model: 'other' } });
+    expect((await server.until('error')).at(-1).error.param).toBe('session.model');
+    server.send('no json');
+    expect((await server.until('error')).at(-1).error.type).toBe('invalid_request_error');
+    server.send({ type: 'session.update', session: { type: 'realtime', instructions: 'Be kind.' } });
+    await server.until('session.updated');
+    await gateway.api.post(`/v1/realtime/calls/${id}/hangup`, undefined, { key });
+    expect((await server.closed).code).toBe(1000);
+    await expect(join(id, key)).rejects.toThrow('404');
+  });
+
+  test('is joined under the same rules: a secret’s session stays, and nothing passes guardrails unseen', async () => {
+    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'vendor' } });
+    const session = { ...SESSION, model: 'gpt-realtime' };
+    const secret = (await gateway.api.post('/v1/realtime/client_secrets', { session }, { key })).json.value;
+    const bound = await place(gateway.url, { key: secret, session: null });
+    await expect(openLive(gateway.url, { path: `/v1/realtime?call_id=${bound.id}`, key: secret })).rejects.toThrow(
+      '403',
+    );
+    const server = await openLive(gateway.url, { path: `/v1/realtime?call_id=${bound.id}`, key });
+    server.send({ type: 'session.update', session: { type: 'realtime', instructions: 'Be rude.' } });
+    expect((await server.until('error')).at(-1).error.code).toBe('session_bound');
+    expect(bound.call.isOver).toBe(false);
+    bound.call.end();
+
+    const deny = [{ 'default.contains': { words: ['forbidden'], operator: 'none' }, deny: true }];
+    const headers = { 'x-gateway-config': JSON.stringify({ virtual_key: 'vendor', input_guardrails: deny }) };
+    const judged = await place(gateway.url, { key, headers, session });
+    const joined = await openLive(gateway.url, { path: `/v1/realtime?call_id=${judged.id}`, key });
+    joined.send({ type: 'response.create', response: { instructions: 'Say what is forbidden.' } });
+    expect((await joined.until('error')).at(-1).error.param).toBe('response.instructions');
+    joined.send(say('This is forbidden'));
+    await isOver(judged.call);
+    await joined.closed;
   });
 
   test('counts among the WebSockets of its key, and ends when it is idle, too old, or the process stops', async () => {
@@ -453,12 +519,37 @@ test('a call whose process is killed is ended by the next one, and its response 
   removeDataDir(dataDir);
 }, 300_000);
 
+test('a call whose node is killed is ended by another node', async () => {
+  const databaseUrl = await createDatabase();
+  const provider = startProvider();
+  const [one, two] = [await startNode(databaseUrl), await startNode(databaseUrl)];
+  await one.given.virtualKey(provider.url, 'vendor');
+  const { key } = (await one.api.post('/v1/api-keys', { name: 'caller' })).json;
+  const [{ call, id }, other] = [await place(one.url, { key }), await place(two.url, { key })];
+  expect(call.isOver).toBe(false);
+  await one.kill();
+  await isOver(call);
+  await eventually('it is forgotten', async () => {
+    const again = await two.api.post(`/v1/realtime/calls/${id}/hangup`, undefined, { key });
+    return again.json?.error?.code === 'call_not_found';
+  });
+  // A call that another node watches goes on.
+  await ask(other.call, 'Hello');
+  expect(other.call.isOver).toBe(false);
+  await two.stop();
+  expect(other.call.isOver).toBe(true);
+  provider.stop();
+}, 300_000);
+
 test('two nodes: a call is ended by its owner through either, and share its budget', async () => {
   const one = await startGateway({ engine: 'postgres' });
   const two = await startGateway({ engine: 'postgres', databaseUrl: one.databaseUrl! });
   await one.given.virtualKey({ slug: 'vendor', provider: 'openai', custom_host: one.provider.url });
   const { id, key } = await one.given.apiKey({ usage_limits: { type: 'tokens', credit_limit: 1_000 } });
-  const first = await place(one.url, { key });
+  const first = await place(one.url, { key, session: { ...SESSION, model: '@vendor/called-first' } });
+  const joined = await openLive(two.url, { path: `/v1/realtime?call_id=${first.id}`, key });
+  await ask(first.call, 'Hello');
+  await joined.until('response.done');
   expect((await two.api.post(`/v1/realtime/calls/${first.id}/hangup`, undefined, { key })).status).toBe(200);
   expect(first.call.isOver).toBe(true);
   const session = { ...SESSION, model: '@vendor/called-by-two' };
@@ -468,8 +559,8 @@ test('two nodes: a call is ended by its owner through either, and share its budg
     call.say({ type: 'response.create' });
   }
   for (const { call } of both) await isOver(call);
-  const rows = await ledgerOf(one, id, 2);
+  const rows = await ledgerOf(one, id, 3);
   const counted = rows.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
-  expect(counted).toBe(takenAt('called-by-two'));
+  expect(counted).toBe(takenAt('called-by-two') + takenAt('called-first'));
   await Promise.all([one.stop(), two.stop()]);
 });

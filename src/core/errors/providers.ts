@@ -179,6 +179,10 @@ export const providerErrors = {
     (host: string, why: string) =>
       `${host} has taken the call, but the gateway cannot watch it: ${why}. The call is ended; place another one.`,
   ),
+  call_not_joined: error(
+    502,
+    (host: string, status: number) => `${host} answered ${status} when the call was to be joined. Try again.`,
+  ),
   call_not_ended: error(
     502,
     (host: string, status: number) => `${host} answered ${status} when the call was to end. The gateway tries again.`,

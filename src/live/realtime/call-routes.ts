@@ -8,12 +8,10 @@ import { type Call, post, type Route } from '../../http/route.ts';
 import { OPENAI } from '../../relay/realtime.ts';
 import type { AskedCall, PlacedCall } from '../../relay/realtime-call.ts';
 import { parsed } from '../events.ts';
-import type { Calls } from './calls.ts';
 import { boundHeaders, modelOf, type RealtimeDeps } from './routes.ts';
 import type { RealtimeSession } from './session.ts';
 
 export interface CallDeps extends RealtimeDeps {
-  readonly calls: Calls;
   readonly placeCall: (call: AskedCall) => Promise<PlacedCall | Response>;
 }
 

@@ -5,6 +5,7 @@ import type { Sealer } from '../../crypto/seal.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import type { Line } from '../../http/socket.ts';
 import type { Upstream } from '../../http/upstream.ts';
+import type { ClientWebSocket } from '../../http/upstream-socket.ts';
 import { type CallControl, hangUp, type PlacedCall } from '../../relay/realtime-call.ts';
 import type { Store } from '../../storage/store.ts';
 import { type Kind, type Lease, ShuttingDown } from '../../work/work.ts';
@@ -17,6 +18,7 @@ export interface CallsDeps {
   readonly sealer: Sealer;
   readonly upstream: Upstream;
   readonly workers: () => Workers;
+  readonly joinCall: (call: CallControl, protocols: readonly string[]) => Promise<ClientWebSocket | null>;
   /** Rows of work go with a workspace; a call is ended when its workspace has gone, so its row is the organisation's. */
   readonly organisationId: string;
   /** How many a node may have. */
@@ -27,6 +29,9 @@ export interface CallsDeps {
 interface Recorded {
   /** Whose it is. */
   readonly key: string;
+  /** Its session is a secret's. */
+  readonly isBound: boolean;
+  readonly isGuarded: boolean;
   /** A `CallControl`: with it, any node can end the call. */
   readonly sealed: string;
 }
@@ -40,6 +45,13 @@ interface Watched {
   leave(): void;
   /** With a credential as it is now. */
   hangUp(): Promise<void>;
+}
+
+/** A call that a client of ours takes part in. */
+export interface JoinedCall {
+  readonly socket: ClientWebSocket;
+  readonly isBound: boolean;
+  readonly isGuarded: boolean;
 }
 
 const KIND = 'realtime-call';
@@ -106,7 +118,7 @@ export function createCalls(deps: CallsDeps) {
         hangUp: () => placed.hangUp(),
       });
       try {
-        await record(id, who, placed);
+        await record(id, who, placed, given.isBound);
       } catch (error) {
         watched.delete(id);
         await placed.hangUp().catch(talks.report);
@@ -132,16 +144,17 @@ export function createCalls(deps: CallsDeps) {
       return id;
     },
 
+    /** One more side channel of a call of the key's. Throws 404 where it has none of that name. */
+    async join(who: Principal, id: string, protocols: readonly string[]): Promise<JoinedCall> {
+      const recorded = await recordOf(who, id);
+      const { isBound, isGuarded } = recorded;
+      const socket = await deps.joinCall(controlOf(id, recorded), protocols);
+      return { socket: socket ?? fail('call_not_found', id.slice(0, 100)), isBound, isGuarded };
+    },
+
     /** Ends a call of the key's. Throws 404 where it has none of that name. */
     async hangUp(who: Principal, id: string): Promise<void> {
-      const row = await store.db
-        .selectFrom('work')
-        .select('payload')
-        .where('kind', '=', KIND)
-        .where('ref', '=', id)
-        .executeTakeFirst();
-      const recorded = row?.payload ? (JSON.parse(row.payload) as Recorded) : null;
-      if (recorded?.key !== who.keyId) fail('call_not_found', id.slice(0, 100));
+      const recorded = await recordOf(who, id);
       const own = watched.get(id);
       own?.end();
       await own?.left;
@@ -155,8 +168,21 @@ export function createCalls(deps: CallsDeps) {
     },
   };
 
-  async function record(id: string, who: Principal, { control }: PlacedCall): Promise<void> {
-    const payload: Recorded = { key: who.keyId, sealed: sealer.seal('realtime-call', id, JSON.stringify(control)) };
+  async function recordOf(who: Principal, id: string): Promise<Recorded> {
+    const row = await store.db
+      .selectFrom('work')
+      .select('payload')
+      .where('kind', '=', KIND)
+      .where('ref', '=', id)
+      .executeTakeFirst();
+    const recorded = row?.payload ? (JSON.parse(row.payload) as Recorded) : null;
+    return recorded?.key === who.keyId ? recorded : fail('call_not_found', id.slice(0, 100));
+  }
+
+  async function record(id: string, who: Principal, placed: PlacedCall, isBound: boolean): Promise<void> {
+    const { control, isGuarded } = placed;
+    const sealed = sealer.seal('realtime-call', id, JSON.stringify(control));
+    const payload: Recorded = { key: who.keyId, isBound, isGuarded, sealed };
     const item = { kind: KIND, tenant: organisationId, ref: id, payload };
     const { isLocal } = await workers().accept(item, async () => {});
     if (!isLocal) fail('sockets_exhausted', most);

@@ -5,10 +5,12 @@ import { GeminiTalk } from './gemini.ts';
 import type { RealtimeDeps } from './routes.ts';
 import { RealtimeSession } from './session.ts';
 
+type LiveDeps = Omit<RealtimeDeps, 'secrets' | 'calls'>;
+
 const NEEDED = 'completions.write';
 
 /** Conversations in real time, at Google. Their first message says with which model, so no provider is asked before. */
-export const geminiSockets = (deps: Omit<RealtimeDeps, 'secrets'>): Route[] => [
+export const geminiSockets = (deps: LiveDeps): Route[] => [
   socket(
     LIVE_ROUTE,
     {
@@ -20,7 +22,7 @@ export const geminiSockets = (deps: Omit<RealtimeDeps, 'secrets'>): Route[] => [
   ),
 ];
 
-function openConversation(call: Call, deps: Omit<RealtimeDeps, 'secrets'>): RealtimeSession {
+function openConversation(call: Call, deps: LiveDeps): RealtimeSession {
   const { open, openRealtime, callers, lifeMs, idleMs, report } = deps;
   const { headers, principal, requestId, providerKey, stamp, clientAddress } = call;
   const identify = async () => {

@@ -219,7 +219,7 @@ const idOf = (event: unknown): string => {
 /** What a response may say for itself in a conversation that is bound to its settings. */
 const FREE = new Set(['conversation', 'metadata', 'input']);
 
-function refuseChange({ type, response }: RealtimeEvent): void {
+export function refuseChange({ type, response }: RealtimeEvent): void {
   if (type === 'session.update' || type === 'transcription_session.update')
     throw new GatewayError('session_bound', [type]);
   const named = type === 'response.create' && isObject(response) ? Object.keys(response) : [];

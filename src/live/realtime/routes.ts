@@ -7,6 +7,8 @@ import { type Call, type Route, socket } from '../../http/route.ts';
 import { Upgrade } from '../../http/socket.ts';
 import { OPENAI, type RealtimeCall, type RealtimeLine } from '../../relay/realtime.ts';
 import type { OpenSockets } from '../open-sockets.ts';
+import type { Calls } from './calls.ts';
+import { JoinedTalk } from './joined-talk.ts';
 import { changedIn, OpenAiTalk } from './openai.ts';
 import type { SecretClaims, Secrets } from './secrets.ts';
 import { RealtimeSession } from './session.ts';
@@ -15,6 +17,7 @@ export interface RealtimeDeps {
   readonly openRealtime: (call: RealtimeCall) => Promise<RealtimeLine | Response>;
   readonly callers: Pick<Callers, 'identify'>;
   readonly secrets: Secrets;
+  readonly calls: Calls;
   readonly open: OpenSockets;
   readonly lifeMs: number;
   readonly idleMs: number;
@@ -44,19 +47,20 @@ async function openConversation(call: Call, deps: RealtimeDeps): Promise<Upgrade
   const claims = deps.secrets.read(call.headers);
   const headers = claims ? boundHeaders(call.headers, claims) : call.headers;
   const query = new URLSearchParams(call.search);
-  if (query.has('call_id'))
-    fail(
-      'invalid_request',
-      'call_id',
-      'a call cannot be joined here; the gateway watches it, and POST …/hangup ends it',
-    );
+  const callId = query.get('call_id');
+  if (callId !== null) {
+    if (claims) fail('session_bound', 'call_id');
+    if (SUBJECTS.some((name) => query.has(name)))
+      fail('invalid_request', 'call_id', 'stands alone; a call has its model already');
+    return joinOne(call, callId, deps);
+  }
   const asked = query.get('model') ?? query.get('deployment');
   const model = claims ? modelOf(claims, asked) : asked;
   if (!claims && !SUBJECTS.some((name) => query.get(name)))
     fail('invalid_request', 'model', 'is missing; give ?model=');
   query.delete('model');
   query.delete('deployment');
-  const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').flatMap((name) => name.trim() || []);
+  const protocols = protocolsOf(headers);
   let session: RealtimeSession | null = null;
   const leave = open.enter(principal.keyId, () => session?.look());
   try {
@@ -92,6 +96,34 @@ async function openConversation(call: Call, deps: RealtimeDeps): Promise<Upgrade
     throw error;
   }
 }
+
+/** A client of ours takes part in a call that it has begun. What is said there is counted where the call is watched. */
+async function joinOne(call: Call, id: string, deps: RealtimeDeps): Promise<Upgrade> {
+  const { calls, open, callers, lifeMs, idleMs, report } = deps;
+  const { principal, requestId, headers } = call;
+  let session: RealtimeSession | null = null;
+  const leave = open.enter(principal.keyId, () => session?.look());
+  try {
+    const joined = await calls.join(principal, id, protocolsOf(headers));
+    const talks = {
+      ...{ lifeMs, idleMs, over: leave },
+      identify: async () => {
+        const who = await callers.identify(headers, { csrf: 'needed' });
+        return who.scopes.has(NEEDED) ? who : fail('insufficient_scope', NEEDED);
+      },
+      report: (error: unknown) => report(requestId, error),
+      clock: () => performance.now(),
+    };
+    session = new RealtimeSession(talks, null, (own) => new JoinedTalk(own, joined));
+    return new Upgrade(session, joined.socket.protocol);
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+const protocolsOf = (headers: SentHeaders): string[] =>
+  (headers['sec-websocket-protocol'] ?? '').split(',').flatMap((name) => name.trim() || []);
 
 /** Who holds a secret says nothing of where the conversation goes. */
 export function boundHeaders(sent: SentHeaders, { headers }: SecretClaims): SentHeaders {
