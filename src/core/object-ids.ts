@@ -31,6 +31,8 @@ export const PREFIXES = {
   mcpCall: 'mcp_',
   mcpList: 'mcpl_',
   mcpApproval: 'mcpr_',
+  /** Of a block of Anthropic's. */
+  mcpToolUse: 'mcptoolu_',
 } as const;
 
 export type ObjectKind = keyof typeof PREFIXES;

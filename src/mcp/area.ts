@@ -32,7 +32,7 @@ export interface McpParts
   readonly guardrails: Guardrails;
   readonly note: NoteEvent;
   readonly log: RequestLog;
-  /** Takes tools that calls of the Responses API can use. */
+  /** Takes tools that calls of models can use. */
   readonly hosted: Pick<Hosted, 'offer'>;
   readonly settings: {
     readonly oidc: McpDeps['people']['oidcProvider'];

@@ -4,6 +4,7 @@ import { SseParser } from '../dialects/sse.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError } from '../http/reply.ts';
 import type { AnonymousCallAt } from '../http/route.ts';
+import { sessionIn } from '../http/session-id.ts';
 import type { HostedCaller } from '../relay/hosted/hosted-tool.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
 import { META, STATELESS } from './message/versions.ts';
@@ -31,6 +32,7 @@ const NOT_REPEATED =
   /^(?:content-.*|transfer-encoding|expect|host|accept|accept-encoding|connection|idempotency-key|mcp-.*|traceparent|tracestate|origin|cookie)$/;
 const ANSWERS = 'application/json, text/event-stream';
 const MOST_BYTES = 4 << 20;
+const LEAVING_MS = 10_000;
 
 export async function talkTo(slug: string, caller: HostedCaller, deps: HostedClientDeps): Promise<ServerTalk> {
   const { version } = deps;
@@ -84,17 +86,24 @@ interface Answered {
   readonly message: Message | null;
 }
 
-function sender(slug: string, { headers: given, signal }: HostedCaller, { relay, log, now }: HostedClientDeps) {
+function sender(
+  slug: string,
+  { headers: given, signal, traceId }: HostedCaller,
+  { relay, log, now }: HostedClientDeps,
+) {
   const own: Record<string, string> = {};
   for (const name in given) if (!NOT_REPEATED.test(name) && given[name] !== undefined) own[name] = given[name];
   return async (method: 'POST' | 'DELETE', message: Message | null, extra: SentHeaders): Promise<Answered> => {
     const requestId = newId<string>();
     const path = `/${slug}/mcp`;
     const body = message === null ? null : Buffer.from(JSON.stringify(message));
+    // A session is left also where the client has gone, which ends everything else.
+    const until = method === 'DELETE' ? AbortSignal.timeout(LEAVING_MS) : signal;
     const entry = log.open({
-      ...{ id: requestId, traceId: requestId, method, path, route: '/:server/mcp', clientAddress: '' },
+      ...{ id: requestId, traceId: traceId ?? requestId, method, path, route: '/:server/mcp', clientAddress: '' },
       ...{ startedAt: now(), startedMono: performance.now(), isInternal: true },
     });
+    entry.sessionId = sessionIn(own);
     const headers: SentHeaders = {
       ...own,
       ...extra,
@@ -104,7 +113,7 @@ function sender(slug: string, { headers: given, signal }: HostedCaller, { relay,
     try {
       const response = await relay({
         ...{
-          request: new Request(`http://gateway.invalid${path}`, { method, body, signal }),
+          request: new Request(`http://gateway.invalid${path}`, { method, body, signal: until }),
           headers,
           requestId,
           path,

@@ -28,7 +28,7 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
   readonly virtualKeys: VirtualKeys;
   readonly cache: AnswerCache;
   /** Tools that the gateway runs itself. */
-  readonly hosted: Pick<Hosted, 'answer' | 'standIn'>;
+  readonly hosted: Pick<Hosted, 'answer' | 'answerPlain' | 'standIn'>;
 }
 
 /**
@@ -40,7 +40,11 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
  */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
   const received = await receive(call, deps.maxBodyBytes);
-  if (call.endpoint !== RESPONSES || call.isRound) return relayed(received, deps);
+  if (call.isRound) return relayed(received, deps);
+  if (call.endpoint !== RESPONSES) {
+    const plain = PLAIN.has(call.endpoint) ? await deps.hosted.answerPlain(received) : null;
+    return plain ?? relayed(received, deps);
+  }
   const hosted = await deps.hosted.answer(received);
   if (hosted) return hosted;
   try {
@@ -62,6 +66,7 @@ async function relayed(received: OpenCall, deps: RelayDeps): Promise<Response> {
 }
 
 const RESPONSES = 'createModelResponse';
+const PLAIN: ReadonlySet<string> = new Set(['chatComplete', 'messages']);
 
 /** Where a target stands that no config names. */
 const NO_PLAN = 'config';

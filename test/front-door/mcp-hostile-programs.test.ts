@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { allowing, processesWith, programAt, zombiesOf } from '../mcp/programs.ts';
 import { toolCall } from '../mcp/recorder.ts';
 import { eventually, forTests, startProcess } from '../process.ts';
+
+/** Programs start slowly on a slow machine. */
+setDefaultTimeout(180_000);
 
 /** Programs that flood, fall silent, die at once and leave others behind. */
 const HOSTILE = programAt('hostile-program');
@@ -72,7 +75,7 @@ test('one that never answers a call costs that call its time, and one that never
   await eventually('it is started', () => processesWith(markOf('mute')).length > 0);
   controller.abort();
   await eventually('it is ended', () => processesWith(markOf('mute')).length === 0);
-}, 180_000);
+});
 
 test('one that floods is ended, with the call that it was to answer', async () => {
   const before = process.memoryUsage.rss();
@@ -85,7 +88,7 @@ test('one that floods is ended, with the call that it was to answer', async () =
     await eventually('it is ended', () => processesWith(markOf(kind)).length === 0);
   }
   expect(process.memoryUsage.rss() - before).toBeLessThan(600 << 20);
-}, 180_000);
+});
 
 test('programs are stopped when they are not used, and make room for others', async () => {
   expect((await call('kind')).json.result.content[0].text).toMatch(/^\d+$/);
@@ -98,7 +101,7 @@ test('programs are stopped when they are not used, and make room for others', as
   }
   await eventually('all are stopped, with all that they left', () => processesWith('-at-the-front-door').length === 0);
   await eventually('no zombie is left', () => zombiesOf(process.pid) === 0);
-}, 180_000);
+});
 
 test('nothing is left ten seconds after the gateway was killed, whatever programs have started', async () => {
   const mark = (kind: Kind) => `${kind}-of-the-killed-${process.pid}`;
@@ -112,4 +115,4 @@ test('nothing is left ten seconds after the gateway was killed, whatever program
   const marks = KINDS.map(mark);
   await child.kill();
   await eventually('nothing is left', () => marks.every((each) => processesWith(each).length === 0), 10_000);
-}, 180_000);
+});

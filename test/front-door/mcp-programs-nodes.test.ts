@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { generateKeyPairSync } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { allowing, PROGRAM_USER, processesIn, processesWith, programAt } from '../mcp/programs.ts';
@@ -6,6 +6,9 @@ import { toolCall } from '../mcp/recorder.ts';
 import { startNode } from '../nodes.ts';
 import { createDatabase } from '../postgres.ts';
 import { eventually, type GatewayProcess } from '../process.ts';
+
+/** Programs start slowly on a slow machine. */
+setDefaultTimeout(180_000);
 
 /** Programs on two nodes, of both versions of the protocol. */
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
@@ -29,7 +32,7 @@ beforeAll(async () => {
   key = (await nodes[0]!.api.post('/v1/api-keys', { name: 'test' })).json.key;
   await register('newer', [NEWER], { user_identity_forwarding: { method: 'jwt_header' } });
   await register('older', [OLDER, 'of-two-nodes']);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all(nodes.map((node) => node.stop()));
 });
@@ -68,7 +71,7 @@ for (const mode of ['auto', 'legacy'] as const)
         expect(JSON.parse(Buffer.from(claims, 'base64url').toString()).sub).toContain('apikey:');
       }
       await client.close();
-    }, 120_000);
+    });
 
 test('programs run as users of their own, and end on every node with their server', async () => {
   const seen = await Promise.all(
@@ -82,7 +85,7 @@ test('programs run as users of their own, and end on every node with their serve
   expect((await nodes[0]!.api.delete('/v1/mcp-servers/older')).status).toBe(200);
   await eventually('they have ended on both', () => seen.every(({ folder }) => processesIn(folder).length === 0));
   await eventually('nothing of it runs', () => processesWith('of-two-nodes').filter(isProgram).length === 0);
-}, 120_000);
+});
 
 /** Nodes have the text in their environment alone, the guard and the program in their arguments. */
 const isProgram = (pid: number) => !nodes.some((node) => node.pid === pid) && pid !== process.pid;

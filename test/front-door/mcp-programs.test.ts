@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -11,6 +11,9 @@ import { startGateway, type TestGateway } from '../gateway.ts';
 import { allowing, PROGRAM_USER, processesIn, programAt } from '../mcp/programs.ts';
 import { message, toolCall } from '../mcp/recorder.ts';
 import { eventually } from '../process.ts';
+
+/** Programs start slowly on a slow machine. */
+setDefaultTimeout(180_000);
 
 /** Servers that the gateway runs as programs, with the official library on both sides. */
 const OWN = programAt('stdio-server');

@@ -9,6 +9,8 @@ export interface HostedCaller {
   readonly headers: SentHeaders;
   readonly proven?: Proven;
   readonly signal: AbortSignal;
+  /** Under which all that is done for the call stands in the log. */
+  readonly traceId?: string;
   /** The caller wants the gateway's tool, whatever the provider has; or the provider has none. */
   readonly isWanted: boolean;
   /** The gateway keeps the conversation, or runs other tools of the request. */

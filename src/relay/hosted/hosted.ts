@@ -5,7 +5,7 @@ import type { Principal } from '../../core/principal.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectIn, parsed, textIn } from '../../dialects/json.ts';
 import { formatSse } from '../../dialects/sse.ts';
-import { headerOf, type SentHeaders } from '../../http/headers.ts';
+import { headerOf } from '../../http/headers.ts';
 import { asGatewayError } from '../../http/reply.ts';
 import type { OpenCall } from '../call.ts';
 import type { CallModel } from '../internal.ts';
@@ -13,6 +13,8 @@ import type { ConversationKeeper, ResponseKeeper } from '../kept-response.ts';
 import { eventsIn } from './events.ts';
 import type { HostedCaller, HostedTool } from './hosted-tool.ts';
 import { HostedLoop, RoundFailed } from './loop.ts';
+import { createPlain } from './plain.ts';
+import { repeated } from './repeated-headers.ts';
 import { type HostedRequest, itemsOf, openTools } from './request.ts';
 
 export interface HostedDeps {
@@ -29,6 +31,8 @@ export interface Hosted {
   offer(type: string, tool: HostedTool): void;
   /** The answer to a call that asks for such a tool; null: it asks for none, and goes the usual way. */
   answer(call: OpenCall): Promise<Response | null>;
+  /** The same for chat and messages, which have `mcp` alone. */
+  answerPlain(call: OpenCall): Promise<Response | null>;
   /** The same for a call whose provider has no such tool: those that stand in for it. */
   standIn(call: OpenCall): Promise<Response | null>;
 }
@@ -37,22 +41,6 @@ const HEADER = 'x-gateway-hosted-tools';
 const CHOICES = ['gateway', 'provider'];
 const GONE_ON_FROM = Buffer.from('"resp_gw');
 const CONVERSATION = Buffer.from('"conversation"');
-/** They are about the one message that the client sent. */
-const NOT_REPEATED = new Set([
-  'content-length',
-  'content-type',
-  'content-encoding',
-  'transfer-encoding',
-  'expect',
-  'host',
-  'accept',
-  'accept-encoding',
-  'connection',
-  'idempotency-key',
-  'traceparent',
-  'tracestate',
-]);
-
 const ITEM_IDS: Readonly<Record<string, ObjectKind>> = {
   file_search_call: 'fileSearchCall',
   code_interpreter_call: 'codeInterpreterCall',
@@ -73,6 +61,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
       words.push(Buffer.from(`"${type}"`));
     },
     answer: (call) => answered(call, offered, false),
+    answerPlain: createPlain({ callModel, report, mcp: () => offered.get('mcp') ?? null }),
     standIn: (call) => answered(call, new Map([...offered].filter(([, { standsIn }]) => standsIn)), true),
   };
 
@@ -92,6 +81,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     const said = once(() => saidIn(who, given, conversation));
     const caller: HostedCaller = {
       ...{ who, headers, proven, signal, isWanted, isKept },
+      traceId: call.stamp['x-gateway-trace-id'],
       said: async () => {
         try {
           const { earlier, body } = await said();
@@ -288,12 +278,6 @@ const withoutTools = (body: JsonObject): HostedRequest => ({
   closes: [],
   tools: Array.isArray(body.tools) ? body.tools : [],
 });
-
-function repeated(headers: SentHeaders): Record<string, string> {
-  const sent: Record<string, string> = {};
-  for (const name in headers) if (!NOT_REPEATED.has(name) && headers[name] !== undefined) sent[name] = headers[name];
-  return sent;
-}
 
 /** The response alone: what a round refused later on is answered as it was refused. */
 async function whole(events: AsyncGenerator<JsonObject>): Promise<Response> {

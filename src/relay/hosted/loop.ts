@@ -7,7 +7,7 @@ import { decisionsIn, type HostedRequest, itemsOf, roundBody, saidBefore } from 
 import { added } from './usage.ts';
 
 /** A model that still wants tools after so many rounds has to answer without them. */
-const MOST_ROUNDS = 16;
+export const MOST_ROUNDS = 16;
 
 export interface LoopDeps {
   readonly id: string;
@@ -169,7 +169,7 @@ export class HostedLoop {
   }
 }
 
-const TOO_MANY = 'No more tools may be called; answer with what there is.';
+export const TOO_MANY = 'No more tools may be called; answer with what there is.';
 const GONE = 'This tool is not there any more.';
 
 const idOf = (conversation: unknown): string =>
