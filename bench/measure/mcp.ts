@@ -16,7 +16,17 @@ export interface McpSample {
   readonly burstTook: number;
   readonly knownMost: number;
   readonly knownTook: number;
+  /** Milliseconds of a call of a tool: of one server, and of the same at the address of all. */
+  readonly singleP50: number;
+  readonly commonP50: number;
+  /** Milliseconds of the list of all tools, when the gateway has asked for it before. */
+  readonly listP50: number;
 }
+
+/** Servers behind the address of all, with 25 tools each. */
+export const SERVERS = 20;
+export const TOOLS = SERVERS * 25;
+const LISTS = 50;
 
 export const USERS = 100;
 const CALLS = 400;
@@ -51,26 +61,72 @@ export async function measureMcp(lab: Lab): Promise<McpSample[]> {
   const relayed = () => timed(`${gateway.origin}/signed/mcp`, warm!);
   const another = () => timed(`${gateway.origin}/plain/mcp`, other!);
   await inTurns(CALLS, [direct, relayed, another]);
+  const offering = await offer(gateway, `${lab.upstream.url}/offering`);
+  await inTurns(CALLS, [offering.single, offering.common]);
+  await inTurns(LISTS, [offering.list]);
   const samples: McpSample[] = [];
   for (let round = 0; round < lab.lengths.rounds; round++) {
     const [alone, through] = await inTurns(CALLS, [direct, relayed]);
+    const [single, common] = await inTurns(CALLS, [offering.single, offering.common]);
+    const [lists] = await inTurns(LISTS, [offering.list]);
     const strangers = await keys(gateway, USERS);
     const sample: McpSample = {
       directP50: percentile(alone!, 0.5),
       relayedP50: percentile(through!, 0.5),
       quietMost: Math.max(...(await asking(another, () => Bun.sleep(QUIET_MS)))),
+      singleP50: percentile(single!, 0.5),
+      commonP50: percentile(common!, 0.5),
+      listP50: percentile(lists!, 0.5),
       ...(await burst(lab, `${gateway.origin}/signed/mcp`, strangers, another)),
     };
     samples.push(sample);
     lab.say(
       `mcp round ${round + 1}/${lab.lengths.rounds}: direct ${short(sample.directP50)} ms, relayed ` +
         `${short(sample.relayedP50)} ms; ${USERS} new users took ${short(sample.burstTook)} ms, other calls at most ` +
-        `${short(sample.burstMost)} ms, in quiet ${short(sample.quietMost)} ms`,
+        `${short(sample.burstMost)} ms, in quiet ${short(sample.quietMost)} ms; at the address of all a call ` +
+        `${short(sample.commonP50)} ms, of one ${short(sample.singleP50)} ms, ${TOOLS} tools ${short(sample.listP50)} ms`,
     );
   }
   await gateway.running.end();
   return samples;
 }
+
+/** Servers in a workspace of their own, and ways to use them. */
+async function offer({ origin }: GatewayProcess, url: string) {
+  const { id: workspace_id } = await create(origin, '/v1/admin/workspaces', { name: 'Offering' });
+  const { key } = await create(origin, '/v1/api-keys', { name: 'offering', workspace_id });
+  for (let number = 0; number < SERVERS; number++)
+    await create(origin, '/v1/mcp-servers', { name: `Offer ${number}`, slug: `offer-${number}`, url, workspace_id });
+  const ask = async (path: string, method: string, name?: string) => {
+    const params = { _meta: META, ...(name !== undefined && { name, arguments: { city: 'Zürich' } }) };
+    const { 'mcp-name': _, ...protocol } = PROTOCOL;
+    const headers = {
+      ...{ ...protocol, 'mcp-method': method, 'x-gateway-api-key': String(key) },
+      ...(name !== undefined && { 'mcp-name': name }),
+    };
+    const began = performance.now();
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const response = await fetch(origin + path, { method: 'POST', headers, body });
+    const text = await response.text();
+    const ms = performance.now() - began;
+    const said = text.slice(0, 300);
+    if (!response.ok || !text.includes('"result"')) throw new Error(`${path} answered ${response.status}: ${said}`);
+    if (method === 'tools/list' && text.split('"inputSchema"').length - 1 !== TOOLS)
+      throw new Error(`the list has not ${TOOLS} tools: ${said}`);
+    return ms;
+  };
+  return {
+    single: () => ask('/offer-7/mcp', 'tools/call', 'tool_7'),
+    common: () => ask('/mcp', 'tools/call', 'offer-7__tool_7'),
+    list: () => ask('/mcp', 'tools/list'),
+  };
+}
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 /** From a process of its own: what it has to do itself must not hold up the calls that are watched. */
 async function burst(

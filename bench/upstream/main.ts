@@ -63,6 +63,34 @@ async function answerMcp(request: Request): Promise<Response> {
   return new Response(toolResult, { headers: json });
 }
 
+const TOOLS = 25;
+/** As large as definitions usually are. */
+const offered = Array.from({ length: TOOLS }, (_, number) => ({
+  name: `tool_${number}`,
+  description: `Number ${number} of what this server can do. ${'It takes a few arguments and answers with a text. '.repeat(6)}`,
+  inputSchema: {
+    type: 'object',
+    properties: Object.fromEntries(
+      ['city', 'days', 'units'].map((name) => [name, { type: 'string', description: `What ${name} to look at.` }]),
+    ),
+    required: ['city'],
+  },
+}));
+
+/** A server of the newer version that offers tools and answers their calls. */
+async function offerTools(request: Request): Promise<Response> {
+  const { id, method } = (await request.json()) as { id?: unknown; method: string };
+  if (id === undefined) return new Response(null, { status: 202 });
+  const results: Record<string, object> = {
+    'server/discover': { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } },
+    'tools/list': { tools: offered, ttlMs: 0, cacheScope: 'private' },
+    'tools/call': { content: [{ type: 'text', text: 'Sunny, 21 degrees, little wind.' }] },
+  };
+  const result = results[method];
+  if (!result) return Response.json({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'unknown' } });
+  return Response.json({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...result } });
+}
+
 /** A destination of traces, which takes everything. */
 async function takeSpans(request: Request): Promise<Response> {
   await request.arrayBuffer();
@@ -78,6 +106,7 @@ const service = {
     '/v1/embeddings': answerEmbeddings,
     '/overloaded/*': refuse,
     '/mcp': answerMcp,
+    '/offering': offerTools,
     '/otlp/*': takeSpans,
   },
   fetch: (request: Request) => answer(openai, request),
