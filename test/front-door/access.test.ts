@@ -211,6 +211,8 @@ test('exactly the pages for strangers and orchestrators are public', () => {
     'OPTIONS /oauth/register',
     'OPTIONS /oauth/revoke',
     'OPTIONS /oauth/token',
+    'OPTIONS /v1/realtime/calls',
+    'OPTIONS /v1/realtime/calls/:call_id/hangup',
     'POST /connect',
     'POST /connect/:server',
     'POST /connect/:server/disconnect',

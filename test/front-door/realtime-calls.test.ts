@@ -389,7 +389,50 @@ describe('a call by WebRTC', () => {
     brought.call.end();
   });
 
-  test('is placed and ended by the official client', async () => {
+  test('is placed by pages of other origins: they may ask, and read what it is called', async () => {
+    const preflight = await fetch(`${gateway.url}/v1/realtime/calls`, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.example.com',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization',
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization');
+    const headers = { origin: 'https://app.example.com' };
+    const { headers: answered, call } = await place(gateway.url, { headers });
+    expect(answered.get('access-control-allow-origin')).toBe('*');
+    expect(answered.get('access-control-expose-headers')).toBe('location');
+    expect(answered.get('access-control-allow-credentials')).toBeNull();
+    call.end();
+    const refused = await place(gateway.url, { headers, key: 'gw-none' });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  test('goes to Azure with the credential as Azure wants it', async () => {
+    await gateway.given.virtualKey({ slug: 'azure', provider: 'azure-openai', custom_host: gateway.provider.url });
+    const { status, call, id } = await place(gateway.url, { session: { ...SESSION, model: '@azure/gpt-realtime' } });
+    expect(status).toBe(201);
+    expect(call.credential).toBe('sk-test-credential');
+    await ask(call, 'Hello');
+    expect((await gateway.api.post(`/v1/realtime/calls/${id}/hangup`)).status).toBe(200);
+  });
+
+  test('whose side channel says nothing is not given to the holder of a secret, whose session it could not keep', async () => {
+    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'vendor' } });
+    const session = { ...SESSION, model: 'gpt-realtime' };
+    const secret = (await gateway.api.post('/v1/realtime/client_secrets', { session }, { key })).json.value;
+    const before = new Set(simulatedCalls.keys());
+    const refused = await place(gateway.url, { key: secret, session: null, sdp: offer('silent') });
+    expect(refused.error.code).toBe('call_not_watched');
+    const [left] = [...simulatedCalls.values()].filter(({ id }) => !before.has(id));
+    await isOver(left!);
+  });
+
+  test('is ended by the official client', async () => {
     const client = new OpenAI({ apiKey: ADMIN_KEY, baseURL: `${gateway.url}/v1` });
     // biome-ignore lint/suspicious/noExplicitAny: versions name it differently
     const { calls } = client.realtime as any;

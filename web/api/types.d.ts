@@ -404,9 +404,11 @@ export interface Paths {
   };
   '/v1/realtime/calls': {
     post: { response: unknown };
+    options: { response: unknown };
   };
   '/v1/realtime/calls/{call_id}/hangup': {
     post: { params: { call_id: string }; response: unknown };
+    options: { params: { call_id: string }; response: unknown };
   };
   '/v1/fine_tuning/jobs': {
     post: { body: { model: string; training_file: string; validation_file?: string | null; suffix?: string | null; seed?: number | null; method?: { type: 'supervised'; supervised?: { hyperparameters?: { batch_size?: 'auto' | number | null; learning_rate_multiplier?: 'auto' | number | null; n_epochs?: 'auto' | number | null } | null } | null } | { type: 'dpo'; dpo?: { hyperparameters?: { batch_size?: 'auto' | number | null; learning_rate_multiplier?: 'auto' | number | null; n_epochs?: 'auto' | number | null; beta?: 'auto' | number | null } | null } | null } | { type: 'reinforcement'; reinforcement: { grader: { type: 'string_check' | 'text_similarity' | 'python' | 'score_model' | 'multi'; name: string }; hyperparameters?: { batch_size?: 'auto' | number | null; learning_rate_multiplier?: 'auto' | number | null; n_epochs?: 'auto' | number | null; reasoning_effort?: 'default' | 'low' | 'medium' | 'high' | null; compute_multiplier?: 'auto' | number | null; eval_interval?: 'auto' | number | null; eval_samples?: 'auto' | number | null } | null } } | null; hyperparameters?: { batch_size?: 'auto' | number | null; learning_rate_multiplier?: 'auto' | number | null; n_epochs?: 'auto' | number | null } | null; integrations?: ({ type: 'wandb'; wandb: { project: string; name?: string | null; entity?: string | null; tags?: string[] | null } })[] | null; metadata?: Record<string, string> | null; provider_options?: Record<string, string | number | boolean> | null }; response: FineTuningJob };

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject } from '../../dialects/json.ts';
 import { arrivingBody } from '../../http/arriving.ts';
 import { readParts } from '../../http/multipart.ts';
-import { type Call, post, type Route } from '../../http/route.ts';
+import { type Call, options, post, type Route } from '../../http/route.ts';
 import { OPENAI } from '../../relay/realtime.ts';
 import type { AskedCall, PlacedCall } from '../../relay/realtime-call.ts';
 import { parsed } from '../events.ts';
@@ -22,6 +22,10 @@ interface Offer {
 }
 
 const NEEDED = 'completions.write';
+const CALLS = '/v1/realtime/calls';
+const HANGUP = '/v1/realtime/calls/:call_id/hangup';
+/** Secrets are for pages, of any origin. A browser sends no cookie there that such an answer could be read with. */
+const fromAnywhere = () => ({ 'access-control-allow-origin': '*', 'access-control-expose-headers': 'location' });
 const SDP_TYPE = 'application/sdp';
 const LARGEST_SDP = 256 << 10;
 const LARGEST_SESSION = 1 << 20;
@@ -36,10 +40,11 @@ const callForm = () =>
 /** Conversations in real time by WebRTC: the offer and its answer pass, sound goes from the client to the provider directly. */
 export const callRoutes = (deps: CallDeps): Route[] => [
   post(
-    '/v1/realtime/calls',
+    CALLS,
     {
       scopes: [NEEDED],
       identify: deps.secrets.identify,
+      stamp: fromAnywhere,
       summary: 'A conversation in real time by WebRTC: an SDP offer, answered with the SDP of the provider',
       form: callForm,
       isProviders: true,
@@ -47,10 +52,11 @@ export const callRoutes = (deps: CallDeps): Route[] => [
     (call) => placeOne(call, deps),
   ),
   post(
-    '/v1/realtime/calls/:call_id/hangup',
+    HANGUP,
     {
       scopes: [NEEDED],
       identify: deps.secrets.identify,
+      stamp: fromAnywhere,
       summary: 'End a conversation by WebRTC that this key has begun',
       isProviders: true,
     },
@@ -59,7 +65,24 @@ export const callRoutes = (deps: CallDeps): Route[] => [
       return new Response(null, { status: 200, headers: { ...call.stamp } });
     },
   ),
+  ...[CALLS, HANGUP].map((path) =>
+    options(
+      path,
+      { scopes: 'public', stamp: fromAnywhere, summary: 'What a page of another origin may send' },
+      preflight,
+    ),
+  ),
 ];
+
+const preflight = (): Response =>
+  new Response(null, {
+    status: 204,
+    headers: {
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'content-type, authorization',
+      'access-control-max-age': '7200',
+    },
+  });
 
 async function placeOne(call: Call, deps: CallDeps): Promise<Response> {
   const { secrets, calls, open, lifeMs, idleMs, report } = deps;
