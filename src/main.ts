@@ -19,6 +19,7 @@ const USAGE = `gateway ${version}
   gateway doctor    check the installation and say what is wrong
   gateway migrate   bring the database up to date and end
   gateway apply     make the database as a file says
+  gateway export    write what the database holds as a file for gateway apply
   gateway backup    write everything of the embedded store into a folder, also while it is in use
   gateway restore   put a backup into an empty data dir
   gateway move      move everything from the embedded store to PostgreSQL
@@ -171,6 +172,7 @@ const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: 
   analytics: async (settings, rest) => (await import('./cli/analytics.ts')).analytics(settings, rest),
   apply: async (settings, rest) => (await import('./cli/apply.ts')).apply(settings, rest),
   audit: async (settings, rest) => (await import('./cli/audit.ts')).audit(settings, rest),
+  export: async (settings, rest) => (await import('./cli/export.ts')).exportState(settings, rest),
   erase: async (settings, rest) => (await import('./cli/erase.ts')).erase(settings, rest),
   keys: async (settings, rest) => (await import('./cli/keys.ts')).keys(settings, rest),
   login: async (settings, rest) => (await import('./cli/login.ts')).login(settings, rest),

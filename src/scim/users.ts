@@ -3,7 +3,6 @@ import { fail } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Changes } from '../storage/changes.ts';
-import { lockName } from '../storage/name-lock.ts';
 import type { UserRow } from '../storage/schema.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
 import { emailOf, readUser, readUserChange, type UserAttributes } from './attributes.ts';
@@ -30,18 +29,11 @@ type Body = Readonly<Record<string, unknown>>;
 /** The directory's name for a user: the one that it gave, else the address. */
 const userNameOf = ({ scim_user_name, email }: UserRow): string => scim_user_name ?? email;
 
-/** One change of the directory at a time: what a user may do follows from all groups together. */
+/** One change of users at a time, which the topic sees to: what a user may do follows from all groups together. */
 export const changing =
-  ({ store, changes }: Pick<ScimDeps, 'store' | 'changes'>) =>
+  ({ changes }: Pick<ScimDeps, 'changes'>) =>
   <Result>(who: Principal, work: (db: Db) => Promise<Result>): Promise<Result> =>
-    changes.transaction(
-      'users',
-      async (db) => {
-        await lockName(db, store, `scim ${who.organisationId}`);
-        return work(db);
-      },
-      who,
-    );
+    changes.transaction('users', work, who);
 
 export function createScimUsers(deps: ScimDeps) {
   const { store, publicUrl, now } = deps;

@@ -9,15 +9,33 @@ const rowOf = ({ db, who }: Context, id: string) =>
     .where('id', '=', id)
     .executeTakeFirst();
 
-/** Names of policies need not be unique, so that only the mark of an earlier run leads to one. */
+/** The only policy of that kind, name and place. Names of policies need not be unique; of several none is meant. */
+async function onlyOneNamed(context: Context, { policy, workspace, fields }: PolicyWish): Promise<string | null> {
+  const { db, who } = context;
+  const found = await db
+    .selectFrom('policies')
+    .leftJoin('workspaces', 'workspaces.id', 'policies.workspace_id')
+    .select('policies.id')
+    .where('policies.organisation_id', '=', who.organisationId)
+    .where('policies.kind', '=', policy)
+    .where('policies.name', '=', fields.name)
+    .where('workspaces.slug', workspace === null ? 'is' : '=', workspace)
+    .limit(2)
+    .execute();
+  return found.length === 1 ? found[0]!.id : null;
+}
+
+/** Known by the mark of an earlier run, else by its name, where one policy has it. */
 export const policyKind: KindOf<PolicyWish> = {
   kind: 'policy',
   wishes: ({ policies }) => policies,
   title: ({ policy, fields }) => `${policy} policy ${fields.name}`,
   shape: ({ fields }) => ({ facts: { ...fields }, secrets: {} }),
 
-  async find(context, { fields }, markedId) {
-    const row = markedId === null ? undefined : await rowOf(context, markedId);
+  async find(context, wish, markedId) {
+    const { fields } = wish;
+    const id = markedId ?? (await onlyOneNamed(context, wish));
+    const row = id === null ? undefined : await rowOf(context, id);
     if (!row) return null;
     const definition = JSON.parse(row.definition) as Record<string, unknown>;
     const facts: Record<string, unknown> = { name: row.name, description: row.description };
