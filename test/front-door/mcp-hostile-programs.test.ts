@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
-import { allowing, processesWith, programAt, zombiesOf } from '../mcp/programs.ts';
+import { allowing, PROGRAM_USER, processesWith, programAt, zombiesOf } from '../mcp/programs.ts';
 import { toolCall } from '../mcp/recorder.ts';
 import { eventually, forTests, startProcess } from '../process.ts';
 
@@ -9,7 +9,7 @@ setDefaultTimeout(180_000);
 
 /** Programs that flood, fall silent, die at once and leave others behind. */
 const HOSTILE = programAt('hostile-program');
-const KINDS = ['dies', 'mute', 'silent', 'floods', 'chatters', 'forks', 'kind'] as const;
+const KINDS = ['dies', 'mute', 'silent', 'floods', 'chatters', 'forks', 'bombs', 'kind'] as const;
 type Kind = (typeof KINDS)[number];
 /** Each kind in a way that no other test of this process has: they are found by their arguments. */
 const markOf = (kind: Kind) => `${kind}-at-the-front-door`;
@@ -89,6 +89,22 @@ test('one that floods is ended, with the call that it was to answer', async () =
   }
   expect(process.memoryUsage.rss() - before).toBeLessThan(600 << 20);
 });
+
+if (PROGRAM_USER !== null)
+  test('one that makes processes without end has a bounded number of them, and all of them end', async () => {
+    expect((await call('bombs')).status).toBe(200);
+    let most = 0;
+    await eventually('there are many', () => {
+      most = Math.max(most, processesWith(markOf('bombs')).length);
+      return most > 50;
+    });
+    expect((await gateway.api.delete('/v1/mcp-servers/bombs')).status).toBe(200);
+    await eventually('all have ended', () => {
+      most = Math.max(most, processesWith(markOf('bombs')).length);
+      return processesWith(markOf('bombs')).length === 0;
+    });
+    expect(most).toBeLessThan(1_100);
+  });
 
 test('programs are stopped when they are not used, and make room for others', async () => {
   expect((await call('kind')).json.result.content[0].text).toMatch(/^\d+$/);

@@ -16,6 +16,22 @@ if (how === 'forks') {
   Bun.spawn(['/bin/sh', '-c', script, mark], { stdio: ['ignore', 'inherit', 'inherit'] });
   forever();
 }
+if (how === 'bombs') {
+  // Each makes two more, for ever.
+  Bun.spawn(
+    [
+      '/bin/sh',
+      '-c',
+      'trap "" TERM; while :; do sh -c "$1" "$0" "$1" & sh -c "$1" "$0" "$1" & wait; done',
+      mark,
+      'sleep 0.2; sh -c "$1" "$0" "$1" & sh -c "$1" "$0" "$1" & wait',
+    ],
+    {
+      stdio: ['ignore', 'ignore', 'ignore'],
+    },
+  );
+  forever();
+}
 if (how === 'mute') forever();
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method } = JSON.parse(line);

@@ -1,6 +1,7 @@
 # Stands between the gateway and a program that it runs, and leaves nothing of it behind. Perl, because every Debian has it
-# and it can make system calls. Arguments: the number of prctl, the user and group to become (empty: stay), the folder of
-# the program, megabytes of memory, seconds of processor time, "--", the program and its arguments.
+# and it can make system calls. Arguments: the numbers of prctl and prlimit64, the user and group to become and how many
+# processes and threads that user may have (empty: stay the same), the folder of the program, megabytes of memory, seconds of
+# processor time, "--", the program and its arguments.
 #
 # Handle 3 is a pipe that the gateway holds open for as long as the program is to run. When the gateway closes it or dies,
 # however it dies, the program is asked to end (SIGTERM), and after two seconds all processes that have come of it are killed:
@@ -9,9 +10,10 @@ use strict;
 use warnings;
 use POSIX ();
 
-my ($prctl, $user, $group, $folder, $megabytes, $seconds) = splice @ARGV, 0, 6;
+my ($prctl, $prlimit, $user, $group, $processes, $folder, $megabytes, $seconds) = splice @ARGV, 0, 8;
 shift @ARGV;
 my ($SET_PDEATHSIG, $SET_CHILD_SUBREAPER, $SET_NO_NEW_PRIVS) = (1, 36, 38);
+my $RLIMIT_NPROC = 6;
 my $GRACE_SECONDS = 2;
 
 sub must {
@@ -35,7 +37,11 @@ must('fork', defined $child);
 if ($child == 0) {
     $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP PIPE QUIT);
     setpgrp(0, 0);
+    # The gateway comes first.
+    setpriority(0, 0, 10);
     if ($user ne '') {
+        my $most = pack('QQ', $processes, $processes);
+        must('number of processes', syscall($prlimit + 0, 0, $RLIMIT_NPROC, $most, 0) != -1);
         $! = 0;
         $( = $group + 0;
         $) = "$group $group";

@@ -11,7 +11,7 @@ export interface ProgramStart {
   /** All that its environment holds, beside where its own folder is. */
   readonly env: Readonly<Record<string, string>>;
   /** Null: the gateway's own. */
-  readonly user: { readonly id: number; readonly group: number } | null;
+  readonly user: { readonly id: number; readonly group: number; readonly mostProcesses: number } | null;
   readonly memoryMb: number;
   /** Is told every line that the program prints on its output. */
   readonly hear: (line: Uint8Array) => void;
@@ -32,12 +32,12 @@ const MOST_SAID = 4_096;
 const PROCESSOR_SECONDS = 3_600;
 const LAST_WORDS_MS = 2_000;
 const PERL = '/usr/bin/perl';
-/** The number of the system call prctl. */
-const PRCTL: Readonly<Record<string, string>> = { x64: '157', arm64: '167' };
+/** The numbers of the system calls prctl and prlimit64. */
+const CALLS: Readonly<Record<string, readonly string[]>> = { x64: ['157', '302'], arm64: ['167', '261'] };
 
 /** Why no program can be run on this machine; null: it can. */
 export const whyNoPrograms = (): string | null =>
-  process.platform === 'linux' && PRCTL[process.arch] !== undefined
+  process.platform === 'linux' && CALLS[process.arch] !== undefined
     ? null
     : 'programs are run on Linux alone, on x64 and arm64';
 
@@ -72,9 +72,9 @@ export class Program {
     const folder = await mkdtemp(join(tmpdir(), 'gateway-mcp-'));
     try {
       if (user) await chown(folder, user.id, user.group);
-      const who = user ? [String(user.id), String(user.group)] : ['', ''];
+      const who = user ? [user.id, user.group, user.mostProcesses].map(String) : ['', '', ''];
       const limits = [String(memoryMb), String(PROCESSOR_SECONDS)];
-      const around = [PERL, '-e', guard, PRCTL[process.arch] ?? '', ...who, folder, ...limits, '--'];
+      const around = [PERL, '-e', guard, ...(CALLS[process.arch] ?? []), ...who, folder, ...limits, '--'];
       // Nothing of the gateway's environment: its secrets are there.
       const own = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8', ...env, HOME: folder, TMPDIR: folder };
       return new Program(spawn([...around, command, ...args], own), hear);

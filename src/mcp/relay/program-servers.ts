@@ -54,6 +54,7 @@ const START_MS = 30_000;
 const SHORT_LIFE_MS = 10_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** How long a place is waited for that is being left. */
+const MOST_PROCESSES = 512;
 const PLACE_MS = 10_000;
 const OPEN_BRACKET = 0x5b;
 const LAST_STOP_MS = 8_000;
@@ -130,7 +131,9 @@ export function createProgramServers({ programs, version }: ProgramServersDeps) 
     let id = user.first;
     while (user.last > user.first && users.has(id)) id++;
     users.add(id);
-    return { id, group: user.group };
+    // Threads count, too. A user that all programs share has as many as they need together.
+    const mostProcesses = MOST_PROCESSES * (user.last > user.first ? 1 : Math.max(2, programs.most / 4));
+    return { id, group: user.group, mostProcesses: Math.ceil(mostProcesses) };
   };
 
   const refuseRestless = ({ slug, version: of, id }: ProgramServer) => {
@@ -302,7 +305,15 @@ export function createProgramServers({ programs, version }: ProgramServersDeps) 
       const versions = new Map<string, string | null>();
       for (const seat of [...seats.values()]) {
         const { id } = seat.server;
-        if (!versions.has(id)) versions.set(id, (await find(id))?.version ?? null);
+        // What cannot be looked up now is stopped when it is not used, and no call reaches it without being looked up.
+        if (!versions.has(id))
+          versions.set(
+            id,
+            await find(id).then(
+              (found) => found?.version ?? null,
+              () => seat.server.version,
+            ),
+          );
         if (versions.get(id) !== seat.server.version) drop(seat);
       }
     },
