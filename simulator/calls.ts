@@ -21,6 +21,7 @@ export class SimulatedCall {
   readonly model: string;
   readonly session: JsonObject;
   readonly credential: string | null;
+  readonly offer: string;
   /** What the client has heard. */
   readonly heard: JsonObject[] = [];
   readonly sides = new Set<SimulatedLine>();
@@ -36,6 +37,7 @@ export class SimulatedCall {
     this.model = String(session.model ?? '');
     this.session = session;
     this.credential = credential;
+    this.offer = offer;
     this.faults = faultsOf(offer);
     const line: SimulatedLine = {
       send: (text) => this.#tell(text),

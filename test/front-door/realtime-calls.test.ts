@@ -3,7 +3,8 @@ import { OpenAI } from 'openai-7';
 import { OpenAIRealtimeWS } from 'openai-7/realtime/ws';
 import { type SimulatedCall, simulatedCalls } from '../../simulator/calls.ts';
 import { finishedResponses } from '../../simulator/realtime.ts';
-import { ADMIN_KEY, startGateway, startProvider, type TestGateway } from '../gateway.ts';
+import { startChromium } from '../chromium.ts';
+import { ADMIN_KEY, serve, startGateway, startProvider, type TestGateway } from '../gateway.ts';
 import { ledgerOf } from '../ledger.ts';
 import { type LiveEvent, openLive } from '../live-client.ts';
 import { startNode } from '../nodes.ts';
@@ -411,6 +412,44 @@ describe('a call by WebRTC', () => {
     expect(refused.status).toBe(401);
     expect(refused.headers.get('access-control-allow-origin')).toBe('*');
   });
+
+  test('is placed by a real browser, whose offer reaches the provider line by line', async () => {
+    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'vendor' } });
+    const session = { ...SESSION, model: 'gpt-realtime' };
+    const secret = (await gateway.api.post('/v1/realtime/client_secrets', { session }, { key })).json.value;
+    const page = serve(
+      () => new Response('<!doctype html><title>App</title>', { headers: { 'content-type': 'text/html' } }),
+    );
+    const browser = await startChromium();
+    try {
+      const tab = await browser.newPage();
+      await tab.goto(page.origin);
+      const script = `(async () => {
+        const connection = new RTCPeerConnection();
+        connection.addTransceiver('audio');
+        connection.createDataChannel('oai-events');
+        const offer = await connection.createOffer();
+        const authorization = 'Bearer ' + ${JSON.stringify(secret)};
+        const answer = await fetch(${JSON.stringify(`${gateway.url}/v1/realtime/calls`)}, {
+          method: 'POST', body: offer.sdp, headers: { authorization, 'content-type': 'application/sdp' },
+        });
+        const location = answer.headers.get('location');
+        const text = await answer.text();
+        const ended = await fetch(${JSON.stringify(gateway.url)} + location + '/hangup', {
+          method: 'POST', headers: { authorization },
+        });
+        return { offer: offer.sdp, status: answer.status, location, text, ended: ended.status };
+      })()`;
+      const seen = (await tab.evaluate(script)) as Record<string, string | number>;
+      expect(seen).toMatchObject({ status: 201, ended: 200 });
+      const call = simulatedCalls.get(/^s=(rtc_\w+)/m.exec(String(seen.text))![1]!)!;
+      expect(call.offer).toBe(String(seen.offer));
+      expect(call.isOver).toBe(true);
+    } finally {
+      await browser.close();
+      page.stop();
+    }
+  }, 300_000);
 
   test('goes to Azure with the credential as Azure wants it', async () => {
     await gateway.given.virtualKey({ slug: 'azure', provider: 'azure-openai', custom_host: gateway.provider.url });

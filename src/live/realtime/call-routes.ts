@@ -68,7 +68,7 @@ export const callRoutes = (deps: CallDeps): Route[] => [
   ...[CALLS, HANGUP].map((path) =>
     options(
       path,
-      { scopes: 'public', stamp: fromAnywhere, summary: 'What a page of another origin may send' },
+      { scopes: 'public', isProviders: true, stamp: fromAnywhere, summary: 'What a page of another origin may send' },
       preflight,
     ),
   ),
