@@ -651,6 +651,13 @@ function faultIn(received: string, { method }: FuzzCase): string | null {
   return null;
 }
 
+/** What directories are told, on their own paths. */
+function isScim(parsed: Record<string, unknown>): boolean {
+  const { schemas, status, detail, code } = parsed;
+  const isOfThem = Array.isArray(schemas) && schemas[0] === 'urn:ietf:params:scim:api:messages:2.0:Error';
+  return isOfThem && [status, detail, code].every((text) => typeof text === 'string' && text !== '');
+}
+
 function shapeFault(body: string): string | null {
   let parsed: { error?: Record<string, unknown> };
   try {
@@ -658,6 +665,7 @@ function shapeFault(body: string): string | null {
   } catch {
     return `an error of ours that is not JSON: ${body.slice(0, 100)}`;
   }
+  if (isScim(parsed)) return null;
   const { error, ...rest } = parsed;
   const isRight =
     Object.keys(rest).length === 0 &&

@@ -43,7 +43,7 @@ const listQuery = () =>
 
 const userBody = () =>
   z.looseObject({
-    userName: z.unknown().describe('The name that the user signs in with, most often an address.'),
+    userName: z.unknown().optional().describe('The name that the user signs in with, most often an address.'),
     externalId: z.unknown().optional(),
     name: z.unknown().optional(),
     displayName: z.unknown().optional(),
@@ -52,7 +52,7 @@ const userBody = () =>
   });
 const groupBody = () =>
   z.looseObject({
-    displayName: z.unknown().describe('The name, by which mappings find the group.'),
+    displayName: z.unknown().optional().describe('The name, by which mappings find the group.'),
     externalId: z.unknown().optional(),
     members: z.unknown().optional().describe('A list of { value: id of a user }.'),
   });
@@ -60,7 +60,17 @@ const patchBody = () =>
   z.looseObject({
     schemas: z.array(z.string()).optional().describe(PATCH_OPERATIONS),
     Operations: z
-      .array(z.looseObject({ op: z.string(), path: z.string().max(500).nullish(), value: z.unknown().optional() }))
+      .array(
+        z.looseObject(
+          {
+            op: z.string('give add, replace or remove'),
+            path: z.string('give a text').max(500, 'give at most 500 characters').nullish(),
+            value: z.unknown().optional(),
+          },
+          { error: 'give an object with op, path and value' },
+        ),
+        { error: 'give a list of operations' },
+      )
       .min(1, 'give at least one operation')
       .max(MOST_OPERATIONS, `give at most ${MOST_OPERATIONS} operations`),
   });

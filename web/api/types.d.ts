@@ -724,21 +724,21 @@ export interface Paths {
   };
   '/scim/v2/Users': {
     get: { query: { attributes?: string; excludedAttributes?: string; filter?: string; startIndex?: string; count?: string }; response: ScimList };
-    post: { body: { userName: unknown; externalId?: unknown; name?: unknown; displayName?: unknown; emails?: unknown; active?: unknown }; response: ScimResource };
+    post: { body: { userName?: unknown; externalId?: unknown; name?: unknown; displayName?: unknown; emails?: unknown; active?: unknown }; response: ScimResource };
   };
   '/scim/v2/Users/{id}': {
     get: { params: { id: string }; query: { attributes?: string; excludedAttributes?: string }; response: ScimResource };
-    put: { params: { id: string }; body: { userName: unknown; externalId?: unknown; name?: unknown; displayName?: unknown; emails?: unknown; active?: unknown }; response: ScimResource };
+    put: { params: { id: string }; body: { userName?: unknown; externalId?: unknown; name?: unknown; displayName?: unknown; emails?: unknown; active?: unknown }; response: ScimResource };
     patch: { params: { id: string }; body: { schemas?: string[]; Operations: ({ op: string; path?: string | null; value?: unknown })[] }; response: ScimResource };
     delete: { params: { id: string }; response: unknown };
   };
   '/scim/v2/Groups': {
     get: { query: { attributes?: string; excludedAttributes?: string; filter?: string; startIndex?: string; count?: string }; response: ScimList };
-    post: { body: { displayName: unknown; externalId?: unknown; members?: unknown }; response: ScimResource };
+    post: { body: { displayName?: unknown; externalId?: unknown; members?: unknown }; response: ScimResource };
   };
   '/scim/v2/Groups/{id}': {
     get: { params: { id: string }; query: { attributes?: string; excludedAttributes?: string }; response: ScimResource };
-    put: { params: { id: string }; body: { displayName: unknown; externalId?: unknown; members?: unknown }; response: ScimResource };
+    put: { params: { id: string }; body: { displayName?: unknown; externalId?: unknown; members?: unknown }; response: ScimResource };
     patch: { params: { id: string }; body: { schemas?: string[]; Operations: ({ op: string; path?: string | null; value?: unknown })[] }; response: unknown };
     delete: { params: { id: string }; response: unknown };
   };
