@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
 import { givenBrowser, givenUser, PASSWORD, signIn } from '../people.ts';
 import { eventually } from '../process.ts';
+import { query } from '../state-tables.ts';
 
 const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 const ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error';
@@ -204,6 +205,20 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect((await models()).status).toBe(200);
       expect((await browser.call('GET', '/v1/sessions/current')).status).toBe(200);
 
+      const open = async () => {
+        const rows = await Promise.all(
+          ['sessions', 'mcp_grants'].map((table) =>
+            query(gateway, `select 1 from ${table} where user_id = '${user.id}'`),
+          ),
+        );
+        return rows.map(({ length }) => length);
+      };
+      const place = (await gateway.api.get('/v1/admin/workspaces/default')).json.id;
+      await query(
+        gateway,
+        `insert into mcp_grants values ('g-${user.id}', '${user.id}', '${place}', null, 'c', 'c', 'r', '', '', 1, 0, 0, 0, 99999999999999)`,
+      );
+      expect(await open()).toEqual([1, 1]);
       // A directory finds who is here already, and takes the user over.
       const { json } = await search('/Users', `userName eq "${user.email}"`);
       expect(json.Resources[0].id).toBe(user.id);
@@ -211,6 +226,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       await patched(`/Users/${user.id}`, { op: 'Replace', path: 'active', value: false });
 
       expect((await adminView(user.id)).status).toBe('deactivated');
+      expect(await open()).toEqual([0, 0]);
       expect((await models()).status).toBe(401);
       expect((await browser.call('GET', '/v1/sessions/current')).status).toBe(401);
       const again = await gateway.api.post('/v1/sessions', { email: user.email, password: PASSWORD }, { key: null });
