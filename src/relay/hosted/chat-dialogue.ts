@@ -15,6 +15,8 @@ interface Growing {
   rest: JsonObject;
 }
 
+/** Members of an answer's message that no request takes. */
+const OF_ANSWERS = new Set(['refusal', 'annotations', 'audio', 'function_call']);
 /** Of several rounds, one text: what was said before a tool was called and what was said after it. */
 const BETWEEN = '\n\n';
 
@@ -82,7 +84,8 @@ export class ChatDialogue implements Dialogue {
     if (typeof content === 'string' && content !== '') told.content = this.#said(content);
     else if (isFirst && content !== undefined) told.content = content;
     for (const [name, value] of Object.entries(rest))
-      if (typeof value === 'string') this.#roundRest[name] = `${this.#roundRest[name] ?? ''}${value}`;
+      if (typeof value === 'string' && !OF_ANSWERS.has(name))
+        this.#roundRest[name] = `${this.#roundRest[name] ?? ''}${value}`;
     const shown = objectsIn(calls).flatMap((call) => this.#grown(call));
     if (shown.length > 0) told.tool_calls = shown;
     const { finish_reason: reason, delta: _, ...beside } = choice;
@@ -96,7 +99,9 @@ export class ChatDialogue implements Dialogue {
     const [choice = {}] = objectsIn(answer.choices);
     const { content, tool_calls: calls, role: _, ...rest } = objectIn(choice.message);
     if (typeof content === 'string' && content !== '') this.#said(content);
-    this.#roundRest = { ...rest };
+    this.#roundRest = Object.fromEntries(
+      Object.entries(rest).filter(([name, value]) => value !== null && !OF_ANSWERS.has(name)),
+    );
     for (const [index, call] of objectsIn(calls).entries()) this.#grown({ index, ...call });
     this.#finish(choice);
   }
