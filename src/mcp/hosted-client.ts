@@ -1,5 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
+import type { Principal } from '../core/principal.ts';
 import { SseParser } from '../dialects/sse.ts';
 import type { SentHeaders } from '../http/headers.ts';
 import { asGatewayError } from '../http/reply.ts';
@@ -12,7 +13,7 @@ import { initialize, WITH_SESSIONS } from './relay/probe.ts';
 
 export interface HostedClientDeps {
   /** A call of a server like that of any MCP client: identity, policy and limits are those of its key. */
-  readonly relay: (call: AnonymousCallAt<'server'>) => Promise<Response>;
+  readonly relay: (call: AnonymousCallAt<'server'>, who: Principal) => Promise<Response>;
   readonly log: Pick<RequestLog, 'open'>;
   readonly version: string;
   readonly now: () => number;
@@ -88,7 +89,7 @@ interface Answered {
 
 function sender(
   slug: string,
-  { headers: given, signal, traceId }: HostedCaller,
+  { who, headers: given, signal, traceId }: HostedCaller,
   { relay, log, now }: HostedClientDeps,
 ) {
   const own: Record<string, string> = {};
@@ -111,23 +112,26 @@ function sender(
       ...(body && { 'content-type': 'application/json', 'content-length': String(body.byteLength) }),
     };
     try {
-      const response = await relay({
-        ...{
-          request: new Request(`http://gateway.invalid${path}`, { method, body, signal: until }),
-          headers,
-          requestId,
-          path,
+      const response = await relay(
+        {
+          ...{
+            request: new Request(`http://gateway.invalid${path}`, { method, body, signal: until }),
+            headers,
+            requestId,
+            path,
+          },
+          stamp: { 'x-gateway-request-id': requestId, 'x-request-id': requestId },
+          ...{ search: '', params: { server: slug }, query: undefined, body: undefined },
+          identify: (known) => {
+            entry.organisationId = known.organisationId;
+            entry.workspaceId = known.workspaceId;
+            entry.apiKeyId = known.keyId;
+            entry.userId = known.userId;
+          },
+          ...{ providerKey: null, clientAddress: '', log: entry, now: now() },
         },
-        stamp: { 'x-gateway-request-id': requestId, 'x-request-id': requestId },
-        ...{ search: '', params: { server: slug }, query: undefined, body: undefined },
-        identify: (who) => {
-          entry.organisationId = who.organisationId;
-          entry.workspaceId = who.workspaceId;
-          entry.apiKeyId = who.keyId;
-          entry.userId = who.userId;
-        },
-        ...{ providerKey: null, clientAddress: '', log: entry, now: now() },
-      });
+        who,
+      );
       if (!entry.closesLater) entry.close({ status: response.status });
       const session = response.headers.get('mcp-session-id');
       const id = message?.id;

@@ -30,6 +30,8 @@ export const createHostedMcp = (deps: HostedMcpDeps): HostedTool => ({
     for (const name of ['authorization', 'headers'])
       if (fields.has(name))
         fail('invalid_request', fields.pathOf(name), 'a registered server gets what is stored for it; leave it out');
+    if (caller.isWork)
+      fail('invalid_request', at, 'goes with calls of clients only: what batches ask is asked again where it fails');
     const rules = { allows: allowedTools(fields), asksFor: approvals(fields) };
     const talk = await talkTo(label, caller, deps);
     try {

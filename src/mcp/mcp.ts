@@ -152,7 +152,7 @@ export function createMcp(deps: McpDeps) {
       return relayMcp(call, relayDeps);
     },
     /** A call that the gateway makes for a client of another API: no page of another site can have sent it. */
-    relayInside: (call: AnonymousCallAt<'server'>) => relayMcp(call, relayDeps),
+    relayInside: (call: AnonymousCallAt<'server'>, who: Principal) => relayMcp(call, relayDeps, who),
     relayToAny: (call: AnonymousCall, address: Address) => {
       origins.check(call.headers);
       const { method } = call.request;

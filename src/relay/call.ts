@@ -36,6 +36,8 @@ export interface ModelCall {
   readonly isUnguarded?: boolean;
   /** Of a call that work makes without its caller: what was proven when the work was accepted. */
   readonly proven?: Proven;
+  /** Made by the gateway without its caller, and made again where it fails: a line of a batch, a step of a run. */
+  readonly isWork?: true;
   /** One round of a response whose tools the gateway runs. */
   readonly isRound?: true;
   /** The wish for usage in the body is not a client's: a server that refuses it is asked again without it. */

@@ -119,6 +119,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
         readsModel: true,
         isUnguarded,
         isRound,
+        isWork: true,
         proven,
         hopesForUsage,
         log: entry,

@@ -4,6 +4,7 @@ import type OpenAI from 'openai';
 import { type ChatRequest, type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { type SmallServer, startSmallServer } from '../mcp/small-server.ts';
+import { givenBrowser } from '../people.ts';
 import { eventually } from '../process.ts';
 import { anthropicClient, openaiClient } from '../sdk-clients.ts';
 
@@ -224,6 +225,28 @@ test('rounds and calls of the server stand in the log under one trace and one se
   expect((await send()).json.choices[0].message.content).toContain('echo');
   // The model is told, and goes on without.
   expect((await send()).json.choices[0].message.content).toMatch(/limit/i);
+});
+
+test('a batch asks again where it fails, so that it calls no tools; a person who has signed in does', async () => {
+  const body = {
+    ...{ model: 'any', messages: [{ role: 'user', content: ASKS }] },
+    tools: [{ type: 'mcp', server_label: 'desk', require_approval: 'never' }],
+  };
+  const before = called();
+  const openai = openaiClient(gateway.url, keys.chat);
+  const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body });
+  const file = await openai.files.create({ file: new File([line], 'lines.jsonl'), purpose: 'batch' });
+  const asked = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
+  const { id } = await openai.batches.create(asked);
+  await eventually('the batch is done', async () => (await openai.batches.retrieve(id)).status === 'completed');
+  const { error_file_id: errors } = await openai.batches.retrieve(id);
+  expect(await (await openai.files.content(errors!)).text()).toContain('goes with calls of clients only');
+  expect(called()).toBe(before);
+
+  const { browser } = await givenBrowser(gateway, { role: 'admin' });
+  const reply = await browser.call('POST', '/v1/chat/completions', body, { 'x-gateway-virtual-key': 'chat' });
+  expect([reply.status, reply.json.choices?.[0].message.content]).toEqual([200, expect.stringContaining('echo')]);
+  expect(called()).toBe(before + 1);
 });
 
 describe('messages', () => {

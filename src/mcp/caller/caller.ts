@@ -141,6 +141,13 @@ async function verified(token: string, rules: JwtValidation, { verifier }: Calle
   }
 }
 
+/** A caller of another API that came in by a cookie, which goes no further. */
+export async function callerInside(principal: Principal, server: McpServer, deps: CallerDeps): Promise<Caller> {
+  checkAccess(principal, server, server.slug);
+  if (server.jwtValidation?.required) fail('invalid_user_token', 'the caller has none');
+  return callerOfKey(principal, null, deps);
+}
+
 /** Of a key alone. */
 export async function callerOfKey(
   principal: Principal,

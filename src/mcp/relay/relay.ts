@@ -1,11 +1,12 @@
 import { fail, GatewayError } from '../../core/errors.ts';
+import type { Principal } from '../../core/principal.ts';
 import { arrivingBody } from '../../http/arriving.ts';
 import { headerOf, type SentHeaders } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
 import type { AnonymousCall, AnonymousCallAt } from '../../http/route.ts';
 import type { Opening } from '../../relay/call.ts';
-import { type CallerDeps, checkAgain, findCaller, loggedAs } from '../caller/caller.ts';
+import { type CallerDeps, callerInside, checkAgain, findCaller, loggedAs } from '../caller/caller.ts';
 import { withChallenge } from '../caller/challenge.ts';
 import { identityHeader } from '../caller/identity.ts';
 import type { IdentityTokens } from '../caller/identity-tokens.ts';
@@ -43,10 +44,18 @@ export interface McpRelayDeps extends CallerDeps, SendingDeps {
 const READ_BELOW = 256 << 10;
 const CREDENTIAL_HEADERS = ['x-gateway-api-key', 'authorization', 'x-api-key', 'x-goog-api-key'];
 
-/** A call of the server that its path names. Once it is let in, what becomes of it is told in a message of JSON-RPC. */
-export async function relayMcp(call: AnonymousCallAt<'server'>, deps: McpRelayDeps): Promise<Response> {
+/**
+ * A call of the server that its path names. Once it is let in, what becomes of it is told in a message of JSON-RPC. `who` is
+ * known where the gateway itself makes the call, for a caller of another API.
+ */
+export async function relayMcp(
+  call: AnonymousCallAt<'server'>,
+  deps: McpRelayDeps,
+  who: Principal | null = null,
+): Promise<Response> {
   call.log.provider = 'mcp';
-  const admitted = await letIn(call, deps);
+  const isInside = who !== null && !CREDENTIAL_HEADERS.some((name) => headerOf(call.headers, name) !== null);
+  const admitted = isInside ? await letInside(call, who, deps) : await letIn(call, deps);
   const heard: Heard = { body: null };
   const { headers } = call;
   if (isOldTransport(call)) throw new GatewayError('mcp_transport_unsupported', [], { allow: 'POST, GET, DELETE' });
@@ -136,6 +145,12 @@ async function checkOpen({ server, caller, again }: AdmittedCaller, { servers, p
   const current = await servers.find(server.slug);
   if (current?.id !== server.id) fail('mcp_server_not_found', server.slug);
   if (!(await policy.isOpen(server, caller))) fail('mcp_access_denied', server.slug);
+}
+
+async function letInside(call: AnonymousCallAt<'server'>, who: Principal, deps: McpRelayDeps): Promise<AdmittedCaller> {
+  const slug = call.params.server;
+  const server = (await deps.servers.find(slug)) ?? fail('mcp_server_not_found', slug);
+  return { server, caller: await callerInside(who, server, deps), again: async () => {} };
 }
 
 /** A caller that does not get in learns where to get a token. */

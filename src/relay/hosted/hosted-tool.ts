@@ -9,6 +9,8 @@ export interface HostedCaller {
   readonly headers: SentHeaders;
   readonly proven?: Proven;
   readonly signal: AbortSignal;
+  /** The call is made by the gateway without its caller, and may be made again. */
+  readonly isWork: boolean;
   /** Under which all that is done for the call stands in the log. */
   readonly traceId?: string;
   /** The caller wants the gateway's tool, whatever the provider has; or the provider has none. */

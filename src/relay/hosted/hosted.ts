@@ -82,6 +82,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     const caller: HostedCaller = {
       ...{ who, headers, proven, signal, isWanted, isKept },
       traceId: call.stamp['x-gateway-trace-id'],
+      isWork: call.isWork === true,
       said: async () => {
         try {
           const { earlier, body } = await said();

@@ -90,7 +90,7 @@ export function createPlain({ callModel, report, mcp }: PlainDeps) {
     const { principal: who, headers, proven, log } = call;
     const traceId = call.stamp['x-gateway-trace-id'];
     const caller: HostedCaller = {
-      ...{ who, headers, proven, signal, traceId, isWanted: true, isKept: false },
+      ...{ who, headers, proven, signal, traceId, isWanted: true, isKept: false, isWork: call.isWork === true },
       said: async () => [],
     };
     const opened = await openServers(request, tool, caller);
