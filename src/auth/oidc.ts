@@ -205,9 +205,17 @@ async function userOf(db: Db, identity: Identity, { provider, organisationId, no
     mayEnter(named);
     if (named.external_id !== null)
       fail('oidc_refused', 'this address belongs to a user who signs in with another account of the identity provider');
-    const next = { ...named, external_id: identity.externalId, updated_at: now() };
-    await db.updateTable('users').set(next).where('id', '=', named.id).execute();
-    return next;
+    // Nothing else is written: a directory or an administrator may change the user at this moment, or shut them out.
+    const linked = await db
+      .updateTable('users')
+      .set({ external_id: identity.externalId, updated_at: now() })
+      .where('id', '=', named.id)
+      .where('email', '=', email)
+      .where('external_id', 'is', null)
+      .where('deactivated_at', 'is', null)
+      .returningAll()
+      .executeTakeFirst();
+    return linked ?? fail('oidc_refused', 'this user was changed at the same moment; sign in again');
   }
   const invite = await db
     .selectFrom('invites')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Client } from 'pg';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { CLIENT, type IdentityProvider, type Person, startIdentityProvider, Visitor } from '../identity-provider.ts';
 import { givenUser } from '../people.ts';
@@ -64,6 +65,36 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         expect(refused).toContain('this user was deactivated');
       }
     });
+
+    test.if(engine === 'postgres')(
+      'a user who is shut out while they sign in for the first time stays out',
+      async () => {
+        const person = givenPerson();
+        const user = await givenUser(gateway, { email: person.email, role: 'admin' });
+        const visitor = new Visitor();
+        const address = await beginAs(visitor, person.sub);
+        const directory = new Client({ connectionString: gateway.databaseUrl! });
+        await directory.connect();
+        await directory.query('begin');
+        await directory.query("update users set deactivated_at = 1, role = 'member' where id = $1", [user.id]);
+
+        const finishing = visitor.open(address);
+        await eventually('the sign-in waits for the directory', async () => {
+          const { rows } = await directory.query(
+            "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+          );
+          return rows.length > 0;
+        });
+        await directory.query('commit');
+        await directory.end();
+
+        expect(await refusedWith(await finishing)).toStartWith('403 oidc_refused: ');
+        expect((await gateway.api.get(`/v1/admin/users/${user.id}`)).json).toMatchObject({
+          status: 'deactivated',
+          role: 'member',
+        });
+      },
+    );
 
     test('a user with that verified address is signed in, and known from then on', async () => {
       const person = givenPerson();
