@@ -14,7 +14,11 @@ const higher = <Name extends string>(order: readonly Name[], a: Name | undefined
  * given stays as it is, and owners stay owners.
  */
 export async function alignUsers(db: Db, userIds: readonly string[], now: number): Promise<void> {
-  for (let from = 0; from < userIds.length; from += AT_ONCE) await align(db, userIds.slice(from, from + AT_ONCE), now);
+  for (let from = 0; from < userIds.length; from += AT_ONCE) {
+    // The embedded store answers within the turn, and other calls would wait for all parts together.
+    if (from > 0) await new Promise(setImmediate);
+    await align(db, userIds.slice(from, from + AT_ONCE), now);
+  }
 }
 
 async function align(db: Db, userIds: readonly string[], now: number): Promise<void> {
@@ -44,14 +48,15 @@ async function align(db: Db, userIds: readonly string[], now: number): Promise<v
 
 async function alignRoles(db: Db, userIds: readonly string[], roles: ReadonlyMap<string, Role>, now: number) {
   const users = await db.selectFrom('users').select(['id', 'role', 'role_origin']).where('id', 'in', userIds).execute();
-  for (const { id, role, role_origin } of users) {
+  const changed = users.filter(({ id, role, role_origin }) => {
     // A plain member may be raised; whom an administrator made something else, or changed, is left alone.
     const isOpen = role_origin === OF_GROUPS || (role === 'member' && !role_origin);
-    if (role === 'owner' || !isOpen) continue;
-    const wanted = roles.get(id) ?? 'member';
-    if (wanted === role) continue;
-    const change = { role: wanted, role_origin: wanted === 'member' ? null : OF_GROUPS, updated_at: now };
-    await db.updateTable('users').set(change).where('id', '=', id).execute();
+    return role !== 'owner' && isOpen && role !== (roles.get(id) ?? 'member');
+  });
+  for (const [role, alike] of Map.groupBy(changed, ({ id }) => roles.get(id) ?? 'member')) {
+    const ids = alike.map(({ id }) => id);
+    const change = { role, role_origin: role === 'member' ? null : OF_GROUPS, updated_at: now };
+    await db.updateTable('users').set(change).where('id', 'in', ids).execute();
   }
 }
 
@@ -63,13 +68,14 @@ async function alignMemberships(
 ) {
   const rows = await db.selectFrom('workspace_members').selectAll().where('user_id', 'in', userIds).execute();
   const here = new Set(rows.map(({ user_id, workspace_id }) => `${user_id} ${workspace_id}`));
-  for (const { user_id, workspace_id, role, origin } of rows) {
-    if (origin !== OF_GROUPS) continue;
-    const wanted = places.get(`${user_id} ${workspace_id}`);
-    const own = { workspace_id, user_id };
-    if (wanted === undefined) await rowOf(db.deleteFrom('workspace_members'), own).execute();
-    else if (wanted !== role)
-      await rowOf(db.updateTable('workspace_members').set({ role: wanted, updated_at: now }), own).execute();
+  const wantedOf = ({ user_id, workspace_id }: WorkspaceMemberRow) => places.get(`${user_id} ${workspace_id}`);
+  const changed = rows.filter((row) => row.origin === OF_GROUPS && wantedOf(row) !== row.role);
+  // Many users change alike, and a statement for each of them would hold up every other call.
+  for (const alike of Map.groupBy(changed, (row) => `${row.workspace_id} ${wantedOf(row)}`).values()) {
+    const role = wantedOf(alike[0]!);
+    const own = { workspace_id: alike[0]!.workspace_id, userIds: alike.map(({ user_id }) => user_id) };
+    if (role === undefined) await rowsOf(db.deleteFrom('workspace_members'), own).execute();
+    else await rowsOf(db.updateTable('workspace_members').set({ role, updated_at: now }), own).execute();
   }
   const added: WorkspaceMemberRow[] = [...places]
     .filter(([place]) => !here.has(place))
@@ -85,7 +91,12 @@ async function alignMemberships(
       .execute();
 }
 
-const rowOf = <Query extends { where(column: 'workspace_id' | 'user_id', is: '=', value: string): Query }>(
+const rowsOf = <
+  Query extends {
+    where(column: 'workspace_id', is: '=', value: string): Query;
+    where(column: 'user_id', is: 'in', value: readonly string[]): Query;
+  },
+>(
   query: Query,
-  { workspace_id, user_id }: { workspace_id: string; user_id: string },
-): Query => query.where('workspace_id', '=', workspace_id).where('user_id', '=', user_id);
+  { workspace_id, userIds }: { workspace_id: string; userIds: readonly string[] },
+): Query => query.where('workspace_id', '=', workspace_id).where('user_id', 'in', userIds);

@@ -69,7 +69,7 @@ function emailIn(list: unknown): string | undefined {
   if (!Array.isArray(list)) return fail('invalid_request', 'emails', 'give a list');
   const entries = list.map((each, index) => asObject(each, `emails[${index}]`));
   const best =
-    entries.find((each) => each.primary === true || String(each.primary).toLowerCase() === 'true') ??
+    entries.find(({ primary }) => primary === true || (typeof primary === 'string' && /^true$/i.test(primary))) ??
     entries.find(({ type }) => type === 'work') ??
     entries[0];
   return best?.value ? emailOf(best.value, 'emails') : undefined;

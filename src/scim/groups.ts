@@ -11,6 +11,8 @@ import { GROUP, isShown, listOf, metaOf, pageWish, type Shown, shownOf } from '.
 import { changing, type ListWish, type ScimDeps } from './users.ts';
 
 const MOST_MEMBERS = 20_000;
+/** The members of all groups on a page together, unless one group alone has more. */
+const MOST_SHOWN = 20_000;
 const AT_ONCE = 500;
 export const GROUP_FILTERS = ['id', 'displayName', 'externalId', 'members', 'members.value'];
 type Body = Readonly<Record<string, unknown>>;
@@ -119,8 +121,9 @@ export function createScimGroups(deps: ScimDeps) {
               .limit(count)
               .offset(startIndex - 1)
               .execute();
+      const page = isShown(wish, 'members') ? await shortened(store.db, rows) : rows;
       const resources = [];
-      for (const row of rows) resources.push(await shown(store.db, row, wish));
+      for (const row of page) resources.push(await shown(store.db, row, wish));
       return listOf(resources, Number(total), startIndex);
     },
 
@@ -225,7 +228,8 @@ function idsIn(value: unknown): Set<string> {
       const id = typeof each === 'string' ? each : (each as { value?: unknown } | null)?.value;
       if (typeof id !== 'string' || id === '')
         return fail('invalid_request', `members[${index}].value`, 'give the id of a user');
-      if (typeof each === 'object' && String((each as { type?: unknown }).type).toLowerCase() === 'group')
+      const type = typeof each === 'object' && (each as { type?: unknown }).type;
+      if (typeof type === 'string' && type.toLowerCase() === 'group')
         return fail('invalid_request', `members[${index}].type`, 'groups in groups are not kept here; give users');
       return id;
     }),
@@ -294,6 +298,25 @@ const membersOf = (db: Db, groupId: string) =>
     .select(['users.id', 'users.email'])
     .orderBy('users.id')
     .execute();
+
+/** As many of the groups, from the first on, as an answer can carry: a page may be shorter than was asked for. */
+async function shortened(db: Db, rows: readonly ScimGroupRow[]): Promise<readonly ScimGroupRow[]> {
+  if (rows.length === 0) return rows;
+  const ids = rows.map(({ id }) => id);
+  const counted = await db
+    .selectFrom('scim_group_members')
+    .select(['group_id', (select) => select.fn.countAll<number>().as('total')])
+    .where('group_id', 'in', ids)
+    .groupBy('group_id')
+    .execute();
+  const sizes = new Map(counted.map(({ group_id, total }) => [group_id, Number(total)]));
+  let shown = 0;
+  const end = rows.findIndex(({ id }, index) => {
+    shown += sizes.get(id) ?? 0;
+    return index > 0 && shown > MOST_SHOWN;
+  });
+  return end < 0 ? rows : rows.slice(0, end);
+}
 
 async function idsOf(db: Db, groupId: string): Promise<Set<string>> {
   const rows = await db.selectFrom('scim_group_members').select('user_id').where('group_id', '=', groupId).execute();

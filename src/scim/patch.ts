@@ -19,6 +19,7 @@ export interface Operation {
   readonly value?: unknown;
 }
 
+const LONGEST_PATH = 500;
 const PATH = /^([A-Za-z$][\w.:$-]*)(?:\[\s*(\w+)\s+eq\s+("(?:[^"\\]|\\.)*"|\w+)\s*\](?:\.(\w+))?)?$/;
 const EXTENSION = /^urn:ietf:params:scim:schemas:extension:/i;
 
@@ -43,6 +44,7 @@ export function readOperations(operations: readonly Operation[]): Assignment[] {
 }
 
 function assignmentAt(operation: Assignment['operation'], asWritten: string, value: unknown): Assignment {
+  if (asWritten.length > LONGEST_PATH) fail('scim_path', asWritten, `is longer than ${LONGEST_PATH} characters`);
   if (isOfExtension(asWritten)) return { operation, path: asWritten, chosen: null, asWritten, value };
   const [, name, by, equal, member] = PATH.exec(asWritten.trim()) ?? fail('scim_path', asWritten, 'cannot be read');
   const path = plainAttribute(name!) + (member ? `.${member.toLowerCase()}` : '');

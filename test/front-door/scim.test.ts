@@ -1,4 +1,6 @@
+import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
 import { givenBrowser, givenUser, PASSWORD, signIn } from '../people.ts';
 import { eventually } from '../process.ts';
@@ -375,6 +377,41 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect((await scim('GET', `/Users/${user.id}`)).json.active).toBe(true);
     });
 
+    test('what no directory sends is refused as well, soon and with a reason', async () => {
+      const user = await givenScimUser();
+      const group = await givenGroup();
+      const odd = { toString: 1 };
+      const adding = (value: unknown) => ({ Operations: [{ op: 'add', ...(value as object) }] });
+      const filter = (text: string) => `/Users?filter=${encodeURIComponent(text)}`;
+      const cases: [string, string, unknown, string][] = [
+        ['POST', '/Users', {}, 'userName: is missing'],
+        ['POST', '/Groups', {}, 'displayName: is missing'],
+        ['GET', filter('userName eq "a\\u0000b"'), undefined, 'no JSON text'],
+        ['GET', filter('externalId eq "a\\ud800b"'), undefined, 'no JSON text'],
+        ['GET', filter('active eq 7'), undefined, 'true or false'],
+        ['PATCH', `/Groups/${group.id}`, adding({ value: { ['x'.repeat(2_000_000)]: 1 } }), 'longer than 500'],
+        [
+          'PATCH',
+          `/Groups/${group.id}`,
+          adding({ value: { [`members[value eq "${'x'.repeat(2_000_000)}`]: 1 } }),
+          'longer than 500',
+        ],
+      ];
+      for (const [method, path, body, reason] of cases) {
+        const reply = await scim(method, path, body);
+        expect([method, path, reply.status, reply.json.detail]).toEqual([
+          ...[method, path, 400, expect.stringContaining(reason)],
+        ]);
+        expect(reply.text.length).toBeLessThan(1_000);
+      }
+      // Details that mean nothing here do not matter, whatever they are.
+      const email = `odd-${engine}@corp.example.com`;
+      const made = await scim('POST', '/Users', { username: email, emails: [{ primary: odd, value: email }] });
+      expect([made.status, made.json.userName]).toEqual([201, email]);
+      await patched(`/Groups/${group.id}`, { op: 'add', path: 'members', value: [{ value: user.id, type: odd }] });
+      expect((await scim('GET', `/Groups/${group.id}`)).json.members).toHaveLength(1);
+    });
+
     test('it describes itself, leaves attributes out on demand, and is for keys with its scope alone', async () => {
       expect((await scim('GET', '/ServiceProviderConfig')).json).toMatchObject({
         patch: { supported: true },
@@ -463,6 +500,54 @@ for (const engine of ['sqlite', 'postgres'] as const)
       }
     });
   });
+
+test('groups of ten thousand change without holding up other calls, and fill a page alone', async () => {
+  const gateway = await startGateway();
+  const { id: organisation } = (await gateway.api.get('/v1/admin/organisation')).json;
+  const groups: string[] = [];
+  for (const displayName of ['Half A', 'Half B'])
+    groups.push((await gateway.api.post('/scim/v2/Groups', { displayName })).json.id);
+  const state = new Database(join(gateway.dataDir, 'state.db'));
+  state.run('pragma busy_timeout = 30000');
+  const people = Array.from({ length: 20_002 }, (_, index) => `person-${index}`);
+  state.transaction(() => {
+    const user = state.prepare(
+      'insert into users (id, organisation_id, email, role, created_at, updated_at) values (?, ?, ?, ?, 1, 1)',
+    );
+    const member = state.prepare('insert into scim_group_members (group_id, user_id) values (?, ?)');
+    people.forEach((id, index) => {
+      user.run(id, organisation, `${id}@many.example.com`, 'member');
+      member.run(groups[index % 2]!, id);
+    });
+  })();
+  const administrators = () => state.query("select count(*) as total from users where role = 'admin'").get();
+  await gateway.api.post('/v1/admin/scim/mappings', { group: 'half a', workspace: 'default', role: 'member' });
+
+  let [longest, last] = [0, performance.now()];
+  const clock = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  }, 1);
+  const begun = performance.now();
+  const mapped = await gateway.api.post('/v1/admin/scim/mappings', { group: 'HALF A', role: 'admin' });
+  const tookMs = performance.now() - begun;
+  clearInterval(clock);
+
+  expect([mapped.status, administrators()]).toEqual([200, { total: 10_001 }]);
+  expect(longest).toBeLessThan(tookMs * 0.7);
+  const page = async (search: string) => {
+    const { Resources, ...rest } = (await gateway.api.get(`/scim/v2/Groups?${search}`)).json;
+    return { ...rest, members: Resources.map((each: { members?: unknown[] }) => each.members?.length) };
+  };
+  const alone = { totalResults: 2, itemsPerPage: 1, members: [10_001] };
+  expect(await page('count=200')).toMatchObject({ startIndex: 1, ...alone });
+  expect(await page('startIndex=2')).toMatchObject({ startIndex: 2, ...alone });
+  expect(await page('excludedAttributes=members')).toMatchObject({ itemsPerPage: 2 });
+  expect((await gateway.api.delete(`/scim/v2/Groups/${groups[0]}`)).status).toBe(204);
+  expect(administrators()).toEqual({ total: 0 });
+  state.close();
+  await gateway.stop();
+}, 60_000);
 
 test('a user who is shut out at one node is out at the other, and so are keys of theirs', async () => {
   const first = await startGateway({ engine: 'postgres' });
