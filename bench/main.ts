@@ -16,6 +16,7 @@ import { type MemorySample, measureMemory } from './measure/memory.ts';
 import { takeMemoryBack } from './measure/memory-at-hand.ts';
 import { measurePaths } from './measure/paths.ts';
 import { measureProcesses } from './measure/processes.ts';
+import { measureQuiet } from './measure/quiet.ts';
 import { measureRealtime } from './measure/realtime.ts';
 import { measureRuns } from './measure/runs.ts';
 import { measureSearch } from './measure/search.ts';
@@ -33,6 +34,7 @@ const sections = [
   'cpu',
   'chunks',
   'latency',
+  'quiet',
   'limits',
   'processes',
   'paths',
@@ -121,6 +123,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     start,
     memory,
     ...(await sideBySide(lab, wants)),
+    quiet: wants('quiet') ? await measureQuiet(lab) : [],
     limits: wants('limits') ? await measureLimits(lab) : [],
     processes: wants('processes') ? await measureProcesses(lab) : [],
     paths: wants('paths') ? await measurePaths(lab) : [],

@@ -8,6 +8,7 @@ import type { McpSample } from './measure/mcp.ts';
 import type { MemorySample } from './measure/memory.ts';
 import type { PathSample } from './measure/paths.ts';
 import type { ProcessesSample } from './measure/processes.ts';
+import type { QuietSample } from './measure/quiet.ts';
 import type { RealtimeSample } from './measure/realtime.ts';
 import type { RunsSample } from './measure/runs.ts';
 import type { SearchSample } from './measure/search.ts';
@@ -20,6 +21,7 @@ import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
 import { pathDetails, pathVerdicts } from './report/paths.ts';
 import { processDetails, processVerdicts } from './report/processes.ts';
+import { quietDetails, quietVerdicts } from './report/quiet.ts';
 import { realtimeDetails, realtimeVerdicts } from './report/realtime.ts';
 import { runDetails, runVerdicts } from './report/runs.ts';
 import { searchDetails, searchVerdicts } from './report/search.ts';
@@ -40,6 +42,7 @@ export interface Findings {
   readonly cpu?: readonly CpuSample[];
   readonly chunks?: readonly ChunkSample[];
   readonly latency?: readonly LatencySample[];
+  readonly quiet?: readonly QuietSample[];
   readonly memory?: readonly MemorySample[];
   readonly start?: StartSample;
   readonly limits?: readonly LimitsSample[];
@@ -70,6 +73,7 @@ const sections = [
   section('cpu', cpuVerdicts, cpuDetails),
   section('chunks', chunkVerdicts, chunkDetails),
   section('latency', latencyVerdicts, latencyDetails),
+  section('quiet', quietVerdicts, quietDetails),
   section('memory', memoryVerdicts, memoryDetails),
   section('start', startVerdicts, startDetails),
   section('limits', limitVerdicts, limitDetails),
