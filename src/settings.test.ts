@@ -99,6 +99,8 @@ const wrong: [variable: keyof typeof variables, value: string, beside?: Record<s
   ['GATEWAY_EGRESS_PROXY', 'http://us%3Aer:hunter2@proxy.example.com'],
   ['GATEWAY_EGRESS_PROXY', 'http://:hunter2@proxy.example.com'],
   ['GATEWAY_EGRESS_PROXY', 'http://user:hunter2%0d@proxy.example.com'],
+  ['GATEWAY_EGRESS_PROXY', 'http:///user:hunter2@proxy.example.com'],
+  ['GATEWAY_EGRESS_PROXY', 'http://user:hunter2@proxy.\nexample.com'],
   ['GATEWAY_EGRESS_PROXY_EXCEPT', 'intern.example.com'],
   ['GATEWAY_EGRESS_PROXY_EXCEPT', '10.0.0.0/33', { GATEWAY_EGRESS_PROXY: 'http://proxy.example.com:3128' }],
   ['GATEWAY_EGRESS_PROXY_EXCEPT', 'https://intern', { GATEWAY_EGRESS_PROXY: 'http://proxy.example.com:3128' }],

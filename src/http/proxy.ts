@@ -37,7 +37,8 @@ export const PROXY_URL_FORM = 'http://user:password@proxy.example.com:3128';
 /** A proxy by its URL, or what is wrong with it. Nothing of the URL is repeated: it may hold a password. */
 export function readProxyUrl(text: string): ProxyServer | string {
   const url = URL.parse(text);
-  if (url === null || !/^https?:\/\//i.test(text)) return 'is not a usable address';
+  // The parser mends what we would rather refuse: a third slash, and line breaks in the middle of a name.
+  if (url === null || !/^https?:\/\/[^/\\\s][^\s\u0000-\u001f\u007f]*$/i.test(text)) return 'is not a usable address';
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'is neither http nor https';
   const hostname = withoutRootDot(url.hostname);
   if (canonicalAddress(hostname) === null && !isHostname(hostname)) return 'has no usable host';

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createPlainServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
@@ -30,7 +31,7 @@ const server = (answer: (request: Request) => Response | Promise<Response>) => {
 const LIMITS = { connectMs: 10_000, firstByteMs: 10_000, idleMs: 10_000, totalMs: 0 };
 
 /** The client, through a proxy. */
-const through = (proxy: TestProxy, { credentials = '', except = [] as string[] } = {}) => {
+const through = (proxy: Pick<TestProxy, 'port'>, { credentials = '', except = [] as string[] } = {}) => {
   const url = new Secret(`http://${credentials && `${credentials}@`}127.0.0.1:${proxy.port}`);
   const egress = createEgressPolicy({
     trustedHosts: ['*.test', '127.0.0.1'],
@@ -169,6 +170,32 @@ test('a proxy that is away is an unreachable one, and one that says nothing runs
   const late = await failureOf(send('https://models.test/', { timeouts: { ...LIMITS, connectMs: 300 } }));
   expect(late).toMatchObject({ kind: 'timeout', phase: 'connect', sent: 'no', limitMs: 300 });
 });
+
+const ANSWERS: Record<string, (socket: Socket) => void> = {
+  'ends at once': (socket) => socket.end(),
+  'resets the connection': (socket) => socket.resetAndDestroy(),
+  'ends within the head': (socket) => socket.end('HTTP/1.1 200 OK\r\nvia: '),
+  'has an endless head': (socket) => socket.write(`HTTP/1.1 200 OK\r\nvia: ${'x'.repeat(1 << 20)}`),
+  'has a status of four digits': (socket) => socket.write('HTTP/1.1 2000 OK\r\n\r\n'),
+  'speaks something else': (socket) => socket.write('SSH-2.0-Server\r\n\r\n'),
+  'connects and ends': (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'),
+  'connects to what speaks no TLS': (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    socket.on('data', () => socket.write(Buffer.alloc(500, 0x15)));
+  },
+};
+for (const [what, answer] of Object.entries(ANSWERS))
+  test(`a proxy that ${what} is an unreachable one, at once`, async () => {
+    const listener = createPlainServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => answer(socket));
+    });
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => listener.close());
+    const { send } = through(listener.address() as { port: number });
+
+    expect(await failureOf(send('https://models.test/'))).toMatchObject({ kind: 'unreachable', sent: 'no' });
+  });
 
 test('hosts of the exceptions and this machine are called straight', async () => {
   const proxy = await given();

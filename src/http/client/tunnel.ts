@@ -220,7 +220,7 @@ function askProxy(
       if (head.byteLength > LARGEST_HEAD) fail(`the proxy ${host} answered with too much`);
       return;
     }
-    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head.toString('latin1', 0, end))?.[1] ?? 0);
+    const status = Number(/^HTTP\/1\.[01] (\d{3})(?=[ \r]|$)/.exec(head.toString('latin1', 0, end))?.[1] ?? 0);
     if (status < 200 || status > 299) return fail(refusal(proxy, status));
     stopListening();
     const rest = head.subarray(end + END_OF_HEAD.byteLength);
