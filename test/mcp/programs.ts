@@ -51,3 +51,16 @@ export function processesIn(folder: string): number[] {
       }
     });
 }
+
+/** The folder of a program that some of these processes are of. */
+export function folderOf(pids: readonly number[]): string {
+  for (const pid of pids) {
+    try {
+      const folder = readlinkSync(`/proc/${pid}/cwd`);
+      if (folder.includes('gateway-mcp-')) return folder;
+    } catch {
+      // It has ended.
+    }
+  }
+  throw new Error('none of them is of a program');
+}

@@ -15,6 +15,7 @@ shift @ARGV;
 my ($SET_PDEATHSIG, $SET_CHILD_SUBREAPER, $SET_NO_NEW_PRIVS) = (1, 36, 38);
 my $RLIMIT_NPROC = 6;
 my $GRACE_SECONDS = 2;
+my $LAST_SECONDS = 30;
 
 sub must {
     my ($what, $is_well) = @_;
@@ -85,20 +86,20 @@ sub end_all {
         last if !@new;
         kill 'STOP', @new;
     }
-    for (1 .. 500) {
+    for (my $until = time + $LAST_SECONDS; time < $until;) {
         my @left = family();
         kill 'KILL', @left if @left;
-        my $ended = waitpid(-1, POSIX::WNOHANG());
+        my $ended;
+        do { $ended = waitpid(-1, POSIX::WNOHANG()) } while $ended > 0;
+        # There is no child any more, and so nothing that could become one.
         last if $ended == -1;
-        select(undef, undef, undef, 0.01) if $ended == 0;
+        select(undef, undef, undef, 0.01);
     }
     system('/bin/rm', '-rf', '--', $folder);
 }
 
 our $status = 0;
 my $asked_at = 0;
-# A program that ends wakes the guard: the signal interrupts its waiting.
-$SIG{CHLD} = sub { };
 while (1) {
     last if reap();
     if ($asked_at) {
@@ -108,8 +109,9 @@ while (1) {
     }
     my $bits = '';
     vec($bits, fileno($life), 1) = 1;
-    # The timeout is for a signal that comes just before the waiting begins.
-    next if select($bits, undef, undef, 0.5) <= 0;
+    # An end of the program is looked for, not signalled: Perl dies of more than 120 signals at once, as many as processes
+    # of a program may end at once.
+    next if select($bits, undef, undef, 0.1) <= 0;
     next if (sysread($life, my $heard, 64) // 0) > 0;
     $asked_at = time;
     kill 'TERM', -$child;
