@@ -1,5 +1,5 @@
 import { checkLastOwner, checkOwners, endLogins, insertUser, isDeactivated, plainEmail } from '../auth/users.ts';
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Changes } from '../storage/changes.ts';
@@ -164,7 +164,12 @@ export function createScimUsers(deps: ScimDeps) {
       };
       return change(who, async (db) => {
         await refuseTaken(db, who, { id: row.id, userName, email });
-        await insertUser(db, row, []);
+        // An administrator may have made a user of that address in between, and directories wait for a 409.
+        await insertUser(db, row, []).catch((error) =>
+          error instanceof GatewayError && error.code === 'email_taken'
+            ? fail('scim_uniqueness', 'emails', email)
+            : Promise.reject(error),
+        );
         return shown(row, []);
       });
     },

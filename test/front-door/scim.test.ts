@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { type Reply, startGateway, type TestGateway } from '../gateway.ts';
 import { givenBrowser, givenUser, PASSWORD, signIn } from '../people.ts';
 import { eventually } from '../process.ts';
@@ -548,6 +549,33 @@ test('groups of ten thousand change without holding up other calls, and fill a p
   state.close();
   await gateway.stop();
 }, 60_000);
+
+test('a user whom an administrator makes at the same moment is found to be there', async () => {
+  const gateway = await startGateway({ engine: 'postgres' });
+  const { id: organisation } = (await gateway.api.get('/v1/admin/organisation')).json;
+  const administrator = new Client({ connectionString: gateway.databaseUrl! });
+  await administrator.connect();
+  await administrator.query('begin');
+  await administrator.query(
+    `insert into users (id, organisation_id, email, role, created_at, updated_at)
+     values ('at-once', $1, 'at-once@corp.example.com', 'member', 1, 1)`,
+    [organisation],
+  );
+
+  const creating = gateway.api.post('/scim/v2/Users', { userName: 'At-Once@corp.example.com' });
+  await eventually('the directory waits', async () => {
+    const { rows } = await administrator.query(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows.length > 0;
+  });
+  await administrator.query('commit');
+  await administrator.end();
+
+  const { status, json } = await creating;
+  expect([status, json.scimType]).toEqual([409, 'uniqueness']);
+  await gateway.stop();
+});
 
 test('a user who is shut out at one node is out at the other, and so are keys of theirs', async () => {
   const first = await startGateway({ engine: 'postgres' });
