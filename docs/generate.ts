@@ -12,6 +12,7 @@ import { passesAsIs } from '../src/providers/serving.ts';
 import { readSettings } from '../src/settings.ts';
 import { type Gateway, start } from '../src/start.ts';
 import { apiTypes, type Description } from './api-types.ts';
+import { chartFiles } from './chart.ts';
 import { clientRows } from './client-rows.ts';
 import { checkRows } from './guardrail-checks.ts';
 
@@ -40,6 +41,7 @@ export const generatedTables: readonly GeneratedTable[] = [
 /** Files that follow from the source as a whole. */
 export const generatedFiles: readonly { readonly path: string; readonly render: () => Promise<string> }[] = [
   { path: 'web/api/types.d.ts', render: async () => apiTypes(await description()) },
+  ...chartFiles,
 ];
 
 /** The page's text with the table written anew. */

@@ -19,7 +19,7 @@ const FIRST = ['README.md', 'docs/keys.md'];
 /** Their commands open the database themselves, so the gateway is stopped first. */
 const STOPPED = ['docs/apply.md', 'docs/moving-in.md'];
 /** What this machine need not have. The lines that use it are read, and not carried out. */
-const ABSENT = /^(?:docker|psql) /;
+const ABSENT = /^(?:docker|psql|helm|kubectl) /;
 const FROM_README = /^## Run it$.*?^## /ms;
 
 const pages = [...new Glob('docs/*.md').scanSync(root)].sort().filter((page) => !FIRST.includes(page));
