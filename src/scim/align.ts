@@ -3,7 +3,7 @@ import type { WorkspaceMemberRow } from '../storage/schema.ts';
 import type { Db } from '../storage/store.ts';
 
 const AT_ONCE = 500;
-const OF_GROUPS = 'scim';
+export const OF_GROUPS = 'scim';
 
 /** Which of two roles may do more. */
 const higher = <Name extends string>(order: readonly Name[], a: Name | undefined, b: Name): Name =>

@@ -5,6 +5,7 @@ import type { Principal } from '../core/principal.ts';
 import type { Changes } from '../storage/changes.ts';
 import type { UserRow } from '../storage/schema.ts';
 import { type Db, isUniqueViolation, type Store } from '../storage/store.ts';
+import { OF_GROUPS } from './align.ts';
 import { emailOf, readUser, readUserChange, type UserAttributes } from './attributes.ts';
 import { type Condition, readFilter } from './filter.ts';
 import { type Operation, readOperations } from './patch.ts';
@@ -81,6 +82,19 @@ export function createScimUsers(deps: ScimDeps) {
     }
   };
 
+  /** Throws where a directory alone would say who comes in with rights that an administrator gave. */
+  const checkTrusted = async (db: Db, who: Principal, { id, role, role_origin }: UserRow) => {
+    if (who.scopes.has('users.update')) return;
+    const above = await db
+      .selectFrom('workspace_members')
+      .select('role')
+      .where('user_id', '=', id)
+      .where('role', '!=', 'member')
+      .where('origin', 'is', null)
+      .executeTakeFirst();
+    if (above || (role !== 'member' && role_origin !== OF_GROUPS)) fail('insufficient_scope', 'users.update');
+  };
+
   /** The row with the change, and what goes along with it. */
   const write = async (db: Db, who: Principal, old: UserRow, wish: UserAttributes): Promise<UserRow> => {
     const at = now();
@@ -101,6 +115,7 @@ export function createScimUsers(deps: ScimDeps) {
     };
     // By the address an identity provider's account finds its user, so a change of it is one of who comes in.
     if (email !== old.email || isActive !== wasActive) checkOwners(who, old.role);
+    if (email !== old.email) await checkTrusted(db, who, old);
     if (wasActive && !isActive && old.role === 'owner') await checkLastOwner(db, store.engine, old);
     await refuseTaken(db, who, { id: old.id, userName, email });
     await db

@@ -329,6 +329,31 @@ for (const engine of ['sqlite', 'postgres'] as const)
       await scim('DELETE', `/Users/${owner.id}`, undefined, strong);
     });
 
+    test('an administrator made by hand keeps the address by which the identity provider finds them', async () => {
+      const place = await gateway.given.workspace({ name: 'Address', slug: `address-${crypto.randomUUID()}` });
+      const admin = await givenUser(gateway, { role: 'admin' });
+      const manager = await givenUser(gateway, { workspaces: [{ id: place.slug, role: 'manager' }] });
+      const plain = await givenUser(gateway, {});
+      const moved = (id: string, bearer?: string) =>
+        scim(
+          'PATCH',
+          `/Users/${id}`,
+          {
+            schemas: [PATCH],
+            Operations: [{ op: 'replace', path: 'userName', value: `${crypto.randomUUID()}@example.com` }],
+          },
+          bearer,
+        );
+      const strong = (await gateway.given.apiKey({ scopes: ['scim.manage', 'users.update'] })).key;
+      for (const { id, email } of [admin, manager]) {
+        const refused = await moved(id);
+        expect([refused.status, refused.json.detail]).toEqual([403, expect.stringContaining('users.update')]);
+        expect((await adminView(id)).email).toBe(email);
+        expect((await moved(id, strong)).status).toBe(200);
+      }
+      expect((await moved(plain.id)).status).toBe(200);
+    });
+
     test('a bad request says what is wrong, in the form of SCIM', async () => {
       const user = await givenScimUser();
       const group = await givenGroup();
