@@ -24,11 +24,11 @@ afterAll(async () => {
   collector.stop();
 });
 
-/** The spans of a trace, once one of them is there. */
+/** The spans of a trace, once one of them is there and no more come: those of calls travel with the log. */
 async function traceWith(traceId: string, name: string): Promise<ReadSpan[]> {
   const found = () => collector.spans.filter((span) => span.traceId === traceId);
   await eventually(`${name} in ${traceId}`, () => found().some((span) => span.name.startsWith(name)));
-  await Bun.sleep(100);
+  for (let count = 0; count < found().length; await Bun.sleep(1_000)) count = found().length;
   return found();
 }
 
