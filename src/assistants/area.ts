@@ -20,6 +20,7 @@ import { createContainers } from './interpreter/containers.ts';
 import { createHostedInterpreter } from './interpreter/hosted.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
 import { type InterpreterSettings, openSandbox } from './interpreter/open-sandbox.ts';
+import { createPrograms } from './interpreter/programs.ts';
 import { assistantRoutes } from './routes.ts';
 import { vectorStoreEndings } from './vector-stores/endings.ts';
 import type { EmbeddingSettings } from './vector-stores/search/embeddings.ts';
@@ -97,7 +98,7 @@ export const assistantsArea = area({
       },
     });
     return {
-      gives: {},
+      gives: { programs: interpreter && createPrograms(interpreter) },
       routes: assistantRoutes({
         ...{ ...api, vectorStores, virtualKeys, configs, proofs, principalOf, relay },
         store: parts.store,

@@ -74,6 +74,7 @@ export class Child {
   #complaint = '';
   #isLate = false;
   #isEnded = false;
+  #said: Promise<void> = Promise.resolve();
 
   constructor(options: ChildOptions) {
     this.#process = spawn(commandOf(options), options.emptyFolder);
@@ -108,12 +109,28 @@ export class Child {
   }
 
   /** Says something and waits for the header of the answer. Its bodies are for `take`. */
-  async ask(header: object, bodies: readonly Body[], withinMs: number): Promise<unknown> {
-    const told = { ...header, withinMs: withinMs + GRACE_MS };
-    await this.within(TRANSFER_MS, async () => {
-      for await (const piece of framePieces(told, bodies)) await this.#write(piece);
+  async ask(
+    header: object,
+    bodies: readonly Body[],
+    withinMs: number,
+    hear: () => Promise<unknown> = () => this.header(),
+  ): Promise<unknown> {
+    await this.within(TRANSFER_MS, () => this.say({ ...header, withinMs: withinMs + GRACE_MS }, bodies));
+    return this.within(withinMs, hear);
+  }
+
+  /** The header of what the sandbox says next. */
+  header(): Promise<unknown> {
+    return this.#reader.header();
+  }
+
+  /** Says something whole: frames of several speakers never mix. */
+  say(header: object, bodies: readonly Body[]): Promise<void> {
+    const said = this.#said.then(async () => {
+      for await (const piece of framePieces(header, bodies)) await this.#write(piece);
     });
-    return this.within(withinMs, () => this.#reader.header());
+    this.#said = said.catch(() => {});
+    return said;
   }
 
   async #write(piece: Uint8Array): Promise<void> {

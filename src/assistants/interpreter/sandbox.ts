@@ -2,7 +2,7 @@ import type { WorkspaceId } from '../../core/ids.ts';
 import { BrokenFrame } from './frames.ts';
 import { watchIdle } from './idle.ts';
 import { Places } from './places.ts';
-import { type Base, type Cell, type Keep, Session } from './session.ts';
+import { type Base, type Cell, type Keep, type Owner, Session } from './session.ts';
 import type { WorkshopOptions } from './workshop.ts';
 
 export interface SandboxOptions extends WorkshopOptions {
@@ -23,11 +23,18 @@ export interface Job {
   /** Takes in what the cell makes. */
   readonly keep: Keep;
   readonly signal: AbortSignal;
+  /** Ends the sandbox with the cell: no other cell finds what it has left. */
+  readonly isOnce?: boolean;
+  /** How long it waits for a sandbox; as long as the others unless given. */
+  readonly queueMs?: number;
+  readonly limits?: Owner['limits'];
 }
 
 export interface Outcome {
   /** What it printed. */
   readonly logs: string;
+  /** Whether it ended with an exception that it did not catch. */
+  readonly isFailed: boolean;
   /** Why it was stopped, when it was: nothing of what it did is left then. */
   readonly stopped: 'time' | 'crash' | null;
   /** Whether the cells before it could not be repeated: it found their input files, and nothing else. */
@@ -88,13 +95,13 @@ export class SandboxPool implements Sandbox {
       const isStateLost = session === null;
       session ??= await this.#started(job);
       const files = isStateLost ? [...job.past.flatMap((cell) => cell.files), ...job.cell.files] : job.cell.files;
-      const { logs, stopped } = await this.#execute(session, { ...job, cell: { ...job.cell, files } });
-      return { logs, stopped, isStateLost };
+      return { ...(await this.#execute(session, { ...job, cell: { ...job.cell, files } })), isStateLost };
     } catch (error) {
       session?.child.kill();
       job.signal.throwIfAborted();
       throw error;
     } finally {
+      if (job.isOnce) session?.child.kill();
       this.#release(session, leave);
     }
   }
@@ -142,10 +149,10 @@ export class SandboxPool implements Sandbox {
   }
 
   /** A sandbox that is only kept for later makes room. */
-  #enter({ workspaceId, signal }: Job): Promise<() => void> {
+  #enter({ workspaceId, signal, queueMs = this.#options.queueMs ?? QUEUE_MS }: Job): Promise<() => void> {
     const [oldest] = this.#idle.keys();
     if (this.#places.isFull && oldest) this.#endIdle(oldest);
-    return this.#places.take(workspaceId, signal, this.#options.queueMs ?? QUEUE_MS);
+    return this.#places.take(workspaceId, signal, queueMs);
   }
 
   async #started(job: Job): Promise<Session> {
@@ -185,13 +192,13 @@ export class SandboxPool implements Sandbox {
     }
   }
 
-  async #execute(session: Session, { cell, keep, signal }: Job): Promise<Pick<Outcome, 'logs' | 'stopped'>> {
+  async #execute(session: Session, { cell, keep, signal }: Job): Promise<Omit<Outcome, 'isStateLost'>> {
     try {
-      return { logs: await this.#guarded(session, signal, () => session.run(cell, keep)), stopped: null };
+      return { ...(await this.#guarded(session, signal, () => session.run(cell, keep))), stopped: null };
     } catch (error) {
       session.child.kill();
       if (!(error instanceof BrokenFrame)) throw error;
-      return { logs: '', stopped: session.child.isLate ? 'time' : 'crash' };
+      return { logs: '', isFailed: true, stopped: session.child.isLate ? 'time' : 'crash' };
     }
   }
 

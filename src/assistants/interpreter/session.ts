@@ -1,11 +1,13 @@
 import * as z from 'zod';
+import type { CodeTools } from '../../core/code-runner.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import { type Checked, schemaOf } from '../../core/schema.ts';
 import { Child, type ChildOptions, folderUrl, TRANSFER_MS } from './child.ts';
 import { BrokenFrame, wholeOf } from './frames.ts';
 import cells from './guest/cells.py' with { type: 'text' };
 import python from './guest/python.mjs' with { type: 'text' };
-import { LIMITS } from './limits.ts';
+import tools from './guest/tools.py' with { type: 'text' };
+import { type CellLimits, LIMITS } from './limits.ts';
 
 /** A file that code finds in its working folder. */
 export interface CellFile {
@@ -21,6 +23,8 @@ export interface Cell {
   readonly code: string;
   /** What is mounted before it runs. */
   readonly files: readonly CellFile[];
+  /** What it may call outside; nothing unless given. */
+  readonly tools?: CodeTools;
 }
 
 /** Takes in what a cell has made, one thing after the other. */
@@ -46,11 +50,20 @@ const resultHeader = () =>
     images: z.int().min(0).max(LIMITS.images),
     paths: z.array(z.string()).max(LIMITS.files),
     sizes: z.array(z.int().min(0)),
+    isFailed: z.boolean().optional(),
   });
 type ResultHeader = Checked<typeof resultHeader>;
 
+const LONGEST_NAME_BYTES = 1_024;
+const callHeader = () =>
+  z.object({
+    type: z.literal('call'),
+    id: z.int().min(1),
+    sizes: z.tuple([z.int().min(1).max(LONGEST_NAME_BYTES), z.int().min(0)]),
+  });
+
 const encoder = new TextEncoder();
-const sources = { python: encoder.encode(python), cells: encoder.encode(cells) };
+const sources = { python: encoder.encode(python), cells: encoder.encode(cells), tools: encoder.encode(tools) };
 
 export const startHeader = ({ pyodide, wheels, lock }: Pick<Base, 'pyodide' | 'wheels' | 'lock'>) => ({
   pyodide: folderUrl(pyodide),
@@ -59,17 +72,27 @@ export const startHeader = ({ pyodide, wheels, lock }: Pick<Base, 'pyodide' | 'w
 });
 export const pythonThread = sources.python;
 
+/** For whom a Python is started. */
+export interface Owner {
+  readonly threadId: string;
+  readonly workspaceId: WorkspaceId;
+  /** Less than cells usually may bring out. */
+  readonly limits?: Partial<CellLimits>;
+}
+
 /** One Python with what the cells of one thread have left in it. */
 export class Session {
   readonly threadId: string;
   readonly workspaceId: WorkspaceId;
+  readonly #limits: object;
   readonly child: Child;
   /** The cells that have run in it, in their order. */
   readonly ran: string[] = [];
   readonly #base: Base;
 
-  constructor(base: Base, owner: Pick<Session, 'threadId' | 'workspaceId'>) {
+  constructor(base: Base, owner: Owner) {
     this.#base = base;
+    this.#limits = { ...LIMITS, ...owner.limits };
     this.threadId = owner.threadId;
     this.workspaceId = owner.workspaceId;
     const cpuSeconds = Math.ceil((base.cellMs * CPU_TIMES) / 1_000);
@@ -78,7 +101,7 @@ export class Session {
 
   async start(): Promise<void> {
     const { snapshot, codeMb } = this.#base;
-    const limits = { ...LIMITS, memoryBytes: codeMb * 1_048_576 };
+    const limits = { ...this.#limits, memoryBytes: codeMb * 1_048_576 };
     const header = { type: 'start', ...startHeader(this.#base), seed: this.threadId, limits, snapshot };
     const answer = await this.child.ask(header, [sources.python, sources.cells], START_MS);
     if ((answer as { type?: unknown } | null)?.type === 'ready') return;
@@ -93,23 +116,44 @@ export class Session {
   }
 
   /** Answers what the cell printed. */
-  async run(cell: Cell, keep: Keep): Promise<string> {
+  async run(cell: Cell, keep: Keep): Promise<{ readonly logs: string; readonly isFailed: boolean }> {
     const header = await this.#ask(cell, false);
     const logs = await this.child.within(TRANSFER_MS, () => this.#receive(header, keep));
     this.ran.push(cell.id);
-    return logs;
+    return { logs, isFailed: header.isFailed === true };
   }
 
-  async #ask({ code, files }: Cell, isReplay: boolean): Promise<ResultHeader> {
+  async #ask({ code, files, tools }: Cell, isReplay: boolean): Promise<ResultHeader> {
     const mounted: { name: string; body: { bytes: number; content: AsyncIterable<Uint8Array> } }[] = [];
     for (const { name, bytes, open } of files) {
       const content = await open();
       if (content) mounted.push({ name, body: { bytes, content } });
     }
-    const header = { type: 'cell', isReplay, files: mounted.map(({ name }) => name) };
+    const names = mounted.map(({ name }) => name);
     const bodies = [encoder.encode(code), ...mounted.map(({ body }) => body)];
-    const answer = await this.child.ask(header, bodies, this.#base.cellMs);
-    return checked(answer);
+    const { cellMs } = this.#base;
+    if (!tools) return checked(await this.child.ask({ type: 'cell', isReplay, files: names }, bodies, cellMs));
+    const { functions, mostCalls, mostBytes } = tools;
+    const header = { type: 'cell', isReplay, files: names, tools: { functions, mostCalls, mostBytes } };
+    const hear = () => this.#serve(tools);
+    return checked(await this.child.ask(header, [...bodies, sources.tools], cellMs, hear));
+  }
+
+  /** Makes the calls that code asks for, until it has ended. Answers what it says then. */
+  async #serve({ call, mostCalls, mostBytes }: CodeTools): Promise<unknown> {
+    for (let made = 0; ; made++) {
+      const header = await this.child.header();
+      const { success, data } = schemaOf(callHeader).safeParse(header);
+      if (!success) return header;
+      const [nameSize, givenSize] = data.sizes;
+      // The code counts and measures by itself; what still comes was sent past that.
+      if (made >= mostCalls || givenSize > mostBytes) throw new BrokenFrame('more calls than were agreed');
+      const name = new TextDecoder().decode(await wholeOf(this.child.take(nameSize)));
+      const given = await wholeOf(this.child.take(givenSize));
+      void call(name, given)
+        .then((told) => this.child.say({ type: 'answer', id: data.id }, [told]))
+        .catch(() => this.child.kill());
+    }
   }
 
   async #receive({ images, paths, sizes: [logSize, ...sizes] }: ResultHeader, keep: Keep): Promise<string> {

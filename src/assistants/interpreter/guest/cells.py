@@ -29,8 +29,13 @@ class Guest:
         # Cells may be run again elsewhere to reach the same state.
         random.seed(seed)
 
+    def offer(self, functions):
+        """Lets code use these by their names."""
+        self.namespace.update(functions)
+
     async def run(self, code):
         self.number += 1
+        self.is_failed = False
         self.images = []
         self.notes = []
         self.left = self.limits['fileBytes']
@@ -47,6 +52,7 @@ class Guest:
             self.take_figures()
         except SystemExit as end:
             if end.code not in (None, 0):
+                self.is_failed = True
                 print(f'SystemExit: {end.code}', file=sys.stderr)
         except BaseException as error:
             self.explain(error)
@@ -58,14 +64,17 @@ class Guest:
                 stream.flush()
             except BaseException:
                 pass
-        return [self.images, made]
+        return [self.images, made, self.is_failed]
 
     def explain(self, error):
         """The traceback of an error, from the first line of a cell on."""
+        self.is_failed = True
         first = error.__traceback__
         while first is not None and not first.tb_frame.f_code.co_filename.startswith('<cell '):
             first = first.tb_next
-        traceback.print_exception(type(error), error, first)
+        told = traceback.TracebackException(type(error), error, first)
+        told.stack = traceback.StackSummary.from_list([line for line in told.stack if line.filename != '<tools>'])
+        print(''.join(told.format()), end='', file=sys.stderr)
 
     def display(self, *values):
         for value in values:

@@ -36,11 +36,15 @@ async function send(header, bodies) {
   for (const bytes of [length, text, ...bodies]) await write(bytes);
 }
 
+/** One frame after the other: code that calls tools at the same time sends several at once. */
+let sending = Promise.resolve();
+
 function python(source) {
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })), { type: 'module' });
   worker.onmessage = ({ data }) => {
-    clearTimeout(timer);
-    send(data.header, data.bodies).catch(() => Deno.exit(1));
+    // While code waits for a tool its time goes on.
+    if (data.header.type !== 'call') clearTimeout(timer);
+    sending = sending.then(() => send(data.header, data.bodies)).catch(() => Deno.exit(1));
   };
   return worker;
 }
@@ -50,6 +54,6 @@ let timer;
 for (;;) {
   const { header, bodies } = await receive();
   worker ??= python(bodies.shift());
-  timer = setTimeout(() => Deno.exit(1), header.withinMs);
+  if (header.type !== 'answer') timer = setTimeout(() => Deno.exit(1), header.withinMs);
   worker.postMessage({ header, bodies }, bodies.map(({ buffer }) => buffer));
 }

@@ -109,26 +109,49 @@ async function start({ seed, limits, snapshot, ...header }, [script]) {
   limitMemory(python._module.HEAPU8.byteLength + limits.memoryBytes);
   const guest = python.runPython(decoder.decode(script), { globals: python.toPy({}) });
   guest.begin(seed, python.toPy(limits));
-  self.onmessage = ({ data }) => run(python, guest, log, data);
+  self.onmessage = ({ data }) => (data.header.type === 'answer' ? answered(data) : run(python, guest, log, data));
   answer({ type: 'ready' });
+}
+
+/** Calls of tools that the gateway has not answered yet, by number. */
+const waiting = new Map();
+let calls = 0;
+
+/** Asks the gateway to call a tool. Both sides are texts of JSON; the gateway believes neither the name nor the number. */
+function call(tool, given) {
+  const id = ++calls;
+  const { promise, resolve } = Promise.withResolvers();
+  waiting.set(id, resolve);
+  const encoder = new TextEncoder();
+  answer({ type: 'call', id }, [encoder.encode(tool), encoder.encode(given)]);
+  return promise;
+}
+
+function answered({ header: { id }, bodies: [text] }) {
+  waiting.get(id)?.(decoder.decode(text));
+  waiting.delete(id);
 }
 
 async function run(python, guest, log, { header, bodies: [code, ...files] }) {
   for (const [index, name] of header.files.entries())
     python.FS.writeFile(`${HOME}/${name}`, files[index], { canOwn: true });
+  if (header.tools) {
+    const make = python.runPython(decoder.decode(files.at(-1)), { globals: python.toPy({}), filename: '<tools>' });
+    guest.offer(make(python.toPy(header.tools), call));
+  }
   const text = decoder.decode(code);
   const complain = (reason) => log.add(new TextEncoder().encode(`[sandbox] ${reason}\n`));
   // Without a package that cannot be loaded the code runs all the same, and says what it misses.
   const quiet = { messageCallback: () => {}, errorCallback: complain, checkIntegrity: true };
   await python.loadPackagesFromImports(text, quiet).catch((error) => complain(error.message));
   const result = await guest.run(text);
-  const [images, made] = result.toJs({ create_proxies: false });
+  const [images, made, isFailed] = result.toJs({ create_proxies: false });
   result.destroy();
   const logs = new TextEncoder().encode(log.take());
   if (header.isReplay) return answer({ type: 'result', images: 0, paths: [] }, [new Uint8Array(0)]);
   const bytesOf = ({ 1: bytes }) => bytes.slice();
   answer(
-    { type: 'result', images: images.length, paths: made.map(([path]) => path) },
+    { type: 'result', images: images.length, paths: made.map(([path]) => path), isFailed },
     [logs, ...images.map((bytes) => bytes.slice()), ...made.map(bytesOf)],
   );
 }
