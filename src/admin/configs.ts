@@ -16,6 +16,9 @@ const create = () =>
     slug: slug().optional(),
     config: configObject(),
     workspace_id: z.string().min(1).optional(),
+    isDefault: z
+      .literal(0, { error: 'no config is the default of a workspace; give API keys the config in defaults.config' })
+      .optional(),
   });
 const update = () =>
   z.strictObject({ name: name(), config: configObject(), status: z.enum(['active', 'archived']) }).partial();
@@ -30,6 +33,7 @@ const config = () =>
       organisation_id: z.string(),
       workspace_id: z.string(),
       status: z.enum(['active', 'archived']),
+      is_default: z.literal(0).describe('No config is the default of a workspace.'),
       version_id: z.uuid(),
       owner_id: z.string(),
       updated_by: z.string(),

@@ -5,7 +5,15 @@ import { deleted } from '../http/resource.ts';
 import { del, get, post, type Route } from '../http/route.ts';
 import { email, memberships, password, personName, role, user } from './users.ts';
 
-const create = () => z.strictObject({ email: email(), role: role(), workspaces: memberships().optional() });
+const create = () =>
+  z.strictObject({
+    email: email(),
+    role: role(),
+    workspaces: memberships().optional(),
+    workspace_api_key_details: z
+      .undefined('an invite makes no key; members make their own where member_keys of a workspace allow it')
+      .optional(),
+  });
 const accept = () =>
   z.strictObject({
     token: z.string().min(1).max(200).describe('What stands behind #invite= in the link.'),

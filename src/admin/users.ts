@@ -113,7 +113,32 @@ const member = () =>
       last_updated_at: z.string(),
     })
     .meta({ id: 'WorkspaceUser' });
-const added = () => z.strictObject({ user_id: z.uuid({ error: 'give the id of a user' }), role: workspaceRole() });
+const userId = () => z.uuid({ error: 'give the id of a user' });
+const added = () =>
+  z
+    .strictObject({
+      user_id: userId().optional(),
+      role: workspaceRole().optional(),
+      users: z
+        .array(z.strictObject({ id: userId(), role: workspaceRole() }))
+        .length(1, 'give one user')
+        .optional()
+        .describe('The same as a list of one, as Terraform sends it.'),
+    })
+    .superRefine(({ user_id, role, users }, context) => {
+      const missing = (member: string, message: string) =>
+        context.addIssue({ code: 'custom', path: [member], message });
+      if (users) {
+        if (user_id !== undefined || role !== undefined) missing('users', 'cannot stand beside user_id and role');
+        return;
+      }
+      if (user_id === undefined) missing('user_id', 'is missing; give the id of a user');
+      if (role === undefined) missing('role', `is missing; give ${WORKSPACE_ROLES.join(', ')}`);
+    })
+    .transform(({ user_id, role, users }) => {
+      const [listed] = users ?? [];
+      return { user_id: (listed?.id ?? user_id)!, role: (listed?.role ?? role)! };
+    });
 const memberQuery = () => pageQuery().extend({ role: workspaceRole().optional() });
 const MEMBERS = '/v1/admin/workspaces/:workspace/users';
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Workspaces } from '../auth/workspaces.ts';
+import { fail } from '../core/errors.ts';
 import { pageOf, pageQuery } from '../core/paging.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import { deleted, name, note, slug } from '../http/resource.ts';
@@ -34,6 +35,13 @@ export const create = () =>
     ...limits(),
   });
 const update = () => create().omit({ slug: true }).partial().extend(resetUsage());
+
+/** Terraform says the name once more, so that nothing else is deleted by mistake. */
+const farewell = () =>
+  z.strictObject({
+    name: z.string().optional().describe('If it is given, it must be the name of the workspace.'),
+    force_delete: z.boolean().optional().describe('Everything in a workspace is deleted with it, forced or not.'),
+  });
 
 const workspace = () =>
   z
@@ -107,12 +115,16 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
       scopes: ['workspaces.delete'],
       audit: { resource: 'workspaces' },
       summary: 'Delete a workspace with everything in it',
+      body: farewell,
       response: () => deleted('workspace'),
     },
-    async (call) => ({
-      id: await workspaces.delete(call.principal, call.params.workspace),
-      object: 'workspace',
-      deleted: true,
-    }),
+    async (call) => {
+      const { principal, params, body, now } = call;
+      if (body.name !== undefined) {
+        const { name } = await workspaces.read(principal, params.workspace, now);
+        if (name !== body.name) fail('invalid_request', 'name', `is not the name of this workspace, which is ${name}`);
+      }
+      return { id: await workspaces.delete(principal, params.workspace), object: 'workspace', deleted: true };
+    },
   ),
 ];

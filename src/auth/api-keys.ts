@@ -38,15 +38,17 @@ import {
 export interface ApiKey extends ShownLimits {
   readonly id: ApiKeyId;
   readonly object: 'api-key';
+  readonly type: 'organisation-service' | 'workspace-service' | 'workspace-user';
   readonly name: string;
   readonly description: string | null;
   readonly masked_key: string;
+  readonly organisation_id: string;
   readonly workspace_id: string;
   readonly user_id: string | null;
   /** Its user made it, as the rule of the workspace allows. */
   readonly is_own: boolean;
   readonly scopes: readonly Scope[];
-  readonly defaults: Principal['defaults'];
+  readonly defaults: Principal['defaults'] & { readonly config_id?: string; readonly allow_config_override?: boolean };
   readonly forbidden: readonly string[] | null;
   readonly models: readonly string[] | null;
   readonly expires_at: string | null;
@@ -64,6 +66,8 @@ export interface ApiKeyInput extends LimitInput {
   readonly user_id?: string | null;
   readonly defaults?: Principal['defaults'];
   readonly forbidden?: readonly string[] | null;
+  /** Whether calls may bring a config: takes the rule against it out of those that are forbidden, or adds it. */
+  readonly allow_config_override?: boolean;
   readonly models?: readonly string[] | null;
   readonly expires_at?: string | null;
 }
@@ -98,17 +102,38 @@ const statusOf = (
   return isExhausted ? 'exhausted' : 'active';
 };
 
+/** The rules after a change; undefined: they stay as they are. */
+function rulesAfter({ forbidden, allow_config_override }: Partial<ApiKeyInput>, old: readonly string[] | null) {
+  if (allow_config_override === undefined) return forbidden;
+  const others = (forbidden ?? (forbidden === undefined ? old : null) ?? []).filter((rule) => rule !== 'config');
+  return allow_config_override ? others : [...others, 'config'];
+}
+
+const typeOf = ({ user_id, scopes }: ApiKeyRow): ApiKey['type'] => {
+  if (user_id !== null) return 'workspace-user';
+  return (JSON.parse(scopes) as Scope[]).includes('organisation.manage') ? 'organisation-service' : 'workspace-service';
+};
+
+/** A default config is shown under the name that Terraform has for it, too. */
+function shownDefaults({ defaults, forbidden }: ApiKeyRow): ApiKey['defaults'] {
+  const own: Principal['defaults'] = JSON.parse(defaults);
+  if (own.config === undefined) return own;
+  return { ...own, config_id: own.config, allow_config_override: !rulesIn(forbidden)?.includes('config') };
+}
+
 const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']): ApiKey => ({
   id: row.id as ApiKeyId,
   object: 'api-key',
+  type: typeOf(row),
   name: row.name,
   description: row.description,
   masked_key: row.masked,
+  organisation_id: row.organisation_id,
   workspace_id: row.workspace_id,
   user_id: row.user_id,
   is_own: isMembers(row),
   scopes: JSON.parse(row.scopes),
-  defaults: JSON.parse(row.defaults),
+  defaults: shownDefaults(row),
   forbidden: rulesIn(row.forbidden),
   models: modelsIn(row.models),
   expires_at: iso(row.expires_at),
@@ -148,8 +173,9 @@ export function createApiKeys({
     own?: OwnKey,
   ): Promise<ApiKey> => {
     const scopes = input.scopes ?? DATA_SCOPES;
+    const forbidden = rulesAfter(input, null);
     checkGrant(who, scopes);
-    checkRulesKept(who, input.forbidden);
+    checkRulesKept(who, forbidden);
     checkModelsKept(who, input.models ?? null, input.defaults);
     const row = await store.transaction(async (db) => {
       const workspaceId = await workspaceFor(db, who, input.workspace_id);
@@ -169,7 +195,7 @@ export function createApiKeys({
         origin: own ? 'member' : 'api',
         expires_at: millis(input.expires_at),
         ...storedLimits(input),
-        forbidden: storedRules(input.forbidden),
+        forbidden: storedRules(forbidden),
         models: storedModels(input.models),
         created_at: now,
         updated_at: now,
@@ -217,11 +243,12 @@ export function createApiKeys({
       now: number,
     ): Promise<ApiKey> {
       if (input.scopes) checkGrant(who, input.scopes);
-      if (input.forbidden !== undefined) checkRulesKept(who, input.forbidden);
       checkModelsKept(who, input.models, input.defaults);
       const row = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           const old = await findChangeableKey(db, who, id);
+          const forbidden = rulesAfter(input, rulesIn(old.forbidden));
+          if (forbidden !== undefined) checkRulesKept(who, forbidden);
           const updated: ApiKeyRow = {
             ...old,
             name: input.name ?? old.name,
@@ -230,7 +257,7 @@ export function createApiKeys({
             defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
             expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
             ...storedLimits(input, old),
-            forbidden: input.forbidden === undefined ? old.forbidden : storedRules(input.forbidden),
+            forbidden: forbidden === undefined ? old.forbidden : storedRules(forbidden),
             models: input.models === undefined ? old.models : storedModels(input.models),
             updated_at: now,
           };

@@ -97,7 +97,10 @@ export const isPast = (moment: string | null | undefined): boolean => !!moment &
 export const usageLimit = () =>
   z
     .strictObject({
-      type: z.enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' }),
+      type: z
+        .enum(['cost', 'tokens'], { error: 'give "cost" (US dollars) or "tokens"' })
+        .default('cost')
+        .describe('"cost" (US dollars) when nothing is said.'),
       ...budgetMembers(),
     })
     .superRefine((limit, context) => {

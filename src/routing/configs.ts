@@ -30,6 +30,7 @@ export interface Config {
   readonly organisation_id: string;
   readonly workspace_id: string;
   readonly status: string;
+  readonly is_default: 0;
   readonly version_id: string;
   readonly owner_id: string;
   readonly updated_by: string;
@@ -44,7 +45,10 @@ export interface ConfigInput {
   readonly workspace_id?: string;
 }
 
-/** Slugs are unique in a workspace: the caller's own, unless another is named. */
+/**
+ * Slugs are unique in a workspace: the caller's own, unless another is named. A caller that reaches the whole
+ * organisation also finds a config of another workspace, if one workspace alone has that slug.
+ */
 export interface ConfigName {
   readonly slug: string;
   readonly workspace?: string;
@@ -73,6 +77,7 @@ const shown = (row: ConfigRow): Config => ({
   organisation_id: row.organisation_id,
   workspace_id: row.workspace_id,
   status: row.status,
+  is_default: 0,
   version_id: row.version_id,
   owner_id: row.owner_id,
   updated_by: row.updated_by,
@@ -151,8 +156,25 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       .where('workspace_id', '=', workspaceId)
       .where((where) => where.or([where('slug', '=', slug), where('id', '=', slug)]))
       .executeTakeFirst();
-    return row ?? fail('config_not_found', slug.slice(0, 80));
+    if (row) return row;
+    if (workspace !== undefined || !reachesOrganisation(who)) fail('config_not_found', slug.slice(0, 80));
+    const elsewhere = await visible(db, who)
+      .selectAll()
+      .where((where) => where.or([where('slug', '=', slug), where('id', '=', slug)]))
+      .limit(2)
+      .execute();
+    if (elsewhere.length > 1) fail('ambiguous_slug', slug.slice(0, 80));
+    return elsewhere[0] ?? fail('config_not_found', slug.slice(0, 80));
   };
+
+  /** A slug made of a name is free in the whole organisation, so that it is enough to name the config. */
+  const isTaken = async (who: Principal, slug: string): Promise<boolean> =>
+    (await store.db
+      .selectFrom('configs')
+      .select('id')
+      .where('organisation_id', '=', who.organisationId)
+      .where('slug', '=', slug)
+      .executeTakeFirst()) !== undefined;
 
   const addVersion = async (db: Db, who: Principal, configId: string, config: unknown): Promise<string> => {
     const id = newId<string>();
@@ -230,30 +252,32 @@ export function createConfigs({ store, sealer, changes, now, optionNames, check 
       refuseHosts(who, input.config);
       refuseModels(who, input.config);
       const workspaceId = await workspaceFor(store.db, who, input.workspace_id);
-      const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'config' }, (slug) =>
-        changes.transaction(
-          'configs',
-          async (db) => {
-            const row: ConfigRow = {
-              id: newId(),
-              organisation_id: who.organisationId,
-              workspace_id: workspaceId,
-              slug,
-              name: input.name,
-              status: 'active',
-              version_id: '',
-              owner_id: who.keyId,
-              updated_by: who.keyId,
-              created_at: now(),
-              updated_at: now(),
-            };
-            await db.insertInto('configs').values(row).execute();
-            row.version_id = await addVersion(db, who, row.id, input.config);
-            await db.updateTable('configs').set({ version_id: row.version_id }).where('id', '=', row.id).execute();
-            return row;
-          },
-          who,
-        ),
+      const made = await withFreeSlug(
+        { asked: input.slug, name: input.name, fallback: 'config', isTaken: (slug) => isTaken(who, slug) },
+        (slug) =>
+          changes.transaction(
+            'configs',
+            async (db) => {
+              const row: ConfigRow = {
+                id: newId(),
+                organisation_id: who.organisationId,
+                workspace_id: workspaceId,
+                slug,
+                name: input.name,
+                status: 'active',
+                version_id: '',
+                owner_id: who.keyId,
+                updated_by: who.keyId,
+                created_at: now(),
+                updated_at: now(),
+              };
+              await db.insertInto('configs').values(row).execute();
+              row.version_id = await addVersion(db, who, row.id, input.config);
+              await db.updateTable('configs').set({ version_id: row.version_id }).where('id', '=', row.id).execute();
+              return row;
+            },
+            who,
+          ),
       );
       return { ...shown(made), config: masked(input.config) };
     },

@@ -40,11 +40,23 @@ export async function workspaceFor(db: Db, who: Principal, named: string | undef
 
 /** Tries the wished slug; one that was made from a name gets a suffix until it is free. */
 export async function withFreeSlug<Result>(
-  { asked, name, fallback }: { asked: string | undefined; name: string; fallback: string },
+  {
+    asked,
+    name,
+    fallback,
+    isTaken,
+  }: {
+    asked: string | undefined;
+    name: string;
+    fallback: string;
+    /** Of a slug made from a name: whether it is taken where the table does not forbid it. */
+    isTaken?: (slug: string) => Promise<boolean>;
+  },
   insert: (slug: string) => Promise<Result>,
 ): Promise<Result> {
   const wished = asked ?? slugFrom(name, fallback);
-  for (let attempt = 0; ; attempt++) {
+  const first = asked === undefined && (await isTaken?.(wished)) ? 1 : 0;
+  for (let attempt = first; ; attempt++) {
     try {
       return await insert(attempt === 0 ? wished : `${wished}-${randomSuffix()}`);
     } catch (error) {

@@ -40,7 +40,14 @@ const FIGURES = [
 const OF_ADMINISTRATORS = 'applications are registered by scripts; the console has no page for them yet';
 const OF_SCRIPTS = 'a whole file of settings of another program, kept with the other files and sent by a script';
 const BY_DIRECTORY = 'directories call it; what their groups mean is said by scripts, beside the rest of the setup';
+const BY_TERRAFORM = 'Terraform calls it; pages have the same under the names of our own';
 const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['organisation/service', 'organisation/user', 'workspace/service', 'workspace/user'].map((type) => [
+      `POST /v1/api-keys/${type}`,
+      BY_TERRAFORM,
+    ]),
+  ),
   ...Object.fromEntries(
     ['ServiceProviderConfig', 'ResourceTypes', 'ResourceTypes/{name}', 'Schemas', 'Schemas/{name}'].map((path) => [
       `GET /scim/v2/${path}`,

@@ -265,7 +265,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['a user that is no id', { name: 'x', user_id: 'ada' }, 'user_id'],
         ['an unknown user', { name: 'x', user_id: '00000000-0000-4000-8000-000000000000' }, 'user_id'],
         ['rate limits that are no list', { name: 'x', rate_limits: {} }, 'rate_limits'],
-        ['usage limits that say nothing', { name: 'x', usage_limits: {} }, 'usage_limits.type'],
+        ['usage limits that say nothing', { name: 'x', usage_limits: {} }, 'usage_limits.credit_limit'],
         ['metadata that is not text', { name: 'x', defaults: { metadata: { a: 1 } } }, 'defaults.metadata.a'],
       ];
       for (const [name, body, param] of rows) {

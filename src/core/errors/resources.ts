@@ -116,6 +116,11 @@ export const resourceErrors = {
     (slug: string, variable: string) =>
       `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
   ),
+  ambiguous_slug: error(
+    400,
+    (slug: string) => `Several workspaces have a ${slug}. Say which one is meant: ?workspace_id=`,
+    () => 'workspace_id',
+  ),
   slug_taken: error(
     400,
     (slug: string) => `The slug "${slug}" is taken. Choose another, or leave slug out to have one made.`,

@@ -17,7 +17,7 @@ export function DeleteWorkspace({
   readonly onDeleted: () => void;
 }) {
   const remove = useAction(
-    () => api.delete('/v1/admin/workspaces/{workspace}', { params: { workspace: workspace.id } }),
+    () => api.delete('/v1/admin/workspaces/{workspace}', { params: { workspace: workspace.id }, body: {} }),
     { changes: ['/v1/admin/workspaces', '/v1/admin/users'], onDone: onDeleted, onFault: () => {} },
   );
   if (remove.data) return <Report workspace={workspace} onClose={onClose} />;
