@@ -22,6 +22,7 @@ import { passthroughArea } from './passthrough/area.ts';
 import { checksArea, relayArea } from './relay/area.ts';
 import { routingArea } from './routing/area.ts';
 import { scimArea } from './scim/area.ts';
+import { secretsArea } from './secrets/area.ts';
 import type { Settings } from './settings.ts';
 import { telemetryArea } from './telemetry/area.ts';
 import { feedbackArea } from './telemetry/feedback/area.ts';
@@ -52,6 +53,7 @@ export const everyArea = noAreas<Base>()
   .with(auditArea)
   .with(limitsArea)
   .with(checksArea)
+  .with(secretsArea)
   .with(authArea)
   .with(policiesArea)
   .with(routingArea)

@@ -164,6 +164,12 @@ test('every secret is taken from its variable or from the file that its name wit
     GATEWAY_EGRESS_PROXY: 'http://gateway:hunter2@proxy.example.com:3128',
     GATEWAY_EXPORT_ACCESS_KEY_ID: 'export-id',
     GATEWAY_EXPORT_SECRET_ACCESS_KEY: 'export-secret',
+    GATEWAY_SECRET_STORES: JSON.stringify([
+      {
+        ...{ name: 'vault', type: 'vault', url: 'https://vault.example.com', workspaces: {} },
+        auth: { method: 'token', token: 'hunter2' },
+      },
+    ]),
   };
   const beside = {
     GATEWAY_BLOB_URL: 's3://files',

@@ -12,6 +12,7 @@ import { USUAL_BODY } from './http/arriving.ts';
 import type { CertificateFiles } from './http/own-certificate.ts';
 import type { EgressProxy } from './http/proxy.ts';
 import type { Timeouts } from './http/upstream.ts';
+import type { SecretStoreSettings } from './secrets/settings.ts';
 import {
   type AnswerCache,
   allowedProgramsOf,
@@ -35,6 +36,7 @@ import {
   pricesSyncOf,
   processesOf,
   programUserOf,
+  secretStoresOf,
 } from './settings/choices.ts';
 import { adminKeyOf, encryptionKeyOf, jwtPrivateKeyOf, jwtPublicKeysOf } from './settings/secrets.ts';
 import { headerNameOf, listOf, pathOf, s3Of, urlOf } from './settings/values.ts';
@@ -71,6 +73,8 @@ export interface Settings {
   /** Origins of pages that may call MCP servers, beside the gateway's own and this machine's. */
   readonly allowedOrigins: readonly string[];
   readonly trustedCustomHosts: readonly string[];
+  /** Where virtual keys may have their secrets kept. Null: nowhere but here. */
+  readonly secretStores: SecretStoreSettings | null;
   /** The proxy for outgoing connections. Null: they are made straight. */
   readonly egressProxy: EgressProxy | null;
   /** Model servers of this machine, each with a virtual key. */
@@ -229,6 +233,7 @@ export function readSettings(env: Environment): Settings {
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: [...listOf(get('TRUSTED_CUSTOM_HOSTS')), ...localModels.map(hostOf)],
+    secretStores: secretStoresOf(get('GATEWAY_SECRET_STORES')),
     egressProxy: egressProxyOf(get),
     localModels,
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),

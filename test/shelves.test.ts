@@ -9,7 +9,7 @@ const shelves: readonly (readonly string[])[] = [
   ['work'],
   ['area'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
-  ['relay', 'webhooks', 'alerts', 'views', 'exports', 'endings'],
+  ['relay', 'webhooks', 'alerts', 'views', 'exports', 'endings', 'secrets'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin', 'console', 'live', 'scim'],
   ['', 'settings', 'cli'],
 ];

@@ -15,11 +15,17 @@ export const create = () =>
     workspace_id: z.string().min(1).optional(),
     provider: z.string().min(1),
     key: z
-      .string()
-      .max(16_384)
-      .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$/, 'holds control characters')
+      .union([
+        z
+          .string()
+          .max(16_384)
+          .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$/, 'holds control characters'),
+        z.strictObject({ secret: z.string().max(2_048) }),
+      ])
       .optional()
-      .describe('The provider credential. It is sealed and never shown again.'),
+      .describe(
+        'The provider credential. It is sealed and never shown again. {"secret": "store:path#field"} says where a secret store keeps it.',
+      ),
     custom_host: z
       .string()
       .max(2_048)

@@ -2,6 +2,7 @@ import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { NoteEvent } from '../core/audit-event.ts';
 import type { Budgets } from '../core/budgets.ts';
+import type { SecretSource } from '../core/secret-reference.ts';
 import { fetchSmall } from '../http/upstream.ts';
 import type { Store } from '../storage/store.ts';
 import { createAuthenticator } from './authenticate.ts';
@@ -20,6 +21,7 @@ export interface AuthParts extends Tools {
   readonly limiter: Budgets;
   readonly note: NoteEvent;
   readonly checkVirtualKey: CheckVirtualKey;
+  readonly secrets: SecretSource;
   readonly environmentCredentials: ReadonlyMap<string, EnvironmentCredential>;
   readonly settings: {
     readonly oidc: OidcProvider | null;
@@ -41,6 +43,7 @@ export const authArea = area({
       changes,
       sealer,
       check: parts.checkVirtualKey,
+      secrets: parts.secrets,
       environment: parts.environmentCredentials,
       budgets: parts.limiter,
       now: turnNow,

@@ -3,6 +3,7 @@ import type { Budgets, Level } from '../core/budgets.ts';
 import { createHealth } from '../core/health.ts';
 import type { Limit } from '../core/limits.ts';
 import { NANO_DOLLARS } from '../core/money.ts';
+import { noSecrets } from '../core/secret-reference.ts';
 import { createSealer } from '../crypto/seal.ts';
 import { type Changes, createChanges } from '../storage/changes.ts';
 import { openSqlite, type Store } from '../storage/store.ts';
@@ -100,6 +101,7 @@ test('a virtual key whose budget is spent is exhausted, and its credential carri
     changes,
     sealer,
     check: async () => {},
+    secrets: noSecrets,
     environment: new Map(),
     budgets,
     now,

@@ -4,6 +4,7 @@ import { refuseForbidden } from '../core/forbidden.ts';
 import type { LimitOwner } from '../core/limits.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { Secret } from '../core/secret.ts';
+import { isSecretReference, type SecretReference } from '../core/secret-reference.ts';
 import { mask } from '../crypto/seal.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
 import type { LimitInput, ShownLimits } from './owner-limits.ts';
@@ -32,7 +33,8 @@ export interface VirtualKeyInput extends LimitInput {
   readonly note?: string | null;
   readonly workspace_id?: string;
   readonly provider: string;
-  readonly key?: string;
+  /** The credential, or where it is kept. */
+  readonly key?: string | SecretReference;
   readonly custom_host?: string | null;
   readonly configurations?: Readonly<Record<string, unknown>>;
   readonly expires_at?: string | null;
@@ -50,9 +52,22 @@ export interface EnvironmentCredential {
 
 /** What is stored of it under seal. */
 export interface SealedKey {
-  readonly key: string | null;
+  readonly key: string | SecretReference | null;
   readonly configurations: Readonly<Record<string, unknown>>;
 }
+
+/** A version of the gateway that knows no references finds no key, and says so. */
+export const sealedText = ({ key, configurations }: SealedKey): string =>
+  JSON.stringify(isSecretReference(key) ? { key: null, ...key, configurations } : { key, configurations });
+
+export function readSealed(text: string): SealedKey {
+  const { key, secret, configurations } = JSON.parse(text) as SealedKey & { readonly secret?: string };
+  return { key: secret === undefined ? key : { secret }, configurations };
+}
+
+/** A reference is no secret, and shown as it is. */
+export const maskedKey = (key: SealedKey['key']): string =>
+  isSecretReference(key) ? key.secret : key ? mask(key) : '';
 
 export const SECRET_NAME = /secret|pass|token|private|credential|service_account|access_key|api_key|authorization/i;
 
@@ -60,12 +75,16 @@ export const SECRET_NAME = /secret|pass|token|private|credential|service_account
 function maskConfigurations(value: unknown, name = ''): unknown {
   if (name === 'prices') return value;
   if (Array.isArray(value)) return value.map((item) => maskConfigurations(item, name));
+  if (isSecretReference(value)) return value;
   if (value !== null && typeof value === 'object') {
     if (SECRET_NAME.test(name)) return '***';
     // The values of custom headers are credentials more often than not.
     const inHeaders = name === 'custom_headers';
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, inHeaders ? mask(String(item)) : maskConfigurations(item, key)]),
+      Object.entries(value).map(([key, item]) => [
+        key,
+        inHeaders && !isSecretReference(item) ? mask(String(item)) : maskConfigurations(item, key),
+      ]),
     );
   }
   return SECRET_NAME.test(name) && typeof value === 'string' ? mask(value) : value;
@@ -163,8 +182,8 @@ interface Hosts {
 const CREDENTIAL = /^[\t\n\r\x20-\x7e]*$/;
 
 /** A credential that no header can carry would be refused at every call. It is not shown. */
-export function refuseCredential(key: string | null | undefined): void {
-  if (key && !CREDENTIAL.test(key))
+export function refuseCredential(key: SealedKey['key'] | undefined): void {
+  if (typeof key === 'string' && !CREDENTIAL.test(key))
     fail('invalid_request', 'key', 'has a character that no credential has; give printable ASCII characters only');
 }
 
@@ -180,3 +199,9 @@ export function refuseHost(who: Principal, next: Hosts, old?: Hosts) {
   if (foundry(next) !== null && (!old || foundry(next) !== foundry(old)))
     refuseForbidden(who.forbids, 'azure_foundry_url', 'configurations.azure_foundry_url');
 }
+
+/** Addresses that stand in the place of the provider's own. */
+export const addressesOf = ({ customHost, configurations }: Hosts): string[] =>
+  [customHost, configurations.azure_foundry_url].filter(
+    (each): each is string => typeof each === 'string' && each !== '',
+  );

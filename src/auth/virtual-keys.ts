@@ -5,9 +5,9 @@ import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
-import { Secret } from '../core/secret.ts';
+import type { SecretSource } from '../core/secret-reference.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
-import { mask, type Sealer } from '../crypto/seal.ts';
+import type { Sealer } from '../crypto/seal.ts';
 import { cachedBy } from '../storage/cached-by.ts';
 import type { Changes } from '../storage/changes.ts';
 import { rowsOnPage } from '../storage/page-rows.ts';
@@ -15,13 +15,17 @@ import type { VirtualKeyRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
 import { budgetsOf, type LimitChange, limitsOf, restartingIfAsked, storedLimits, withUsage } from './owner-limits.ts';
+import { createSecretFiller, fetchedNow } from './referenced-secrets.ts';
 import {
   changed,
   type EnvironmentCredential,
+  maskedKey,
   ownerOf,
+  readSealed,
   refuseCredential,
   refuseHost,
   type SealedKey,
+  sealedText,
   shownFromEnvironment,
   shownVirtualKey,
   type VirtualKey,
@@ -63,6 +67,9 @@ async function find(db: Db, who: Principal, { slug, workspace }: VirtualKeyName)
     .executeTakeFirst();
 }
 
+const slugOf = async (db: Db, workspaceId: string): Promise<string> =>
+  (await db.selectFrom('workspaces').select('slug').where('id', '=', workspaceId).executeTakeFirstOrThrow()).slug;
+
 interface Named {
   readonly who: Principal;
   readonly slug: string;
@@ -73,6 +80,7 @@ export function createVirtualKeys({
   changes,
   sealer,
   check,
+  secrets,
   environment,
   budgets,
   now,
@@ -81,13 +89,15 @@ export function createVirtualKeys({
   changes: Pick<Changes, 'subscribe' | 'transaction'>;
   sealer: Sealer;
   check: CheckVirtualKey;
+  secrets: SecretSource;
   environment: ReadonlyMap<string, EnvironmentCredential>;
   budgets: Budgets;
   now: () => number;
 }) {
   const transaction: Store['transaction'] = (work, who) => changes.transaction('keys', work, who);
-  const open = (row: VirtualKeyRow): SealedKey => JSON.parse(sealer.open('virtual-key', row.id, row.sealed));
-  const seal = (id: string, sealed: SealedKey) => sealer.seal('virtual-key', id, JSON.stringify(sealed));
+  const open = (row: VirtualKeyRow): SealedKey => readSealed(sealer.open('virtual-key', row.id, row.sealed));
+  const seal = (id: string, sealed: SealedKey) => sealer.seal('virtual-key', id, sealedText(sealed));
+  const filler = createSecretFiller(secrets);
 
   const shown = (rows: readonly VirtualKeyRow[]) =>
     withUsage(rows, { ownerOf, budgets, now: now() }, (row, limits, isExhausted) =>
@@ -120,17 +130,20 @@ export function createVirtualKeys({
   };
 
   const opened = (row: VirtualKeyRow): StoredCredential => {
-    const { key, configurations } = open(row);
-    return {
-      slug: row.slug,
-      provider: row.provider,
-      credential: key ? new Secret(key) : null,
-      customHost: row.custom_host,
-      configurations,
-      expiresAt: row.expires_at,
-      limits: limitsOf(ownerOf(row), row, row.created_at),
-      prices: pricesIn(configurations),
-    };
+    const sealed = open(row);
+    const { configurations } = sealed;
+    return filler.opened(
+      {
+        slug: row.slug,
+        provider: row.provider,
+        customHost: row.custom_host,
+        configurations,
+        expiresAt: row.expires_at,
+        limits: limitsOf(ownerOf(row), row, row.created_at),
+        prices: pricesIn(configurations),
+      },
+      sealed,
+    );
   };
 
   const load = async (_key: string, { who, slug }: Named): Promise<StoredCredential | null> => {
@@ -203,15 +216,18 @@ export function createVirtualKeys({
 
   return {
     /** What a row holds, for those who have kept one. */
-    opened,
+    opened: (who: Principal, row: VirtualKeyRow): NowOrLater<StoredCredential> =>
+      filler.fill(opened(row), who.workspaceSlug),
 
     /** The opened credential behind a slug of the caller's own workspace; at once when it is in the cache. */
     resolve(who: Principal, slug: string): NowOrLater<StoredCredential> {
       const key = `${who.workspaceId}/${slug}`;
       const found = cache.peek(key);
-      if (found) return usable(found, slug);
+      if (found) return filler.fill(usable(found, slug), who.workspaceSlug);
       if (!isSlug(slug)) fail('unknown_virtual_key', slug.slice(0, 80));
-      return cache.get(key, { who, slug }).then((loaded) => (loaded ? usable(loaded, slug) : refuseUnknown(who, slug)));
+      return cache
+        .get(key, { who, slug })
+        .then((loaded) => (loaded ? filler.fill(usable(loaded, slug), who.workspaceSlug) : refuseUnknown(who, slug)));
     },
 
     /** All of the caller's own workspace; at once when they are in memory. */
@@ -223,7 +239,9 @@ export function createVirtualKeys({
       const customHost = input.custom_host || null;
       refuseHost(who, { customHost, configurations });
       refuseCredential(input.key);
-      await check({ provider: input.provider, customHost, key: input.key || null, configurations });
+      const workspace = await slugOf(store.db, workspaceId);
+      const fetched = await fetchedNow({ key: input.key || null, customHost, configurations }, workspace, secrets);
+      await check({ provider: input.provider, customHost, ...fetched });
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'key' }, async (slug) => {
         const id = newId<VirtualKeyId>();
         const row: VirtualKeyRow = {
@@ -236,7 +254,7 @@ export function createVirtualKeys({
           provider: input.provider,
           custom_host: customHost,
           sealed: seal(id, { key: input.key || null, configurations }),
-          masked: input.key ? mask(input.key) : '',
+          masked: maskedKey(input.key || null),
           expires_at: input.expires_at ? Date.parse(input.expires_at) : null,
           ...storedLimits(input),
           created_at: now(),
@@ -282,7 +300,8 @@ export function createVirtualKeys({
       const next = changed(old, open(old), input);
       refuseHost(who, next, { customHost: old.custom_host, configurations: open(old).configurations });
       refuseCredential(input.key);
-      await check(next);
+      const fetched = await fetchedNow(next, await slugOf(store.db, old.workspace_id), secrets);
+      await check({ ...next, ...fetched });
       const updated = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           // Decided anew: another change may have come while the host was looked up.
@@ -295,7 +314,7 @@ export function createVirtualKeys({
             provider,
             custom_host: customHost,
             sealed: seal(current.id, { key, configurations }),
-            masked: key ? mask(key) : '',
+            masked: maskedKey(key),
             expires_at:
               input.expires_at === undefined
                 ? current.expires_at

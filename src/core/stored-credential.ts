@@ -13,4 +13,6 @@ export interface StoredCredential {
   readonly limits: readonly Limit[];
   /** What this key pays where that is not the list price. */
   readonly prices: PriceList | null;
+  /** Of one with secrets that a store keeps: has them fetched again. Null: they are still the same. */
+  readonly renewed?: () => Promise<StoredCredential | null>;
 }

@@ -182,7 +182,7 @@ async function payerOf({ workspaceId }: RunningAbroad, needed: Needed, deps: End
   };
   const resolve = (_: Principal, name: string) => {
     const row = needed.virtualKeys.find((each) => each.slug === name) ?? fail('unknown_virtual_key', name);
-    return virtualKeys.opened(row);
+    return virtualKeys.opened(who, row);
   };
   return { who, virtualKeys: { resolve } };
 }

@@ -29,16 +29,33 @@ export const azureKeyOrEntra =
 
 /** OAuth client credentials at the tenant's own token endpoint. */
 function entraToken(call: Authorization): Promise<string> {
-  const { provider, options, tokens, now } = call;
-  const tenant = required(provider, options, 'azure_entra_tenant_id', segment);
-  const client = required(provider, options, 'azure_entra_client_id', segment);
-  const secret = optional(options, 'azure_entra_client_secret', printable) ?? reveal(call);
-  const scope = optional(options, 'azure_entra_scope', printable) ?? DEFAULT_SCOPE;
-  const identity = JSON.stringify([tenant, client, secret, scope]);
-  const cacheKey = `entra:${createHash('sha256').update(identity).digest('hex')}`;
+  const { provider, options } = call;
+  return entraClientToken(call, {
+    tenant: required(provider, options, 'azure_entra_tenant_id', segment),
+    client: required(provider, options, 'azure_entra_client_id', segment),
+    secret: optional(options, 'azure_entra_client_secret', printable) ?? reveal(call),
+    scope: optional(options, 'azure_entra_scope', printable) ?? DEFAULT_SCOPE,
+  });
+}
 
+interface EntraClient {
+  readonly tenant: string;
+  readonly client: string;
+  readonly secret: string;
+  readonly scope: string;
+  /** The operator's word on where tokens are asked for, as in a cloud of its own. */
+  readonly loginUrl?: string;
+}
+
+/** An access token for a registered application and its secret. */
+export function entraClientToken(
+  { provider, tokens, now }: Pick<Authorization, 'provider' | 'tokens' | 'now'>,
+  { tenant, client, secret, scope, loginUrl = 'https://login.microsoftonline.com' }: EntraClient,
+): Promise<string> {
+  const identity = JSON.stringify([loginUrl, tenant, client, secret, scope]);
+  const cacheKey = `entra:${createHash('sha256').update(identity).digest('hex')}`;
   return tokens.get(cacheKey, async () => {
-    const answer = await tokens.postForm(provider, `https://login.microsoftonline.com/${tenant}/oauth2/v2.0/token`, {
+    const answer = await tokens.postForm(provider, `${loginUrl}/${tenant}/oauth2/v2.0/token`, {
       grant_type: 'client_credentials',
       client_id: client,
       client_secret: secret,

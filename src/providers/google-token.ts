@@ -25,11 +25,20 @@ export const googleToken: Authorize = async (call) => {
     if (way === 'serviceAccount') fail('invalid_provider_option', OPTION, 'takes the JSON of a service account key.');
     return setSecret(call, 'authorization', `Bearer ${text}`);
   }
-  const account = parseAccount(text);
-  const cacheKey = `google:${createHash('sha256').update(text).digest('hex')}`;
-  const token = await call.tokens.get(cacheKey, () => exchange(call, account));
-  setSecret(call, 'authorization', `Bearer ${token}`);
+  setSecret(call, 'authorization', `Bearer ${await serviceAccountToken(call, text)}`);
 };
+
+type Asker = Pick<Authorization, 'provider' | 'tokens' | 'now'>;
+
+/** An access token for a service account's JSON. `tokenUrl`: the operator's word on where that is asked for. */
+export function serviceAccountToken(asker: Asker, text: string, tokenUrl?: string): Promise<string> {
+  const stored = parseAccount(text);
+  const account = tokenUrl === undefined ? stored : { ...stored, token_uri: tokenUrl };
+  const cacheKey = `google:${createHash('sha256')
+    .update(`${tokenUrl ?? ''} ${text}`)
+    .digest('hex')}`;
+  return asker.tokens.get(cacheKey, () => exchange(asker, account));
+}
 
 /** The project a stored service account belongs to. */
 export function accountProject(options: ProviderOptions): string | undefined {
@@ -43,7 +52,7 @@ function storedAccount(options: ProviderOptions): string | undefined {
   return typeof value === 'string' ? value.trim() : JSON.stringify(value);
 }
 
-async function exchange({ provider, tokens, now }: Authorization, account: ServiceAccount): Promise<AccessToken> {
+async function exchange({ provider, tokens, now }: Asker, account: ServiceAccount): Promise<AccessToken> {
   const { importPKCS8, SignJWT } = await import('jose');
   const key = await importPKCS8(account.private_key, 'RS256').catch(() =>
     fail('invalid_provider_option', OPTION, 'its private_key is not an RSA key in PKCS #8 PEM form.'),

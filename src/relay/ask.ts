@@ -15,6 +15,7 @@ import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, takenInVain } from './limits.ts';
 import { type Asking, answeredInJson } from './repair.ts';
 import { againIfRefused } from './stream-usage.ts';
+import type { Target } from './target.ts';
 
 export interface AskDeps extends LimitDeps {
   readonly upstream: Upstream;
@@ -43,15 +44,29 @@ export async function ask<Deps extends AskDeps>(
   const { retry } = exchange.settings;
   const isJudged = exchange.guarding?.touchesAnswers === true;
   let body = await bodyToSend(exchange, deps.maxBodyBytes);
+  let payer = target;
+  const once = (sent: Body, reason: string | null = null): Promise<Incoming> => {
+    const asking = askOnce(exchange, payer, isJudged, sent, deps, reason);
+    return payer.renewed ? asking.then((incoming) => againIfRenewed(incoming, sent)) : asking;
+  };
+  /** A credential that a store keeps may have been changed there a moment ago. */
+  const againIfRenewed = async (incoming: Incoming, sent: Body): Promise<Incoming> => {
+    const renewed = incoming.status === 401 ? await payer.renewed!().catch(() => null) : null;
+    if (!renewed || sent instanceof ReadableStream || call.request.signal.aborted) return incoming;
+    payer = renewed;
+    incoming.cancel();
+    call.log.leaves();
+    return askOnce(exchange, payer, isJudged, sent, deps, 'secret_renewed');
+  };
   const askWithoutWish = (unasked: Uint8Array) => {
     body = unasked;
     call.log.leaves();
-    return askOnce(exchange, isJudged, body, deps, 'stream_options_refused');
+    return once(body, 'stream_options_refused');
   };
   const checking = (): Asking => ({
     answer: (incoming) => answer(exchange, incoming, deps),
     again: async (repair) => {
-      const incoming = await askOnce(exchange, isJudged, repair, deps);
+      const incoming = await once(repair);
       refuseStatus(incoming, target.provider.name);
       exchange.admission.sent();
       return incoming;
@@ -63,7 +78,7 @@ export async function ask<Deps extends AskDeps>(
     let incoming: Incoming | null = null;
     let failure: unknown;
     try {
-      incoming = await askOnce(exchange, isJudged, body, deps);
+      incoming = await once(body);
       if (incoming.status >= 400 && prepared.unasked)
         incoming = await againIfRefused(exchange, incoming, askWithoutWish);
       refuseStatus(incoming, target.provider.name);
@@ -162,12 +177,13 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
 /** One request to the provider. */
 async function askOnce(
   exchange: Exchange,
+  target: Target,
   isJudged: boolean,
   body: Body,
   deps: AskDeps,
-  reason: string | null = null,
+  reason: string | null,
 ): Promise<Incoming> {
-  const { call, target, settings, prepared } = exchange;
+  const { call, settings, prepared } = exchange;
   const { method } = call.request;
   const url = upstreamUrl(target.provider, target.options, target.customHost, prepared.path, prepared.search);
   call.log.asks(target.provider.inProcess ? null : url, reason);
@@ -177,7 +193,7 @@ async function askOnce(
     call.log.answered(answered.status, null);
     return answered;
   }
-  const headers = outgoingHeaders(exchange, isJudged, body);
+  const headers = outgoingHeaders(exchange, target, isJudged, body);
   const trace = call.log.outgoingTrace();
   if (trace) writeTrace(headers, trace);
   if (target.authorization) headers.set('authorization', target.authorization.reveal());
@@ -212,7 +228,8 @@ function refuseStatus(incoming: Incoming, provider: string) {
 
 /** The client's headers, the provider's and the virtual key's; those that say who pays come after them. */
 function outgoingHeaders(
-  { call: { headers: sent }, target, settings, prepared }: Exchange,
+  { call: { headers: sent }, settings, prepared }: Exchange,
+  target: Target,
   isJudged: boolean,
   body: Body,
 ): PlainHeaders {

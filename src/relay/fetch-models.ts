@@ -29,7 +29,12 @@ const MOST_BYTES = 16 << 20;
 /** Asks one provider for its models, on the gateway's own account: no limit counts it. Never throws. */
 export async function fetchModels(target: Target, deps: FetchModelsDeps): Promise<FetchedModels> {
   try {
-    const incoming = await ask(target, deps);
+    let incoming = await ask(target, deps);
+    const renewed = incoming.status === 401 ? await target.renewed?.().catch(() => null) : null;
+    if (renewed) {
+      incoming.cancel();
+      incoming = await ask(renewed, deps);
+    }
     if (incoming.status !== 200) {
       incoming.cancel();
       return { models: [], failure: String(incoming.status) };

@@ -228,6 +228,18 @@ async function dialTarget(
   to: Attempt,
   deps: RealtimeDeps,
 ): Promise<RealtimeLine | SocketRefused> {
+  const dialled = await dialOnce(asked, given, to, deps);
+  const renewed =
+    dialled instanceof SocketRefused && dialled.status === 401 ? await to.target.renewed?.().catch(() => null) : null;
+  return renewed ? dialOnce(asked, given, { ...to, target: renewed }, deps) : dialled;
+}
+
+async function dialOnce(
+  asked: RealtimeCall,
+  given: OpenCall,
+  to: Attempt,
+  deps: RealtimeDeps,
+): Promise<RealtimeLine | SocketRefused> {
   const aimed = await aim(asked, given, to, deps);
   const { call } = aimed;
   const { tongue, protocols } = asked;

@@ -36,6 +36,8 @@ export interface Target {
   readonly prices: PriceList | null;
   /** Tells it from every other target of the workspace, without its secret. */
   readonly identity: string;
+  /** Of one whose secrets a store keeps: has them fetched again. Null: they are still the same. */
+  readonly renewed?: () => Promise<Target | null>;
 }
 
 /** Opened virtual keys are immutable and cached, and so are the targets made of them. */
@@ -158,5 +160,6 @@ function targetOf(stored: StoredCredential): Target {
     prices: stored.prices,
     // A slug may come to mean another account; a new credential for the same one gets the same answers.
     identity: `@${stored.slug} ${identityOf(stored.provider, stored.customHost, [options])}`,
+    ...(stored.renewed && { renewed: () => stored.renewed!().then((next) => next && targetBehind(next)) }),
   };
 }

@@ -9,6 +9,7 @@ import type { ExportSettings } from '../exports/settings.ts';
 import { S3_URL_FORM } from '../files/s3-url.ts';
 import type { CertificateFiles } from '../http/own-certificate.ts';
 import { type EgressProxy, PROXY_URL_FORM, readExceptions, readProxyUrl } from '../http/proxy.ts';
+import { readSecretStores, SECRET_STORES_FORM, type SecretStoreSettings } from '../secrets/settings.ts';
 import type { SearchedWorkspaces } from '../telemetry/search/chosen.ts';
 import { listOf, pathOf, s3Of, urlOf } from './values.ts';
 import { type Get, refuse } from './variables.ts';
@@ -81,6 +82,12 @@ export function allowedProgramsOf(value: string | undefined): readonly AllowedPr
   if (typeof read !== 'string') return read;
   const form = `give a list in JSON of whole paths, or of {"command", "args", "more_args", "env", "set"}`;
   return refuse('GATEWAY_MCP_COMMANDS', read, form);
+}
+
+export function secretStoresOf(value: string | undefined): SecretStoreSettings | null {
+  if (value === undefined) return null;
+  const read = readSecretStores(value);
+  return typeof read === 'string' ? refuse('GATEWAY_SECRET_STORES', read, SECRET_STORES_FORM) : read;
 }
 
 const MOST_USER = 0xffff_fffe;

@@ -29,6 +29,7 @@ export const variables = {
   GATEWAY_AUDIT_WITNESS_SECRET_ACCESS_KEY: 'its secret',
   JWT_PRIVATE_KEY: 'signs identity tokens',
   JWT_PUBLIC_KEYS_EXTRA: 'public keys published beside its own',
+  GATEWAY_SECRET_STORES: 'secret stores that virtual keys may refer to',
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
   GATEWAY_EGRESS_PROXY: 'proxy for outgoing connections',
   GATEWAY_EGRESS_PROXY_EXCEPT: 'hosts that are called without it',
@@ -120,6 +121,7 @@ export const FILED = [
   'GATEWAY_EGRESS_PROXY',
   'GATEWAY_EXPORT_ACCESS_KEY_ID',
   'GATEWAY_EXPORT_SECRET_ACCESS_KEY',
+  'GATEWAY_SECRET_STORES',
 ] as const satisfies readonly Name[];
 export const isFiled = (name: string): boolean => (FILED as readonly string[]).includes(name);
 

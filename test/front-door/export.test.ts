@@ -6,16 +6,31 @@ import { parse } from 'yaml';
 import { startGateway } from '../gateway.ts';
 import { givenUser } from '../people.ts';
 import { forTests, runGateway } from '../process.ts';
+import { startSecretStores, VAULT_TOKEN } from '../secret-stores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-export-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const SECRETS = ['sk-of-a-provider-1', 'aws-secret-of-tests', 'sk-inside-a-config', 'token-of-a-hook'];
+const SECRETS = [
+  'sk-of-a-provider-1',
+  'aws-secret-of-tests',
+  'sk-inside-a-config',
+  'token-of-a-hook',
+  'gsk-in-a-store',
+];
 
 for (const engine of ['sqlite', 'postgres'] as const)
   test(`what is in ${engine} is written as a file that finds nothing to change, and makes the same elsewhere`, async () => {
     const dataDir = join(folder, engine);
     mkdirSync(dataDir);
-    const gateway = await startGateway({ engine, dataDir });
+    const stores = startSecretStores();
+    stores.secrets.set('vault llm/groq', { api_key: SECRETS[4]! });
+    const GATEWAY_SECRET_STORES = JSON.stringify([
+      {
+        ...{ name: 'vault', type: 'vault', url: `${stores.origin}/vault`, workspaces: { default: ['llm/*'] } },
+        auth: { method: 'token', token: VAULT_TOKEN },
+      },
+    ]);
+    const gateway = await startGateway({ engine, dataDir, environment: { GATEWAY_SECRET_STORES } });
     const { api, given } = gateway;
     const ok = async (path: string, body: unknown, method: 'post' | 'put' = 'post') => {
       const reply = await api[method](path, body);
@@ -30,6 +45,8 @@ for (const engine of ['sqlite', 'postgres'] as const)
       ...{ name: 'bedrock', slug: 'bedrock', provider: 'bedrock' },
       configurations: { aws_region: 'eu-central-1', aws_access_key_id: 'id', aws_secret_access_key: SECRETS[1] },
     });
+    const reference = { secret: 'vault:llm/groq#api_key' };
+    await ok('/v1/virtual-keys', { name: 'kept', slug: 'kept', provider: 'groq', key: reference });
     const hook = {
       id: 'hook',
       'default.webhook': { webhookURL: 'http://127.0.0.1:9/', headers: { 'x-auth': SECRETS[3] } },
@@ -60,9 +77,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
     };
     await ok('/v1/policies/usage-limits', { ...policy, workspace_id: place.id });
     await gateway.stop();
+    stores.stop();
 
     const environment = {
       ...forTests,
+      GATEWAY_SECRET_STORES,
       GATEWAY_DATA_DIR: dataDir,
       GATEWAY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
       TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
@@ -77,6 +96,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
     const again = await runGateway({ arguments: ['export', '--out', path], environment });
     expect([again.exitCode, again.errors]).toEqual([1, expect.stringContaining('is there already')]);
     const file = parse(text);
+    expect(file.virtual_keys).toContainEqual(expect.objectContaining({ slug: 'kept', key: reference }));
     expect(file.workspaces.map(({ slug }: { slug: string }) => slug)).toEqual(['default', 'research']);
 
     const variables = {
@@ -104,6 +124,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
     expect([applied.exitCode, applied.errors]).toEqual([0, expect.any(String)]);
     const back = await runGateway({ arguments: ['export'], environment: elsewhere });
     expect(parse(back.output)).toEqual(file);
+    const unlisted = await runGateway({
+      arguments: ['apply', path, '--dry-run'],
+      environment: { ...environment, ...variables, GATEWAY_SECRET_STORES: '' },
+    });
+    expect(unlisted.output + unlisted.errors).toContain('there is no secret store');
   });
 
 test('without a database there is nothing to write, and none is made', async () => {

@@ -7,6 +7,7 @@ import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
 import type { Checked } from '../../core/schema.ts';
 import { DATA_SCOPES } from '../../core/scopes.ts';
+import { isSecretReference } from '../../core/secret-reference.ts';
 import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
 import type { ApiKeyWish, Desired, OrganisationWish, VirtualKeyWish, WorkspaceWish } from '../desired/desired.ts';
 import { checked, type Findings } from '../reading/findings.ts';
@@ -128,7 +129,12 @@ function readVirtualKey(value: unknown, path: Path, { source, findings, secrets 
   if (entry === null) return null;
   const { slug, workspace = DEFAULT_WORKSPACE, name = slug, note = null, provider, expires_at = null } = entry;
   const before = findings.faults.length;
-  const key = entry.key === undefined || entry.key === null ? null : secrets.read(entry.key, [...path, 'key']);
+  const key =
+    entry.key === undefined || entry.key === null
+      ? null
+      : isSecretReference(entry.key)
+        ? entry.key
+        : secrets.read(entry.key, [...path, 'key']);
   const configurations = secrets.readConfigurations(entry.configurations ?? {}, [...path, 'configurations']);
   if (findings.faults.length > before) return null;
   return {

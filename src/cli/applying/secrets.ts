@@ -1,4 +1,5 @@
 import { SECRET_NAME } from '../../auth/virtual-key.ts';
+import { isSecretReference } from '../../core/secret-reference.ts';
 import { mask, sha256 } from '../../crypto/seal.ts';
 import type { ApiKeyWish } from '../desired/desired.ts';
 import { type Findings, pathText } from '../reading/findings.ts';
@@ -37,6 +38,7 @@ export function createSecretReader(
   };
   const follow = (value: unknown, path: Path): unknown => {
     const name = String(path.at(-1)).replaceAll('-', '_');
+    if (isSecretReference(value)) return value;
     if (isReference(value)) return read(value, path);
     if (typeof value === 'string' && SECRET_NAME.test(name)) return read(value, path);
     if (Array.isArray(value)) return value.map((item, index) => follow(item, [...path, index]));

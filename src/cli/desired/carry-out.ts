@@ -5,6 +5,7 @@ import { createWorkspaces } from '../../auth/workspaces.ts';
 import { uncounted } from '../../core/budgets.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { createHealth } from '../../core/health.ts';
+import type { SecretSource } from '../../core/secret-reference.ts';
 import type { EndingsOf } from '../../endings/endings.ts';
 import { createPolicies } from '../../limits/policies/policies.ts';
 import { optionNames } from '../../providers/registry.ts';
@@ -30,6 +31,9 @@ const endWorkspace =
     await endWorkspaceByCommand(store, sealer)(...workspace);
   };
 
+/** References are stored as they are: a command does not ask the stores. */
+const unasked: SecretSource = { refusal: () => null, value: () => '', renew: async () => {} };
+
 function contextOf({ store, sealer, who }: Installation, db: Db, now: number): Context {
   // All of it is one transaction, and its end is what the nodes are told of.
   const changes: Pick<Changes, 'subscribe' | 'transaction'> = {
@@ -45,7 +49,13 @@ function contextOf({ store, sealer, who }: Installation, db: Db, now: number): C
     organisation: createOrganisation(deps),
     workspaces: createWorkspaces({ ...deps, end: endWorkspace(deps.store, sealer) }),
     // The code that read the file has checked its keys and configs, and has said where each fault stands.
-    virtualKeys: createVirtualKeys({ ...deps, sealer, check: async () => {}, environment: new Map() }),
+    virtualKeys: createVirtualKeys({
+      ...deps,
+      sealer,
+      check: async () => {},
+      secrets: unasked,
+      environment: new Map(),
+    }),
     configs: createConfigs({
       ...deps,
       sealer,

@@ -1,10 +1,13 @@
+import { refuseReferences, withoutReferences } from '../../auth/referenced-secrets.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { noSecrets } from '../../core/secret-reference.ts';
 import { createEgressPolicy } from '../../http/egress.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { checkConfigParts } from '../../relay/check-config.ts';
 import { checkVirtualKey } from '../../relay/check-virtual-key.ts';
 import { checkConfig, configSchema } from '../../routing/config.ts';
 import { compilePlan } from '../../routing/plan.ts';
+import { secretRules } from '../../secrets/stores.ts';
 import type { Settings } from '../../settings.ts';
 import { type Findings, heed } from '../reading/findings.ts';
 import type { ConfigWish, Desired, VirtualKeyWish } from './desired.ts';
@@ -21,19 +24,21 @@ export async function checkWishes(desired: Desired, settings: Settings, findings
  */
 export async function usableVirtualKeys(
   wishes: readonly VirtualKeyWish[],
-  settings: Pick<Settings, 'trustedCustomHosts'>,
+  settings: Pick<Settings, 'trustedCustomHosts'> & Partial<Pick<Settings, 'secretStores'>>,
   findings: Findings,
   { trustsLater = false }: { trustsLater?: boolean } = {},
 ): Promise<VirtualKeyWish[]> {
   const check = checkVirtualKey(createEgressPolicy({ trustedHosts: [...settings.trustedCustomHosts] }));
+  const rules = settings.secretStores ? secretRules(settings.secretStores) : noSecrets;
   const usable: VirtualKeyWish[] = [];
   for (const wish of wishes) {
-    const { place, slug, key, fields } = wish;
+    const { place, slug, workspace, key, fields } = wish;
     const { provider, custom_host: customHost, configurations } = fields;
     const before = findings.count;
     await heed(findings, place, `virtual key ${slug}`, async () => {
       try {
-        await check({ provider, customHost, key, configurations });
+        refuseReferences({ key, customHost, configurations }, workspace, rules);
+        await check({ provider, customHost, ...withoutReferences({ key, configurations }) });
       } catch (error) {
         if (!trustsLater || !(error instanceof GatewayError) || error.code !== 'egress_refused') throw error;
         const { host } = new URL(customHost ?? String(configurations.azure_foundry_url));

@@ -1,4 +1,5 @@
 import type { MemberKeyRule } from '../../auth/member-keys.ts';
+import type { SealedKey } from '../../auth/virtual-key.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { Scope } from '../../core/scopes.ts';
 import type { PolicyKind } from '../../limits/policies/schema.ts';
@@ -55,7 +56,8 @@ export interface VirtualKeyWish extends Wish {
   /** The slug of its workspace. */
   readonly workspace: string;
   readonly slug: string;
-  readonly key: string | null;
+  /** A credential, or where a secret store keeps it. */
+  readonly key: SealedKey['key'];
   readonly fields: Limits & {
     readonly name: string;
     readonly note: string | null;

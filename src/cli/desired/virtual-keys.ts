@@ -1,4 +1,4 @@
-import { SECRET_NAME } from '../../auth/virtual-key.ts';
+import { readSealed, SECRET_NAME, type SealedKey } from '../../auth/virtual-key.ts';
 import { isoOf, type Shape, sameMoment, type VirtualKeyWish } from './desired.ts';
 import type { Context, KindOf } from './kind.ts';
 import { limitsIn, withLimits } from './limits.ts';
@@ -6,7 +6,7 @@ import { limitsIn, withLimits } from './limits.ts';
 type Fields = VirtualKeyWish['fields'];
 
 /** Each configuration by itself, so that a difference names it; those that are credentials are never shown. */
-function shapeOf({ configurations, ...fields }: Fields, key: string | null): Shape {
+function shapeOf({ configurations, ...fields }: Fields, key: SealedKey['key']): Shape {
   const facts: Record<string, unknown> = { ...fields };
   const secrets: Record<string, unknown> = { key };
   for (const [name, value] of Object.entries(configurations)) {
@@ -36,10 +36,7 @@ export const virtualKeyKind: KindOf<VirtualKeyWish> = {
     const row = await rowOf(context, wish);
     if (!row) return null;
     const { id, name, note, provider, custom_host } = row;
-    const { key, configurations } = JSON.parse(context.sealer.open('virtual-key', id, row.sealed)) as {
-      key: string | null;
-      configurations: Record<string, unknown>;
-    };
+    const { key, configurations } = readSealed(context.sealer.open('virtual-key', id, row.sealed));
     const expires_at = isoOf(row.expires_at);
     return { id, ...shapeOf({ name, note, provider, custom_host, configurations, expires_at, ...limitsIn(row) }, key) };
   },

@@ -1,8 +1,9 @@
 import { ruleIn } from '../../auth/member-keys.ts';
-import { SECRET_NAME } from '../../auth/virtual-key.ts';
+import { readSealed, SECRET_NAME } from '../../auth/virtual-key.ts';
 import { DEFAULT_WORKSPACE } from '../../auth/workspaces.ts';
 import { modelsIn } from '../../core/allowed-models.ts';
 import { rulesIn } from '../../core/forbidden.ts';
+import { isSecretReference } from '../../core/secret-reference.ts';
 import { isoOf } from '../desired/desired.ts';
 import { limitsIn } from '../desired/limits.ts';
 import type { Installation } from '../installation.ts';
@@ -108,10 +109,7 @@ export async function readState(installation: Installation): Promise<ExportedSta
       }),
     ),
     virtual_keys: virtualKeys.map((row) => {
-      const { key, configurations } = JSON.parse(sealer.open('virtual-key', row.id, row.sealed)) as {
-        key: string | null;
-        configurations: Fields;
-      };
+      const { key, configurations } = readSealed(sealer.open('virtual-key', row.id, row.sealed));
       const stem = [within(row.workspace_id), row.slug].filter(Boolean).join('_');
       return saying({
         slug: row.slug,
@@ -119,7 +117,7 @@ export async function readState(installation: Installation): Promise<ExportedSta
         name: row.name,
         note: row.note,
         provider: row.provider,
-        key: key ? secrets.refer(`${stem}_key`) : null,
+        key: isSecretReference(key) ? key : key ? secrets.refer(`${stem}_key`) : null,
         custom_host: row.custom_host,
         configurations: secrets.hidden(configurations, stem),
         expires_at: isoOf(row.expires_at),
@@ -195,7 +193,7 @@ class NamedSecrets {
     const isHidden = isSecret || SECRET_NAME.test(name.replaceAll('-', '_')) || name === 'headers';
     if (typeof value === 'string') return isHidden ? this.refer(`${stem}_${name}`) : value;
     if (Array.isArray(value)) return value.map((each) => this.hidden(each, stem, name, isHidden));
-    if (value === null || typeof value !== 'object') return value;
+    if (value === null || typeof value !== 'object' || isSecretReference(value)) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, each]) => [key, this.hidden(each, stem, key, isHidden)]),
     );

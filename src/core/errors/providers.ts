@@ -195,6 +195,11 @@ export const providerErrors = {
     408,
     (ms: number) => `The request took longer than the ${ms} ms that x-gateway-request-timeout allows.`,
   ),
+  secret_unavailable: error(
+    503,
+    (store: string, why: string, _isAway?: boolean) =>
+      `The credential of this virtual key is kept in the secret store "${store}", and the gateway cannot use it: ${why}. Nothing was sent.`,
+  ),
   credential_rejected: error(
     502,
     (provider: string, why: string) => `Provider ${provider} issued no access token for the stored credential: ${why}.`,
