@@ -9,6 +9,7 @@ import type { HeadWitness } from './audit/witnessing.ts';
 import { authArea } from './auth/area.ts';
 import { batchesArea } from './batches/area.ts';
 import { consoleArea } from './console/area.ts';
+import { desiredArea } from './desired/area.ts';
 import { endingsArea } from './endings/area.ts';
 import { exportsArea } from './exports/area.ts';
 import { filesArea } from './files/area.ts';
@@ -102,4 +103,5 @@ export const everyArea = noAreas<Base>()
   //                                POST GET /v1/guardrails, GET PUT DELETE …/:guardrail, GET …/versions
   //                                GET /v1/audit-logs  /v1/audit-logs/export, verification  /v1/providers
   //                                GET DELETE /v1/admin/prices, POST …/sync
+  .with(desiredArea) //             POST /v1/admin/apply  /v1/admin/apply/plan, GET /v1/admin/export
   .with(passthroughArea); //        any method, /v1/proxy/* and /v1/*

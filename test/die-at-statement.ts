@@ -1,7 +1,7 @@
-import { carryOut, look } from '../src/cli/desired/carry-out.ts';
 import { installationOn } from '../src/cli/installation.ts';
-import { createFindings } from '../src/cli/reading/findings.ts';
 import { createSealer } from '../src/crypto/seal.ts';
+import { carryOut, look } from '../src/desired/carry-out.ts';
+import { createFindings } from '../src/desired/reading/findings.ts';
 import { openPostgres, openSqlite } from '../src/storage/store.ts';
 import { watchedStore } from './faulty-store.ts';
 import { wishesOf } from './wishes.ts';

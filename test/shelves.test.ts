@@ -11,6 +11,7 @@ const shelves: readonly (readonly string[])[] = [
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
   ['relay', 'webhooks', 'alerts', 'views', 'exports', 'endings', 'secrets'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin', 'console', 'live', 'scim'],
+  ['desired'],
   ['', 'settings', 'cli'],
 ];
 /**

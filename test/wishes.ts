@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { readApplyFile } from '../src/cli/applying/file.ts';
-import type { Desired } from '../src/cli/desired/desired.ts';
-import type { PlanOptions } from '../src/cli/desired/plan.ts';
 import { readLitellm } from '../src/cli/litellm/litellm.ts';
 import { readPortkey } from '../src/cli/portkey/portkey.ts';
-import { createFindings } from '../src/cli/reading/findings.ts';
-import { readDocument, readSource } from '../src/cli/reading/source.ts';
+import { readApplyFile } from '../src/desired/applying/file.ts';
+import type { Desired } from '../src/desired/desired.ts';
+import type { PlanOptions } from '../src/desired/plan.ts';
+import { createFindings } from '../src/desired/reading/findings.ts';
+import { secretsHere } from '../src/desired/reading/secrets.ts';
+import { readDocument, readSource } from '../src/desired/reading/source.ts';
 
 /** What the commands make of their files, for tests of what becomes of it. */
 export interface Wishes {
@@ -32,7 +33,7 @@ const importing = (from: string, desired: Desired): Wishes => ({
 const applying = (file: string, text: string): Wishes => {
   const findings = createFindings();
   const source = readDocument(file, text, findings)!;
-  const { desired } = readApplyFile(source, findings, { environment, folder: fixtures })!;
+  const { desired } = readApplyFile(source, findings, secretsHere({ environment, folder: fixtures }))!;
   return { desired, options: { manager: 'apply/fixture', mode: 'state', prune: true, place } };
 };
 

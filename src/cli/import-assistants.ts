@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { DEFAULT_WORKSPACE } from '../auth/workspaces.ts';
 import type { WorkspaceId } from '../core/ids.ts';
+import { COMMAND_LINE, recordChanges } from '../desired/change-records.ts';
+import { createFindings, type Findings } from '../desired/reading/findings.ts';
 import { createFiles } from '../files/files.ts';
 import { openBlobs } from '../files/open-blobs.ts';
 import { createEgressPolicy } from '../http/egress.ts';
@@ -10,10 +12,8 @@ import type { Db } from '../storage/store.ts';
 import { readArguments } from './arguments.ts';
 import { type Export, FILES, readExport } from './assistants/export.ts';
 import { type Written, writeExport } from './assistants/write.ts';
-import { recordChanges } from './change-records.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { showBar } from './progress.ts';
-import { createFindings, type Findings } from './reading/findings.ts';
 import { refuseFaults, showLeftOut } from './report.ts';
 
 export const ASSISTANTS_USAGE = `gateway import assistants <folder> [--workspace slug] [--leave-out-missing-files] [--dry-run]
@@ -60,7 +60,7 @@ export async function importAssistants(settings: Settings, rest: readonly string
         resource: 'assistants',
         action: 'import',
       } as const;
-      await recordChanges(store.db, { sealer, who, now: Date.now() }, [
+      await recordChanges(store.db, { sealer, who, author: COMMAND_LINE, now: Date.now() }, [
         { ...change, workspaceId, body: { workspace: values.workspace, fields: sizesOf(read) } },
       ]);
       const written = await write(settings, installation, read, { workspaceId, missing });

@@ -1,10 +1,10 @@
+import { carryOut, look } from '../desired/carry-out.ts';
+import type { Desired } from '../desired/desired.ts';
+import type { PlanOptions } from '../desired/plan.ts';
+import { createFindings, type Findings, type Place } from '../desired/reading/findings.ts';
+import { planLines } from '../desired/show.ts';
 import type { Settings } from '../settings.ts';
-import { carryOut, look } from './desired/carry-out.ts';
-import type { Desired } from './desired/desired.ts';
-import type { PlanOptions } from './desired/plan.ts';
-import { planLines } from './desired/show.ts';
 import { openInstallation } from './installation.ts';
-import { createFindings, type Findings, type Place } from './reading/findings.ts';
 import { refuseFaults, showLeftOut, showProgress } from './report.ts';
 
 /**

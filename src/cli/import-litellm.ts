@@ -1,14 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { DEFAULT_WORKSPACE } from '../auth/workspaces.ts';
+import { readEnvFile } from '../desired/reading/env-file.ts';
+import { createFindings } from '../desired/reading/findings.ts';
+import { readSource } from '../desired/reading/source.ts';
 import type { Settings } from '../settings.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { importAll } from './import-end.ts';
 import { withIncludes } from './litellm/includes.ts';
 import { readLitellm } from './litellm/litellm.ts';
 import type { Model } from './litellm/models.ts';
-import { readEnvFile } from './reading/env-file.ts';
-import { createFindings } from './reading/findings.ts';
-import { readSource } from './reading/source.ts';
 import { refuseFaults } from './report.ts';
 
 export const LITELLM_USAGE = `gateway import litellm --config config.yaml [--keys export] [--teams export] [--env-file .env]

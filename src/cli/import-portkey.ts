@@ -1,11 +1,11 @@
 import { basename, dirname, extname, resolve } from 'node:path';
 import { DEFAULT_WORKSPACE } from '../auth/workspaces.ts';
+import { createFindings } from '../desired/reading/findings.ts';
+import { readSource } from '../desired/reading/source.ts';
 import type { Settings } from '../settings.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { importAll } from './import-end.ts';
 import { readPortkey } from './portkey/portkey.ts';
-import { createFindings } from './reading/findings.ts';
-import { readSource } from './reading/source.ts';
 import { refuseFaults } from './report.ts';
 
 export const PORTKEY_USAGE = `gateway import portkey --file export.json [--workspace slug] [--virtual-keys-only] [--skip-faults]

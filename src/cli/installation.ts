@@ -9,6 +9,8 @@ import type { ApiKeyId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { SCOPES } from '../core/scopes.ts';
 import { createSealer, type Sealer } from '../crypto/seal.ts';
+import { COMMAND_LINE } from '../desired/change-records.ts';
+import type { Ground } from '../desired/ground.ts';
 import type { Settings } from '../settings.ts';
 import type { AnyDb } from '../storage/migrate.ts';
 import { migrations } from '../storage/migrations.ts';
@@ -16,14 +18,10 @@ import { refuseHalfMoved, refuseMoved } from '../storage/move-mark.ts';
 import { openSqlite, openStore, type Store } from '../storage/store.ts';
 import { encryptionKeyIn, lockDataDir, openDataDir } from './data-dir.ts';
 
-/** The database of an installation, for commands that change it without a running gateway. */
-export interface Installation {
-  readonly store: Store;
-  readonly sealer: Sealer;
+/** The database of an installation, for commands that change it without a running gateway. The operator may do everything. */
+export interface Installation extends Ground {
   /** Null: the embedded store. */
   readonly databaseUrl: string | null;
-  /** The operator, who may do everything. */
-  readonly who: Principal;
   close(): Promise<void>;
 }
 
@@ -74,7 +72,14 @@ export async function installationOn(store: Store, sealer: Sealer, databaseUrl: 
     defaults: {},
     limits: [],
   };
-  return { store, sealer, databaseUrl, who, close: () => store.close() };
+  const endWorkspace: Ground['endWorkspace'] =
+    (inside) =>
+    async (...workspace) => {
+      // Loaded when a workspace is to be ended: it knows every area.
+      const { endWorkspaceByCommand } = await import('./end-workspace.ts');
+      await endWorkspaceByCommand(inside, sealer)(...workspace);
+    };
+  return { store, sealer, databaseUrl, who, author: COMMAND_LINE, endWorkspace, close: () => store.close() };
 }
 
 function lockForCommand(dataDir: string): { release(): void } {

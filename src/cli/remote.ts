@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { Settings } from '../settings.ts';
+import { UsageError } from './arguments.ts';
 import { adminKeyIn } from './data-dir.ts';
 import { credentialOf } from './device-login.ts';
 import { readLogin } from './login-file.ts';
@@ -9,6 +11,13 @@ export interface Remote {
   /** Answers the parsed JSON; throws a sentence for people when there is none. */
   call<Answer>(method: string, path: string, body?: object): Promise<Answer>;
 }
+
+/** Where a command finds a gateway that runs. */
+export const remoteOptions = {
+  url: { type: 'string' },
+  'key-file': { type: 'string' },
+  'plain-http': { type: 'boolean', default: false },
+} as const;
 
 const NO_KEY =
   'The admin key is not known here: set GATEWAY_ADMIN_KEY, or GATEWAY_DATA_DIR as the gateway has it, or sign in with ' +
@@ -23,8 +32,46 @@ export function remoteOf(settings: Settings, given: string | undefined): Remote 
   const url = given === undefined ? null : addressOf(given);
   if (login && (url === null || url === login.url)) return remoteAt(login.url, () => credentialOf(login));
   if (url !== null && !settings.adminKey && !LOOPBACK.test(url))
-    throw new Error(`No key is known for ${url}. Sign in with "gateway login --url ${url}".`);
+    throw new Error(`No key is known for ${url}. Set GATEWAY_ADMIN_KEY, or sign in with "gateway login --url ${url}".`);
   return localRemote(settings, url ?? undefined);
+}
+
+/** The gateway at an address, with the key that a file holds: of arguments others of this machine would see it. */
+function remoteWithKeyIn(file: string, given: string): Remote {
+  const url = addressOf(given);
+  let key: string;
+  try {
+    key = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Error(`The key file ${file} cannot be read (${(error as { code?: string }).code ?? 'unknown reason'}).`);
+  }
+  if (!/^[\x21-\x7e]{1,4096}$/.test(key))
+    throw new Error(`The key file ${file} does not hold a key: one line of printable characters, no spaces.`);
+  return remoteAt(url, async () => key);
+}
+
+/** On the way to another machine, strangers can read what goes over plain HTTP. */
+function refuseInClear(given: string) {
+  const url = addressOf(given);
+  if (url.startsWith('http:') && !LOOPBACK.test(url))
+    throw new Error(
+      `${url} would get the key and the secrets of the file in clear. Give an https address, or say --plain-http where no stranger listens.`,
+    );
+}
+
+/** Of commands that open the database themselves unless they are told where a gateway runs: null. */
+export function remoteFor(
+  settings: Settings,
+  { url, 'key-file': keyFile, 'plain-http': plainHttp }: { url?: string; 'key-file'?: string; 'plain-http': boolean },
+  usage: string,
+): Remote | null {
+  if (url === undefined) {
+    const given = keyFile === undefined ? (plainHttp ? '--plain-http' : null) : '--key-file';
+    if (given) throw new UsageError(`${given} stands beside --url, which says where the gateway is.\n\n${usage}`);
+    return null;
+  }
+  if (!plainHttp) refuseInClear(url);
+  return keyFile === undefined ? remoteOf(settings, url) : remoteWithKeyIn(keyFile, url);
 }
 
 /** With TLS, by the name in the certificate. */

@@ -1,4 +1,4 @@
-import { type Finding, type Findings, findingLines } from './reading/findings.ts';
+import { type Finding, type Findings, findingLines } from '../desired/reading/findings.ts';
 
 /** Prints every fault and sets the exit code; says whether there is any. */
 export function refuseFaults({ faults }: Findings): boolean {

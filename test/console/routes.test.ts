@@ -42,6 +42,9 @@ const OF_SCRIPTS = 'a whole file of settings of another program, kept with the o
 const BY_DIRECTORY = 'directories call it; what their groups mean is said by scripts, beside the rest of the setup';
 const BY_TERRAFORM = 'Terraform calls it; pages have the same under the names of our own';
 const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
+  'POST /v1/admin/apply/plan': 'for gateway apply, whose file lies in version control',
+  'POST /v1/admin/apply': 'for gateway apply',
+  'GET /v1/admin/export': 'for gateway export',
   ...Object.fromEntries(
     ['organisation/service', 'organisation/user', 'workspace/service', 'workspace/user'].map((type) => [
       `POST /v1/api-keys/${type}`,

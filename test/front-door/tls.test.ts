@@ -65,6 +65,21 @@ test('calls, streams and the console come over TLS, and plain HTTP is not answer
   expect(plain).toBe('refused');
 });
 
+test('gateway apply checks the certificate before it sends a secret, and takes one that the operator trusts', async () => {
+  const file = join(home, 'apply.yaml');
+  writeFileSync(file, 'version: 1\n');
+  const url = gateway.url.replace('127.0.0.1', 'localhost');
+  const apply = (environment: Record<string, string>) =>
+    runGateway({
+      arguments: ['apply', file, '--url', url],
+      environment: { GATEWAY_ADMIN_KEY: ADMIN_KEY, ...environment },
+    });
+  const stranger = await apply({});
+  expect([stranger.exitCode, stranger.errors]).toEqual([1, expect.stringMatching(/certificate/i)]);
+  const trusted = await apply({ NODE_EXTRA_CA_CERTS: files().GATEWAY_TLS_CERT_FILE });
+  expect([trusted.errors, trusted.exitCode]).toEqual(['', 0]);
+});
+
 test('a renewed certificate is taken without a restart; one that cannot be used is told of, and the one before it stays', async () => {
   const first = await shown();
   const { cert } = selfSignedCertificate('other');

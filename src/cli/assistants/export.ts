@@ -2,9 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as z from 'zod';
 import type { ContentBlock } from '../../assistants/messages.ts';
-import type { Findings, Place } from '../reading/findings.ts';
-import { pathText } from '../reading/findings.ts';
-import type { Path } from '../reading/source.ts';
+import type { Findings, Place } from '../../desired/reading/findings.ts';
+import { pathText } from '../../desired/reading/findings.ts';
+import type { Path } from '../../desired/reading/source.ts';
 import { assistantForm, fileForm, messageForm, threadForm } from './forms.ts';
 import { type Line, linesOf, type ReadLine } from './lines.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { type Environment, resolveSecret } from '../../desired/reading/secrets.ts';
 import { address } from '../../providers/options.ts';
 import { findProvider } from '../../providers/registry.ts';
-import { type Environment, resolveSecret } from '../reading/secrets.ts';
 import { cloudOptions, hasCloudCredential } from './clouds.ts';
 import type { Parameters } from './parameters.ts';
 import { type Deployment, variablesOf } from './providers.ts';

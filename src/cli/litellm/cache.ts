@@ -1,5 +1,5 @@
-import { type Findings, pathText } from '../reading/findings.ts';
-import type { Source } from '../reading/source.ts';
+import { type Findings, pathText } from '../../desired/reading/findings.ts';
+import type { Source } from '../../desired/reading/source.ts';
 import { numberIn } from './numbers.ts';
 
 /** LiteLLM's own, where the file says none. */

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { environmentFor, type Sample, samplesIn } from '../../../test/moving-corpus.ts';
 import { createSealer } from '../../crypto/seal.ts';
+import { carryOut, look } from '../../desired/carry-out.ts';
+import { type Desired, nothing, type WorkspaceWish } from '../../desired/desired.ts';
+import { createFindings, findingLines } from '../../desired/reading/findings.ts';
+import { readDocument } from '../../desired/reading/source.ts';
 import { openSqlite } from '../../storage/store.ts';
-import { carryOut, look } from '../desired/carry-out.ts';
-import { type Desired, nothing, type WorkspaceWish } from '../desired/desired.ts';
 import { installationOn } from '../installation.ts';
-import { createFindings, findingLines } from '../reading/findings.ts';
-import { readDocument } from '../reading/source.ts';
 import { readLitellm } from './litellm.ts';
 
 const folder = join(import.meta.dir, '../../../test/fixtures/litellm/corpus');

@@ -1,6 +1,6 @@
 import { slugFrom } from '../../core/ids.ts';
-import { canonical, type VirtualKeyWish } from '../desired/desired.ts';
-import type { Findings } from '../reading/findings.ts';
+import { canonical, type VirtualKeyWish } from '../../desired/desired.ts';
+import type { Findings } from '../../desired/reading/findings.ts';
 import type { Model, Models, ReadModel } from './models.ts';
 import type { OwnPrice } from './prices.ts';
 

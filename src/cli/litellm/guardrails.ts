@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { checked, type Findings } from '../../desired/reading/findings.ts';
+import type { Source } from '../../desired/reading/source.ts';
 import { PII_CATEGORIES } from '../../guardrails/checks/detect/pii.ts';
-import { checked, type Findings } from '../reading/findings.ts';
-import type { Source } from '../reading/source.ts';
 
 const entry = z.looseObject({
   guardrail_name: z.string().min(1),

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { Findings } from '../reading/findings.ts';
-import { type Path, readSource, type Source } from '../reading/source.ts';
+import type { Findings } from '../../desired/reading/findings.ts';
+import { type Path, readSource, type Source } from '../../desired/reading/source.ts';
 
 /**
  * The file with those that it includes, as LiteLLM puts them together: lists are joined, anything else of an included file

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { sha256 } from '../../crypto/seal.ts';
+import { createFindings, findingLines } from '../../desired/reading/findings.ts';
+import { readDocument, readSource } from '../../desired/reading/source.ts';
 import { checkConfig, configSchema } from '../../routing/config.ts';
 import { compilePlan } from '../../routing/plan.ts';
-import { createFindings, findingLines } from '../reading/findings.ts';
-import { readDocument, readSource } from '../reading/source.ts';
 import { readKeys } from './keys.ts';
 import { modelsOfKey, readTeams } from './model-access.ts';
 import { readModels } from './models.ts';

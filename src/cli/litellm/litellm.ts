@@ -1,10 +1,11 @@
+import { refuseTwice } from '../../desired/applying/file.ts';
+import { usableConfigs, usableVirtualKeys } from '../../desired/check.ts';
+import { type Desired, nothing } from '../../desired/desired.ts';
+import { createFindings, type Findings } from '../../desired/reading/findings.ts';
+import type { Environment } from '../../desired/reading/secrets.ts';
+import type { Source } from '../../desired/reading/source.ts';
 import type { Settings } from '../../settings.ts';
-import { refuseTwice } from '../applying/file.ts';
-import { usableConfigs, usableVirtualKeys } from '../desired/check.ts';
-import { type Desired, nothing } from '../desired/desired.ts';
-import { createFindings, type Findings } from '../reading/findings.ts';
-import type { Environment } from '../reading/secrets.ts';
-import type { Source } from '../reading/source.ts';
+import { keyChecksOf } from '../key-checks.ts';
 import { type KeyOptions, readKeys } from './keys.ts';
 import { accessGroups, readTeams } from './model-access.ts';
 import { type Model, readModels } from './models.ts';
@@ -42,7 +43,7 @@ export async function readLitellm(
   const findings = createFindings({ skipsFaults });
   const variables = { ...environment, ...variablesIn(source) };
   const read = readModels(source, findings, { environment: variables, folder, workspace });
-  const virtualKeys = await usableVirtualKeys(read.virtualKeys, settings, findings, { trustsLater: true });
+  const virtualKeys = await usableVirtualKeys(read.virtualKeys, keyChecksOf(settings), findings, { trustsLater: true });
   const usable = new Set(virtualKeys.map(({ slug }) => slug));
   const models = read.models.filter(({ slug }) => usable.has(slug));
   const routing = routingOf(models, { source, findings, workspace });

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { models as modelsInput } from '../../admin/schemas.ts';
 import { allowedModels, storedModels } from '../../core/allowed-models.ts';
-import { checked, type Findings, pathText } from '../reading/findings.ts';
-import type { Path, Source } from '../reading/source.ts';
+import { checked, type Findings, pathText } from '../../desired/reading/findings.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 import { fromText, isEmpty } from './csv-values.ts';
 
 /** Names with a meaning of their own in lists of models. */

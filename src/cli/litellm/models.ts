@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { type RateLimit, rateLimit, type UsageLimit, usageLimit } from '../../core/limits.ts';
 import { schemaOf } from '../../core/schema.ts';
-import type { VirtualKeyWish } from '../desired/desired.ts';
-import { checked, type Findings, type Place, pathText } from '../reading/findings.ts';
-import type { Environment } from '../reading/secrets.ts';
-import type { Path, Source } from '../reading/source.ts';
+import type { VirtualKeyWish } from '../../desired/desired.ts';
+import { checked, type Findings, type Place, pathText } from '../../desired/reading/findings.ts';
+import type { Environment } from '../../desired/reading/secrets.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 import { type Access, accessOf, type Saying } from './access.ts';
 import { resetOf } from './budgets.ts';
 import { grouped } from './grouping.ts';

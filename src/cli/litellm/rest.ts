@@ -1,5 +1,5 @@
-import type { Findings } from '../reading/findings.ts';
-import type { Source } from '../reading/source.ts';
+import type { Findings } from '../../desired/reading/findings.ts';
+import type { Source } from '../../desired/reading/source.ts';
 import { isRouting } from './settings.ts';
 
 /** Read elsewhere. */

@@ -1,6 +1,6 @@
-import type { ConfigWish } from '../desired/desired.ts';
-import type { Findings } from '../reading/findings.ts';
-import type { Source } from '../reading/source.ts';
+import type { ConfigWish } from '../../desired/desired.ts';
+import type { Findings } from '../../desired/reading/findings.ts';
+import type { Source } from '../../desired/reading/source.ts';
 import { cacheIn } from './cache.ts';
 import { guardrailsIn } from './guardrails.ts';
 import type { Model } from './models.ts';

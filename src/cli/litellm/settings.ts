@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { checked, type Findings, type Place, pathText } from '../reading/findings.ts';
-import type { Path, Source } from '../reading/source.ts';
+import { checked, type Findings, type Place, pathText } from '../../desired/reading/findings.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 import { atMost5 } from './models.ts';
 import { asNumber } from './numbers.ts';
 

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { slugFrom } from '../../core/ids.ts';
+import { checkedConfig } from '../../desired/applying/configs.ts';
+import type { ConfigWish, VirtualKeyWish } from '../../desired/desired.ts';
+import { checked, pathText } from '../../desired/reading/findings.ts';
+import type { Path } from '../../desired/reading/source.ts';
 import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
-import { checkedConfig } from '../applying/configs.ts';
-import type { ConfigWish, VirtualKeyWish } from '../desired/desired.ts';
-import { checked, pathText } from '../reading/findings.ts';
-import type { Path } from '../reading/source.ts';
 import { inOurForm, sayingIn } from './forms.ts';
 import type { InlineReading, inlineKeys } from './inline-keys.ts';
 

@@ -1,6 +1,6 @@
-import type { Findings } from '../reading/findings.ts';
-import { pathText } from '../reading/findings.ts';
-import type { Path, Source } from '../reading/source.ts';
+import type { Findings } from '../../desired/reading/findings.ts';
+import { pathText } from '../../desired/reading/findings.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -1,11 +1,11 @@
 import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { slugFrom } from '../../core/ids.ts';
+import { canonical, type VirtualKeyWish } from '../../desired/desired.ts';
+import { type Findings, pathText } from '../../desired/reading/findings.ts';
+import { type Environment, resolveSecret } from '../../desired/reading/secrets.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 import { optionNames } from '../../providers/registry.ts';
 import { OPTION_ALIASES } from '../../routing/config.ts';
-import { canonical, type VirtualKeyWish } from '../desired/desired.ts';
-import { type Findings, pathText } from '../reading/findings.ts';
-import { type Environment, resolveSecret } from '../reading/secrets.ts';
-import type { Path, Source } from '../reading/source.ts';
 import { referenceIn } from './virtual-keys.ts';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { createFindings, findingLines } from '../reading/findings.ts';
-import { readDocument, readSource, type Source } from '../reading/source.ts';
+import { createFindings, findingLines } from '../../desired/reading/findings.ts';
+import { readDocument, readSource, type Source } from '../../desired/reading/source.ts';
 import { readPortkey } from './portkey.ts';
 
 const folder = join(import.meta.dir, '../../../test/fixtures/portkey');

@@ -1,10 +1,11 @@
+import { refuseTwice } from '../../desired/applying/file.ts';
+import { usableConfigs, usableVirtualKeys } from '../../desired/check.ts';
+import { type Desired, nothing, type VirtualKeyWish } from '../../desired/desired.ts';
+import { createFindings, type Findings } from '../../desired/reading/findings.ts';
+import type { Environment } from '../../desired/reading/secrets.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 import type { Settings } from '../../settings.ts';
-import { refuseTwice } from '../applying/file.ts';
-import { usableConfigs, usableVirtualKeys } from '../desired/check.ts';
-import { type Desired, nothing, type VirtualKeyWish } from '../desired/desired.ts';
-import { createFindings, type Findings } from '../reading/findings.ts';
-import type { Environment } from '../reading/secrets.ts';
-import type { Path, Source } from '../reading/source.ts';
+import { keyChecksOf } from '../key-checks.ts';
 import { type ReadConfig, readConfig } from './configs.ts';
 import { inlineKeys } from './inline-keys.ts';
 import { readVirtualKey } from './virtual-keys.ts';
@@ -44,9 +45,14 @@ export async function readPortkey(
     ({ value, path }) => readConfig(value, path, { ...reading, fallback, keys }) ?? [],
   );
   const refused = new Set(slugsIn(parts.virtualKeys));
-  const virtualKeys = await usableVirtualKeys([...new Set([...named, ...read.flatMap(keysOf)])], settings, findings, {
-    trustsLater: true,
-  });
+  const virtualKeys = await usableVirtualKeys(
+    [...new Set([...named, ...read.flatMap(keysOf)])],
+    keyChecksOf(settings),
+    findings,
+    {
+      trustsLater: true,
+    },
+  );
   const usable = new Set(virtualKeys.map(({ slug }) => slug));
   for (const { slug } of [...named, ...read.flatMap(keysOf)]) refused.add(slug);
   for (const slug of usable) refused.delete(slug);

@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { SECRET_NAME } from '../../auth/virtual-key.ts';
 import { slugFrom } from '../../core/ids.ts';
 import { rateLimits, usageLimit } from '../../core/limits.ts';
+import type { VirtualKeyWish } from '../../desired/desired.ts';
+import { checked, type Findings, pathText } from '../../desired/reading/findings.ts';
+import { type Environment, type Reference, resolveSecret } from '../../desired/reading/secrets.ts';
+import type { Path, Source } from '../../desired/reading/source.ts';
 import { name as nameOf, slug as slugOf } from '../../http/resource.ts';
-import type { VirtualKeyWish } from '../desired/desired.ts';
-import { checked, type Findings, pathText } from '../reading/findings.ts';
-import { type Environment, type Reference, resolveSecret } from '../reading/secrets.ts';
-import type { Path, Source } from '../reading/source.ts';
 
 /** Portkey's older names of provider options. */
 const OPTIONS: Readonly<Record<string, string>> = {

@@ -1,8 +1,25 @@
 import { error } from './entry.ts';
 
+const MOST_FAULTS = 20;
+
+const shownFaults = (faults: readonly string[]): string =>
+  faults.slice(0, MOST_FAULTS).join('; ') +
+  (faults.length > MOST_FAULTS ? `; and ${faults.length - MOST_FAULTS} more.` : '.');
+
 /** What an organisation and its workspaces have set up. */
 export const resourceErrors = {
   deleted_meanwhile: error(404, () => 'What this request belongs to was deleted while the request was handled.'),
+  apply_refused: error(
+    400,
+    (faults: readonly string[]) =>
+      `Nothing was changed, because the file has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}: ${shownFaults(faults)}`,
+    () => 'file',
+  ),
+  apply_outdated: error(
+    400,
+    () => 'The database has changed since the difference was shown. Nothing was done; run it again.',
+    () => 'agreement',
+  ),
   workspace_not_found: error(404, (id: string) => `No workspace ${id} in this organisation.`),
   workspace_in_use: error(400, (slug: string, what: string) => `Workspace ${slug} cannot be deleted: ${what}.`),
   deletion_not_found: error(404, (name: string) => `No workspace ${name} was deleted from this organisation.`),
