@@ -127,6 +127,8 @@ export async function useEverything({ url, api }: TestGateway, key: string, said
     { model: 'claude', input: said },
     { headers: { 'x-gateway-virtual-key': 'claude' } },
   );
+  const later = { model: 'claude', input: said, background: true, stream: true } as const;
+  for await (const _ of await openai.responses.create(later, { headers: { 'x-gateway-virtual-key': 'claude' } }));
   const { response: chat } = await openai.chat.completions
     .create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: said }] })
     .withResponse();

@@ -20,6 +20,7 @@ export type Purpose =
   | 'thought'
   | 'ending'
   | 'work-proof'
+  | 'response'
   | 'realtime-secret'
   | 'realtime-call';
 

@@ -1,5 +1,6 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
+import type { Background } from '../relay/background/background.ts';
 import type { ModelCall } from '../relay/call.ts';
 import type { ModelCatalogue } from '../relay/model-catalogue.ts';
 import type { ModelNames } from '../relay/model-names.ts';
@@ -19,13 +20,13 @@ import { inferenceRoutes } from './routes.ts';
 /** Responses that are kept for clients. They open before the calls that make them. */
 export const responsesArea = area({
   name: 'responses',
-  open: ({ store, now, settings }: Tools & { readonly settings: { readonly maxBodyBytes: number } }) => {
-    const responses = createResponseStore({ store, now, mostBytes: settings.maxBodyBytes });
+  open: ({ store, workers, now, settings }: Tools & { readonly settings: { readonly maxBodyBytes: number } }) => {
+    const responses = createResponseStore({ store, workers, now, mostBytes: settings.maxBodyBytes });
     const conversations = createConversationStore({ store, now, mostBytes: settings.maxBodyBytes });
     return {
       gives: { responses, conversations },
       sweepers: [() => startResponsesSweeper(responses)],
-      ends: responseEndings(store),
+      ends: responseEndings({ store, workers }),
     };
   },
 });
@@ -33,6 +34,7 @@ export const responsesArea = area({
 export interface InferenceParts extends Tools {
   readonly relay: (call: ModelCall) => Promise<Response>;
   readonly responses: ResponseStore;
+  readonly background: Background;
   readonly conversations: ConversationStore;
   readonly catalogue: ModelCatalogue;
   readonly names: ModelNames;
@@ -42,10 +44,10 @@ export interface InferenceParts extends Tools {
 /** Calls of models. */
 export const inferenceArea = area({
   name: 'inference',
-  open: ({ relay, responses, conversations, catalogue, names, configs }: InferenceParts) => ({
+  open: ({ relay, responses, background, conversations, catalogue, names, configs }: InferenceParts) => ({
     gives: {},
     routes: [
-      ...responseRoutes({ responses, relay }),
+      ...responseRoutes({ responses, background, relay }),
       ...conversationRoutes(conversations),
       ...inferenceRoutes(relay),
       ...modelRoutes({ relay, catalogue, names, configs }),

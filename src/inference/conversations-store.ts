@@ -1,4 +1,4 @@
-import { fail } from '../core/errors.ts';
+import { fail, GatewayError } from '../core/errors.ts';
 import type { List, ListQuery } from '../core/list.ts';
 import { listed } from '../core/list.ts';
 import type { Metadata } from '../core/metadata-rule.ts';
@@ -35,7 +35,7 @@ const NEVER = Date.UTC(9999, 11, 31);
  * that whatever holds for one holds for the other.
  */
 export function createConversationStore({ store, now, mostBytes }: ConversationStoreDeps) {
-  const find = async (db: Db, who: Principal, id: string): Promise<ResponseRow> => {
+  const find = async (db: Db, who: { readonly workspaceId: string }, id: string): Promise<ResponseRow> => {
     const row = id.startsWith('conv_')
       ? await db
           .selectFrom('responses')
@@ -48,7 +48,7 @@ export function createConversationStore({ store, now, mostBytes }: ConversationS
   };
 
   /** Until the transaction ends, no other one adds to it. */
-  const locked = async (db: Db, who: Principal, id: string): Promise<ResponseRow> => {
+  const locked = async (db: Db, who: { readonly workspaceId: string }, id: string): Promise<ResponseRow> => {
     if (store.engine === 'postgres')
       await db.selectFrom('responses').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
     return find(db, who, id);
@@ -171,10 +171,20 @@ export function createConversationStore({ store, now, mostBytes }: ConversationS
       return rows.map(({ body }) => JSON.parse(body));
     },
 
-    /** What a response has said in it: input and output. One that was deleted meanwhile takes nothing. */
+    /** What a response has said in it: input and output. */
     async said(who: Principal, id: string, { input, output }: { input: unknown; output: unknown }): Promise<void> {
       const items = [...inputItems(input, now()), ...outputItems(output, now())];
       await store.transaction(async (db) => append(db, await locked(db, who, id), items));
+    },
+
+    /** The same in a transaction. One that was deleted meanwhile takes nothing. */
+    async saidIn(db: Db, workspaceId: string, id: string, { input, output }: { input: unknown; output: unknown }) {
+      const items = [...inputItems(input, now()), ...outputItems(output, now())];
+      try {
+        await append(db, await locked(db, { workspaceId }, id), items);
+      } catch (error) {
+        if (!(error instanceof GatewayError) || error.code !== 'object_not_found') throw error;
+      }
     },
   };
 }

@@ -1,7 +1,10 @@
 import * as z from 'zod';
+import { fail } from '../core/errors.ts';
 import { listQuery } from '../core/list.ts';
+import { isObjectId } from '../core/object-ids.ts';
 import { headerOf } from '../http/headers.ts';
-import { type CallAt, del, get, type Route } from '../http/route.ts';
+import { type CallAt, del, get, post, type Route } from '../http/route.ts';
+import type { Background } from '../relay/background/background.ts';
 import type { ModelCall } from '../relay/call.ts';
 import type { ResponseStore } from './responses-store.ts';
 
@@ -15,16 +18,34 @@ export const included = (search: string): ReadonlySet<string> => {
   return new Set([...query.getAll('include[]'), ...query.getAll('include')]);
 };
 
+type Query = Readonly<Record<string, unknown>>;
+
+function isStreamed({ stream }: Query): boolean {
+  if (stream === undefined || stream === 'false') return false;
+  return stream === 'true' || fail('invalid_request', 'stream', 'must be true or false');
+}
+
+/** The number of the last event that the client has heard. */
+function startingAfter({ starting_after: after }: Query): number {
+  if (after === undefined) return -1;
+  if (typeof after === 'string' && /^\d{1,9}$/.test(after)) return Number(after);
+  return fail('invalid_request', 'starting_after', 'must be the sequence_number of an event');
+}
+
 /** Responses that the gateway keeps; those that a provider keeps are asked of it. */
 export const responseRoutes = ({
   responses,
+  background,
   relay,
 }: {
   responses: ResponseStore;
+  background: Pick<Background, 'cancel' | 'resume'>;
   relay: (call: ModelCall) => Promise<Response>;
 }): Route[] => {
   const ours = async <Value>(call: CallAt<'response_id'>, read: () => Promise<Value>): Promise<Value | Response> => {
-    if (await responses.has(call.principal, call.params.response_id)) return read();
+    const { response_id } = call.params;
+    // By its id, the gateway has made it, so no provider knows it.
+    if (isObjectId('hostedResponse', response_id) || (await responses.has(call.principal, response_id))) return read();
     const isElsewhere = ['x-gateway-virtual-key', 'x-gateway-provider', 'x-gateway-config'].some((name) =>
       headerOf(call.headers, name),
     );
@@ -46,7 +67,19 @@ export const responseRoutes = ({
   const id = (call: CallAt<'response_id'>) => call.params.response_id;
   return [
     get('/v1/responses/:response_id', { ...details, summary: 'One response', query: () => z.looseObject({}) }, (call) =>
-      ours(call, () => responses.read(call.principal, id(call), included(call.search))),
+      ours(call, async () => {
+        const response = await responses.read(call.principal, id(call), included(call.search));
+        return isStreamed(call.query) ? background.resume(call, id(call), startingAfter(call.query)) : response;
+      }),
+    ),
+    post('/v1/responses/:response_id/cancel', { ...details, summary: 'Cancel a response in the background' }, (call) =>
+      ours(call, async () => {
+        const response = await responses.read(call.principal, id(call));
+        if (response.background !== true)
+          fail('invalid_request', 'response_id', 'names no background response; only these can be cancelled');
+        await background.cancel(id(call));
+        return responses.read(call.principal, id(call));
+      }),
     ),
     del('/v1/responses/:response_id', { ...details, summary: 'Delete a response' }, (call) =>
       ours(call, () => responses.delete(call.principal, id(call))),

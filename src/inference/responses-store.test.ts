@@ -34,7 +34,12 @@ function contract(engine: Engine, open: () => Promise<Store>) {
       store = await open();
       await store.migrate();
       await givenWorkspaces(store, ['mine', 'foreign']);
-      kept = createResponseStore({ store, now: () => at, mostBytes: 4_000 });
+      kept = createResponseStore({
+        store,
+        workers: () => ({ discard: async () => 0 }),
+        now: () => at,
+        mostBytes: 4_000,
+      });
     });
     afterAll(() => store.close());
 

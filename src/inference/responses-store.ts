@@ -5,8 +5,10 @@ import type { JsonObject, Turn } from '../dialects/ir.ts';
 import { isObject } from '../dialects/json.ts';
 import { decodeItems } from '../dialects/responses/decode-items.ts';
 import { plainItems, shownItem } from '../dialects/responses/hosted-items.ts';
+import { RESPONSE } from '../relay/background/background.ts';
 import type { ResponseItemRow, ResponseRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
+import type { Workers } from '../work/workers.ts';
 import { inputItems, isReference, outputItems, type StoredItem } from './response-items.ts';
 
 const DAY_MS = 86_400_000;
@@ -17,6 +19,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 
 export interface ResponseStoreDeps {
   readonly store: Store;
+  readonly workers: () => Pick<Workers, 'discard'>;
   readonly now: () => number;
   /** Of the conversation that a response goes on from: as much as a body may have. */
   readonly mostBytes: number;
@@ -42,7 +45,7 @@ export type ResponseItem = JsonObject & { readonly id: string };
  * Responses kept per workspace, for providers that keep none. A response has its own items only; a conversation is the
  * chain of those it goes on from. Nothing of a chain is swept before its last response has expired.
  */
-export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps) {
+export function createResponseStore({ store, workers, now, mostBytes }: ResponseStoreDeps) {
   const { db } = store;
 
   /** Rows that the caller may read now; a foreign one is missing. */
@@ -66,6 +69,10 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
       .execute();
     const first = chain.at(-1) ?? fail('previous_response_not_found', shown(previousId));
     if (first.previous_id !== null) fail('previous_response_not_found', first.previous_id);
+    const { body } = await find(who, previousId);
+    const { status } = JSON.parse(body);
+    if (isUnderWay({ status }))
+      fail('invalid_request', 'previous_response_id', `names a response that is ${status}; wait until it is completed`);
     const bytes = chain.reduce((sum, each) => sum + Number(each.bytes), 0);
     if (bytes > mostBytes)
       fail(
@@ -83,31 +90,63 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
     return items.map(itemOf);
   }
 
+  async function insert(transaction: Db, who: Principal, { response, input, previousId }: NewResponse): Promise<void> {
+    const { output, ...body } = response;
+    const at = now();
+    const { id } = response;
+    const rows = itemRows(id, inputItems(input, at), outputItems(output, at));
+    const row: ResponseRow = {
+      id,
+      workspace_id: who.workspaceId,
+      user_id: who.userId,
+      previous_id: previousId ?? null,
+      body: JSON.stringify(body),
+      bytes: bytesOf(rows),
+      created_at: at,
+      expires_at: at + KEPT_MS,
+    };
+    await transaction.insertInto('responses').values(row).execute();
+    await insertItems(transaction, rows);
+  }
+
   return {
     /** Keeps a response. The client is told that the response is complete only after this. */
-    async create(who: Principal, { response, input, previousId }: NewResponse): Promise<void> {
-      const { output, ...body } = response;
-      const at = now();
-      const { id } = response;
-      const rows = itemRows(id, inputItems(input, at), outputItems(output, at));
-      const row: ResponseRow = {
-        id,
-        workspace_id: who.workspaceId,
-        user_id: who.userId,
-        previous_id: previousId ?? null,
-        body: JSON.stringify(body),
-        bytes: rows.reduce((sum, each) => sum + Buffer.byteLength(each.body), 0),
-        created_at: at,
-        expires_at: at + KEPT_MS,
-      };
-      await store.transaction(async (transaction) => {
-        await transaction.insertInto('responses').values(row).execute();
-        for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
-          await transaction
-            .insertInto('response_items')
-            .values(rows.slice(from, from + ROWS_AT_ONCE))
-            .execute();
-      });
+    create: (who: Principal, made: NewResponse): Promise<void> =>
+      store.transaction((transaction) => insert(transaction, who, made)),
+
+    /** The same for one whose output comes later, in the transaction that accepts it. */
+    begin: insert,
+
+    /** What is told of it beside its output. */
+    async change(transaction: Db, id: string, { output: _, ...body }: JsonObject): Promise<void> {
+      await transaction
+        .updateTable('responses')
+        .set({ body: JSON.stringify(body) })
+        .where('id', '=', id)
+        .execute();
+    },
+
+    /** Keeps the output of one that was begun. One that is gone stays so. */
+    async end(transaction: Db, id: string, { output, ...body }: JsonObject): Promise<void> {
+      const row = await transaction.selectFrom('responses').select('bytes').where('id', '=', id).executeTakeFirst();
+      if (!row) return;
+      const { last } = await transaction
+        .selectFrom('response_items')
+        .select(({ fn }) => fn.max('position').as('last'))
+        .where('response_id', '=', id)
+        .executeTakeFirstOrThrow();
+      const rows = itemRows(id, [], outputItems(output, now()), last === null ? 0 : Number(last) + 1);
+      await insertItems(transaction, rows);
+      await transaction
+        .updateTable('responses')
+        .set({ body: JSON.stringify(body), bytes: Number(row.bytes) + bytesOf(rows) })
+        .where('id', '=', id)
+        .execute();
+    },
+
+    async bodyOf(transaction: Db, id: string): Promise<JsonObject | null> {
+      const row = await transaction.selectFrom('responses').select('body').where('id', '=', id).executeTakeFirst();
+      return row ? JSON.parse(row.body) : null;
     },
 
     async has(who: Principal, id: string): Promise<boolean> {
@@ -115,15 +154,24 @@ export function createResponseStore({ store, now, mostBytes }: ResponseStoreDeps
     },
 
     async read(who: Principal, id: string, include: ReadonlySet<string> = NOTHING): Promise<JsonObject> {
-      const { body } = await find(who, id);
-      const items = await sideOf(db, id, 'output').orderBy('position').execute();
-      return { ...JSON.parse(body), output: items.map((row) => shownItem(itemOf(row), include)) };
+      const response = JSON.parse((await find(who, id)).body);
+      const items = isUnderWay(response)
+        ? await reachedBy(db, id)
+        : (await sideOf(db, id, 'output').orderBy('position').execute()).map(itemOf);
+      return { ...response, output: items.map((item) => shownItem(item, include)) };
     },
 
     /** Those that went on from it cannot be gone on from any more: what they said depends on it. */
     async delete(who: Principal, id: string): Promise<DeletedResponse> {
       await find(who, id);
-      await db.deleteFrom('responses').where('id', '=', id).where('workspace_id', '=', who.workspaceId).execute();
+      await store.transaction(async (transaction) => {
+        await workers().discard(transaction, { kind: RESPONSE, ref: id });
+        await transaction
+          .deleteFrom('responses')
+          .where('id', '=', id)
+          .where('workspace_id', '=', who.workspaceId)
+          .execute();
+      });
       return { id, object: 'response', deleted: true };
     },
 
@@ -182,15 +230,40 @@ const shown = (id: string): string => id.slice(0, 80);
 
 const itemOf = ({ body }: Pick<ResponseItemRow, 'body'>): ResponseItem => JSON.parse(body);
 
-function itemRows(id: string, input: readonly StoredItem[], output: readonly StoredItem[]): ResponseItemRow[] {
+const bytesOf = (rows: readonly ResponseItemRow[]): number =>
+  rows.reduce((sum, each) => sum + Buffer.byteLength(each.body), 0);
+
+async function insertItems(db: Db, rows: readonly ResponseItemRow[]): Promise<void> {
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+    await db
+      .insertInto('response_items')
+      .values(rows.slice(from, from + ROWS_AT_ONCE))
+      .execute();
+}
+
+function itemRows(
+  id: string,
+  input: readonly StoredItem[],
+  output: readonly StoredItem[],
+  first = 0,
+): ResponseItemRow[] {
   const sided = [...input.map((each) => ['input', each] as const), ...output.map((each) => ['output', each] as const)];
-  return sided.map(([side, { id: itemId, item }], position) => ({
+  return sided.map(([side, { id: itemId, item }], index) => ({
     response_id: id,
-    position,
+    position: first + index,
     side,
     item_id: itemId,
     body: JSON.stringify(item),
   }));
+}
+
+const isUnderWay = ({ status }: JsonObject): boolean => status === 'queued' || status === 'in_progress';
+
+/** The output of a response in the background so far. */
+async function reachedBy(db: Db, id: string): Promise<JsonObject[]> {
+  const work = await db.selectFrom('response_work').select('state').where('response_id', '=', id).executeTakeFirst();
+  const output: unknown[] = work?.state ? JSON.parse(work.state).output : [];
+  return output.filter(isObject);
 }
 
 const sideOf = (db: Db, id: string, side: ResponseItemRow['side']) =>

@@ -184,7 +184,26 @@ function functionOf(
         output: error === null ? (output ?? '') : `Error: ${error}`,
       } satisfies Ran;
     },
+    ...(!comesToTheSame(tool) && {
+      interrupted: (call: HostedCall): Ran => ({
+        item: {
+          ...shown(call),
+          ...{ status: 'failed', approval_request_id: call.approvalId ?? null, output: null, error: INTERRUPTED },
+        },
+        events: [{ type: 'response.mcp_call.failed' }],
+        output: `Error: ${INTERRUPTED}`,
+      }),
+    }),
   };
+}
+
+const INTERRUPTED =
+  'The gateway was interrupted while the tool ran, so it is not known whether the tool has done its work. It was not called again.';
+
+/** By the word of its server, a second call changes nothing that the first has not changed. */
+function comesToTheSame({ annotations }: JsonObject): boolean {
+  const { readOnlyHint, idempotentHint } = objectIn(annotations);
+  return readOnlyHint === true || idempotentHint === true;
 }
 
 /** What came of a call; what the server or a policy refused is told to the model. */

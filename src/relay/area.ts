@@ -5,6 +5,7 @@ import type { EnvironmentCredential } from '../auth/virtual-key.ts';
 import { turnTime } from '../core/clock.ts';
 import { secretIn } from '../core/filed-secret.ts';
 import { addressOf, type LocalServer } from '../core/local-models.ts';
+import type { Principal, WorkCaller } from '../core/principal.ts';
 import { ownFile } from '../core/program.ts';
 import { Secret } from '../core/secret.ts';
 import { startSweeper } from '../core/sweeper.ts';
@@ -17,6 +18,7 @@ import { createDialSocket } from '../http/upstream-socket.ts';
 import { optionNames, providers } from '../providers/registry.ts';
 import { createTokenSource } from '../providers/tokens.ts';
 import type { RequestLog } from '../telemetry/request-log.ts';
+import { createBackground } from './background/background.ts';
 import type { ModelCall } from './call.ts';
 import { checkConfigParts } from './check-config.ts';
 import { checkVirtualKey } from './check-virtual-key.ts';
@@ -84,6 +86,7 @@ type Given = 'limiter' | 'policies' | 'configs' | 'breakers' | 'outcomes' | 'cac
 export interface RelayParts extends Tools, Pick<RelayDeps, Given> {
   readonly responses: ResponseKeeper;
   readonly conversations: ConversationKeeper;
+  readonly principalOf: (caller: WorkCaller) => Promise<Principal>;
   readonly log: RequestLog;
   readonly verifier: JwtVerifier;
   readonly guardrails: Guardrails;
@@ -114,7 +117,16 @@ export const relayArea = area({
       ...{ virtualKeys, prices, plainModels, now: turnNow },
       listOf: catalogue.listOf,
     });
-    const hosted = createHosted({ callModel: () => callModel, responses, conversations: parts.conversations, report });
+    const proofs = createWorkProofs({ guard, configs, sealer });
+    const keepers = { responses, conversations: parts.conversations };
+    const hosted = createHosted({
+      ...{ ...keepers, report, callModel: () => callModel },
+      background: (made) =>
+        createBackground({
+          ...{ ...made, ...keepers, store, sealer, proofs, configs, now, report, callModel: () => callModel },
+          ...{ workers: parts.workers, changes: parts.changes, principalOf: parts.principalOf },
+        }),
+    });
     const deps: RelayDeps = {
       hosted,
       names,
@@ -161,8 +173,10 @@ export const relayArea = area({
         bench,
         tokens,
         counter,
-        proofs: createWorkProofs({ guard, configs, sealer }),
+        proofs,
+        background: hosted.background,
       },
+      work: [hosted.background.kind],
       sweepers: [() => startSweeper({ what: 'kept thoughts', everyMs: THOUGHTS_SWEPT_MS, sweep: thoughts.sweep })],
       ends: thoughtEndings(store),
       close: async () => counter.close(),

@@ -3,6 +3,7 @@ import type { Principal } from '../core/principal.ts';
 import type { JsonObject, ModelRequest, Turn } from '../dialects/ir.ts';
 import { isObject } from '../dialects/json.ts';
 import { continued, takeKept } from '../dialects/responses/kept.ts';
+import type { Db } from '../storage/store.ts';
 import { parsedRequest } from './rewritten.ts';
 
 type Response = JsonObject & { readonly id: string };
@@ -13,13 +14,27 @@ export interface ResponseKeeper {
   expand(who: Principal, previousId: string): Promise<Turn[]>;
   /** The same as items, as they are kept. */
   items(who: Principal, previousId: string): Promise<readonly JsonObject[]>;
-  create(who: Principal, made: { response: Response; input: unknown; previousId?: string }): Promise<void>;
+  create(who: Principal, made: Made): Promise<void>;
+  /** The same in parts, for one that is made while no client waits: first without output, at last with it. */
+  begin(db: Db, who: Principal, made: Made): Promise<void>;
+  change(db: Db, id: string, response: JsonObject): Promise<void>;
+  end(db: Db, id: string, response: JsonObject): Promise<void>;
+  /** Without output; null: it is gone. */
+  bodyOf(db: Db, id: string): Promise<JsonObject | null>;
+}
+
+interface Made {
+  readonly response: Response;
+  readonly input: unknown;
+  readonly previousId?: string;
 }
 
 /** Where conversations are kept that responses go on in. */
 export interface ConversationKeeper {
   items(who: Principal, id: string): Promise<readonly JsonObject[]>;
   said(who: Principal, id: string, said: { input: unknown; output: unknown }): Promise<void>;
+  /** The same in a transaction. One that was deleted meanwhile takes nothing. */
+  saidIn(db: Db, workspaceId: string, id: string, said: { input: unknown; output: unknown }): Promise<void>;
 }
 
 /** A call of the Responses API whose conversation the gateway keeps. */

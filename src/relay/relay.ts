@@ -50,12 +50,16 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   try {
     return await relayed(received, deps);
   } catch (error) {
-    if (!(error instanceof GatewayError && error.code === 'hosted_tool_off')) throw error;
+    if (!(error instanceof GatewayError && isLeftToUs(error))) throw error;
     const standIn = await deps.hosted.standIn(received);
     if (!standIn) throw error;
     return standIn;
   }
 }
+
+/** The provider has no such tool, or makes no responses in the background. */
+const isLeftToUs = ({ code, param }: GatewayError): boolean =>
+  code === 'hosted_tool_off' || (code === 'not_expressible' && param === 'background');
 
 async function relayed(received: OpenCall, deps: RelayDeps): Promise<Response> {
   const { call: open, route } = await choose(received, deps);

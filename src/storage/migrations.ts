@@ -8,6 +8,18 @@ import { logins } from './migrations/0006-logins.ts';
 import { toolSets } from './migrations/0007-tool-sets.ts';
 import { mcpApps } from './migrations/0008-mcp-apps.ts';
 import { scim } from './migrations/0010-scim.ts';
+import { backgroundResponses } from './migrations/0013-background-responses.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
-export const migrations: readonly Migration[] = [keys, state, alerts, views, members, logins, toolSets, mcpApps, scim];
+export const migrations: readonly Migration[] = [
+  keys,
+  state,
+  alerts,
+  views,
+  members,
+  logins,
+  toolSets,
+  mcpApps,
+  scim,
+  backgroundResponses,
+];

@@ -205,5 +205,5 @@ interface Counted {
 const parentOf = (table: string): [string, string] => {
   if (table.startsWith('batch_')) return ['batches', 'batch_id'];
   if (table.startsWith('fine_tuning_')) return ['fine_tuning_jobs', 'job_id'];
-  return table === 'response_items' ? ['responses', 'response_id'] : ['runs', 'run_id'];
+  return table.startsWith('response_') ? ['responses', 'response_id'] : ['runs', 'run_id'];
 };

@@ -16,6 +16,8 @@ export interface SmallServer {
   readonly sessions: Set<string>;
   /** Milliseconds before each answer. */
   slowness: number;
+  /** Calls of tools are answered when it has come to pass. */
+  gate: Promise<void> | null;
   stop(): void;
 }
 
@@ -48,7 +50,7 @@ export function startSmallServer({ era, tools, pageSize = 100 }: SmallOptions): 
     }
   };
 
-  const server = { slowness: 0, last: '' };
+  const server = { slowness: 0, last: '', gate: null as Promise<void> | null };
   const { origin, stop } = serve(async (request) => {
     await Bun.sleep(server.slowness);
     const session = request.headers.get('mcp-session-id');
@@ -86,6 +88,7 @@ export function startSmallServer({ era, tools, pageSize = 100 }: SmallOptions): 
     } else if (spoken === VERSIONS.newer) return wrong(id);
     else if (!session || !sessions.has(session)) return new Response('no such session', { status: 404 });
     if (id === undefined) return new Response(null, { status: 202 });
+    if (method === 'tools/call') await server.gate;
     const result = resultOf(method, params);
     return Response.json(
       result === null

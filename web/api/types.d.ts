@@ -285,6 +285,9 @@ export interface Paths {
     get: { params: { response_id: string }; response: unknown };
     delete: { params: { response_id: string }; response: unknown };
   };
+  '/v1/responses/{response_id}/cancel': {
+    post: { params: { response_id: string }; response: unknown };
+  };
   '/v1/responses/{response_id}/input_items': {
     get: { params: { response_id: string }; query: { limit?: number; order?: 'asc' | 'desc'; after?: string; before?: string }; response: unknown };
   };

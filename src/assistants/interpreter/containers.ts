@@ -23,6 +23,16 @@ const PREFIX = 'cntr_';
 /** After its last code: as long as a response that could go on from it. */
 const KEPT_MS = 30 * 86_400_000;
 
+/** Another node that went on with the response has run the same cell meanwhile. */
+class RanElsewhere extends Error {
+  readonly result: CellResult;
+
+  constructor(result: CellResult) {
+    super('The cell ran on another node.');
+    this.result = result;
+  }
+}
+
 /**
  * Containers, per workspace. One is kept like a response that has only items, which are its cells: it is swept, and goes with its
  * workspace and its user, as these do.
@@ -73,6 +83,13 @@ export function createContainers({ store, files, now }: ContainersDeps) {
             .values({ ...row, created_at: at, expires_at: at + KEPT_MS })
             .onConflict((conflict) => conflict.column('id').doUpdateSet({ body, expires_at: at + KEPT_MS }))
             .execute();
+          const same = await db
+            .selectFrom('response_items')
+            .select('body')
+            .where('response_id', '=', id)
+            .where('item_id', '=', cellId)
+            .executeTakeFirst();
+          if (same) throw new RanElsewhere((JSON.parse(same.body) as WrittenCell).result);
           const common = { workspaceId: who.workspaceId, userId: who.userId, purpose: 'assistants_output' } as const;
           const objects: FileObject[] = [];
           for (const { filename, segment } of made)
@@ -93,6 +110,7 @@ export function createContainers({ store, files, now }: ContainersDeps) {
         });
       } catch (error) {
         for (const { segment } of made) await files.discard(segment);
+        if (error instanceof RanElsewhere) return error.result;
         throw error;
       }
     },

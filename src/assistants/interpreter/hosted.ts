@@ -1,5 +1,5 @@
 import { fail, GatewayError } from '../../core/errors.ts';
-import { newObjectId } from '../../core/object-ids.ts';
+import { PREFIXES } from '../../core/object-ids.ts';
 import { Fields, fault } from '../../dialects/fields.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import { objectsIn } from '../../dialects/json.ts';
@@ -70,7 +70,7 @@ function readTool(tool: JsonObject, at: string, { memoryMb }: Pick<ExecutorDeps,
 /** Null: it is the provider's affair, because nothing that it names is ours. */
 async function containerOf(
   { containerId, fileIds }: Asked,
-  { who, isWanted, isKept, said }: HostedCaller,
+  { who, responseId, isWanted, isKept, said }: HostedCaller,
   { containers, files }: HostedInterpreterDeps,
 ): Promise<Container | null> {
   if (containerId !== null) {
@@ -91,7 +91,9 @@ async function containerOf(
   const found = typeof before === 'string' ? await containers.find(who, before) : null;
   if (found) return { ...found, fileIds: [...new Set([...found.fileIds, ...fileIds])] };
   if (!isWanted && !isKept && fileIds.length === 0) return null;
-  return { id: newObjectId('container'), fileIds, cells: [] };
+  // Named after its response: a node that goes on with it finds the container that another one has made.
+  const id = `${PREFIXES.container}${responseId.slice(PREFIXES.hostedResponse.length)}`;
+  return (await containers.find(who, id)) ?? { id, fileIds, cells: [] };
 }
 
 async function openTool(container: Container, caller: HostedCaller, deps: HostedInterpreterDeps): Promise<OpenTool> {
@@ -146,15 +148,7 @@ async function ran(
     events: [],
     output: why,
   });
-  if (refusal) return refused(refusal);
-  try {
-    const { workspaceId } = who;
-    const { id: threadId, fileIds } = container;
-    // Of this response or of another that goes on in the same container.
-    const written = await containers.cells(threadId);
-    const result = await run({ id: call.id, workspaceId, threadId, written, fileIds, code, signal }, (...cell) =>
-      containers.add(who, container, call.id, ...cell),
-    );
+  const completed = (result: CellResult): Ran => {
     const outputs = result.outputs.map((output) =>
       output.type === 'logs'
         ? { type: 'logs', logs: output.logs }
@@ -166,6 +160,20 @@ async function ran(
       output: result.output,
       links: linksOf(container.id, result),
     };
+  };
+  if (refusal) return refused(refusal);
+  try {
+    const { workspaceId } = who;
+    const { id: threadId, fileIds } = container;
+    // Of this response or of another that goes on in the same container.
+    const written = await containers.cells(threadId);
+    const done = written.find(({ id }) => id === call.id);
+    // It ran on a node that died before the response was told of it.
+    if (done) return completed(done.result);
+    const result = await run({ id: call.id, workspaceId, threadId, written, fileIds, code, signal }, (...cell) =>
+      containers.add(who, container, call.id, ...cell),
+    );
+    return completed(result);
   } catch (error) {
     return refused(unrun(error, signal, report) === 'busy' ? BUSY : BROKEN);
   }

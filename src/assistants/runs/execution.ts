@@ -1,5 +1,6 @@
 import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Db } from '../../storage/store.ts';
+import { patiently } from '../../work/patiently.ts';
 import { type Lease, LeaseLost, ShuttingDown, WorkCancelled } from '../../work/work.ts';
 import { type Answer, messageDelta, stepDelta } from './answer.ts';
 import type { RunBus } from './bus.ts';
@@ -8,7 +9,7 @@ import type { DeltaWriter } from './delta-writer.ts';
 import { type Ending, endRun, failure } from './ending.ts';
 import { forgetPieces, type Tell } from './events.ts';
 import { RunEnds } from './failures.ts';
-import { Journal, patiently } from './journal.ts';
+import { Journal } from './journal.ts';
 import { type Piece, readAnswer } from './model-answer.ts';
 import { openMessage, openToolStep, type Parts } from './parts.ts';
 import { prepareQuestion, type Question, type QuestionDeps, sendQuestion, usageSoFar } from './question.ts';

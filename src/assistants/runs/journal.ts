@@ -1,5 +1,5 @@
-import { GatewayError } from '../../core/errors.ts';
 import type { Db } from '../../storage/store.ts';
+import { patiently } from '../../work/patiently.ts';
 import { type FlushOption, type Lease, WorkCancelled } from '../../work/work.ts';
 import type { RunBus } from './bus.ts';
 import type { DeltaWriter, Pieces } from './delta-writer.ts';
@@ -11,9 +11,6 @@ export interface JournalOptions {
   readonly bus: RunBus;
   readonly deltas: DeltaWriter;
 }
-
-/** While the store is away, what was reached is kept in memory as long as the lease lasts. */
-const TRY_AGAIN_MS = 250;
 
 /** The history of a run, as the node writes it that carries it out. */
 export class Journal {
@@ -71,20 +68,6 @@ export class Journal {
     });
   }
 }
-
-/** Tries again while the store is away, until it is told to stop. */
-export async function patiently<Result>(signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
-  for (;;) {
-    try {
-      return await step();
-    } catch (error) {
-      if (!isStoreAway(error) || signal.aborted) throw error;
-      await Bun.sleep(TRY_AGAIN_MS);
-    }
-  }
-}
-
-const isStoreAway = (error: unknown): boolean => error instanceof GatewayError && error.code === 'store_unavailable';
 
 /**
  * The same for code that changes a run without carrying it out: a request, or the sweep. Watchers read it from the

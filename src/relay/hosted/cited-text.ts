@@ -13,6 +13,12 @@ const BEHIND = '(?=[^\\w/%~.-]|\\.\\W)';
 /** Of more links, older ones are not cited any more. */
 const MOST_LINKS = 1_000;
 
+/** What a text may cite, as a list. */
+export interface Cited {
+  readonly citables: readonly Citable[];
+  readonly links: readonly Link[];
+}
+
 /** What a text may cite. */
 export class Citables {
   /** By its numbers, what a marker stands for. */
@@ -22,6 +28,11 @@ export class Citables {
 
   get isEmpty(): boolean {
     return this.markers.size === 0 && this.#links.size === 0;
+  }
+
+  get all(): Cited {
+    const links = [...this.#links].map(([text, annotation]) => ({ text, annotation }));
+    return { citables: [...this.markers.values()], links: links.slice(-MOST_LINKS) };
   }
 
   add({

@@ -6,6 +6,8 @@ import type { SentHeaders } from '../../http/headers.ts';
 /** Who asks for a tool, and until when. */
 export interface HostedCaller {
   readonly who: Principal;
+  /** The response that the tool is used for. */
+  readonly responseId: string;
   readonly headers: SentHeaders;
   readonly proven?: Proven;
   readonly signal: AbortSignal;
@@ -54,6 +56,8 @@ export interface HostedFunction {
   begins(call: HostedCall): Shown;
   /** A call that fails is an output that says so; what is thrown ends the response. */
   runs(call: HostedCall): Promise<Ran>;
+  /** What is said of a call that was begun by a process that died. Left out: it may be made again, and comes to the same. */
+  interrupted?(call: HostedCall): Ran;
 }
 
 export interface HostedCall {

@@ -6,21 +6,24 @@ import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectIn, parsed, textIn } from '../../dialects/json.ts';
 import { formatSse } from '../../dialects/sse.ts';
 import { headerOf } from '../../http/headers.ts';
-import { asGatewayError } from '../../http/reply.ts';
+import type { Background, BackgroundOptions } from '../background/background.ts';
 import type { OpenCall } from '../call.ts';
 import type { CallModel } from '../internal.ts';
 import type { ConversationKeeper, ResponseKeeper } from '../kept-response.ts';
 import { eventsIn } from './events.ts';
+import { failureOf } from './failure.ts';
 import type { HostedCaller, HostedTool } from './hosted-tool.ts';
 import { HostedLoop, RoundFailed } from './loop.ts';
 import { createPlain } from './plain.ts';
 import { repeated } from './repeated-headers.ts';
-import { type HostedRequest, itemsOf, openTools } from './request.ts';
+import { decisionsIn, type HostedRequest, itemsOf, openTools } from './request.ts';
 
 export interface HostedDeps {
   readonly callModel: () => CallModel;
   readonly responses: ResponseKeeper;
   readonly conversations: ConversationKeeper;
+  /** Makes responses while no client waits. */
+  readonly background: (parts: Pick<BackgroundOptions, 'openAgain' | 'newItemId'>) => Background;
   /** Unforeseen failures, for the operator. */
   readonly report: (requestId: string, error: unknown) => void;
 }
@@ -35,22 +38,34 @@ export interface Hosted {
   answerPlain(call: OpenCall): Promise<Response | null>;
   /** The same for a call whose provider has no such tool: those that stand in for it. */
   standIn(call: OpenCall): Promise<Response | null>;
+  readonly background: Background;
 }
 
 const HEADER = 'x-gateway-hosted-tools';
 const CHOICES = ['gateway', 'provider'];
 const GONE_ON_FROM = Buffer.from('"resp_gw');
 const CONVERSATION = Buffer.from('"conversation"');
+const BACKGROUND = Buffer.from('"background"');
 const ITEM_IDS: Readonly<Record<string, ObjectKind>> = {
   file_search_call: 'fileSearchCall',
   code_interpreter_call: 'codeInterpreterCall',
   mcp_call: 'mcpCall',
 };
 
-export function createHosted({ callModel, responses, conversations, report }: HostedDeps): Hosted {
+const newItemId = (item: string): string => newObjectId(ITEM_IDS[item] ?? 'responseItem');
+
+export function createHosted({ callModel, responses, conversations, report, ...deps }: HostedDeps): Hosted {
   const offered = new Map<string, HostedTool>();
+  const standIns = () => new Map([...offered].filter(([, { standsIn }]) => standsIn));
+  const background = deps.background({
+    newItemId,
+    openAgain: async ({ body, isLeft, isWanted, isKept, traceId }, by) => {
+      const caller: HostedCaller = { ...by, isWanted, isKept, isWork: false, ...(traceId && { traceId }) };
+      return (await openTools(body, isLeft ? standIns() : offered, caller)) ?? withoutTools(body);
+    },
+  });
   /** Searched in bodies before these are parsed: nearly all have none of them. */
-  const words: Uint8Array[] = [GONE_ON_FROM, CONVERSATION];
+  const words: Uint8Array[] = [GONE_ON_FROM, CONVERSATION, BACKGROUND];
 
   const mayAsk = ({ body, isJson }: OpenCall): boolean =>
     isJson && body !== null && body.rest === null && words.some((word) => includesBytes(body.head, word));
@@ -62,7 +77,8 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     },
     answer: (call) => answered(call, offered, false),
     answerPlain: createPlain({ callModel, report, mcp: () => offered.get('mcp') ?? null }),
-    standIn: (call) => answered(call, new Map([...offered].filter(([, { standsIn }]) => standsIn)), true),
+    standIn: (call) => answered(call, standIns(), true),
+    background,
   };
 
   async function answered(call: OpenCall, tools: ReadonlyMap<string, HostedTool>, isLeft: boolean) {
@@ -71,7 +87,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     if (choice !== null && !CHOICES.includes(choice)) fail('invalid_header', HEADER, 'must be gateway or provider');
     const given = parsed(Buffer.from(call.body!.head).toString());
     if (choice === 'provider' || !isObject(given)) return null;
-    const { principal: who, headers, proven } = call;
+    const { principal: who, headers, proven, log } = call;
     const left = new AbortController();
     const signal = AbortSignal.any([call.request.signal, left.signal]);
     const conversation = conversationIn(given);
@@ -79,8 +95,9 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     const isKept = goesOn || conversation !== null;
     const isWanted = isLeft || choice === 'gateway';
     const said = once(() => saidIn(who, given, conversation));
+    const id = newObjectId('hostedResponse');
     const caller: HostedCaller = {
-      ...{ who, headers, proven, signal, isWanted, isKept },
+      ...{ who, responseId: id, headers, proven, signal, isWanted, isKept },
       traceId: call.stamp['x-gateway-trace-id'],
       isWork: call.isWork === true,
       said: async () => {
@@ -95,15 +112,23 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
       },
     };
     const opened = await openTools(given, tools, caller);
-    if (!opened && !isKept) return null;
+    if (!opened && !isKept && !(isLeft && given.background === true)) return null;
     const request = opened ?? withoutTools(given);
     const close = async () => {
       for (const each of request.closes) await each();
     };
     try {
-      if (given.background === true)
-        fail('invalid_request', 'background', 'goes with tools of the provider only; leave it out');
-      return await play(call, request, { ...(await said()), conversation }, { left, signal, close });
+      if (given.background !== true)
+        return await play(call, id, request, { ...(await said()), conversation }, { left, signal, close });
+      background.check(call, given);
+      const whatWasSaid = await said();
+      decisionsIn(whatWasSaid.earlier, itemsOf(whatWasSaid.body.input));
+      await close();
+      log.model = null;
+      return await background.accept(call, id, {
+        ...{ ...whatWasSaid, conversation, isLeft, isWanted, isKept },
+        ...(caller.traceId && { traceId: caller.traceId }),
+      });
     } catch (error) {
       await close();
       throw error;
@@ -122,7 +147,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     return { body, previousId, earlier };
   }
 
-  async function play(call: OpenCall, asked: HostedRequest, said: Said, ends: Ends): Promise<Response> {
+  async function play(call: OpenCall, id: string, asked: HostedRequest, said: Said, ends: Ends): Promise<Response> {
     const { principal: who, log } = call;
     const { left, signal, close } = ends;
     const { body, previousId, earlier, conversation } = said;
@@ -133,7 +158,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     const loop = new HostedLoop(
       { ...asked, body },
       {
-        id: newObjectId('hostedResponse'),
+        id,
         earlier,
         ask: (round) =>
           callModel()({
@@ -156,7 +181,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
           if (conversation !== null)
             await conversations.said(who, conversation, { input: body.input, output: response.output });
         },
-        newItemId: (item) => newObjectId(ITEM_IDS[item] ?? 'responseItem'),
+        newItemId,
       },
     );
     const begun = await loop.start();
@@ -185,7 +210,7 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
           } catch (error) {
             if (call.request.signal.aborted)
               return log.close({ status: 200, failedBy: 'client', errorCode: 'client_closed' });
-            const failure = await failureOf(error, call);
+            const failure = await failureOf(error, call.stamp['x-gateway-request-id'] ?? '', report);
             controller.enqueue(
               written({
                 type: 'response.failed',
@@ -213,18 +238,6 @@ export function createHosted({ callModel, responses, conversations, report }: Ho
     return new Response(body, {
       headers: { ...call.stamp, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
     });
-  }
-
-  async function failureOf(error: unknown, call: OpenCall): Promise<{ code: string; message: string }> {
-    if (error instanceof RoundFailed) {
-      const told = objectIn(objectIn(parsed(await error.response.text())).error);
-      const code = error.response.status === 429 ? 'rate_limit_exceeded' : 'server_error';
-      return { code, message: textIn(told.message) ?? error.message };
-    }
-    const requestId = call.stamp['x-gateway-request-id'] ?? '';
-    const failure = asGatewayError(error, requestId);
-    if (failure.code === 'internal_error') report(requestId, error);
-    return { code: 'server_error', message: failure.message };
   }
 }
 

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../dialects/ir.ts';
 import { objectIn, objectsIn, present, textIn } from '../../dialects/json.ts';
 import { asFunction } from '../../dialects/responses/hosted-items.ts';
-import type { HostedCall, Shown } from './hosted-tool.ts';
-import { newRound, Outgoing, type PendingCall } from './outgoing.ts';
+import type { Cited } from './cited-text.ts';
+import type { HostedCall, HostedFunction, Ran, Shown } from './hosted-tool.ts';
+import { type KeptOutput, type KnownItem, newRound, Outgoing, type PendingCall } from './outgoing.ts';
 import { decisionsIn, type HostedRequest, itemsOf, roundBody, saidBefore } from './request.ts';
 import { added } from './usage.ts';
 
@@ -20,6 +21,12 @@ export interface LoopDeps {
   /** Keeps the response; awaited before the client is told that it is complete. */
   readonly keep: (response: JsonObject & { readonly id: string }) => Promise<void>;
   readonly newItemId: (by: string) => string;
+  /** Writes down where the loop stands, with all that it has told so far; awaited before it goes on. */
+  readonly reached?: (state: LoopState) => Promise<void>;
+  /** When the response was asked for, in seconds, where that is known before a model answers. */
+  readonly createdAt?: number;
+  /** Items that were told before the loop had to begin its round again, by their place. */
+  readonly known?: ReadonlyMap<number, KnownItem>;
 }
 
 /** A round that the model did not answer. */
@@ -33,6 +40,38 @@ export class RoundFailed extends Error {
   }
 }
 
+/** A call of a tool as it is written down. */
+interface KeptCall {
+  readonly callId: string;
+  /** Of its item. */
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Where a loop stands between two steps: all that another process needs to go on. Plain JSON. */
+export interface LoopState {
+  readonly round: number;
+  /** What the model is told after what was said before. */
+  readonly added: readonly unknown[];
+  /** Items that the client has not been told yet. */
+  readonly untold: readonly Shown[];
+  /** How many of the calls that a person has allowed were run. */
+  readonly approved: number;
+  /** The answer of the round, while its calls are run. */
+  readonly last: JsonObject | null;
+  readonly pending: readonly KeptCall[];
+  /** The model is asked again when the calls of the round have run. */
+  readonly goesOn: boolean;
+  /** The next call was begun by a tool that must not be called twice. */
+  readonly isCalling: boolean;
+  readonly output: KeptOutput;
+  readonly usage: JsonObject | null;
+  readonly createdAt: unknown;
+  readonly calls: number;
+  readonly cited: Cited;
+}
+
 /**
  * One response in several rounds: the model is asked, the tools that it calls are run, and it is asked again with what came of
  * them, until it calls none. The client sees one response, in the vendor's events.
@@ -41,30 +80,58 @@ export class HostedLoop {
   readonly #request: HostedRequest;
   readonly #deps: LoopDeps;
   readonly #out: Outgoing;
-  readonly #input: unknown[];
+  readonly #said: readonly unknown[];
   readonly #mostCalls: number;
-  #usage: JsonObject | null = null;
-  #createdAt: unknown = null;
-  #calls = 0;
+  readonly #added: unknown[];
+  readonly #isNew: boolean;
+  #round: number;
+  #untold: readonly Shown[];
+  #approved: number;
+  #last: JsonObject | null;
+  #pending: readonly KeptCall[];
+  #goesOn: boolean;
+  #isCalling: boolean;
+  #usage: JsonObject | null;
+  #createdAt: unknown;
+  #calls: number;
 
-  constructor(request: HostedRequest, deps: LoopDeps) {
+  constructor(request: HostedRequest, deps: LoopDeps, kept?: LoopState) {
     const { body, functions } = request;
+    const state = kept ?? begun(request, deps);
+    this.#isNew = kept === undefined;
     this.#request = request;
     this.#deps = deps;
-    this.#out = new Outgoing(functions, new Set(Array.isArray(body.include) ? (body.include as string[]) : []));
+    const include = new Set(Array.isArray(body.include) ? (body.include as string[]) : []);
+    this.#out = new Outgoing(functions, include, { output: state.output, known: deps.known });
     this.#out.citables.add(request);
+    this.#out.citables.add(state.cited);
     this.#mostCalls = typeof body.max_tool_calls === 'number' ? body.max_tool_calls : Number.POSITIVE_INFINITY;
-    this.#input = saidBefore(deps.earlier, itemsOf(body.input));
+    this.#said = saidBefore(deps.earlier, itemsOf(body.input));
+    this.#added = [...state.added];
+    this.#round = state.round;
+    this.#untold = state.untold;
+    this.#approved = state.approved;
+    this.#last = state.last;
+    this.#pending = state.pending;
+    this.#goesOn = state.goesOn;
+    this.#isCalling = state.isCalling;
+    this.#usage = state.usage;
+    this.#createdAt = state.createdAt;
+    this.#calls = state.calls;
   }
 
   /** Asks for the first time. What comes of it is a failure, or the events of the response. */
   async start(): Promise<Response | AsyncGenerator<JsonObject>> {
-    const { earlier } = this.#deps;
-    const untold: Shown[] = this.#request.before.filter(({ item }) => !isListed(item, earlier));
-    for (const { request, isApproved } of decisionsIn(earlier, itemsOf(this.#request.body.input)))
-      if (isApproved) untold.push(await this.#approved(request));
-    const response = await this.#asked(0);
-    return response.ok ? this.#play(response, untold) : response;
+    await this.#runApproved();
+    const response = await this.#asked();
+    return response.ok ? this.#play(response) : response;
+  }
+
+  /** The events from where it stands. No client waits for the first answer, so a failure of it is thrown, too. */
+  async *goOn(): AsyncGenerator<JsonObject> {
+    if (this.#isNew) await this.#reached();
+    await this.#runApproved();
+    yield* this.#play(null);
   }
 
   /** The response as it stands, with what the client asked for in the place of what the model was asked. */
@@ -86,79 +153,149 @@ export class HostedLoop {
     }) as JsonObject & { readonly id: string };
   }
 
-  #asked(round: number): Promise<Response> {
-    const isLast = round >= MOST_ROUNDS - 1 || this.#calls >= this.#mostCalls;
-    const body = roundBody(this.#request, { isFirst: round === 0, isLast });
-    return this.#deps.ask({ ...body, input: this.#input });
+  get #state(): LoopState {
+    return {
+      ...{ round: this.#round, added: this.#added, untold: this.#untold, approved: this.#approved, last: this.#last },
+      ...{ pending: this.#pending, goesOn: this.#goesOn, isCalling: this.#isCalling, output: this.#out.kept },
+      ...{ usage: this.#usage, createdAt: this.#createdAt, calls: this.#calls, cited: this.#out.citables.all },
+    };
   }
 
-  async *#play(first: Response, told: readonly Shown[]): AsyncGenerator<JsonObject> {
+  async #reached(): Promise<void> {
+    await this.#deps.reached?.(this.#state);
+  }
+
+  #asked(): Promise<Response> {
+    const isLast = this.#round >= MOST_ROUNDS - 1 || this.#calls >= this.#mostCalls;
+    const body = roundBody(this.#request, { isFirst: this.#round === 0, isLast });
+    return this.#deps.ask({ ...body, input: [...this.#said, ...this.#added] });
+  }
+
+  /** `first`: the answer of the first round, where it was asked already. */
+  async *#play(first: Response | null): AsyncGenerator<JsonObject> {
     let response = first;
-    let untold = told;
-    for (let round = 0; ; round++) {
-      const taken = newRound();
-      for await (const event of this.#deps.events(response)) {
-        if (event.type === 'response.created' || event.type === 'response.in_progress') {
-          if (round > 0) continue;
-          this.#createdAt ??= objectIn(event.response).created_at;
-          yield this.#out.numbered({ ...event, response: this.shaped(objectIn(event.response)) });
-          continue;
-        }
-        for (const shown of untold) yield* this.#out.whole(shown);
-        untold = [];
-        yield* this.#out.take(event, taken);
+    for (;;) {
+      if (!this.#last) {
+        response ??= await this.#asked();
+        if (!response.ok) throw new RoundFailed(response);
+        yield* this.#take(response);
+        response = null;
+        if (this.#pending.length > 0) await this.#reached();
       }
-      if (!taken.last) throw new Error('the stream of a round ended before its response did');
-      this.#createdAt ??= taken.last.created_at;
-      this.#usage = added(this.#usage, taken.last.usage);
-      this.#input.push(...taken.items.flatMap(replayed));
-      const isOver = taken.last.status !== 'completed' || taken.pending.length === 0;
-      const isAsking = isOver ? false : yield* this.#run(taken.pending);
-      if (isOver || isAsking || taken.hasClientCalls) return yield* this.#end(taken.last);
-      response = await this.#asked(round + 1);
-      if (!response.ok) throw new RoundFailed(response);
+      while (this.#pending.length > 0) {
+        yield* this.#run(this.#pending[0]!);
+        this.#pending = this.#pending.slice(1);
+        if (this.#pending.length > 0 || this.#goesOn) await this.#reached();
+      }
+      if (!this.#goesOn) return yield* this.#end(this.#last!);
+      this.#last = null;
+      this.#round++;
     }
   }
 
-  /** Runs the calls of a round; answers whether a person is asked about one of them. */
-  async *#run(pending: readonly PendingCall[]): AsyncGenerator<JsonObject, boolean> {
-    let isAsking = false;
-    for (const { callId, arguments: args, by } of pending) {
-      const call: HostedCall = { id: this.#deps.newItemId(by.item), arguments: args, ordinal: this.#calls++ };
-      const asked = by.asks?.(call);
-      if (asked) {
-        isAsking = true;
-        yield* this.#out.whole({ item: asked, events: [] });
+  /** One answer of the model. */
+  async *#take(response: Response): AsyncGenerator<JsonObject> {
+    const taken = newRound();
+    for await (const event of this.#deps.events(response)) {
+      if (event.type === 'response.created' || event.type === 'response.in_progress') {
+        // Of a response in the background, that was told before.
+        if (this.#round > 0 || this.#deps.reached) continue;
+        this.#createdAt ??= objectIn(event.response).created_at;
+        yield this.#out.numbered({ ...event, response: this.shaped(objectIn(event.response)) });
         continue;
       }
-      const isTooMany = call.ordinal >= this.#mostCalls;
-      if (!isTooMany) {
-        const place = yield* this.#out.begin(by.begins(call));
-        const ran = await by.runs(call);
-        this.#out.citables.add(ran);
-        yield* this.#out.end(ran, place);
-        this.#input.push({ type: 'function_call_output', call_id: callId, output: ran.output });
-      } else this.#input.push({ type: 'function_call_output', call_id: callId, output: TOO_MANY });
+      for (const shown of this.#untold) yield* this.#out.whole(shown);
+      this.#untold = [];
+      yield* this.#out.take(event, taken);
     }
-    return isAsking;
+    if (!taken.last) throw new Error('the stream of a round ended before its response did');
+    const { output: _, ...last } = taken.last;
+    this.#createdAt ??= last.created_at;
+    this.#usage = added(this.#usage, last.usage);
+    this.#added.push(...taken.items.flatMap(replayed));
+    this.#last = last;
+    const isOver = last.status !== 'completed' || taken.pending.length === 0;
+    this.#pending = isOver ? [] : taken.pending.map((call) => this.#kept(call));
+    this.#goesOn = !isOver && !taken.hasClientCalls;
   }
 
-  /** A call that a person has allowed, which the model asked for in an earlier response. */
-  async #approved(request: JsonObject): Promise<Shown> {
+  #kept({ callId, arguments: args, by }: PendingCall): KeptCall {
+    return { callId, id: this.#deps.newItemId(by.item), name: by.name, arguments: args };
+  }
+
+  /** Runs a call of the round, or asks a person about it. */
+  async *#run({ callId, id, name, arguments: args }: KeptCall): AsyncGenerator<JsonObject> {
+    const answered = (output: string) => this.#added.push({ type: 'function_call_output', call_id: callId, output });
+    const by = this.#request.functions.get(name);
+    const ordinal = this.#calls;
+    const call: HostedCall = { id, arguments: args, ordinal };
+    const asked = this.#isCalling ? null : by?.asks?.(call);
+    if (asked) {
+      this.#goesOn = false;
+      yield* this.#out.whole({ item: asked, events: [] });
+    } else if (!by) answered(GONE);
+    else if (ordinal >= this.#mostCalls) answered(TOO_MANY);
+    else {
+      const run = await this.#about(by, call);
+      const place = yield* this.#out.begin(by.begins(call));
+      const ran = await run();
+      this.#out.citables.add(ran);
+      yield* this.#out.end(ran, place);
+      answered(ran.output);
+    }
+    this.#calls++;
+  }
+
+  /**
+   * How a call is made that is about to begin. A tool that may change something is not called again when it is not known what
+   * came of the first time, so its call is written down before it.
+   */
+  async #about(by: HostedFunction, call: HostedCall): Promise<() => Promise<Ran>> {
+    const { interrupted } = by;
+    if (interrupted && this.#isCalling) {
+      this.#isCalling = false;
+      return async () => interrupted(call);
+    }
+    if (interrupted && this.#deps.reached) {
+      this.#isCalling = true;
+      await this.#reached();
+    }
+    return async () => {
+      const ran = await by.runs(call);
+      this.#isCalling = false;
+      return ran;
+    };
+  }
+
+  /** Calls that a person has allowed, which the model asked for in an earlier response. */
+  async #runApproved(): Promise<void> {
+    const allowed = decisionsIn(this.#deps.earlier, itemsOf(this.#request.body.input)).filter(
+      (each) => each.isApproved,
+    );
+    for (const { request } of allowed.slice(this.#approved)) {
+      const shown = await this.#approvedCall(request);
+      this.#untold = [...this.#untold, shown];
+      this.#approved++;
+      this.#calls++;
+      await this.#reached();
+    }
+  }
+
+  async #approvedCall(request: JsonObject): Promise<Shown> {
     const { functions } = this.#request;
     const by = [...functions.values()].find((each) => each.isChosenBy({ ...request, type: 'mcp' }));
     const args = textIn(request.arguments) || '{}';
     const call: HostedCall = {
       id: this.#deps.newItemId('mcp_call'),
       arguments: args,
-      ordinal: this.#calls++,
+      ordinal: this.#calls,
       approvalId: textIn(request.id),
     };
     const begun = by?.begins(call).events ?? [];
     const ran = by
-      ? await by.runs(call)
+      ? await (await this.#about(by, call))()
       : { item: { ...request, type: 'mcp_call', id: call.id, output: null, error: GONE }, events: [], output: GONE };
-    this.#input.push(...asFunction({ id: call.id, name: by?.name ?? 'unknown', arguments: args, output: ran.output }));
+    this.#added.push(...asFunction({ id: call.id, name: by?.name ?? 'unknown', arguments: args, output: ran.output }));
     return { item: { ...ran.item, approval_request_id: request.id }, events: [...begun, ...ran.events] };
   }
 
@@ -168,6 +305,13 @@ export class HostedLoop {
     yield this.#out.numbered({ type, response: this.shaped(last) });
   }
 }
+
+/** Where a loop stands before anything was done. */
+const begun = ({ before }: HostedRequest, { earlier, createdAt }: LoopDeps): LoopState => ({
+  ...{ round: 0, added: [], approved: 0, last: null, pending: [], goesOn: false, isCalling: false },
+  untold: before.filter(({ item }) => !isListed(item, earlier)),
+  ...{ output: [], usage: null, createdAt: createdAt ?? null, calls: 0, cited: { citables: [], links: [] } },
+});
 
 export const TOO_MANY = 'No more tools may be called; answer with what there is.';
 const GONE = 'This tool is not there any more.';

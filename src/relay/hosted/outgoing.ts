@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../dialects/ir.ts';
-import { objectIn, objectsIn, textIn } from '../../dialects/json.ts';
+import { isObject, objectIn, objectsIn, textIn } from '../../dialects/json.ts';
 import { shownItem } from '../../dialects/responses/hosted-items.ts';
 import { Citables, CitedText } from './cited-text.ts';
 import type { HostedFunction, Shown } from './hosted-tool.ts';
@@ -9,6 +9,14 @@ export interface PendingCall {
   readonly callId: string;
   readonly arguments: string;
   readonly by: HostedFunction;
+}
+
+export type KeptOutput = readonly (JsonObject | null)[];
+
+/** An item that the client was told of under this id. */
+export interface KnownItem {
+  readonly type: string;
+  readonly id: string;
 }
 
 /** What came of one round. */
@@ -39,16 +47,30 @@ const CLIENT_CALLS = new Set(['function_call', 'custom_tool_call', 'local_shell_
 
 /** The events and items of one response, as the client gets them from several rounds. */
 export class Outgoing {
-  readonly output: JsonObject[] = [];
+  readonly output: JsonObject[];
   readonly citables = new Citables();
   readonly #functions: ReadonlyMap<string, HostedFunction>;
   readonly #include: ReadonlySet<string>;
-  #places = 0;
+  readonly #known: ReadonlyMap<number, KnownItem>;
+  #places: number;
   #sequence = 0;
 
-  constructor(functions: ReadonlyMap<string, HostedFunction>, include: ReadonlySet<string>) {
+  constructor(
+    functions: ReadonlyMap<string, HostedFunction>,
+    include: ReadonlySet<string>,
+    { output, known = new Map() }: { output: KeptOutput; known?: ReadonlyMap<number, KnownItem> },
+  ) {
     this.#functions = functions;
     this.#include = include;
+    this.#known = known;
+    this.output = [];
+    for (const [place, item] of output.entries()) if (item) this.output[place] = item;
+    this.#places = output.length;
+  }
+
+  /** By place; an item that was begun and never whole is null. */
+  get kept(): KeptOutput {
+    return Array.from({ length: this.#places }, (_, place) => this.output[place] ?? null);
   }
 
   numbered(event: JsonObject): JsonObject {
@@ -103,7 +125,21 @@ export class Outgoing {
     if (type === 'response.output_item.done') this.#done(at, objectIn(event.item), round);
     const place = round.places.get(at);
     if (place === undefined || place === null) return;
-    yield* this.#passed({ ...event, output_index: place }, at, round);
+    yield* this.#passed(this.#renamed({ ...event, output_index: place }, place), at, round);
+  }
+
+  /** An item that is made again has the id that the client knows it by. Thoughts are signed together with theirs. */
+  #idAt(place: number, type: unknown): string | null {
+    const known = this.#known.get(place);
+    return known && known.type === type && type !== 'reasoning' ? known.id : null;
+  }
+
+  #renamed(event: JsonObject, place: number): JsonObject {
+    const known = this.#known.get(place);
+    if (!known || known.type === 'reasoning') return event;
+    if (!isObject(event.item)) return 'item_id' in event ? { ...event, item_id: known.id } : event;
+    const id = this.#idAt(place, event.item.type);
+    return id === null ? event : { ...event, item: { ...event.item, id } };
   }
 
   #place(at: number, item: JsonObject, round: RoundTaken): void {
@@ -118,7 +154,8 @@ export class Outgoing {
     const place = round.places.get(at)!;
     if (place !== null) {
       if (CLIENT_CALLS.has(textIn(item.type) ?? '')) round.hasClientCalls = true;
-      this.output[place] = this.#cited(item);
+      const id = this.#idAt(place, item.type);
+      this.output[place] = this.#cited(id === null ? item : { ...item, id });
       return;
     }
     const by = this.#functions.get(textIn(item.name) ?? '')!;

@@ -91,6 +91,7 @@ export function createPlain({ callModel, report, mcp }: PlainDeps) {
     const traceId = call.stamp['x-gateway-trace-id'];
     const caller: HostedCaller = {
       ...{ who, headers, proven, signal, traceId, isWanted: true, isKept: false, isWork: call.isWork === true },
+      responseId: '',
       said: async () => [],
     };
     const opened = await openServers(request, tool, caller);

@@ -1,6 +1,8 @@
 export interface ResponseTables {
   responses: ResponseRow;
   response_items: ResponseItemRow;
+  response_work: ResponseWorkRow;
+  response_events: ResponseEventsRow;
   kept_thoughts: KeptThoughtsRow;
 }
 
@@ -33,6 +35,33 @@ export interface ResponseItemRow {
   item_id: string;
   /** JSON. */
   body: string;
+}
+
+/** What a response in the background needs beside its row: who asked what, how far it is, and what was told of it. */
+export interface ResponseWorkRow {
+  response_id: string;
+  workspace_id: string;
+  api_key_id: string;
+  /** JSON, sealed: what was asked, and what was said before. Empty when the response is over. */
+  request: string;
+  /** Sealed: what the caller proved to guardrails. */
+  proofs: string | null;
+  /** JSON: where its loop stands. Null: it has not begun, or is over. */
+  state: string | null;
+  /** The number of the last event that was told when the state was written. */
+  state_sequence: number;
+  /** Whether what is told of it is kept, for streams. */
+  keeps_events: number;
+  ended_at: number | null;
+}
+
+/** Events of a response in the background, several together. */
+export interface ResponseEventsRow {
+  response_id: string;
+  /** The number of the last of them. */
+  sequence: number;
+  /** JSON: a list. */
+  events: string;
 }
 
 export interface KeptThoughtsRow {
