@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { charactersIn } from '../core/characters.ts';
 import { FORBIDDABLE } from '../core/forbidden.ts';
 import { rateLimits, usageLimits } from '../core/limits.ts';
+import { MCP_TOOLS } from '../core/principal.ts';
 import { schemaOf } from '../core/schema.ts';
 import { DATA_SCOPES, SCOPES } from '../core/scopes.ts';
 import { slug } from '../http/resource.ts';
@@ -29,9 +30,9 @@ export const guardrailDefaults = () => ({
 /** What MCP clients of a key or workspace get at the address of all servers. */
 export const mcpDefaults = () => ({
   mcp_tools: z
-    .enum(['all', 'search'], { error: 'give "all" or "search"' })
+    .enum(MCP_TOOLS, { error: 'give "all", "search" or "code"' })
     .optional()
-    .describe('At /mcp: the tools of all servers, or three tools that find, describe and call them.'),
+    .describe('At /mcp: the tools of all servers, or three that find, describe and call them, singly or by a program.'),
 });
 
 /** A moment in the future, ISO 8601 with a zone. */

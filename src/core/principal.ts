@@ -4,6 +4,10 @@ import type { ApiKeyId, OrganisationId, UserId, WorkspaceId } from './ids.ts';
 import type { Limit } from './limits.ts';
 import type { Scope } from './scopes.ts';
 
+/** What MCP clients get of many servers: every definition, tools that search for the others, or such that run programs. */
+export const MCP_TOOLS = ['all', 'search', 'code'] as const;
+export type McpTools = (typeof MCP_TOOLS)[number];
+
 /**
  * Puts the record of a call into the transaction of the change that the call makes, so that there is neither without
  * the other. Code that changes something for a caller gives the caller to the transaction, which then asks its witness.
@@ -41,7 +45,7 @@ export interface Principal extends Witnessed {
     readonly input_guardrails?: readonly string[];
     readonly output_guardrails?: readonly string[];
     /** Whether MCP clients get all tools of all servers, or search them. */
-    readonly mcp_tools?: 'all' | 'search';
+    readonly mcp_tools?: McpTools;
   };
   /** Those of the key and of its workspace. */
   readonly limits: readonly Limit[];

@@ -2,6 +2,7 @@ import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { ProgramSettings } from '../core/allowed-programs.ts';
 import type { NoteEvent } from '../core/audit-event.ts';
+import type { CodeRunner } from '../core/code-runner.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
 import type { Timeouts } from '../http/upstream.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -34,6 +35,8 @@ export interface McpParts
   readonly log: RequestLog;
   /** Takes tools that calls of models can use. */
   readonly hosted: Pick<Hosted, 'offer'>;
+  /** Runs code of models, where that is on. */
+  readonly programs?: CodeRunner | null | undefined;
   readonly settings: {
     readonly oidc: McpDeps['people']['oidcProvider'];
     readonly oauth: McpDeps['oauth'];
@@ -90,6 +93,8 @@ export const mcpArea = area({
         hasIdentityProvider: settings.oidc !== null,
         oidcProvider: settings.oidc,
       },
+      runner: parts.programs ?? null,
+      report: (requestId, error) => parts.report(requestId, error),
       oauth: settings.oauth,
       timeouts: settings.timeouts,
       maxBodyBytes: settings.maxBodyBytes,

@@ -45,7 +45,11 @@ import { createToolSets } from './tools/tool-sets.ts';
 import { createUpstreamOauth, type UpstreamOauthDeps } from './upstream-oauth/upstream-oauth.ts';
 
 export interface McpDeps {
-  readonly log: UsageDeps['log'];
+  readonly log: UsageDeps['log'] & AggregateDeps['log'];
+  /** Runs programs of models; null: this gateway runs none. */
+  readonly runner: AggregateDeps['runner'];
+  /** Tells the operator of a failure that could not be foreseen. */
+  readonly report: AggregateDeps['report'];
   readonly store: Store;
   readonly sealer: Sealer;
   readonly changes: Pick<Changes, 'subscribe' | 'transaction' | 'announce' | 'catchUp' | 'notify' | 'onNotify'>;

@@ -9,6 +9,8 @@ const ENDPOINT = '/:server/mcp';
 const COMMON = '/mcp';
 /** The same, with tools that are searched for. */
 const SEARCHED = '/mcp/search';
+/** The same, with programs that call them. */
+const CODED = '/mcp/code';
 const SET = '/mcp/sets/:set';
 const KEY_SET = '/.well-known/jwks.json';
 const METADATA = '/.well-known/oauth-protected-resource';
@@ -74,9 +76,10 @@ interface Addressed {
 function endpointRoutes(mcp: Mcp): Route[] {
   const details = (summary: string) => detailsOf(mcp, summary);
   return [
-    ...commonRoutes(mcp, COMMON, '', () => ({ isSearched: false, set: null })),
-    ...commonRoutes(mcp, SEARCHED, ', searching for tools', () => ({ isSearched: true, set: null })),
-    ...commonRoutes(mcp, SET, ', as far as a tool set goes', ({ params }) => ({ isSearched: false, set: params.set! })),
+    ...commonRoutes(mcp, COMMON, '', () => ({ shows: null, set: null })),
+    ...commonRoutes(mcp, SEARCHED, ', searching for tools', () => ({ shows: 'search', set: null })),
+    ...commonRoutes(mcp, CODED, ', by programs', () => ({ shows: 'code', set: null })),
+    ...commonRoutes(mcp, SET, ', as far as a tool set goes', ({ params }) => ({ shows: null, set: params.set! })),
     post(ENDPOINT, details('Send a message to an MCP server'), (call) => mcp.relay(call)),
     get(ENDPOINT, details('Open the stream of an MCP session'), (call) => mcp.relay(call)),
     del(ENDPOINT, details('End an MCP session'), (call) => mcp.relay(call)),

@@ -100,7 +100,7 @@ describe('a client that searches', () => {
 
     const wrong = await send(message('tools/list'), { path, headers: { 'x-gateway-mcp-tools': 'some' } });
     expect(wrong.status).toBe(400);
-    expect(wrong.text).toContain('give search or all');
+    expect(wrong.text).toContain('give all, search or code');
     const refused = await gateway.api.post('/v1/api-keys', { name: 'x', defaults: { mcp_tools: 'some' } });
     expect([refused.status, refused.json.error.param]).toEqual([400, 'defaults.mcp_tools']);
 

@@ -43,6 +43,11 @@ export const mcpErrors = {
     (slug: string, status: number) =>
       `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. An administrator must renew the credential.`,
   ),
+  mcp_code_off: error(
+    501,
+    () =>
+      'This gateway runs no programs of models: its code interpreter is switched off, or cannot be run here. Use /mcp or /mcp/search.',
+  ),
   mcp_tool_failed: error(424, (slug: string, why: string) => `MCP server ${slug} did not do what it was asked: ${why}`),
   mcp_tools_unavailable: error(
     424,

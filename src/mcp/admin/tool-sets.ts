@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { pageOf, pageQuery } from '../../core/paging.ts';
+import { MCP_TOOLS } from '../../core/principal.ts';
 import { deleted, name, note } from '../../http/resource.ts';
 import { del, get, post, put, type Route } from '../../http/route.ts';
 import { setTools } from '../tools/tool-set.ts';
@@ -12,7 +13,7 @@ const create = () =>
     description: note().optional().describe('For people; clients get it as instructions.'),
     workspace_id: z.string().min(1).optional(),
     mcp_tools: z
-      .enum(['all', 'search'], { error: 'give "all", "search" or null' })
+      .enum(MCP_TOOLS, { error: 'give "all", "search", "code" or null' })
       .nullable()
       .optional()
       .describe('Whether its clients get all definitions or search them; null: as their key says.'),
@@ -30,7 +31,7 @@ const toolSet = () =>
       description: z.string().nullable(),
       workspace_id: z.string(),
       endpoint: z.string().describe('Where clients reach the set.'),
-      mcp_tools: z.enum(['all', 'search']).nullable(),
+      mcp_tools: z.enum(MCP_TOOLS).nullable(),
       tools: z.array(
         z.object({
           server: z.string(),

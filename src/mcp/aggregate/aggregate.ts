@@ -1,5 +1,6 @@
 import { fail, GatewayError } from '../../core/errors.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { McpTools } from '../../core/principal.ts';
 import { headerOf } from '../../http/headers.ts';
 import { readBytes } from '../../http/input.ts';
 import { json } from '../../http/reply.ts';
@@ -31,14 +32,17 @@ import { createEndedSessions } from './ended-sessions.ts';
 import { createGreeting, OLDER_VERSIONS, resultFor } from './greeting.ts';
 import { createLists, LISTS, type ListMethod } from './lists.ts';
 import { checkNewer, unsupported, versionIn } from './newer-request.ts';
-import { createOffering } from './offering.ts';
+import { createOffering, type OfferingDeps } from './offering.ts';
 import { createQuestions } from './questions.ts';
 import { createTranslator } from './server-events.ts';
 import { createStreams } from './streams.ts';
-import { isSearchWanted } from './tools-wanted.ts';
+import { toolsWanted } from './tools-wanted.ts';
 import { wantedIn } from './wanted.ts';
 
-export interface AggregateDeps extends CallerDeps, Omit<CallingDeps, 'channels' | 'lists' | 'translator'> {
+export interface AggregateDeps
+  extends CallerDeps,
+    Omit<CallingDeps, 'channels' | 'lists' | 'translator'>,
+    Pick<OfferingDeps, 'runner' | 'log' | 'report'> {
   readonly relay: Relay;
   readonly servers: { inWorkspace(id: WorkspaceId): Promise<readonly McpServer[]> };
   readonly sessions: Sessions;
@@ -52,8 +56,8 @@ export interface AggregateDeps extends CallerDeps, Omit<CallingDeps, 'channels' 
 
 /** What an address says by itself of those who call it. */
 export interface Address {
-  /** Its clients search for tools. */
-  readonly isSearched: boolean;
+  /** What its clients get; null: as they have it elsewhere. */
+  readonly shows: McpTools | null;
   /** The slug of the tool set that it serves; null: all servers. */
   readonly set: string | null;
 }
@@ -88,7 +92,6 @@ export function createAggregate(deps: AggregateDeps) {
     changed: lists.changed,
   });
   const route = createCalling({ ...deps, channels, lists, translator });
-  const offering = createOffering({ lists, route });
   const answerQuestion = createAnswering({ relay, channels, questions });
   const greeting = createGreeting({ channels, version });
   const meta = {
@@ -126,6 +129,7 @@ export function createAggregate(deps: AggregateDeps) {
     const servers = (await openServers({ caller, set })).filter((server) => !wantsToken(server));
     return [set?.version, ...servers.map((server) => server.version)].join();
   };
+  const offering = createOffering({ ...deps, lists, route, serversOf: entered });
   const streams = createStreams({ ...deps, channels, translator, meta, standingOf });
 
   const clientOf = (call: AnonymousCall, caller: Caller, spoken: string | null, set: ToolSet | null): Client => {
@@ -141,7 +145,7 @@ export function createAggregate(deps: AggregateDeps) {
     return { call, caller, again, session: id, capabilities, version: spoken ?? OLDER_VERSIONS.at(-1)!, set };
   };
 
-  const greeted = async ({ client, message, servers, isSearched }: ClientRequest): Promise<Response> => {
+  const greeted = async ({ client, message, servers, shows }: ClientRequest): Promise<Response> => {
     const session = newSession(message.params);
     const wanted = message.params.protocolVersion;
     const agreed = OLDER_VERSIONS.find((each) => each === wanted) ?? OLDER_VERSIONS[0]!;
@@ -149,7 +153,7 @@ export function createAggregate(deps: AggregateDeps) {
     const result = await greeting.initialized(
       { ...client, session: id, capabilities, version: agreed },
       servers,
-      isSearched,
+      shows,
     );
     const answer = resultFor(message.id, result);
     answer.headers.set('mcp-session-id', sessions.seal(COMMON, client.caller, writtenSession(session)));
@@ -179,10 +183,10 @@ export function createAggregate(deps: AggregateDeps) {
   };
 
   const answerNewer = async (asked: ClientRequest): Promise<Response | null> => {
-    const { client, message, servers, isSearched } = asked;
+    const { client, message, servers, shows } = asked;
     if (!(await isSpoken(asked))) throw unsupported(message.id, STATELESS, OLDER_VERSIONS);
     if (message.method === 'server/discover')
-      return resultFor(message.id, await greeting.discovered(client, servers, isSearched));
+      return resultFor(message.id, await greeting.discovered(client, servers, shows));
     if (message.method === 'subscriptions/listen') {
       const { toolsListChanged, ...others } = wantedIn(message);
       const wanted = { ...(toolsListChanged && { toolsListChanged }), ...(!client.set && others) };
@@ -201,6 +205,7 @@ export function createAggregate(deps: AggregateDeps) {
   };
 
   const noted = async ({ client, message }: ClientRequest): Promise<Response> => {
+    if (message.method === 'notifications/cancelled') await offering.programs?.cancelled(client, message.params);
     if (TOLD_ALL.has(message.method)) await channels.tellAll(client, message.method, message.params);
     return new Response(null, { status: 202 });
   };
@@ -208,8 +213,8 @@ export function createAggregate(deps: AggregateDeps) {
   const heard = async (call: AnonymousCall, caller: Caller, body: Uint8Array, address: Address): Promise<Response> => {
     const { log } = call;
     const set = await setOf(caller, address);
-    const shows = set?.shows ?? (address.isSearched ? 'search' : null);
-    const isSearched = isSearchWanted(call, caller, shows && shows === 'search');
+    const shows = toolsWanted(call, caller, set?.shows ?? address.shows);
+    if (shows === 'code' && !offering.programs) fail('mcp_code_off');
     const [message, ...more] = readMessages(body, call.headers);
     if (!message || more.length > 0) throw refused('this address takes one message at a time', RPC.invalidRequest);
     log.model = message.method?.slice(0, 256) ?? null;
@@ -232,7 +237,7 @@ export function createAggregate(deps: AggregateDeps) {
       servers: all.filter((server) => !wantsToken(server)),
       closed: all.filter(wantsToken),
       find: isNewer ? async () => ({ kind: 'stateless' }) : channels.open,
-      isSearched,
+      shows,
     };
     const inBody = versionIn(message);
     if (spoken === null && inBody !== null) throw mismatch('MCP-Protocol-Version', 'is missing', message.id);
@@ -273,7 +278,10 @@ export function createAggregate(deps: AggregateDeps) {
     async leave(call: AnonymousCall, address: Address): Promise<Response> {
       const caller = await letIn(call);
       const client = clientOf(call, caller, null, await setOf(caller, address));
-      if (client.session !== '') await ended.add(client.session);
+      if (client.session !== '') {
+        await ended.add(client.session);
+        await offering.programs?.left(client);
+      }
       await channels.closeAll(client, async (server, channel) => {
         if (channel.kind === 'stateless' || channel.id === null) return;
         const signal = AbortSignal.timeout(2_000);

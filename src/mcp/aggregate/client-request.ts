@@ -1,3 +1,4 @@
+import type { McpTools } from '../../core/principal.ts';
 import type { ReadMessage } from '../message/message.ts';
 import type { McpServer } from '../server/server.ts';
 import type { Client } from './conversation.ts';
@@ -14,6 +15,5 @@ export interface ClientRequest {
   /** The others of the workspace. */
   readonly closed: readonly McpServer[];
   readonly find: FindChannel;
-  /** Tools are found by searching, and not all listed. */
-  readonly isSearched: boolean;
+  readonly shows: McpTools;
 }

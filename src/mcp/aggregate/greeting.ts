@@ -1,3 +1,4 @@
+import type { McpTools } from '../../core/principal.ts';
 import { json } from '../../http/reply.ts';
 import { META, STATELESS } from '../message/versions.ts';
 import type { McpServer } from '../server/server.ts';
@@ -27,9 +28,11 @@ const INTRODUCTION =
   'Several servers stand behind this address. The names of their tools begin with the name of the server.';
 
 /** What servers say of their use would fill what the definitions of their tools have left free. */
-const searchable = (servers: readonly McpServer[]): Json => ({
+const searchable = (servers: readonly McpServer[], shows: McpTools): Json => ({
   instructions: [
-    'Many tools stand behind this address. Find them with search_tools, read their definitions with describe_tools, and use them with call_tool.',
+    shows === 'code'
+      ? 'Many tools stand behind this address. Find them with search_tools, read their signatures with describe_tools, and call them in programs with run_code.'
+      : 'Many tools stand behind this address. Find them with search_tools, read their definitions with describe_tools, and use them with call_tool.',
     `They belong to these servers:\n${servers.map(({ slug, name }) => `- ${slug}: ${name}`).join('\n')}`.slice(
       0,
       LONGEST,
@@ -62,23 +65,24 @@ export function createGreeting({ channels, version }: GreetingDeps) {
 
   return {
     /** To a client whose session begins. */
-    async initialized(client: Client, servers: readonly McpServer[], isSearched: boolean): Promise<Json> {
-      const instructions = isSearched
-        ? searchable(servers)
-        : client.set
-          ? ofSet(client.set)
-          : await instructionsOf(servers, async (server) => (await channels.open(server, client)).instructions);
+    async initialized(client: Client, servers: readonly McpServer[], shows: McpTools): Promise<Json> {
+      const instructions =
+        shows !== 'all'
+          ? searchable(servers, shows)
+          : client.set
+            ? ofSet(client.set)
+            : await instructionsOf(servers, async (server) => (await channels.open(server, client)).instructions);
       const capabilities = { ...capabilitiesOf(client), logging: {} };
       return { protocolVersion: client.version, capabilities, serverInfo, ...instructions };
     },
 
     /** To a client without sessions. */
-    discovered: async (client: Client, servers: readonly McpServer[], isSearched: boolean): Promise<Json> => ({
+    discovered: async (client: Client, servers: readonly McpServer[], shows: McpTools): Promise<Json> => ({
       ...NEWER_RESULT,
       supportedVersions: [STATELESS],
       capabilities: capabilitiesOf(client),
-      ...(isSearched
-        ? searchable(servers)
+      ...(shows !== 'all'
+        ? searchable(servers, shows)
         : client.set
           ? ofSet(client.set)
           : await instructionsOf(servers, (server) => channels.introduced(server, client))),

@@ -1,3 +1,4 @@
+import type { CodeRunner } from '../../core/code-runner.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { findMembers } from '../../core/json-bytes.ts';
 import { refused } from '../message/message.ts';
@@ -8,9 +9,11 @@ import { rankTools } from '../tools/ranking.ts';
 import { type ToolSet, toolInSet } from '../tools/tool-set.ts';
 import { unknownTarget } from './calling.ts';
 import type { ClientRequest } from './client-request.ts';
+import { codeTools, functionsOf, serversIn, stubsOf } from './code-tools.ts';
 import { isObject, type Json } from './conversation.ts';
 import { NEWER_RESULT, resultFor } from './greeting.ts';
 import { LISTS, type ListMethod, type Lists, type MergedList, type ServerStatus } from './lists.ts';
+import { createPrograms, type ProgramsDeps } from './programs.ts';
 import { replaced } from './routing.ts';
 import {
   checkCall,
@@ -22,14 +25,17 @@ import {
   UnfitArguments,
 } from './search-tools.ts';
 
-export interface OfferingDeps {
+export interface OfferingDeps extends Omit<ProgramsDeps, 'runner' | 'called' | 'functionsFor'> {
   readonly lists: Pick<Lists, 'merge'>;
   /** Carries a request to the server it is for. */
   readonly route: (request: ClientRequest) => Promise<Response>;
+  /** Null: this gateway runs no code. */
+  readonly runner: CodeRunner | null;
 }
 
 /** What this address offers of all servers: their lists, or the few tools by which theirs are found and called. */
-export function createOffering({ lists, route }: OfferingDeps) {
+export function createOffering(deps: OfferingDeps) {
+  const { lists, route, runner } = deps;
   const merged = async (asked: ClientRequest, method: ListMethod): Promise<MergedList> => {
     const { servers, closed, client, find } = asked;
     const { items, statuses, connect } = await lists.merge(servers, client, find, method);
@@ -67,16 +73,19 @@ export function createOffering({ lists, route }: OfferingDeps) {
     const missing = Object.entries(statuses).filter(([, status]) => !isGood(status));
     const { log } = asked.client.call;
     log.metadata = { ...log.metadata, 'mcp.found': String(found.length) };
+    const functions = asked.shows === 'code' ? functionsOf(items, asked.servers) : null;
     return toolResult({
-      tools: found.map(summaryOf),
+      tools: found.map((tool) => ({ ...summaryOf(tool), name: functions?.get(String(tool.name)) ?? tool.name })),
       ...(missing.length > 0 && { unavailable_servers: Object.fromEntries(missing) }),
       ...(Object.keys(connect).length > 0 && { connect }),
     });
   };
 
   const described = async (asked: ClientRequest): Promise<Json> => {
-    const names = new Set(readNames(asked.message.params.arguments));
+    const given = readNames(asked.message.params.arguments);
     const { items } = await merged(asked, 'tools/list');
+    if (asked.shows === 'code') return toolResult(stubsOf(given, items, functionsOf(items, asked.servers)));
+    const names = new Set(given);
     const tools = items.filter(({ name }) => names.has(String(name)));
     for (const { name } of tools) names.delete(String(name));
     return toolResult({ tools, ...(names.size > 0 && { not_available: [...names] }) });
@@ -93,17 +102,33 @@ export function createOffering({ lists, route }: OfferingDeps) {
     return { ...asked, message: { ...message, params, targets: [{ type: 'tool', name }] }, body: changed };
   };
 
+  /** The tools that a program means, as far as the caller may use them. */
+  const functionsFor: ProgramsDeps['functionsFor'] = async (asked, code) => {
+    const servers = asked.client.set ? asked.servers : serversIn(code, asked.servers);
+    const { items, statuses } = await merged({ ...asked, servers, closed: [] }, 'tools/list');
+    const functions = [...functionsOf(items, asked.servers)].map(([tool, name]) => [name, tool] as const);
+    const missing = Object.entries(statuses).filter(([, status]) => !isGood(status));
+    return { functions: Object.fromEntries(functions), missing: Object.fromEntries(missing) };
+  };
+  const programs = runner && createPrograms({ ...deps, runner, called, functionsFor });
+
   const OWN: Readonly<Record<string, (asked: ClientRequest) => Promise<Json>>> = {
     search_tools: searched,
     describe_tools: described,
   };
 
   return {
+    /** Null: this gateway runs none. */
+    programs,
+
     async list(asked: ClientRequest, method: ListMethod): Promise<Response> {
-      const { message, isNewer, isSearched } = asked;
+      const { message, isNewer, shows } = asked;
       if (message.params.cursor !== undefined) throw refused('this list has one page', RPC.invalidParams, message.id);
       const newer = isNewer && NEWER_RESULT;
-      if (isSearched && method === 'tools/list') return resultFor(message.id, { tools: SEARCH_TOOLS, ...newer });
+      if (shows !== 'all' && method === 'tools/list') {
+        const tools = shows === 'code' && runner ? codeTools(runner) : SEARCH_TOOLS;
+        return resultFor(message.id, { tools, ...newer });
+      }
       const { items, statuses, connect } = await merged(asked, method);
       const standings = Object.values(statuses);
       if (standings.length > 0 && !standings.some(isGood))
@@ -120,12 +145,13 @@ export function createOffering({ lists, route }: OfferingDeps) {
     },
 
     async call(asked: ClientRequest): Promise<Response> {
-      const { message, isSearched, client } = asked;
+      const { message, shows, client } = asked;
       const { name } = message.params;
       if (message.method !== 'tools/call') return route(asked);
-      if (!isSearched || typeof name !== 'string') return called(asked);
+      if (shows === 'all' || typeof name !== 'string') return called(asked);
       try {
-        if (name === 'call_tool') return await called(unwrapped(asked));
+        if (name === 'run_code' && shows === 'code' && programs) return await programs.run(asked);
+        if (name === 'call_tool' && shows === 'search') return await called(unwrapped(asked));
         if (!Object.hasOwn(OWN, name)) return await called(asked);
         client.call.log.model = name;
         return answered(asked, await OWN[name]!(asked));

@@ -1,3 +1,4 @@
+import type { Outcome } from '../../core/call-log.ts';
 import type { OpenStreams } from '../relay/open-streams.ts';
 import type { Client } from './conversation.ts';
 
@@ -9,6 +10,13 @@ export interface Outlet {
   /** Resolves when the client has room for more. What is sent before it has begun waits. */
   send(bytes: Uint8Array): Promise<void>;
   begin(first?: Uint8Array): void;
+  /** Says the last there is to say, if anything, and ends the stream. */
+  finish(last: Uint8Array | null, outcome: Outcome): Promise<void>;
+}
+
+export interface OutletOptions {
+  /** It has no end of its own: a client that closes it has heard enough. */
+  readonly isEndless?: boolean;
 }
 
 const HEADERS = {
@@ -16,13 +24,18 @@ const HEADERS = {
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };
+const LEFT: Outcome = { status: 200, failedBy: 'client', errorCode: 'client_closed' };
 const KEEP_ALIVE_MS = 20_000;
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
 /** Events for a client that does not take them; who has more waits. */
 const MOST_WAITING = 16;
 
-/** The stream ends when the client leaves, which is no failure, or loses its right to it. */
-export function createOutlet({ call, again }: Client, openStreams: OpenStreams): Outlet {
+/** The stream ends when the client leaves, which is no failure of one without an end, or loses its right to it. */
+export function createOutlet(
+  { call, again }: Client,
+  openStreams: OpenStreams,
+  { isEndless = true }: OutletOptions = {},
+): Outlet {
   const { log } = call;
   const ending = new AbortController();
   const begun = Promise.withResolvers<void>();
@@ -31,13 +44,13 @@ export function createOutlet({ call, again }: Client, openStreams: OpenStreams):
   log.isStream = true;
   log.closesLater = true;
 
-  const end = (errorCode: string | null) => {
+  const end = (outcome: Outcome) => {
     ending.abort();
     begun.resolve();
     clearInterval(timer);
     unwatch();
     for (const wake of waiting.splice(0)) wake();
-    log.close({ status: 200, failedBy: errorCode === null ? null : 'gateway', errorCode });
+    log.close(outcome);
   };
   const timer = setInterval(() => {
     // A client that does not take what it has been sent needs no more.
@@ -48,7 +61,7 @@ export function createOutlet({ call, again }: Client, openStreams: OpenStreams):
     again,
     cut: () => {
       if (ending.signal.aborted) return;
-      end('access_ended');
+      end({ status: 200, failedBy: 'gateway', errorCode: 'access_ended' });
       stream.error(undefined);
     },
   });
@@ -61,7 +74,7 @@ export function createOutlet({ call, again }: Client, openStreams: OpenStreams):
       pull: () => {
         for (const wake of waiting.splice(0)) wake();
       },
-      cancel: () => end(null),
+      cancel: () => end(isEndless ? { status: 200 } : LEFT),
     },
     { highWaterMark: MOST_WAITING },
   );
@@ -78,6 +91,12 @@ export function createOutlet({ call, again }: Client, openStreams: OpenStreams):
       while (!ending.signal.aborted && (stream.desiredSize ?? 0) <= 0)
         await new Promise<void>((resolve) => waiting.push(resolve));
       if (!ending.signal.aborted) stream.enqueue(bytes);
+    },
+    finish: async (last, outcome) => {
+      if (ending.signal.aborted) return;
+      if (last) stream.enqueue(last);
+      stream.close();
+      end(outcome);
     },
   };
 }

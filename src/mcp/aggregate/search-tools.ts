@@ -86,7 +86,7 @@ export function checkCall(given: unknown): { readonly name: string; readonly has
   return { name, hasArguments: inner !== undefined };
 }
 
-function membersOf(given: unknown, known: readonly string[]): Json {
+export function membersOf(given: unknown, known: readonly string[]): Json {
   const members = given ?? {};
   if (!isObject(members)) throw new UnfitArguments('arguments must be an object');
   const unknown = Object.keys(members).find((name) => !known.includes(name));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { McpTools } from '../../core/principal.ts';
 import type { Checked } from '../../core/schema.ts';
 import type { ToolDefinition } from './ranking.ts';
 
@@ -10,7 +11,7 @@ export interface ToolSet {
   readonly name: string;
   readonly description: string | null;
   /** Null: as the client has it elsewhere. */
-  readonly shows: 'all' | 'search' | null;
+  readonly shows: McpTools | null;
   readonly tools: readonly SetTool[];
   /** Tells versions apart. */
   readonly version: string;
@@ -29,7 +30,7 @@ export interface SetTool {
 }
 
 /** What no tool of a set may be called: a client that searches knows them as something else. */
-const OWN_NAMES = new Set(['search_tools', 'describe_tools', 'call_tool']);
+const OWN_NAMES = new Set(['search_tools', 'describe_tools', 'call_tool', 'run_code']);
 const MOST_TOOLS = 500;
 
 export const setTools = () =>

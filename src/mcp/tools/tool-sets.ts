@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import { isUuid, newId } from '../../core/ids.ts';
 import { type Page, type PageQuery, page } from '../../core/paging.ts';
-import { type Principal, reachesOrganisation } from '../../core/principal.ts';
+import { type McpTools, type Principal, reachesOrganisation } from '../../core/principal.ts';
 import { cachedBy } from '../../storage/cached-by.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { McpToolSetRow } from '../../storage/schema.ts';
@@ -23,7 +23,7 @@ export interface ToolSetInput {
   readonly slug?: string;
   readonly description?: string | null;
   readonly workspace_id?: string;
-  readonly mcp_tools?: 'all' | 'search' | null;
+  readonly mcp_tools?: McpTools | null;
   readonly tools: readonly SetToolInput[];
 }
 export type ToolSetChange = Partial<Omit<ToolSetInput, 'slug' | 'workspace_id'>>;

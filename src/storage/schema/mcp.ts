@@ -63,7 +63,7 @@ export interface McpToolSetRow {
   name: string;
   description: string | null;
   /** Null: as the client's key says. */
-  mcp_tools: 'all' | 'search' | null;
+  mcp_tools: 'all' | 'search' | 'code' | null;
   /** JSON. Servers are named by id and slug: one that is deleted does not take the set along. */
   tools: string;
   created_at: number;
