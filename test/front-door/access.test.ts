@@ -205,6 +205,7 @@ test('exactly the pages for strangers and orchestrators are public', () => {
     'OPTIONS /.well-known/openid-configuration',
     'OPTIONS /:server/mcp',
     'OPTIONS /mcp',
+    'OPTIONS /mcp/code',
     'OPTIONS /mcp/search',
     'OPTIONS /mcp/sets/:set',
     'OPTIONS /oauth/device_authorization',
