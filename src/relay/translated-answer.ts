@@ -200,7 +200,7 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
         }
         const thoughts = watch?.take() ?? [];
         if (thoughts.length > 0) await sides.options.keepThoughts!(thoughts);
-        if (text !== '') return Buffer.from(text);
+        if (text !== '') return utf8.encode(text);
       }
       return null;
     },
@@ -211,6 +211,9 @@ function stream(incoming: Incoming, report: (usage: Usage) => void, sides: Sides
     },
   };
 }
+
+/** Bytes of their own: `Buffer` cuts them from a larger one, which must then be kept in sight. */
+const utf8 = new TextEncoder();
 
 function sseFraming() {
   const parser = new SseParser();

@@ -94,7 +94,7 @@ export class BodyCapture {
       this.#pieces.push(copyOf(chunk));
       return;
     }
-    if (isSliver(chunk) || (size < GATHER_BELOW && !isOnly)) {
+    if ((size < GATHER_BELOW && !isOnly) || isSliver(chunk)) {
       this.#gather(chunk);
       return;
     }

@@ -27,6 +27,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #context: ReplyContext;
   readonly #choices = new Map<number, ChoiceState>();
   #head: ReplyHead = {};
+  /** What every chunk says first, as text without its last brace. Null: it has to be written anew. */
+  #opening: string | null = null;
   #usage: TokenUsage | undefined;
   readonly #unfinished = new Set<number>([0]);
   #hasEnded = false;
@@ -39,11 +41,11 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (this.#hasEnded) return [];
     switch (event.type) {
       case 'start':
-        this.#head = event.head;
+        this.#setHead(event.head);
         return [];
       case 'usage':
         this.#usage = mergedUsage(this.#usage, event.usage);
-        if (event.serviceTier) this.#head = { ...this.#head, serviceTier: event.serviceTier };
+        if (event.serviceTier) this.#setHead({ ...this.#head, serviceTier: event.serviceTier });
         return [];
       case 'error':
         return this.#fail(event.failure);
@@ -56,7 +58,8 @@ export class ChatStreamEncoder implements StreamEncoder {
       }
       default: {
         const started = this.#started(event.choice);
-        return [...started, ...this.#part(event, this.#choices.get(event.choice)!)];
+        const said = this.#part(event, this.#choices.get(event.choice)!);
+        return started.length === 0 ? said : [...started, ...said];
       }
     }
   }
@@ -68,7 +71,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     const done: ServerSentEvent = { data: '[DONE]' };
     if (!this.#context.request.includeUsage || !this.#usage) return [done];
     const usage = encodeUsage(this.#usage);
-    return [{ data: JSON.stringify({ ...this.#shared(), choices: [], usage }) }, done];
+    return [{ data: `${this.#opened()},"choices":[],"usage":${JSON.stringify(usage)}}` }, done];
   }
 
   #fail(failure: Failure): ServerSentEvent[] {
@@ -84,14 +87,24 @@ export class ChatStreamEncoder implements StreamEncoder {
     return [this.#chunk(choice, { role: 'assistant', content: '', refusal: null })];
   }
 
-  #shared(): JsonObject {
-    return { ...this.#head.ext?.['openai-chat'], ...encodeHead(this.#head, this.#context, 'chat.completion.chunk') };
+  #setHead(head: ReplyHead) {
+    this.#head = head;
+    this.#opening = null;
+  }
+
+  #opened(): string {
+    if (this.#opening === null) {
+      const { choices: _, usage: __, ...told } = objectIn(this.#head.ext?.['openai-chat']);
+      const opening = { ...told, ...encodeHead(this.#head, this.#context, 'chat.completion.chunk') };
+      this.#opening = JSON.stringify(opening).slice(0, -1);
+    }
+    return this.#opening;
   }
 
   #chunk(index: number, delta: JsonObject, members: JsonObject = {}): ServerSentEvent {
-    const choice = { index, delta, logprobs: null, finish_reason: null, ...members };
-    const usage = this.#context.request.includeUsage ? { usage: null } : {};
-    return { data: JSON.stringify({ ...this.#shared(), choices: [choice], ...usage }) };
+    const choice = JSON.stringify({ index, delta, logprobs: null, finish_reason: null, ...members });
+    const usage = this.#context.request.includeUsage ? ',"usage":null' : '';
+    return { data: `${this.#opened()},"choices":[${choice}]${usage}}` };
   }
 
   #part(event: Extract<ReplyEvent, { index: number }>, state: ChoiceState): ServerSentEvent[] {

@@ -150,7 +150,8 @@ export class ResponseReader {
       } else at = next;
     }
     if (at < bytes.length) this.hasSurplus = true;
-    return end > start ? bytes.subarray(start, end) : null;
+    if (end === start) return null;
+    return end - start < COPIED_BELOW ? copyOf(bytes, start, end) : bytes.subarray(start, end);
   }
 
   /** Reads one of the lines around chunks. Answers where it ends, or -1 when it has not come whole. */
