@@ -6,6 +6,8 @@ export interface CodeTools {
   readonly functions: Readonly<Record<string, string>>;
   /** The most calls of one program. Code that gets around the count ends with its sandbox. */
   readonly mostCalls: number;
+  /** So many at a time; the others wait. */
+  readonly mostParallel: number;
   /** Of the arguments of one call. */
   readonly mostBytes: number;
   /** Any name, and any bytes: code has made both. Answers a JSON-RPC message with a result or an error. Never throws. */

@@ -8,6 +8,7 @@ import cells from './guest/cells.py' with { type: 'text' };
 import python from './guest/python.mjs' with { type: 'text' };
 import tools from './guest/tools.py' with { type: 'text' };
 import { type CellLimits, LIMITS } from './limits.ts';
+import { createTurns } from './turns.ts';
 
 /** A file that code finds in its working folder. */
 export interface CellFile {
@@ -54,6 +55,8 @@ const resultHeader = () =>
   });
 type ResultHeader = Checked<typeof resultHeader>;
 
+/** Arguments of calls that wait for their turn. */
+const MOST_HELD_BYTES = 16 << 20;
 const LONGEST_NAME_BYTES = 1_024;
 const callHeader = () =>
   z.object({
@@ -140,8 +143,18 @@ export class Session {
   }
 
   /** Makes the calls that code asks for, until it has ended. Answers what it says then. */
-  async #serve({ call, mostCalls, mostBytes }: CodeTools): Promise<unknown> {
+  async #serve({ call, mostCalls, mostParallel, mostBytes }: CodeTools): Promise<unknown> {
+    const turn = createTurns(mostParallel);
+    let held = 0;
+    let freed = Promise.withResolvers<void>();
+    const free = (bytes: number) => {
+      held -= bytes;
+      freed.resolve();
+      freed = Promise.withResolvers<void>();
+    };
     for (let made = 0; ; made++) {
+      // Calls that wait for their turn do so in the sandbox, when they are large.
+      while (held > MOST_HELD_BYTES && this.child.isAlive) await Promise.race([freed.promise, this.child.exited]);
       const header = await this.child.header();
       const { success, data } = schemaOf(callHeader).safeParse(header);
       if (!success) return header;
@@ -150,9 +163,10 @@ export class Session {
       if (made >= mostCalls || givenSize > mostBytes) throw new BrokenFrame('more calls than were agreed');
       const name = new TextDecoder().decode(await wholeOf(this.child.take(nameSize)));
       const given = await wholeOf(this.child.take(givenSize));
-      void call(name, given)
-        .then((told) => this.child.say({ type: 'answer', id: data.id }, [told]))
-        .catch(() => this.child.kill());
+      held += givenSize;
+      void turn(async () => this.child.say({ type: 'answer', id: data.id }, [await call(name, given)]))
+        .catch(() => this.child.kill())
+        .finally(() => free(givenSize));
     }
   }
 

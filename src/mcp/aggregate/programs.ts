@@ -28,6 +28,7 @@ export interface ProgramsDeps extends ProgramCallsDeps {
   readonly store: Store;
 }
 
+const BOUNDS = { mostCalls: MOST_CALLS, mostParallel: MOST_PARALLEL, mostBytes: MOST_ARGUMENT_BYTES };
 const CHANNEL = 'gateway_mcp_programs_ended';
 
 /** Programs of models that call tools of many servers. */
@@ -62,22 +63,20 @@ export function createPrograms(deps: ProgramsDeps) {
     const ending = new AbortController();
     const whole = AbortSignal.any([signal, ending.signal]);
     const underWay: string[] = [];
-    const turn = createTurns(MOST_PARALLEL);
     let count = 0;
     let answered = 0;
-    const call = (name: string, given: Uint8Array) =>
-      turn(async () => {
-        count++;
-        underWay.push(name);
-        began(name);
-        const told = await makeCall({ asked, signal: whole, tell }, name, given);
-        if (!whole.aborted) {
-          answered++;
-          underWay.splice(underWay.indexOf(name), 1);
-        }
-        return told;
-      });
-    const tools = { functions, mostCalls: MOST_CALLS, mostBytes: MOST_ARGUMENT_BYTES, call };
+    const call = async (name: string, given: Uint8Array) => {
+      count++;
+      underWay.push(name);
+      began(name);
+      const told = await makeCall({ asked, signal: whole, tell }, name, given);
+      if (!whole.aborted) {
+        answered++;
+        underWay.splice(underWay.indexOf(name), 1);
+      }
+      return told;
+    };
+    const tools = { ...BOUNDS, functions, call };
     const { log } = asked.client.call;
     try {
       const ended = await runner.run({ workspaceId: asked.client.caller.workspaceId, code, tools, signal });
@@ -199,20 +198,3 @@ const CANCELLED = { status: 499, failedBy: 'client', errorCode: 'client_closed' 
 const sessionKey = ({ caller, session }: Client): string => sha256(`${caller.id}\n${session}`);
 const requestKey = ({ caller, session }: Client, id: RpcId): string =>
   sha256(`${caller.id}\n${session}\n${JSON.stringify(id)}`);
-
-/** Lets so many work at a time; the others wait in their order. */
-function createTurns(most: number) {
-  const waiting: (() => void)[] = [];
-  let free = most;
-  return async <Value>(work: () => Promise<Value>): Promise<Value> => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-    }
-  };
-}
