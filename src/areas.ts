@@ -15,6 +15,7 @@ import { exportsArea } from './exports/area.ts';
 import { filesArea } from './files/area.ts';
 import { fineTuningArea } from './fine-tuning/area.ts';
 import { guardrailsArea } from './guardrails/area.ts';
+import { identitiesArea } from './identities/area.ts';
 import { inferenceArea, responsesArea } from './inference/area.ts';
 import { limitsArea, policiesArea } from './limits/area.ts';
 import { liveArea } from './live/area.ts';
@@ -55,6 +56,7 @@ export const everyArea = noAreas<Base>()
   .with(limitsArea)
   .with(checksArea)
   .with(secretsArea)
+  .with(identitiesArea)
   .with(authArea)
   .with(policiesArea)
   .with(routingArea)

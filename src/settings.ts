@@ -12,6 +12,7 @@ import { USUAL_BODY } from './http/arriving.ts';
 import type { CertificateFiles } from './http/own-certificate.ts';
 import type { EgressProxy } from './http/proxy.ts';
 import type { Timeouts } from './http/upstream.ts';
+import type { IdentitySettings } from './identities/settings.ts';
 import type { SecretStoreSettings } from './secrets/settings.ts';
 import {
   type AnswerCache,
@@ -27,6 +28,7 @@ import {
   localModelsOf,
   logExportOf,
   logSearchOf,
+  machineIdentitiesOf,
   metadataKeysOf,
   oidcOf,
   originsOf,
@@ -73,6 +75,8 @@ export interface Settings {
   /** Origins of pages that may call MCP servers, beside the gateway's own and this machine's. */
   readonly allowedOrigins: readonly string[];
   readonly trustedCustomHosts: readonly string[];
+  /** Identities of this machine, and who may use them. */
+  readonly machineIdentities: readonly IdentitySettings[];
   /** Where virtual keys may have their secrets kept. Null: nowhere but here. */
   readonly secretStores: SecretStoreSettings | null;
   /** The proxy for outgoing connections. Null: they are made straight. */
@@ -233,6 +237,7 @@ export function readSettings(env: Environment): Settings {
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: [...listOf(get('TRUSTED_CUSTOM_HOSTS')), ...localModels.map(hostOf)],
+    machineIdentities: machineIdentitiesOf(get('GATEWAY_MACHINE_IDENTITIES'), env),
     secretStores: secretStoresOf(get('GATEWAY_SECRET_STORES')),
     egressProxy: egressProxyOf(get),
     localModels,

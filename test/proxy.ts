@@ -8,6 +8,8 @@ interface ProxyOptions {
   readonly certificate?: { readonly key: string; readonly cert: string } | null;
   /** What is answered instead of a connection: a status, or `silence`. */
   readonly refusal?: number | 'silence';
+  /** To which port of this machine a `host:port` leads. Default: the same. */
+  readonly lead?: (target: string) => number;
 }
 
 export interface TestProxy {
@@ -26,7 +28,12 @@ export interface TestProxy {
  * A real proxy that knows CONNECT and nothing else. Every name leads to this machine, so that a call to a name that does
  * not exist arrives only if it came through here.
  */
-export async function startProxy({ credentials, certificate = null, refusal }: ProxyOptions = {}): Promise<TestProxy> {
+export async function startProxy({
+  credentials,
+  certificate = null,
+  refusal,
+  lead = (target) => Number(target.slice(target.lastIndexOf(':') + 1)),
+}: ProxyOptions = {}): Promise<TestProxy> {
   const asked: string[] = [];
   const heads: string[] = [];
   const sockets = new Set<Socket>();
@@ -51,7 +58,7 @@ export async function startProxy({ credentials, certificate = null, refusal }: P
         return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\n\r\n');
       if (proxy.refusal === 'silence') return;
       if (proxy.refusal !== null) return void socket.end(`HTTP/1.1 ${proxy.refusal} No\r\ncontent-length: 0\r\n\r\n`);
-      tunnel(socket, Number(target.slice(target.lastIndexOf(':') + 1)));
+      tunnel(socket, lead(target));
     };
     socket.on('data', read);
   };

@@ -2,6 +2,7 @@ import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
 import type { NoteEvent } from '../core/audit-event.ts';
 import type { Budgets } from '../core/budgets.ts';
+import type { MachineIdentities } from '../core/machine-identity.ts';
 import type { SecretSource } from '../core/secret-reference.ts';
 import { fetchSmall } from '../http/upstream.ts';
 import type { Store } from '../storage/store.ts';
@@ -22,6 +23,7 @@ export interface AuthParts extends Tools {
   readonly note: NoteEvent;
   readonly checkVirtualKey: CheckVirtualKey;
   readonly secrets: SecretSource;
+  readonly identities: MachineIdentities;
   readonly environmentCredentials: ReadonlyMap<string, EnvironmentCredential>;
   readonly settings: {
     readonly oidc: OidcProvider | null;
@@ -44,6 +46,7 @@ export const authArea = area({
       sealer,
       check: parts.checkVirtualKey,
       secrets: parts.secrets,
+      identities: parts.identities,
       environment: parts.environmentCredentials,
       budgets: parts.limiter,
       now: turnNow,

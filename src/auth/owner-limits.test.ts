@@ -102,6 +102,7 @@ test('a virtual key whose budget is spent is exhausted, and its credential carri
     sealer,
     check: async () => {},
     secrets: noSecrets,
+    identities: { refusal: () => null, lend: () => expect.unreachable() },
     environment: new Map(),
     budgets,
     now,

@@ -1,6 +1,7 @@
 import type { Budgets } from '../core/budgets.ts';
 import { fail } from '../core/errors.ts';
 import { isSlug, newId, type VirtualKeyId, type WorkspaceId } from '../core/ids.ts';
+import type { MachineIdentities } from '../core/machine-identity.ts';
 import { type Page, type PageQuery, page } from '../core/paging.ts';
 import { type PriceList, priceListOf } from '../core/prices.ts';
 import { type Principal, reachesOrganisation } from '../core/principal.ts';
@@ -14,6 +15,7 @@ import { rowsOnPage } from '../storage/page-rows.ts';
 import type { VirtualKeyRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
+import { lentTo, refuseIdentity } from './lent-identity.ts';
 import { budgetsOf, type LimitChange, limitsOf, restartingIfAsked, storedLimits, withUsage } from './owner-limits.ts';
 import { createSecretFiller, fetchedNow } from './referenced-secrets.ts';
 import {
@@ -81,6 +83,7 @@ export function createVirtualKeys({
   sealer,
   check,
   secrets,
+  identities,
   environment,
   budgets,
   now,
@@ -90,6 +93,7 @@ export function createVirtualKeys({
   sealer: Sealer;
   check: CheckVirtualKey;
   secrets: SecretSource;
+  identities: MachineIdentities;
   environment: ReadonlyMap<string, EnvironmentCredential>;
   budgets: Budgets;
   now: () => number;
@@ -129,9 +133,10 @@ export function createVirtualKeys({
     return fixed ? fail('virtual_key_fixed', name.slug, fixed.variable) : fail('virtual_key_not_found', name.slug);
   };
 
-  const opened = (row: VirtualKeyRow): StoredCredential => {
+  const opened = (row: VirtualKeyRow, workspace: string): StoredCredential => {
     const sealed = open(row);
     const { configurations } = sealed;
+    const machine = lentTo({ ...sealed, provider: row.provider, customHost: row.custom_host }, workspace, identities);
     return filler.opened(
       {
         slug: row.slug,
@@ -141,6 +146,7 @@ export function createVirtualKeys({
         expiresAt: row.expires_at,
         limits: limitsOf(ownerOf(row), row, row.created_at),
         prices: pricesIn(configurations),
+        ...(machine && { machine }),
       },
       sealed,
     );
@@ -153,7 +159,7 @@ export function createVirtualKeys({
       .where('workspace_id', '=', who.workspaceId)
       .where('slug', '=', slug)
       .executeTakeFirst();
-    if (row) return opened(row);
+    if (row) return opened(row, who.workspaceSlug);
     const fixed = fromEnvironment(who, slug);
     return fixed
       ? {
@@ -217,7 +223,7 @@ export function createVirtualKeys({
   return {
     /** What a row holds, for those who have kept one. */
     opened: (who: Principal, row: VirtualKeyRow): NowOrLater<StoredCredential> =>
-      filler.fill(opened(row), who.workspaceSlug),
+      filler.fill(opened(row, who.workspaceSlug), who.workspaceSlug),
 
     /** The opened credential behind a slug of the caller's own workspace; at once when it is in the cache. */
     resolve(who: Principal, slug: string): NowOrLater<StoredCredential> {
@@ -242,6 +248,7 @@ export function createVirtualKeys({
       const workspace = await slugOf(store.db, workspaceId);
       const fetched = await fetchedNow({ key: input.key || null, customHost, configurations }, workspace, secrets);
       await check({ provider: input.provider, customHost, ...fetched });
+      refuseIdentity({ provider: input.provider, customHost, ...fetched }, workspace, identities);
       const made = await withFreeSlug({ asked: input.slug, name: input.name, fallback: 'key' }, async (slug) => {
         const id = newId<VirtualKeyId>();
         const row: VirtualKeyRow = {
@@ -300,8 +307,10 @@ export function createVirtualKeys({
       const next = changed(old, open(old), input);
       refuseHost(who, next, { customHost: old.custom_host, configurations: open(old).configurations });
       refuseCredential(input.key);
-      const fetched = await fetchedNow(next, await slugOf(store.db, old.workspace_id), secrets);
+      const workspace = await slugOf(store.db, old.workspace_id);
+      const fetched = await fetchedNow(next, workspace, secrets);
       await check({ ...next, ...fetched });
+      refuseIdentity({ ...next, ...fetched }, workspace, identities);
       const updated = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           // Decided anew: another change may have come while the host was looked up.

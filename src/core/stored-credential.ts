@@ -1,4 +1,5 @@
 import type { Limit } from './limits.ts';
+import type { LentIdentity } from './machine-identity.ts';
 import type { PriceList } from './prices.ts';
 import type { Secret } from './secret.ts';
 
@@ -13,6 +14,8 @@ export interface StoredCredential {
   readonly limits: readonly Limit[];
   /** What this key pays where that is not the list price. */
   readonly prices: PriceList | null;
+  /** The identity of the machine, where that pays in the place of a credential. */
+  readonly machine?: LentIdentity;
   /** Of one with secrets that a store keeps: has them fetched again. Null: they are still the same. */
   readonly renewed?: () => Promise<StoredCredential | null>;
 }

@@ -1,6 +1,7 @@
 import { auditedCaller, loggedCaller } from '../audit/audited.ts';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
+import type { MachineIdentities } from '../core/machine-identity.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SecretSource } from '../core/secret-reference.ts';
@@ -25,6 +26,7 @@ export interface ApplyDeps {
   readonly changes: Pick<Changes, 'catchUp'>;
   readonly checkVirtualKey: CheckVirtualKey;
   readonly secrets: SecretSource;
+  readonly identities: MachineIdentities;
   readonly endings: Pick<EndingsOf, 'endWorkspace'>;
 }
 
@@ -78,7 +80,15 @@ export interface ShownPlan {
 const MOST_OBJECTS = 2_000;
 
 /** Applies files that callers send, with their scopes, within their reach, and under their names in the audit log. */
-export function createApplying({ store, sealer, changes, checkVirtualKey: check, secrets, endings }: ApplyDeps) {
+export function createApplying({
+  store,
+  sealer,
+  changes,
+  checkVirtualKey: check,
+  secrets,
+  identities,
+  endings,
+}: ApplyDeps) {
   const groundOf = (asking: Asking): Ground => ({
     store,
     sealer,
@@ -100,7 +110,7 @@ export function createApplying({ store, sealer, changes, checkVirtualKey: check,
     for (const kind of kinds)
       if (kind.wishes(found.desired).length > 0 && !who.scopes.has(kind.scopes.read))
         fail('insufficient_scope', kind.scopes.read);
-    await checkWishes(found.desired, { check, secrets }, findings);
+    await checkWishes(found.desired, { check, secrets, identities }, findings);
     return findings.faults.length > 0 ? null : found;
   };
 

@@ -4,6 +4,7 @@ import { createVirtualKeys } from '../auth/virtual-keys.ts';
 import { createWorkspaces } from '../auth/workspaces.ts';
 import { uncounted } from '../core/budgets.ts';
 import { fail, GatewayError } from '../core/errors.ts';
+import type { MachineIdentities } from '../core/machine-identity.ts';
 import type { Principal } from '../core/principal.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SecretSource } from '../core/secret-reference.ts';
@@ -26,6 +27,14 @@ const inside = (store: Store, db: Db): Store => ({ ...store, db, transaction: (w
 /** References are stored as they are: the stores are not asked in a transaction. */
 const unasked: SecretSource = { refusal: () => null, value: () => '', renew: async () => {} };
 
+/** Nothing is called here, so nothing is lent. */
+const unlent: MachineIdentities = {
+  refusal: () => null,
+  lend: () => {
+    throw new Error('nothing is lent while a file is applied');
+  },
+};
+
 function contextOf({ store, sealer, who, endWorkspace }: Ground, db: Db, now: number): Context {
   // All of it is one transaction, and its end is what the nodes are told of.
   const changes: Pick<Changes, 'subscribe' | 'transaction'> = {
@@ -46,6 +55,7 @@ function contextOf({ store, sealer, who, endWorkspace }: Ground, db: Db, now: nu
       sealer,
       check: async () => {},
       secrets: unasked,
+      identities: unlent,
       environment: new Map(),
     }),
     configs: createConfigs({

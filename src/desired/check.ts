@@ -1,6 +1,8 @@
+import { refuseIdentity } from '../auth/lent-identity.ts';
 import { refuseReferences, withoutReferences } from '../auth/referenced-secrets.ts';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { MachineIdentities } from '../core/machine-identity.ts';
 import type { SecretSource } from '../core/secret-reference.ts';
 import { optionNames } from '../providers/registry.ts';
 import { checkConfigParts } from '../relay/check-config.ts';
@@ -14,6 +16,8 @@ export interface KeyChecks {
   readonly check: CheckVirtualKey;
   /** Which references to secret stores may be used; they are not asked. */
   readonly secrets: Pick<SecretSource, 'refusal'>;
+  /** Which identities of the machine may be used. */
+  readonly identities: Pick<MachineIdentities, 'refusal'>;
 }
 
 /** The checks that the API makes when a virtual key is saved: provider, configurations, host; and when a config is saved. */
@@ -28,7 +32,7 @@ export async function checkWishes(desired: Desired, checks: KeyChecks, findings:
  */
 export async function usableVirtualKeys(
   wishes: readonly VirtualKeyWish[],
-  { check, secrets }: KeyChecks,
+  { check, secrets, identities }: KeyChecks,
   findings: Findings,
   { trustsLater = false }: { trustsLater?: boolean } = {},
 ): Promise<VirtualKeyWish[]> {
@@ -40,7 +44,9 @@ export async function usableVirtualKeys(
     await heed(findings, place, `virtual key ${slug}`, async () => {
       try {
         refuseReferences({ key, customHost, configurations }, workspace, secrets);
-        await check({ provider, customHost, ...withoutReferences({ key, configurations }) });
+        const plain = { provider, customHost, ...withoutReferences({ key, configurations }) };
+        await check(plain);
+        refuseIdentity(plain, workspace, identities);
       } catch (error) {
         if (!trustsLater || !(error instanceof GatewayError) || error.code !== 'egress_refused') throw error;
         const { host } = new URL(customHost ?? String(configurations.azure_foundry_url));

@@ -30,11 +30,11 @@ export const awsSignature =
   async (call) => {
     refuseAmbient(call.options, 'aws_auth_type');
     const way = oneOf(call.options, 'aws_auth_type', ['accessKey', 'assumedRole', 'apiKey']);
-    if (takesApiKey && (way === 'apiKey' || isApiKey(call))) {
+    if (takesApiKey && !call.machine && (way === 'apiKey' || isApiKey(call))) {
       return setSecret(call, 'authorization', `Bearer ${reveal(call)}`);
     }
     if (way === 'apiKey') fail('invalid_provider_option', 'aws_auth_type', `${call.provider} takes no API keys.`);
-    const own = accessKey(call);
+    const own = call.machine ? await call.machine.key(call) : accessKey(call);
     const { method, url, headers, body, now } = call;
     const region = required(call.provider, call.options, 'aws_region', label).toLowerCase();
     const credentials = way === 'assumedRole' ? await assumeRole(call, own, region) : own;
@@ -90,7 +90,7 @@ const roleArn = {
   says: 'takes a role such as arn:aws:iam::123456789012:role/name',
 };
 
-/** A role is assumed by the own access key of the caller or the virtual key, never by the host's identity. */
+/** A role is assumed by the own access key of the caller or the virtual key, or by an identity that the operator lends it. */
 async function assumeRole(call: Authorization, own: AwsCredentials, region: string): Promise<AwsCredentials> {
   const { provider, options, tokens, now } = call;
   const role = required(provider, options, 'aws_role_arn', roleArn);

@@ -25,6 +25,7 @@ export const azureAi: Provider = {
     'createTranslation',
   ],
   endpoints: { rerank: cohereRerank },
+  machineIdentity: 'azure',
   authorize: withOptionHeaders(azureKeyOrEntra(keyByHost), {
     'azureml-model-deployment': 'azure_deployment_name',
     'extra-parameters': 'azure_extra_params',

@@ -60,6 +60,7 @@ export const azureOpenai: Provider = {
     'createModelResponse',
     'realtime',
   ],
+  machineIdentity: 'azure',
   authorize: azureKeyOrEntra(),
   options: [
     'azure_resource_name',

@@ -38,6 +38,7 @@ export const bedrock: Provider = {
     countTokens: bedrockCountTokens,
   },
   models: bedrockModels,
+  machineIdentity: 'aws',
   authorize: awsSignature('bedrock', { takesApiKey: true }),
   options: awsOptions,
   signsBody: true,

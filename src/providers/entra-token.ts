@@ -20,6 +20,7 @@ export const azureKeyOrEntra =
   (authorizeByKey: Authorize = header('api-key')): Authorize =>
   async (call) => {
     refuseAmbient(call.options, 'azure_auth_mode');
+    if (call.machine) return setSecret(call, 'authorization', `Bearer ${await call.machine.token(call)}`);
     const mode = oneOf(call.options, 'azure_auth_mode', ['default', 'entra']);
     const given = optional(call.options, 'azure_ad_token', printable);
     if (mode === 'entra') return setSecret(call, 'authorization', `Bearer ${await entraToken(call)}`);

@@ -19,6 +19,7 @@ interface ServiceAccount {
 /** A service account's JSON, exchanged for an access token; any other credential is the access token itself. */
 export const googleToken: Authorize = async (call) => {
   refuseAmbient(call.options, 'vertex_auth_type');
+  if (call.machine) return setSecret(call, 'authorization', `Bearer ${await call.machine.token(call)}`);
   const way = oneOf(call.options, 'vertex_auth_type', ['auto', 'basic', 'serviceAccount']);
   const text = (way !== 'basic' && storedAccount(call.options)) || reveal(call);
   if (way === 'basic' || !text.startsWith('{')) {

@@ -57,7 +57,11 @@ const AMBIENT = new Set(['managed', 'workload', 'workloadIdentity', 'entraFedera
 export function refuseAmbient(options: ProviderOptions, name: string): void {
   const value = options[name];
   if (typeof value === 'string' && AMBIENT.has(value)) {
-    fail('invalid_provider_option', name, `"${value}" would use the gateway host's own identity, which is never lent.`);
+    fail(
+      'invalid_provider_option',
+      name,
+      `"${value}" would use the gateway host's own identity, which is never lent so. A virtual key asks for it with machine_identity, where the operator lends it.`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EndpointType } from '../core/endpoints.ts';
 import type { HeaderMap } from '../core/header-map.ts';
+import type { IdentityKind, LentIdentity } from '../core/machine-identity.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Quirks } from '../dialects/dialect.ts';
@@ -14,6 +15,8 @@ export type ProviderOptions = Readonly<Record<string, unknown>>;
 export interface Authorization {
   /** The provider's name, for error texts. */
   readonly provider: string;
+  /** The identity of the machine, lent by the operator to the virtual key: it stands in the place of a credential. */
+  readonly machine?: LentIdentity;
   /** The stored or caller's own credential; absent when neither was given. */
   readonly credential: Secret | null;
   readonly options: ProviderOptions;
@@ -110,6 +113,8 @@ export interface Provider {
   readonly options?: readonly string[];
   /** It takes the `Authorization` of a person's subscription in the place of a key. */
   readonly takesSubscriptions?: boolean;
+  /** The cloud whose machines' identities it takes in the place of a credential. */
+  readonly machineIdentity?: IdentityKind;
   /** Its signature covers the body, so the body is read whole before it is sent. */
   readonly signsBody?: boolean;
   /** The last word on what follows the base, query included, custom host or not; the default is the client's own. */

@@ -19,6 +19,7 @@ export const sagemaker: Provider = {
   baseUrl: (options) => awsOrigin('sagemaker', 'runtime.sagemaker', options),
   dialect: 'none',
   serves: [],
+  machineIdentity: 'aws',
   authorize: withOptionHeaders(awsSignature('sagemaker'), HEADERS),
   options: [...awsOptions, ...Object.values(HEADERS)],
   signsBody: true,

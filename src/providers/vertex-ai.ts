@@ -82,6 +82,7 @@ export const vertexAi: Provider = {
   },
   serves: [],
   endpoints: { embed: vertexEmbed, rerank: vertexRerank, imageGenerate: vertexImages, countTokens: vertexCountTokens },
+  machineIdentity: 'google',
   authorize: googleToken,
   options: ['vertex_region', 'vertex_project_id', 'vertex_auth_type', 'vertex_service_account_json'],
   rewrite: (path, options) => {

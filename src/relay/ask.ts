@@ -201,6 +201,7 @@ async function askOnce(
     await target.provider.authorize({
       provider: target.provider.name,
       credential: target.credential,
+      ...(target.machine && { machine: target.machine }),
       options: target.options,
       method,
       url,

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { CheckVirtualKey } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
+import { IDENTITY_OPTION } from '../core/machine-identity.ts';
 import { schemaOf } from '../core/schema.ts';
 import type { EgressPolicy } from '../http/egress.ts';
 import { checked } from '../http/input.ts';
@@ -25,6 +26,7 @@ const OF_EVERY_PROVIDER = [
   'fine_tuning',
   'assistants',
   'paid_by',
+  IDENTITY_OPTION,
 ];
 
 /** With its place in the body, so that faults name it. */

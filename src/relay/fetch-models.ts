@@ -53,7 +53,7 @@ function failureOf(error: unknown): string {
 }
 
 async function ask(target: Target, { upstream, simulate, tokens, now }: FetchModelsDeps): Promise<Incoming> {
-  const { provider, options, credential } = target;
+  const { provider, options, credential, machine } = target;
   const [path = '', query] = listingOf(target).path.split('?');
   const url = upstreamUrl(provider, options, target.customHost, path, query ? `?${query}` : '');
   const headers = new Headers({
@@ -63,7 +63,10 @@ async function ask(target: Target, { upstream, simulate, tokens, now }: FetchMod
     ...target.headers,
   });
   const call = { method: 'GET', url, headers, body: null };
-  await provider.authorize({ ...call, provider: provider.name, credential, options, tokens, now: now() });
+  await provider.authorize({
+    ...{ ...call, provider: provider.name, credential, options, tokens, now: now() },
+    ...(machine && { machine }),
+  });
   return provider.inProcess
     ? askInProcess(simulate, { ...call, signal: AbortSignal.timeout(TIMEOUT_MS) })
     : upstream.send({ ...call, timeouts: TIMEOUTS });

@@ -101,7 +101,24 @@ export const sendToProvider = (
 ): Promise<Incoming> => send(target, call, TRANSFER, deps, signal);
 
 async function send(
-  { provider, options, credential, customHost, headers: stored }: Target,
+  target: Target,
+  call: ProviderCall,
+  timeouts: Timeouts,
+  deps: ProviderCallDeps,
+  signal: AbortSignal,
+): Promise<Incoming> {
+  let incoming = await sendOnce(target, call, timeouts, deps, signal);
+  // A credential that a store keeps may have been changed there a moment ago.
+  const renewed = incoming.status === 401 ? await target.renewed?.().catch(() => null) : null;
+  if (renewed && !(call.body instanceof ReadableStream)) {
+    incoming.cancel();
+    incoming = await sendOnce(renewed, call, timeouts, deps, signal);
+  }
+  return incoming.status >= 200 && incoming.status < 300 ? incoming : refuse(incoming, deps.now());
+}
+
+function sendOnce(
+  { provider, options, credential, machine, customHost, headers: stored }: Target,
   call: ProviderCall,
   timeouts: Timeouts,
   { upstream, simulate, tokens, now }: ProviderCallDeps,
@@ -118,12 +135,11 @@ async function send(
   const request = { provider: provider.name, credential, options, method, url, headers, body: signed, tokens };
   const outgoing = { method, url, headers, body, signal };
   const exchange = async () => {
-    await (call.authorize ?? provider.authorize)({ ...request, now: now() });
+    await (call.authorize ?? provider.authorize)({ ...request, ...(machine && { machine }), now: now() });
     if (provider.inProcess && !call.url) return askInProcess(simulate, outgoing);
     return upstream.send({ ...outgoing, timeouts });
   };
-  const incoming = await exchange().catch(away);
-  return incoming.status >= 200 && incoming.status < 300 ? incoming : refuse(incoming, now());
+  return exchange().catch(away);
 }
 
 async function refuse(incoming: Incoming, now: number): Promise<never> {

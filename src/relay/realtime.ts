@@ -195,7 +195,7 @@ export async function authorized(
   },
   deps: RealtimeDeps,
 ): Promise<{ url: string; headers: PlainHeaders }> {
-  const { provider, options, customHost, credential } = target;
+  const { provider, options, customHost, credential, machine } = target;
   const { method, path, search, sent, body } = request;
   const found = upstreamUrl(provider, options, customHost, path, search);
   const url = path.startsWith('/ws/') ? found.replace(VERSION_BEFORE_SOCKET, '') : found;
@@ -203,7 +203,7 @@ export async function authorized(
   if (target.authorization) headers.set('authorization', target.authorization.reveal());
   else {
     const authorization = { provider: provider.name, credential, options, method, url, headers, body };
-    await provider.authorize({ ...authorization, tokens: deps.tokens, now: deps.now() });
+    await provider.authorize({ ...authorization, ...(machine && { machine }), tokens: deps.tokens, now: deps.now() });
   }
   return { url, headers };
 }

@@ -2,6 +2,7 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import { fail } from '../core/errors.ts';
 import { refuseForbidden } from '../core/forbidden.ts';
 import type { Limit } from '../core/limits.ts';
+import type { LentIdentity } from '../core/machine-identity.ts';
 import type { PriceList } from '../core/prices.ts';
 import type { Principal } from '../core/principal.ts';
 import { andThen, type NowOrLater } from '../core/runtime/now-or-later.ts';
@@ -21,6 +22,8 @@ import { isPaidByCaller } from './paid-by-caller.ts';
 export interface Target {
   readonly provider: Provider;
   readonly credential: Secret | null;
+  /** The identity of the machine, in the place of a credential. */
+  readonly machine?: LentIdentity;
   /** The caller's own `Authorization`, which goes to the provider as it came. Left out: the credential says who pays. */
   readonly authorization?: Secret;
   /** The virtual key holds nothing that pays. */
@@ -160,6 +163,7 @@ function targetOf(stored: StoredCredential): Target {
     prices: stored.prices,
     // A slug may come to mean another account; a new credential for the same one gets the same answers.
     identity: `@${stored.slug} ${identityOf(stored.provider, stored.customHost, [options])}`,
+    ...(stored.machine && { machine: stored.machine }),
     ...(stored.renewed && { renewed: () => stored.renewed!().then((next) => next && targetBehind(next)) }),
   };
 }

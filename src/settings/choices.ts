@@ -9,10 +9,11 @@ import type { ExportSettings } from '../exports/settings.ts';
 import { S3_URL_FORM } from '../files/s3-url.ts';
 import type { CertificateFiles } from '../http/own-certificate.ts';
 import { type EgressProxy, PROXY_URL_FORM, readExceptions, readProxyUrl } from '../http/proxy.ts';
+import { IDENTITIES_FORM, type IdentitySettings, readIdentities } from '../identities/settings.ts';
 import { readSecretStores, SECRET_STORES_FORM, type SecretStoreSettings } from '../secrets/settings.ts';
 import type { SearchedWorkspaces } from '../telemetry/search/chosen.ts';
 import { listOf, pathOf, s3Of, urlOf } from './values.ts';
-import { type Get, refuse } from './variables.ts';
+import { type Environment, type Get, refuse } from './variables.ts';
 
 export type PlainModels = 'first' | 'unambiguous' | 'off';
 export type AnswerCache = 'memory' | 'disk' | 'redis';
@@ -88,6 +89,12 @@ export function secretStoresOf(value: string | undefined): SecretStoreSettings |
   if (value === undefined) return null;
   const read = readSecretStores(value);
   return typeof read === 'string' ? refuse('GATEWAY_SECRET_STORES', read, SECRET_STORES_FORM) : read;
+}
+
+export function machineIdentitiesOf(value: string | undefined, environment: Environment): readonly IdentitySettings[] {
+  if (value === undefined) return [];
+  const read = readIdentities(value, environment);
+  return typeof read === 'string' ? refuse('GATEWAY_MACHINE_IDENTITIES', read, IDENTITIES_FORM) : read;
 }
 
 const MOST_USER = 0xffff_fffe;

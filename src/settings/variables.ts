@@ -30,6 +30,7 @@ export const variables = {
   JWT_PRIVATE_KEY: 'signs identity tokens',
   JWT_PUBLIC_KEYS_EXTRA: 'public keys published beside its own',
   GATEWAY_SECRET_STORES: 'secret stores that virtual keys may refer to',
+  GATEWAY_MACHINE_IDENTITIES: "identities of the gateway's machine that virtual keys may use",
   TRUSTED_CUSTOM_HOSTS: 'hosts that may be private',
   GATEWAY_EGRESS_PROXY: 'proxy for outgoing connections',
   GATEWAY_EGRESS_PROXY_EXCEPT: 'hosts that are called without it',

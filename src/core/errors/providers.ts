@@ -200,6 +200,11 @@ export const providerErrors = {
     (store: string, why: string, _isAway?: boolean) =>
       `The credential of this virtual key is kept in the secret store "${store}", and the gateway cannot use it: ${why}. Nothing was sent.`,
   ),
+  identity_unavailable: error(
+    503,
+    (name: string, why: string) =>
+      `This virtual key uses the machine identity "${name}", and the gateway gets no credential for it: ${why}. Nothing was sent.`,
+  ),
   credential_rejected: error(
     502,
     (provider: string, why: string) => `Provider ${provider} issued no access token for the stored credential: ${why}.`,
