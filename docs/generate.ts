@@ -15,6 +15,7 @@ import { apiTypes, type Description } from './api-types.ts';
 import { chartFiles } from './chart.ts';
 import { clientRows } from './client-rows.ts';
 import { checkRows } from './guardrail-checks.ts';
+import { versionRows } from './version-steps.ts';
 
 /** `npm run docs` writes the tables that follow from the source into the pages, between their markers. */
 const root = join(import.meta.dir, '..');
@@ -35,6 +36,7 @@ export const generatedTables: readonly GeneratedTable[] = [
   { page: 'docs/clients.md', name: 'clients', render: clientsTable },
   { page: 'docs/metrics.md', name: 'metrics', render: metricsTable },
   { page: 'docs/keys.md', name: 'ends with a workspace', render: () => endingsTable('withWorkspace') },
+  { page: 'docs/upgrading.md', name: 'migrations', render: versionsTable },
   { page: 'docs/users.md', name: 'ends with a user', render: () => endingsTable('withUser') },
 ];
 
@@ -246,6 +248,10 @@ function providerKeysTable(): string {
 
 function checksTable(): string {
   return table(['Check', 'On', 'Parameters', 'Passes when'], checkRows());
+}
+
+function versionsTable(): string {
+  return table(['Version', 'State', 'Log', 'Remarks'], versionRows());
 }
 
 function clientsTable(): string {

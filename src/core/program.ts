@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** How the program lies here: as it was written, as the bundle that `npm install` makes, or inside an executable. */
@@ -21,6 +23,16 @@ export const ownFile = (name: string): URL =>
 export const ownCommand = (): string[] =>
   layout === 'executable' ? [process.execPath] : [process.execPath, fileURLToPath(ownFile('main'))];
 
-/** Where npm has put packages. An executable has none. */
-export const installedPackages = (): string =>
-  fileURLToPath(new URL(`${MAIN}${layout === 'bundle' ? '../../' : '../'}node_modules`, import.meta.url));
+/**
+ * Where npm has put a package: beside the program, or above it where the gateway is a package itself. A package that is
+ * nowhere is said to be beside the program. An executable has none.
+ */
+export function installedPackage(name: string): string {
+  const home = fileURLToPath(new URL(`${MAIN}${layout === 'bundle' ? '../../' : '../'}`, import.meta.url));
+  const beside = join(home, 'node_modules', name);
+  for (let folder = home; ; folder = dirname(folder)) {
+    const place = join(folder, 'node_modules', name);
+    if (existsSync(place)) return place;
+    if (folder === dirname(folder)) return beside;
+  }
+}
