@@ -3,6 +3,7 @@ import type { Tools } from '../area/tools.ts';
 import type { AuditReading } from '../audit/reading.ts';
 import type { AuditVerification } from '../audit/verification.ts';
 import { createApiKeys } from '../auth/api-keys.ts';
+import { createIntegrations } from '../auth/integrations.ts';
 import { createManagedSettings } from '../auth/managed-settings.ts';
 import { createOrganisation } from '../auth/organisation.ts';
 import { createOwnKeys } from '../auth/own-keys.ts';
@@ -25,6 +26,7 @@ import { auditLogRoutes } from './audit-logs.ts';
 import { configRoutes } from './configs.ts';
 import { erasureRoutes } from './erasures.ts';
 import { guardrailRoutes } from './guardrails.ts';
+import { integrationRoutes, workspaceProviderRoutes } from './integrations.ts';
 import { inviteRoutes } from './invites.ts';
 import { machineTokenRoutes } from './machine-tokens.ts';
 import { managedSettingsRoutes } from './managed-settings.ts';
@@ -70,6 +72,7 @@ export const adminArea = area({
     const { store, endings, guardrailDefaults, changingKeys: transaction, limiter: budgets } = parts;
     const organisation = createOrganisation({ store, transaction });
     const workspaces = createWorkspaces({ store, transaction, budgets, end: endings.endWorkspace });
+    const integrations = createIntegrations(parts);
     const apiKeys = createApiKeys({ store, transaction, budgets });
     const { url, key: publicKey } = parts.settings.pricesSync;
     const prices = createPriceSync({ ...parts, publicKey });
@@ -84,6 +87,8 @@ export const adminArea = area({
         ...ownKeyRoutes(createOwnKeys({ store, apiKeys, budgets })),
         ...virtualKeyRoutes(parts.virtualKeys),
         ...modelPriceRoutes(parts),
+        ...integrationRoutes(integrations),
+        ...workspaceProviderRoutes(integrations),
         ...policyRoutes(parts.policies),
         ...configRoutes(parts),
         ...guardrailRoutes(parts),
@@ -93,7 +98,7 @@ export const adminArea = area({
         ...sessionRoutes(parts),
         ...machineTokenRoutes(parts),
         ...auditLogRoutes(parts.auditLog, parts.auditVerification, store),
-        ...providerRoutes(),
+        ...providerRoutes(integrations),
         ...statusRoutes(parts),
         ...priceRoutes(prices),
       ],

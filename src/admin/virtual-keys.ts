@@ -59,6 +59,7 @@ const virtualKey = () =>
       ...shownLimits(),
       status: z.enum(['active', 'exhausted', 'expired']),
       expires_at: z.string().nullable(),
+      source_id: z.string().nullable().describe('The virtual key whose credential it uses; null: it has its own.'),
       created_at: z.string(),
       last_updated_at: z.string(),
     })

@@ -159,6 +159,8 @@ async function createDemoKey(
       custom_host: null,
       sealed: sealer.seal('virtual-key', id, JSON.stringify({ key: null, configurations: {} })),
       masked: '',
+      source_id: null,
+      link: null,
       expires_at: null,
       created_at: now,
       updated_at: now,

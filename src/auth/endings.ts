@@ -24,8 +24,12 @@ export const authEndings: Endings = {
     {
       area: 'virtual keys',
       tables: ['virtual_keys'],
-      atOnce: async (db, id) =>
-        (await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).returning('id').execute()).length,
+      atOnce: async (db, id) => {
+        // Keys of other workspaces that use a credential of this one have none from now on.
+        const sources = db.selectFrom('virtual_keys').select('id').where('workspace_id', '=', id);
+        await db.deleteFrom('virtual_keys').where('source_id', 'in', sources).execute();
+        return (await db.deleteFrom('virtual_keys').where('workspace_id', '=', id).returning('id').execute()).length;
+      },
     },
     {
       area: 'managed settings',

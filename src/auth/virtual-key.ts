@@ -23,6 +23,8 @@ export interface VirtualKey extends ShownLimits {
   readonly configurations: Readonly<Record<string, unknown>>;
   readonly status: 'active' | 'exhausted' | 'expired';
   readonly expires_at: string | null;
+  /** The virtual key whose credential it uses; null: it has its own. */
+  readonly source_id: string | null;
   readonly created_at: string;
   readonly last_updated_at: string;
 }
@@ -96,8 +98,8 @@ export const ownerOf = ({ id, slug }: { id: string; slug: string }): LimitOwner 
   name: slug,
 });
 
-const statusOf = (row: VirtualKeyRow, isExhausted: boolean, now: number): VirtualKey['status'] => {
-  if (row.expires_at !== null && row.expires_at <= now) return 'expired';
+const statusOf = (end: number | null, isExhausted: boolean, now: number): VirtualKey['status'] => {
+  if (end !== null && end <= now) return 'expired';
   return isExhausted ? 'exhausted' : 'active';
 };
 
@@ -105,13 +107,15 @@ interface ShownWith {
   readonly limits: ShownLimits;
   readonly isExhausted: boolean;
   readonly configurations: SealedKey['configurations'];
+  /** When it cannot be used any more: it has ended, or what it is linked to. */
+  readonly end: number | null;
   readonly now: number;
 }
 
 /** As callers see it, with `configurations` opened. */
 export const shownVirtualKey = (
   row: VirtualKeyRow,
-  { limits, isExhausted, configurations, now }: ShownWith,
+  { limits, isExhausted, configurations, end, now }: ShownWith,
 ): VirtualKey => ({
   id: row.id,
   object: 'virtual-key',
@@ -124,8 +128,9 @@ export const shownVirtualKey = (
   custom_host: row.custom_host,
   configurations: maskConfigurations(configurations) as Record<string, unknown>,
   ...limits,
-  status: statusOf(row, isExhausted, now),
+  status: statusOf(end, isExhausted, now),
   expires_at: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
+  source_id: row.source_id,
   created_at: new Date(row.created_at).toISOString(),
   last_updated_at: new Date(row.updated_at).toISOString(),
 });
@@ -148,6 +153,7 @@ export const shownFromEnvironment = (
   usage: [],
   status: 'active',
   expires_at: null,
+  source_id: null,
   created_at: new Date(0).toISOString(),
   last_updated_at: new Date(0).toISOString(),
 });

@@ -16,7 +16,16 @@ import type { VirtualKeyRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
 import { lentTo, refuseIdentity } from './lent-identity.ts';
-import { budgetsOf, type LimitChange, limitsOf, restartingIfAsked, storedLimits, withUsage } from './owner-limits.ts';
+import { chainOf, endOf, type Held, heldKeys, refuseChangeOfSource, refuseInUse } from './linked-keys.ts';
+import {
+  budgetsOf,
+  type LimitChange,
+  type LimitInput,
+  limitsOf,
+  restartingIfAsked,
+  storedLimits,
+  withUsage,
+} from './owner-limits.ts';
 import { createSecretFiller, fetchedNow } from './referenced-secrets.ts';
 import {
   changed,
@@ -58,6 +67,25 @@ export interface VirtualKeyName {
   readonly slug: string;
   readonly workspace?: string;
 }
+
+/** A virtual key that uses the credential of another one. */
+export interface LinkedKeyInput extends LimitInput {
+  readonly source: VirtualKeyRow;
+  readonly link: NonNullable<VirtualKeyRow['link']>;
+  /** By id. */
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly slug?: string;
+  /** Of what a slug is made where none is asked for; of the name when this is left out. */
+  readonly slugLike?: string;
+  readonly note?: string | null;
+  readonly expires_at?: string | null;
+}
+
+/** What opens an integration to a workspace is decided above the workspace, else its own keys could lift its limits. */
+const refuseAccess = (who: Principal, { link }: VirtualKeyRow) => {
+  if (link === 'access' && !reachesOrganisation(who)) fail('insufficient_scope', 'organisation.manage');
+};
 
 async function find(db: Db, who: Principal, { slug, workspace }: VirtualKeyName): Promise<VirtualKeyRow | undefined> {
   const workspaceId = await workspaceFor(db, who, workspace);
@@ -103,10 +131,13 @@ export function createVirtualKeys({
   const seal = (id: string, sealed: SealedKey) => sealer.seal('virtual-key', id, sealedText(sealed));
   const filler = createSecretFiller(secrets);
 
-  const shown = (rows: readonly VirtualKeyRow[]) =>
-    withUsage(rows, { ownerOf, budgets, now: now() }, (row, limits, isExhausted) =>
-      shownVirtualKey(row, { limits, isExhausted, configurations: open(row).configurations, now: now() }),
-    );
+  const shown = async (rows: readonly VirtualKeyRow[]) => {
+    const held = await heldKeys(store.db, rows);
+    return withUsage(rows, { ownerOf, budgets, now: now() }, (row, limits, isExhausted) => {
+      const end = endOf(chainOf(row, held.get(row.id)));
+      return shownVirtualKey(row, { limits, isExhausted, configurations: open(row).configurations, end, now: now() });
+    });
+  };
   const shownOne = async (row: VirtualKeyRow): Promise<VirtualKey> => (await shown([row]))[0]!;
 
   /** The operator's own keys belong to the default workspace; a stored key of the same slug stands before them. */
@@ -133,23 +164,33 @@ export function createVirtualKeys({
     return fixed ? fail('virtual_key_fixed', name.slug, fixed.variable) : fail('virtual_key_not_found', name.slug);
   };
 
-  const opened = (row: VirtualKeyRow, workspace: string): StoredCredential => {
-    const sealed = open(row);
+  /** What the operator lends and lists is judged by the workspace that calls, also where the credential is another one's. */
+  const openedWith = (row: VirtualKeyRow, held: Held | undefined, workspace: string): StoredCredential => {
+    const { provider, custom_host: customHost } = held?.source ?? row;
+    const sealed = open(held?.source ?? row);
     const { configurations } = sealed;
-    const machine = lentTo({ ...sealed, provider: row.provider, customHost: row.custom_host }, workspace, identities);
+    const machine = lentTo({ ...sealed, provider, customHost }, workspace, identities);
+    const chain = chainOf(row, held);
     return filler.opened(
       {
         slug: row.slug,
-        provider: row.provider,
-        customHost: row.custom_host,
+        provider,
+        customHost,
         configurations,
-        expiresAt: row.expires_at,
-        limits: limitsOf(ownerOf(row), row, row.created_at),
+        expiresAt: endOf(chain),
+        limits: chain.flatMap((each) => limitsOf(ownerOf(each), each, each.created_at)),
         prices: pricesIn(configurations),
         ...(machine && { machine }),
       },
       sealed,
     );
+  };
+
+  /** Null: it is linked to a key that is gone. */
+  const openedOrGone = async (row: VirtualKeyRow, workspace: string): Promise<StoredCredential | null> => {
+    if (row.source_id === null) return openedWith(row, undefined, workspace);
+    const held = (await heldKeys(store.db, [row])).get(row.id);
+    return held ? openedWith(row, held, workspace) : null;
   };
 
   const load = async (_key: string, { who, slug }: Named): Promise<StoredCredential | null> => {
@@ -159,7 +200,7 @@ export function createVirtualKeys({
       .where('workspace_id', '=', who.workspaceId)
       .where('slug', '=', slug)
       .executeTakeFirst();
-    if (row) return opened(row, who.workspaceSlug);
+    if (row) return openedOrGone(row, who.workspaceSlug);
     const fixed = fromEnvironment(who, slug);
     return fixed
       ? {
@@ -175,13 +216,16 @@ export function createVirtualKeys({
       : null;
   };
 
-  const known = (row: VirtualKeyRow): KnownKey => ({
-    slug: row.slug,
-    provider: row.provider,
-    hasOwnHost: row.custom_host !== null,
-    expiresAt: row.expires_at,
-    prices: pricesIn(open(row).configurations),
-  });
+  const known = (row: VirtualKeyRow, held: Held | undefined): KnownKey => {
+    const source = held?.source ?? row;
+    return {
+      slug: row.slug,
+      provider: source.provider,
+      hasOwnHost: source.custom_host !== null,
+      expiresAt: endOf(chainOf(row, held)),
+      prices: pricesIn(open(source).configurations),
+    };
+  };
 
   const loadIndex = async (_workspaceId: string, who: Principal): Promise<KeyIndex> => {
     const rows = await store.db
@@ -191,10 +235,11 @@ export function createVirtualKeys({
       .orderBy('created_at')
       .orderBy('slug')
       .execute();
+    const held = await heldKeys(store.db, rows);
     const stored = new Set(rows.map(({ slug }) => slug));
     const fixed = who.workspaceSlug === DEFAULT_WORKSPACE ? [...environment] : [];
     return keyIndexOf([
-      ...rows.map(known),
+      ...rows.flatMap((row) => (row.source_id !== null && !held.has(row.id) ? [] : [known(row, held.get(row.id))])),
       ...fixed.flatMap(([slug, { provider, customHost }]) =>
         stored.has(slug)
           ? []
@@ -222,8 +267,10 @@ export function createVirtualKeys({
 
   return {
     /** What a row holds, for those who have kept one. */
-    opened: (who: Principal, row: VirtualKeyRow): NowOrLater<StoredCredential> =>
-      filler.fill(opened(row, who.workspaceSlug), who.workspaceSlug),
+    async opened(who: Principal, row: VirtualKeyRow): Promise<StoredCredential> {
+      const found = (await openedOrGone(row, who.workspaceSlug)) ?? fail('unknown_virtual_key', row.slug);
+      return filler.fill(found, who.workspaceSlug);
+    },
 
     /** The opened credential behind a slug of the caller's own workspace; at once when it is in the cache. */
     resolve(who: Principal, slug: string): NowOrLater<StoredCredential> {
@@ -264,6 +311,8 @@ export function createVirtualKeys({
           masked: maskedKey(input.key || null),
           expires_at: input.expires_at ? Date.parse(input.expires_at) : null,
           ...storedLimits(input),
+          source_id: null,
+          link: null,
           created_at: now(),
           updated_at: now(),
         };
@@ -271,6 +320,46 @@ export function createVirtualKeys({
         await transaction((db) => db.insertInto('virtual_keys').values(row).execute(), who);
         return row;
       });
+      return shownOne(made);
+    },
+
+    /** For callers who have found that the credential may be used there. */
+    async createLinked(who: Principal, input: LinkedKeyInput): Promise<VirtualKey> {
+      const { source, link, workspaceId, name, note = null } = input;
+      const made = await withFreeSlug(
+        { asked: input.slug, name: input.slugLike ?? name, fallback: 'key' },
+        async (slug) => {
+          const id = newId<VirtualKeyId>();
+          const row: VirtualKeyRow = {
+            id,
+            organisation_id: who.organisationId,
+            workspace_id: workspaceId,
+            slug,
+            name,
+            note,
+            provider: source.provider,
+            custom_host: null,
+            sealed: seal(id, { key: null, configurations: {} }),
+            masked: '',
+            expires_at: input.expires_at ? Date.parse(input.expires_at) : null,
+            ...storedLimits(input),
+            source_id: source.id,
+            link,
+            created_at: now(),
+            updated_at: now(),
+          };
+          await transaction(async (db) => {
+            const current = await db
+              .selectFrom('virtual_keys')
+              .select('id')
+              .where('id', '=', source.id)
+              .executeTakeFirst();
+            if (!current) fail('virtual_key_not_found', source.slug);
+            await db.insertInto('virtual_keys').values(row).execute();
+          }, who);
+          return row;
+        },
+      );
       return shownOne(made);
     },
 
@@ -304,13 +393,17 @@ export function createVirtualKeys({
       input: Partial<Omit<VirtualKeyInput, 'slug' | 'workspace_id'>> & LimitChange,
     ): Promise<VirtualKey> {
       const old = await findOrFail(store.db, who, name);
+      refuseAccess(who, old);
+      if (old.source_id !== null) refuseChangeOfSource(input);
       const next = changed(old, open(old), input);
       refuseHost(who, next, { customHost: old.custom_host, configurations: open(old).configurations });
       refuseCredential(input.key);
-      const workspace = await slugOf(store.db, old.workspace_id);
-      const fetched = await fetchedNow(next, workspace, secrets);
-      await check({ ...next, ...fetched });
-      refuseIdentity({ ...next, ...fetched }, workspace, identities);
+      if (old.source_id === null) {
+        const workspace = await slugOf(store.db, old.workspace_id);
+        const fetched = await fetchedNow(next, workspace, secrets);
+        await check({ ...next, ...fetched });
+        refuseIdentity({ ...next, ...fetched }, workspace, identities);
+      }
       const updated = await restartingIfAsked(input, budgets, (restart) =>
         transaction(async (db) => {
           // Decided anew: another change may have come while the host was looked up.
@@ -334,6 +427,8 @@ export function createVirtualKeys({
             updated_at: now(),
           };
           await db.updateTable('virtual_keys').set(row).where('id', '=', current.id).execute();
+          if (provider !== current.provider)
+            await db.updateTable('virtual_keys').set({ provider }).where('source_id', '=', current.id).execute();
           await restart(db, budgetsOf(ownerOf(row), row, row.created_at));
           return row;
         }, who),
@@ -341,10 +436,35 @@ export function createVirtualKeys({
       return shownOne(updated);
     },
 
+    /** Changes the prices of models and nothing else: other configurations are shown masked, and cannot be sent back. */
+    async reprice(
+      who: Principal,
+      name: VirtualKeyName,
+      change: (prices: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
+    ): Promise<VirtualKey> {
+      const row = await transaction(async (db) => {
+        const current = await findOrFail(db, who, name);
+        const { key, configurations } = open(current);
+        const { prices = {}, ...others } = configurations;
+        const next = change(prices as Readonly<Record<string, unknown>>);
+        const sealed = seal(current.id, {
+          key,
+          configurations: { ...others, ...(Object.keys(next).length > 0 && { prices: next }) },
+        });
+        const updated: VirtualKeyRow = { ...current, sealed, updated_at: now() };
+        await db.updateTable('virtual_keys').set(updated).where('id', '=', current.id).execute();
+        return updated;
+      }, who);
+      return shownOne(row);
+    },
+
     /** Answers the id of what is gone. */
     delete(who: Principal, name: VirtualKeyName): Promise<string> {
       return transaction(async (db) => {
-        const { id } = await findOrFail(db, who, name);
+        const row = await findOrFail(db, who, name);
+        refuseAccess(who, row);
+        await refuseInUse(db, row);
+        const { id } = row;
         await db.deleteFrom('virtual_keys').where('id', '=', id).execute();
         return id;
       }, who);

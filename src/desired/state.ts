@@ -57,6 +57,8 @@ export async function readState({
     .selectFrom('virtual_keys')
     .selectAll()
     .where('workspace_id', 'in', [...slugs.keys()])
+    // Linked keys have nothing that a file could say: they are made with the integration that they belong to.
+    .where('source_id', 'is', null)
     .orderBy('workspace_id')
     .orderBy('slug')
     .execute();

@@ -8,6 +8,7 @@ import { logins } from './migrations/0006-logins.ts';
 import { toolSets } from './migrations/0007-tool-sets.ts';
 import { mcpApps } from './migrations/0008-mcp-apps.ts';
 import { scim } from './migrations/0010-scim.ts';
+import { linkedKeys } from './migrations/0011-linked-keys.ts';
 import { backgroundResponses } from './migrations/0013-background-responses.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
@@ -21,5 +22,6 @@ export const migrations: readonly Migration[] = [
   toolSets,
   mcpApps,
   scim,
+  linkedKeys,
   backgroundResponses,
 ];

@@ -46,6 +46,17 @@ const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
   'POST /v1/admin/apply': 'for gateway apply',
   'GET /v1/admin/export': 'for gateway export',
   ...Object.fromEntries(
+    [
+      'POST /v1/integrations',
+      'GET /v1/integrations',
+      ...['GET', 'PUT', 'DELETE'].map((method) => `${method} /v1/integrations/{slug}`),
+      ...['GET', 'PUT'].map((method) => `${method} /v1/integrations/{slug}/workspaces`),
+      ...['GET', 'PUT', 'DELETE'].map((method) => `${method} /v1/integrations/{slug}/models`),
+      'POST /v1/providers',
+      ...['GET', 'PUT', 'DELETE'].map((method) => `${method} /v1/providers/{provider}`),
+    ].map((route) => [route, BY_TERRAFORM]),
+  ),
+  ...Object.fromEntries(
     ['organisation/service', 'organisation/user', 'workspace/service', 'workspace/user'].map((type) => [
       `POST /v1/api-keys/${type}`,
       BY_TERRAFORM,

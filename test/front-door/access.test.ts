@@ -112,6 +112,7 @@ function pathOf({ path }: Route): string {
     .replace(':server', ours.server)
     .replace(':id', ours.apiKey)
     .replace(':slug', ours.virtualKey)
+    .replace(':provider', ours.virtualKey)
     .replace(':workspace', ours.workspace)
     .replace(':file_id', ours.file)
     .replace(':upload_id', ours.upload)
@@ -155,6 +156,7 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (path.endsWith('/user-access')) return { default_user_access: 'deny' };
   if (path.endsWith('/search')) return { query: 'ours' };
   if (path.endsWith('/prices')) return { models: ['any'] };
+  if (path.endsWith('/models')) return { models: [] };
   if (path.endsWith('/:vector_store_id/files')) return { file_id: ours.file };
   if (path.endsWith('/file_batches')) return { file_ids: [ours.file] };
   if (path.endsWith('/:vector_store_id/files/:file_id')) return { attributes: { name: 'taken over' } };
@@ -386,7 +388,7 @@ test('paths of our own answer 405 to other methods and are never passed to a pro
   const calls = gateway.provider.calls;
   const headers = { 'x-gateway-virtual-key': 'sim' };
   for (const [method, path, allow] of [
-    ['DELETE', '/v1/providers', 'GET, HEAD'],
+    ['DELETE', '/v1/providers', 'POST, GET, HEAD'],
     ['PATCH', '/v1/api-keys', 'POST, GET, HEAD'],
     ['PUT', '/v1/logs', 'GET, POST, HEAD'],
     ['POST', '/health', 'GET, HEAD'],

@@ -344,7 +344,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['a credential with control characters', { key: 'sk-\u0001' }, 'key'],
         ['an expiry in the past', { expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
         ['rate limits that say nothing', { rate_limits: [{}] }, 'rate_limits[0].type'],
-        ['usage limits that say nothing', { usage_limits: {} }, 'usage_limits.type'],
+        ['usage limits that say nothing', { usage_limits: {} }, 'usage_limits.credit_limit'],
         [
           'custom headers that are a list',
           { configurations: { custom_headers: ['a'] } },

@@ -133,6 +133,12 @@ export const resourceErrors = {
     (slug: string, variable: string) =>
       `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
   ),
+  integration_not_found: error(404, (name: string) => `No integration ${name} that this key may see.`),
+  virtual_key_linked: error(
+    400,
+    (slug: string, links: readonly string[]) =>
+      `Virtual key ${slug} is used by others: ${links.join(', ')}. Delete those first, or close the integration to their workspaces.`,
+  ),
   ambiguous_slug: error(
     400,
     (slug: string) => `Several workspaces have a ${slug}. Say which one is meant: ?workspace_id=`,

@@ -24,6 +24,10 @@ export interface VirtualKeyRow {
   /** JSON as it was given. */
   rate_limits: string | null;
   usage_limits: string | null;
+  /** The virtual key whose credential it uses; null: it has its own. */
+  source_id: string | null;
+  /** Set where source_id is: `access` lets the workspace in, `provider` is a further name in it. */
+  link: 'access' | 'provider' | null;
   created_at: number;
   updated_at: number;
 }
