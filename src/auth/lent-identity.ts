@@ -22,7 +22,7 @@ export function refuseIdentity(key: Asking, workspace: string, identities: Pick<
   const why = identities.refusal(name, { workspace, provider, addresses: addressesOf(key) });
   if (why !== null) fail('invalid_request', FIELD, why);
   if (key.key) fail('invalid_request', 'key', `give none where ${IDENTITY_OPTION} says who pays`);
-  const other = [...secretOptionNames, 'azure_entra_scope', 'paid_by'].find(
+  const other = [...secretOptionNames, 'azure_entra_scope', 'paid_by', 'tls_certificate', 'tls_authorities'].find(
     (each) => configurations[each] !== undefined,
   );
   if (other !== undefined)

@@ -1,7 +1,7 @@
 import { fail, GatewayError } from '../core/errors.ts';
 import { allOf, andThen, type NowOrLater } from '../core/runtime/now-or-later.ts';
 import { Secret } from '../core/secret.ts';
-import { secretOptionNames } from '../core/secret-names.ts';
+import { storedSecretNames } from '../core/secret-names.ts';
 import { isSecretReference, parseReference, REFERENCE_FORM, type SecretSource } from '../core/secret-reference.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import { addressesOf, type SealedKey } from './virtual-key.ts';
@@ -24,11 +24,11 @@ function referencesIn({ key, configurations }: SealedKey): Placed[] {
     const field = ['configurations', ...path].join('.');
     if (isSecretReference(value)) {
       const isHeader = path.length === 2 && path[0] === 'custom_headers';
-      if (!isHeader && !(path.length === 1 && secretOptionNames.has(path[0]!)))
+      if (!isHeader && !(path.length === 1 && storedSecretNames.has(path[0]!)))
         fail(
           'invalid_request',
           field,
-          `takes no reference to a secret; ${[...secretOptionNames].join(', ')} and custom_headers do`,
+          `takes no reference to a secret; ${[...storedSecretNames].join(', ')} and custom_headers do`,
         );
       found.push({ field, path, reference: value.secret });
     } else if (value !== null && typeof value === 'object' && path[0] !== 'prices') {
@@ -64,7 +64,11 @@ export function withoutReferences(sealed: SealedKey): {
     placed,
     placed.map(() => 'kept-elsewhere'),
   );
-  const kept = Object.entries(configurations).filter(([name]) => !isSecretReference(sealed.configurations[name]));
+  const isReferred = (name: string) => isSecretReference(sealed.configurations[name]);
+  // A certificate and its key are looked at together or not at all.
+  const isTls = (name: string) => name.startsWith('tls_');
+  const hasTls = Object.keys(configurations).some((name) => isTls(name) && isReferred(name));
+  const kept = Object.entries(configurations).filter(([name]) => !isReferred(name) && !(hasTls && isTls(name)));
   return { key, configurations: Object.fromEntries(kept) };
 }
 

@@ -27,3 +27,11 @@ export const secretOptionNames: ReadonlySet<string> = new Set([
   'oracle_private_key',
   'vertex_service_account_json',
 ]);
+
+/** Members of a virtual key's configurations that a secret store may keep: certificates are changed together with their keys. */
+export const storedSecretNames: ReadonlySet<string> = new Set([
+  ...secretOptionNames,
+  'tls_authorities',
+  'tls_certificate',
+  'tls_private_key',
+]);

@@ -4,6 +4,7 @@ import { type Clock, turnClock } from '../core/clock.ts';
 import { fail } from '../core/errors.ts';
 import type { NowOrLater } from '../core/runtime/now-or-later.ts';
 import { canonicalAddress, specialUse } from './addresses.ts';
+import type { ClientTls } from './client-tls.ts';
 import { isHostname, readHostList, withoutRootDot } from './host-list.ts';
 import { type EgressProxy, type ProxyServer, wayThrough } from './proxy.ts';
 
@@ -19,6 +20,15 @@ export interface Destination {
   readonly serverName?: string;
   /** The proxy that is asked to connect to `origin`; without it the gateway does so itself. */
   readonly via?: ProxyServer;
+  /** What the caller of this code shows the server, and whom it trusts to vouch for it. */
+  readonly tls?: ClientTls;
+}
+
+/** A certificate goes over TLS alone; a plain connection would do without it and say nothing. */
+export function withTls(destination: Destination, tls: ClientTls): Destination {
+  if (!destination.origin.startsWith('https:'))
+    fail('egress_refused', destination.host ?? new URL(destination.origin).host, 'client certificates only over https');
+  return { ...destination, tls };
 }
 
 /** The one gate of every outgoing call: providers, custom hosts, webhooks, key sets, MCP servers, OAuth metadata. */

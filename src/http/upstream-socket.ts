@@ -1,5 +1,5 @@
 import { ClientWebSocket, type SocketRequest } from './client/websocket.ts';
-import type { EgressPolicy } from './egress.ts';
+import { type EgressPolicy, withTls } from './egress.ts';
 
 export { type ClientWebSocket, SocketRefused, type WebSocketUser } from './client/websocket.ts';
 
@@ -8,5 +8,7 @@ export type DialSocket = (request: SocketRequest) => Promise<ClientWebSocket>;
 
 export const createDialSocket =
   (egress: EgressPolicy): DialSocket =>
-  async (request) =>
-    new ClientWebSocket(await egress.admit(request.url), request).open();
+  async (request) => {
+    const destination = await egress.admit(request.url);
+    return new ClientWebSocket(request.tls ? withTls(destination, request.tls) : destination, request).open();
+  };

@@ -2,7 +2,8 @@ import { fail } from '../core/errors.ts';
 import type { HeaderMap } from '../core/header-map.ts';
 import { aborted, Exchange, hostOf } from './client/exchange.ts';
 import { Pool } from './client/pool.ts';
-import type { Destination, EgressPolicy } from './egress.ts';
+import type { ClientTls } from './client-tls.ts';
+import { type Destination, type EgressPolicy, withTls } from './egress.ts';
 import { type SentHeaders, sentHeaders } from './headers.ts';
 
 export { type Phase, UpstreamFailure } from './client/failure.ts';
@@ -30,6 +31,8 @@ export interface Outgoing {
    */
   readonly isHeededLate?: boolean;
   readonly timeouts: Timeouts;
+  /** Who the gateway is to the server, and who may vouch for the server. Connections are not shared with others. */
+  readonly tls?: ClientTls | undefined;
   /** False: never send twice, whatever the connection did, and use a connection of its own. */
   readonly resend?: boolean;
 }
@@ -104,7 +107,11 @@ export function createUpstream({ egress }: { egress: EgressPolicy }): Upstream {
     get open() {
       return exchanges.size;
     },
-    send: async (outgoing) => begin(outgoing, await egress.admit(outgoing.url), outgoing.resend === false),
+    send: async (outgoing) => {
+      const destination = await egress.admit(outgoing.url);
+      const { tls } = outgoing;
+      return begin(outgoing, tls ? withTls(destination, tls) : destination, outgoing.resend === false);
+    },
   };
 }
 

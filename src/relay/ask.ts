@@ -11,6 +11,7 @@ import type { ProviderOutcomes } from '../routing/provider-outcomes.ts';
 import { waitBefore } from '../routing/retry.ts';
 import { closeBody } from './body.ts';
 import type { Body, Exchange, OpenCall } from './call.ts';
+import { tlsFor } from './client-certificate.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, takenInVain } from './limits.ts';
 import { type Asking, answeredInJson } from './repair.ts';
@@ -210,10 +211,11 @@ async function askOnce(
       tokens: deps.tokens,
       now: deps.now(),
     });
+  const tls = target.tls && tlsFor(target, deps.now());
   const send: Send = (signal, isHeededLate) =>
     target.provider.inProcess
       ? askInProcess(deps.simulate, { method, url, headers, body, signal })
-      : deps.upstream.send({ method, url, headers, body, signal, isHeededLate, timeouts: deps.timeouts });
+      : deps.upstream.send({ method, url, headers, body, signal, isHeededLate, tls, timeouts: deps.timeouts });
   const incoming = await withinDeadline(call, settings, send);
   call.log.answered(incoming.status, incoming.connectMs ?? null);
   return incoming;

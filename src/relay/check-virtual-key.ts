@@ -10,6 +10,7 @@ import { readOptions, upstreamUrl } from '../providers/address.ts';
 import { batchStorage } from '../providers/batch-storage.ts';
 import { fineTuningOptions } from '../providers/fine-tuning-options.ts';
 import { findProvider, providers } from '../providers/registry.ts';
+import { checkClientTls, TLS_OPTIONS } from './client-certificate.ts';
 import { checkPaidByCaller } from './paid-by-caller.ts';
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -27,6 +28,7 @@ const OF_EVERY_PROVIDER = [
   'assistants',
   'paid_by',
   IDENTITY_OPTION,
+  ...Object.values(TLS_OPTIONS),
 ];
 
 /** With its place in the body, so that faults name it. */
@@ -60,6 +62,7 @@ export const checkVirtualKey =
     if (configurations.fine_tuning !== undefined)
       checked(schemaOf(fineTuning), { configurations: { fine_tuning: configurations.fine_tuning } }, 'body');
     const url = upstreamUrl(provider, readOptions(provider, { stored: configurations }), customHost, '/models', '');
+    checkClientTls(configurations, url, { inProcess: provider.inProcess === true, now: Date.now() });
     if (!provider.inProcess) await checkStoredAddress(egress, url, 'custom_host');
   };
 

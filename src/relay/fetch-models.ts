@@ -4,6 +4,7 @@ import { asGatewayError } from '../http/reply.ts';
 import type { Incoming, Upstream } from '../http/upstream.ts';
 import { upstreamUrl } from '../providers/address.ts';
 import type { TokenSource } from '../providers/provider.ts';
+import { tlsFor } from './client-certificate.ts';
 import { askInProcess } from './in-process.ts';
 import { listingOf } from './model-list.ts';
 import type { Target } from './target.ts';
@@ -69,7 +70,7 @@ async function ask(target: Target, { upstream, simulate, tokens, now }: FetchMod
   });
   return provider.inProcess
     ? askInProcess(simulate, { ...call, signal: AbortSignal.timeout(TIMEOUT_MS) })
-    : upstream.send({ ...call, timeouts: TIMEOUTS });
+    : upstream.send({ ...call, tls: tlsFor(target, now()), timeouts: TIMEOUTS });
 }
 
 async function textOf(incoming: Incoming): Promise<string> {

@@ -3,6 +3,7 @@ import { parsed } from '../dialects/json.ts';
 import { type Incoming, type Timeouts, type Upstream, UpstreamFailure } from '../http/upstream.ts';
 import { upstreamUrl } from '../providers/address.ts';
 import type { Authorize, TokenSource } from '../providers/provider.ts';
+import { tlsFor } from './client-certificate.ts';
 import { askInProcess } from './in-process.ts';
 import type { Target } from './target.ts';
 
@@ -118,12 +119,13 @@ async function send(
 }
 
 function sendOnce(
-  { provider, options, credential, machine, customHost, headers: stored }: Target,
+  target: Target,
   call: ProviderCall,
   timeouts: Timeouts,
   { upstream, simulate, tokens, now }: ProviderCallDeps,
   signal: AbortSignal,
 ): Promise<Incoming> {
+  const { provider, options, credential, machine, customHost, headers: stored } = target;
   const { method, body, length } = call;
   const url = call.url ?? upstreamUrl(provider, options, customHost, call.path ?? '', call.search ?? '');
   const headers = new Headers({ accept: 'application/json', 'accept-encoding': 'identity', ...provider.headers });
@@ -137,7 +139,8 @@ function sendOnce(
   const exchange = async () => {
     await (call.authorize ?? provider.authorize)({ ...request, ...(machine && { machine }), now: now() });
     if (provider.inProcess && !call.url) return askInProcess(simulate, outgoing);
-    return upstream.send({ ...outgoing, timeouts });
+    // A certificate is for the provider itself, not for a bucket beside it.
+    return upstream.send({ ...outgoing, tls: call.url ? undefined : tlsFor(target, now()), timeouts });
   };
   return exchange().catch(away);
 }

@@ -73,6 +73,13 @@ async function placeAt(
   to: Attempt,
   deps: RealtimeDeps,
 ): Promise<PlacedCall | SocketRefused> {
+  // Any node may have to end the call, and it is told of headers alone.
+  if (to.target.tls)
+    fail(
+      'unsupported_by_provider',
+      to.target.provider.name,
+      'calls by WebRTC with a virtual key that has a client certificate or authorities of its own',
+    );
   const aimed = await aim(asked, given, to, deps);
   const { call } = aimed;
   const session = await judgedSession(asked, aimed, deps);

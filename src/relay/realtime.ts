@@ -18,6 +18,7 @@ import { refuseOtherModels } from './allowed-model.ts';
 import { followPlan } from './by-plan.ts';
 import type { AskOnLine, Attempt, Attempted, ModelCall, OpenCall } from './call.ts';
 import { choose } from './choose.ts';
+import { tlsFor } from './client-certificate.ts';
 import { nanoDollars, refuseExhausted } from './limits.ts';
 import { prepare } from './prepare.ts';
 import { receive } from './receive.ts';
@@ -255,7 +256,7 @@ async function dialOnce(
   call.log.asks(url, null);
   try {
     const timeoutMs = deps.timeouts.connectMs || deps.timeouts.firstByteMs;
-    const socket = await deps.dial({ url, headers, protocols, timeoutMs });
+    const socket = await deps.dial({ url, headers, protocols, timeoutMs, tls: tlsFor(to.target, deps.now()) });
     call.log.answered(200, null);
     return { ...lineOf(aimed, socket, deps), ...(setupModel && { setupModel }) };
   } catch (error) {

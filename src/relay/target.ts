@@ -11,11 +11,13 @@ import { secretOptionNames } from '../core/secret-names.ts';
 import type { StoredCredential } from '../core/stored-credential.ts';
 import { sha256 } from '../crypto/seal.ts';
 import type { Selection } from '../http/asked-provider.ts';
+import type { ClientTls } from '../http/client-tls.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { readOptions } from '../providers/address.ts';
 import type { Provider, ProviderOptions } from '../providers/provider.ts';
 import { findProvider } from '../providers/registry.ts';
 import type { Choice } from '../routing/plan.ts';
+import { clientTlsOf } from './client-certificate.ts';
 import { isPaidByCaller } from './paid-by-caller.ts';
 
 /** Where a call goes and who pays for it there. */
@@ -39,6 +41,8 @@ export interface Target {
   readonly prices: PriceList | null;
   /** Tells it from every other target of the workspace, without its secret. */
   readonly identity: string;
+  /** What its connections are made with. `tlsFor` reads it. */
+  readonly tls?: ClientTls;
   /** Of one whose secrets a store keeps: has them fetched again. Null: they are still the same. */
   readonly renewed?: () => Promise<Target | null>;
 }
@@ -151,6 +155,7 @@ function targetBehind(stored: StoredCredential): Target {
 function targetOf(stored: StoredCredential): Target {
   const provider = findProvider(stored.provider) ?? fail('unknown_provider', stored.provider);
   const options = readOptions(provider, { stored: stored.configurations });
+  const tls = clientTlsOf(stored.configurations);
   return {
     provider,
     credential: stored.credential,
@@ -163,6 +168,7 @@ function targetOf(stored: StoredCredential): Target {
     prices: stored.prices,
     // A slug may come to mean another account; a new credential for the same one gets the same answers.
     identity: `@${stored.slug} ${identityOf(stored.provider, stored.customHost, [options])}`,
+    ...(tls && { tls }),
     ...(stored.machine && { machine: stored.machine }),
     ...(stored.renewed && { renewed: () => stored.renewed!().then((next) => next && targetBehind(next)) }),
   };

@@ -60,6 +60,12 @@ export const providerErrors = {
     (slug: string, when: string) => `The virtual key "${slug}" expired at ${when}.`,
     () => 'x-gateway-virtual-key',
   ),
+  expired_client_certificate: error(
+    400,
+    (slug: string, when: string) =>
+      `The client certificate of virtual key ${slug} expired at ${when}. Nothing was sent; store one that is valid as configurations.tls_certificate.`,
+    () => 'x-gateway-virtual-key',
+  ),
   missing_credential: error(
     400,
     (provider: string) =>

@@ -1,5 +1,6 @@
 import type { TLSOptions } from 'bun';
 import { turnTime } from '../../core/clock.ts';
+import { type ClientTls, tlsOptions } from '../client-tls.ts';
 import type { Destination } from '../egress.ts';
 import type { ProxyServer } from '../proxy.ts';
 import { Connection, type ConnectionOwner, type ConnectionUser } from './connection.ts';
@@ -63,19 +64,27 @@ export class Pool {
     return this.#last.endpoint;
   }
 
-  #find({ origin, serverName = '', via }: Destination): Endpoint {
+  #find({ origin, serverName = '', via, tls }: Destination): Endpoint {
     // The name belongs to the key: a connection vouches only for the name whose certificate was checked on it. So does the
-    // way: two names may share an address, and only one of them be excepted from the proxy.
-    const key = `${origin} ${serverName} ${via?.host ?? ''}`;
+    // way: two names may share an address, and only one of them be excepted from the proxy. So does the client certificate:
+    // the server takes what comes on a connection for the word of who showed it.
+    const key = `${origin} ${serverName} ${via?.host ?? ''} ${tls?.id ?? ''}`;
     let endpoint = this.#endpoints.get(key);
     if (!endpoint) {
-      endpoint = new Endpoint(this, { origin, serverName, via: via ?? null });
+      endpoint = new Endpoint(this, { origin, serverName, via: via ?? null, tls: tls ?? null });
       if (this.#endpoints.size >= ENDPOINTS)
         for (const [old, each] of this.#endpoints) if (each.isEmpty) this.#endpoints.delete(old);
       this.#endpoints.set(key, endpoint);
     }
     return endpoint;
   }
+}
+
+interface EndpointOptions {
+  readonly origin: string;
+  readonly serverName: string;
+  readonly via: ProxyServer | null;
+  readonly tls: ClientTls | null;
 }
 
 /** One server: the address that is dialled and the name that its certificate carries. */
@@ -88,10 +97,7 @@ class Endpoint implements ConnectionOwner {
   readonly #idle: Connection[] = [];
   readonly #unclaimed = new Set<Connection>();
 
-  constructor(
-    pool: Pool,
-    { origin, serverName, via }: { origin: string; serverName: string; via: ProxyServer | null },
-  ) {
+  constructor(pool: Pool, { origin, serverName, via, tls: own }: EndpointOptions) {
     const { protocol, hostname, port } = new URL(origin);
     const isSecure = protocol === 'https:';
     this.#pool = pool;
@@ -99,7 +105,7 @@ class Endpoint implements ConnectionOwner {
     this.hostname = hostname.replace(/^\[|\]$/g, '');
     this.port = Number(port) || (isSecure ? 443 : 80);
     // Without a name, the host that is dialled is the name. Said aloud, because an environment variable could undo it.
-    const tls = { ALPNProtocols: ALPN, rejectUnauthorized: true };
+    const tls = { ALPNProtocols: ALPN, rejectUnauthorized: true, ...(own && tlsOptions(own)) };
     this.tls = isSecure ? (serverName ? { ...tls, serverName } : tls) : null;
   }
 

@@ -1,5 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectSecurely, type TLSSocket } from 'node:tls';
+import type { TLSOptions } from 'bun';
 import type { ProxyServer } from '../proxy.ts';
 
 /** What a connection needs of its socket, be it Bun's own or one inside a tunnel. */
@@ -34,8 +35,12 @@ interface Target {
   readonly hostname: string;
   readonly port: number;
   /** Null: a plain connection inside the tunnel. */
-  readonly tls: { readonly serverName?: string } | null;
+  readonly tls: Pick<TLSOptions, 'serverName' | 'cert' | 'key' | 'ca'> | null;
 }
+
+/** What the gateway shows the server, and who may vouch for that. */
+const ownIn = ({ cert, key, ca }: NonNullable<Target['tls']>) =>
+  ({ ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) }) as Pick<ConnectionOptions, 'cert' | 'key' | 'ca'>;
 
 const LARGEST_HEAD = 16 << 10;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
@@ -79,6 +84,7 @@ export class Tunnel {
     const secure = connectSecurely({
       ...{ ...VERIFIED, socket, host: hostname, ALPNProtocols: ['http/1.1'] },
       ...servedAs(tls.serverName ?? hostname),
+      ...ownIn(tls),
     });
     this.#sockets.unshift(secure);
     const fail = (error: Error) => this.#fail(error, 'handshake');

@@ -1,5 +1,6 @@
 import type { SocketHandler, TLSOptions } from 'bun';
 import type { PlainHeaders } from '../../core/header-map.ts';
+import { type ClientTls, tlsOptions } from '../client-tls.ts';
 import type { Destination } from '../egress.ts';
 import { hostOf } from './exchange.ts';
 import { Malformed, UpstreamFailure } from './failure.ts';
@@ -38,6 +39,8 @@ export interface SocketRequest {
   readonly protocols: readonly string[];
   /** For the connection and the handshake together. */
   readonly timeoutMs: number;
+  /** Who the gateway is to the server, and who may vouch for the server. */
+  readonly tls?: ClientTls | undefined;
 }
 
 const LARGEST_MESSAGE = 32 << 20;
@@ -93,8 +96,11 @@ export class ClientWebSocket {
       this.#timer = setTimeout(() => this.#fail('timeout', 'it did not answer in time', timeoutMs), timeoutMs);
     const { protocol, hostname, port } = new URL(this.#destination.origin);
     const isSecure = protocol === 'https:';
-    const { serverName, via } = this.#destination;
-    const verified: TLSOptions = { ALPNProtocols: 'http/1.1', rejectUnauthorized: true };
+    const { serverName, via, tls: own } = this.#destination;
+    const verified: TLSOptions = {
+      ...{ ALPNProtocols: 'http/1.1', rejectUnauthorized: true },
+      ...(own && tlsOptions(own)),
+    };
     const tls = isSecure ? (serverName ? { ...verified, serverName } : verified) : null;
     const server = { hostname: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isSecure ? 443 : 80) };
     if (via) {
