@@ -28,6 +28,14 @@ const policy: Shape = {
 const tokenPrice: Shape = { price: 'number' };
 const capability: Shape = { name: 'string', type: 'string', enabled: 'bool' };
 
+const scimMapping: Shape = {
+  id: 'string',
+  workspace_id: 'string',
+  scim_group: 'string',
+  scim_group_id: 'string',
+  role: 'string',
+};
+
 const one = {
   Workspace: {
     id: 'string',
@@ -176,6 +184,8 @@ const one = {
   },
   McpWorkspaces: { workspaces: [{ id: 'string', enabled: 'bool' }] },
   McpCapabilities: { data: [capability] },
+  ScimMapping: scimMapping,
+  ScimMappings: { total_count: 'int', mappings: [scimMapping] },
 } as const satisfies Readonly<Record<string, Shape>>;
 
 /** Lists come as `{ data: [...] }`. */

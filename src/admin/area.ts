@@ -36,6 +36,7 @@ import { ownKeyRoutes } from './own-keys.ts';
 import { policyRoutes } from './policies.ts';
 import { priceRoutes } from './prices.ts';
 import { providerRoutes } from './providers.ts';
+import { secretReferenceRoutes } from './secret-references.ts';
 import { type ServiceParts, serviceRoutes } from './service.ts';
 import { sessionRoutes } from './sessions.ts';
 import { statusRoutes } from './status.ts';
@@ -89,6 +90,7 @@ export const adminArea = area({
         ...modelPriceRoutes(parts),
         ...integrationRoutes(integrations),
         ...workspaceProviderRoutes(integrations),
+        ...secretReferenceRoutes(),
         ...policyRoutes(parts.policies),
         ...configRoutes(parts),
         ...guardrailRoutes(parts),

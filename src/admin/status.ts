@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import * as z from 'zod';
 import { toIso } from '../core/clock.ts';
+import type { Health } from '../core/health.ts';
 import { get, type Route } from '../http/route.ts';
 import type { Store } from '../storage/store.ts';
 import { databaseClock } from '../work/time.ts';
@@ -31,10 +32,20 @@ export interface StatusParts {
   readonly store: Store;
   readonly redis: object | null;
   readonly version: string;
+  readonly health: Health;
 }
 
 /** What this installation is made of and has to do, for people who operate it. `GET /health` says what is wrong. */
-export const statusRoutes = ({ store, redis, version }: StatusParts): Route[] => [
+export const statusRoutes = ({ store, redis, version, health }: StatusParts): Route[] => [
+  get(
+    '/v1/admin/health',
+    {
+      scopes: ['organisation.read'],
+      summary: 'Whether the key works, and what is degraded',
+      response: () => z.looseObject({ status: z.literal('ok'), degraded: z.array(z.unknown()) }),
+    },
+    () => ({ status: 'ok', degraded: health.snapshot() }),
+  ),
   get(
     '/v1/admin/status',
     { scopes: ['metrics.read'], summary: 'Version, store, background work and who does it', response: status },

@@ -12,6 +12,7 @@ import type { RequestLog } from '../telemetry/request-log.ts';
 import { mcpAppRoutes } from './admin/apps.ts';
 import { mcpCapabilityRoutes } from './admin/capabilities.ts';
 import { mcpConnectionRoutes } from './admin/connections.ts';
+import { mcpIntegrationRoutes } from './admin/integrations.ts';
 import { ownAppRoutes } from './admin/own-apps.ts';
 import { mcpServerRoutes } from './admin/servers.ts';
 import { mcpToolSetRoutes } from './admin/tool-sets.ts';
@@ -117,6 +118,7 @@ export const mcpArea = area({
       routes: [
         ...mcpCapabilityRoutes(mcp.capabilities),
         ...mcpServerRoutes(mcp.servers),
+        ...mcpIntegrationRoutes(mcp.servers, mcp.capabilities),
         ...mcpConnectionRoutes(mcp.servers),
         ...mcpToolSetRoutes(mcp.toolSets),
         ...mcpUsageRoutes(mcp.usage),

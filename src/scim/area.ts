@@ -5,18 +5,21 @@ import { createScimGroups } from './groups.ts';
 import { createScimMappings } from './mappings.ts';
 import { scimRoutes } from './routes.ts';
 import { createScimUsers } from './users.ts';
+import { workspaceMappingRoutes } from './workspace-mappings.ts';
 
 /** Users and groups as a company's directory keeps them (SCIM 2.0). */
 export const scimArea = area({
   name: 'scim',
   endsAtOnce: () => scimEndings,
-  open: (tools: Tools) => ({
-    gives: {},
-    routes: scimRoutes({
-      users: createScimUsers(tools),
-      groups: createScimGroups(tools),
-      mappings: createScimMappings(tools),
-      publicUrl: tools.publicUrl,
-    }),
-  }),
+  open: (tools: Tools) => {
+    const mappings = createScimMappings(tools);
+    const { publicUrl } = tools;
+    return {
+      gives: {},
+      routes: [
+        ...scimRoutes({ users: createScimUsers(tools), groups: createScimGroups(tools), mappings, publicUrl }),
+        ...workspaceMappingRoutes(mappings),
+      ],
+    };
+  },
 });

@@ -59,6 +59,27 @@ export function createScimMappings(deps: ScimDeps) {
       return { object: 'list' as const, total: found.length, data: found.map(shown) };
     },
 
+    /** Ids of the directory's groups by their names, as mappings compare them. */
+    async groupIds({ organisationId }: Principal): Promise<ReadonlyMap<string, string>> {
+      const groups = await store.db
+        .selectFrom('scim_groups')
+        .select(['id', 'name_key'])
+        .where('organisation_id', '=', organisationId)
+        .execute();
+      return new Map(groups.map(({ id, name_key }) => [name_key, id]));
+    },
+
+    /** The name of a group that the directory has sent. */
+    async groupNamed({ organisationId }: Principal, id: string): Promise<string> {
+      const row = await store.db
+        .selectFrom('scim_groups')
+        .select('display_name')
+        .where('organisation_id', '=', organisationId)
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return row?.display_name ?? fail('group_not_found', id.slice(0, 80));
+    },
+
     async create(who: Principal, { group, workspace, role }: MappingInput) {
       return change(who, async (db) => {
         const place = workspace ? await placeOf(db, who, workspace) : null;

@@ -107,7 +107,7 @@ function pathOf({ path }: Route): string {
   if (path.startsWith('/v1/alert-channels')) return path.replace(':id', ours.alertChannel);
   if (path.startsWith('/v1/alerts')) return path.replace(':id', ours.alert);
   if (path.startsWith('/v1/views')) return path.replace(':id', ours.view);
-  if (path.startsWith('/v1/mcp-servers')) return path.replace(':slug', ours.server);
+  if (/^\/v1\/mcp-(?:servers|integrations)/.test(path)) return path.replace(':slug', ours.server);
   return path
     .replace(':server', ours.server)
     .replace(':id', ours.apiKey)
@@ -157,6 +157,7 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (path.endsWith('/search')) return { query: 'ours' };
   if (path.endsWith('/prices')) return { models: ['any'] };
   if (path.endsWith('/models')) return { models: [] };
+  if (path.endsWith('/:slug/workspaces')) return { workspaces: [] };
   if (path.endsWith('/:vector_store_id/files')) return { file_id: ours.file };
   if (path.endsWith('/file_batches')) return { file_ids: [ours.file] };
   if (path.endsWith('/:vector_store_id/files/:file_id')) return { attributes: { name: 'taken over' } };

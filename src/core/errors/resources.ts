@@ -133,6 +133,10 @@ export const resourceErrors = {
     (slug: string, variable: string) =>
       `Virtual key ${slug} comes from the environment variable ${variable} and is changed there.`,
   ),
+  secret_reference_not_found: error(
+    404,
+    (id: string) => `No secret reference ${id}; virtual keys say themselves where their secrets lie.`,
+  ),
   integration_not_found: error(404, (name: string) => `No integration ${name} that this key may see.`),
   virtual_key_linked: error(
     400,

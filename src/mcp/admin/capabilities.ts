@@ -45,7 +45,7 @@ const metadata = () =>
     last_synced_at: z.string().nullable(),
     sync_error: z.string().nullable(),
   });
-const switches = () =>
+export const switches = () =>
   z.strictObject({
     capabilities: some(
       z.strictObject({ name: capabilityName(), type: type(), enabled: z.boolean({ error: 'give true or false' }) }),
