@@ -76,7 +76,7 @@ const describedGateway = (): Promise<Described> => {
   return described;
 };
 
-const description = async (): Promise<Description> =>
+export const description = async (): Promise<Description> =>
   describeRoutes((await describedGateway()).routes, { version: '', publicUrl: '' });
 
 async function routesTable(): Promise<string> {
