@@ -7,7 +7,10 @@ import { freePort, untilAnswers } from './processes.ts';
 import { chatRequest, streamRequest } from './prompt.ts';
 import { output } from './tools.ts';
 
-export type ContenderName = 'nginx' | 'portkey' | 'gateway';
+export type ContenderName = 'nginx' | 'bare' | 'gateway' | 'portkey';
+
+/** In the order of tables. */
+export const contenderNames: readonly ContenderName[] = ['nginx', 'bare', 'gateway', 'portkey'];
 
 /** A proxy under test, running. */
 export interface Contender {
@@ -24,6 +27,7 @@ export interface Contender {
 export const labels: Readonly<Record<ContenderName | 'direct', string>> = {
   direct: 'direct',
   nginx: 'nginx',
+  bare: 'bare Bun relay',
   portkey: 'Portkey gateway',
   gateway: 'Gateway (ours)',
 };
@@ -32,6 +36,7 @@ export const direct = (lab: Lab) => ({ url: `${lab.upstream.url}${CHAT}`, header
 
 export const start: Readonly<Record<ContenderName, (lab: Lab) => Promise<Contender>>> = {
   nginx: startNginx,
+  bare: startBare,
   portkey: startPortkey,
   gateway: startGateway,
 };
@@ -88,6 +93,15 @@ async function startNginx(lab: Lab): Promise<Contender> {
     pid: worker.pid,
     end: running.end,
   });
+}
+
+async function startBare(lab: Lab): Promise<Contender> {
+  const port = freePort();
+  const command = [process.execPath, join(import.meta.dir, 'load/bare-relay.ts'), String(port), lab.upstream.url];
+  const running = lab.processes.start({ name: 'bare', command, core: lab.cores.proxy });
+  await untilAnswers(`http://127.0.0.1:${port}/ready`, running);
+  const url = `http://127.0.0.1:${port}${CHAT}`;
+  return checked({ name: 'bare', url, headers: json, pid: running.pid, end: running.end });
 }
 
 async function startPortkey(lab: Lab): Promise<Contender> {

@@ -51,7 +51,7 @@ export interface Lengths {
 
 export const FULL: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 60_000, portkey: 60_000 },
+  warmUpMs: { nginx: 1_000, bare: 30_000, gateway: 60_000, portkey: 60_000 },
   saturationMs: 2_000,
   saturationTurns: 5,
   limitsTurns: 4,
@@ -69,7 +69,7 @@ export const FULL: Lengths = {
 
 export const QUICK: Lengths = {
   rounds: 3,
-  warmUpMs: { nginx: 1_000, gateway: 2_000, portkey: 3_000 },
+  warmUpMs: { nginx: 1_000, bare: 2_000, gateway: 2_000, portkey: 3_000 },
   saturationMs: 1_000,
   saturationTurns: 1,
   limitsTurns: 1,

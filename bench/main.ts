@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { loadavg, release, setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Contender, type ContenderName, start as startContender } from './contenders.ts';
+import { type Contender, contenderNames, start as startContender } from './contenders.ts';
 import { chooseCores, FULL, type Lab, QUICK } from './lab.ts';
 import { measureAgainst } from './measure/against.ts';
 import { measureAnalytics } from './measure/analytics.ts';
@@ -143,7 +143,7 @@ async function sideBySide(
 ): Promise<Pick<Findings, 'cpu' | 'chunks' | 'latency'>> {
   if (!wants('cpu') && !wants('chunks') && !wants('latency')) return {};
   const contenders: Contender[] = [];
-  for (const name of ['nginx', 'gateway', 'portkey'] satisfies ContenderName[]) {
+  for (const name of contenderNames) {
     contenders.push(await startContender[name](lab));
     say(`${name} is up`);
   }

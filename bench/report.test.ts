@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import type { ChunkSample } from './measure/chunks.ts';
 import type { CpuSample } from './measure/cpu.ts';
 import type { LatencySample } from './measure/latency.ts';
 import type { LimitsSample } from './measure/limits.ts';
@@ -24,6 +25,7 @@ const cpu = (name: CpuSample['name'], ...costs: number[]): CpuSample[] =>
 const latency = (size: LatencySample['size'], addedP99: number, callsPerSecond = 500): LatencySample => ({
   name: 'gateway',
   size,
+  wanted: 500,
   callsPerSecond,
   addedP50: 0.2,
   addedP99,
@@ -178,4 +180,28 @@ test('what a search holds up is the difference to another call in quiet', () => 
     ['1.00 ms', true],
   ]);
   expect(details({ search: [sample(20, 1)] })).toContain('CPU of the gateway per search');
+});
+
+test('what one more chunk costs is told apart from what opens a stream', () => {
+  const chunk = (name: ChunkSample['name'], kind: ChunkSample['kind'], perStreamUs: number, perChunkUs: number) => {
+    const events = (kind === 'long' ? 1_000 : 200) + 3;
+    const microsecondsPerChunk = (perStreamUs + perChunkUs * events) / events;
+    return { name, kind, microsecondsPerChunk, eventsPerRead: 1 };
+  };
+  const both = (name: ChunkSample['name'], perStreamUs: number, perChunkUs: number) =>
+    (['usual', 'long'] as const).map((kind) => chunk(name, kind, perStreamUs, perChunkUs));
+  const chunks = [
+    ...both('nginx', 203, 10),
+    ...both('bare', 203, 12),
+    ...both('gateway', 2_030, 13),
+    chunk('gateway', 'translated', 0, 23),
+  ];
+
+  expect(verdicts({ chunks }).map(({ value, isMet }) => [value, isMet])).toEqual([
+    ['2.09 × (23.0 / 11.0 µs)', false],
+    ['1.18 × (13.0 / 11.0 µs)', null],
+    ['1.30 × (13.0 / 10.0 µs)', true],
+    ['1.20 × (12.0 / 10.0 µs)', null],
+    ['2.09 × (23.0 / 11.0 µs)', false],
+  ]);
 });

@@ -15,9 +15,12 @@ export interface MemorySample {
   readonly perStreamKb: number;
   /** After each of three bursts of calls at saturation: a leak would climb. */
   readonly afterLoadMb: readonly number[];
+  /** After the last of them. */
+  readonly afterMinuteMb: number;
 }
 
 export const OPEN_STREAMS = 1_000;
+const MINUTE_MS = 60_000;
 
 /** On a process of its own, because one that has already worked has room to spare that would hide what streams take. */
 export async function measureMemory(lab: Lab, name: ContenderName): Promise<MemorySample> {
@@ -34,8 +37,11 @@ export async function measureMemory(lab: Lab, name: ContenderName): Promise<Memo
     afterLoadMb.push(residentKb(contender.pid) / 1_024);
   }
   lab.say(`memory, ${labels[name]}: ${afterLoadMb.map(short).join(', ')} MB after each of three bursts`);
+  await Bun.sleep(MINUTE_MS);
+  const afterMinuteMb = residentKb(contender.pid) / 1_024;
+  lab.say(`memory, ${labels[name]}: ${short(afterMinuteMb)} MB a minute later`);
   await contender.end();
-  return { name, idleMb, perStreamKb, afterLoadMb };
+  return { name, idleMb, perStreamKb, afterLoadMb, afterMinuteMb };
 }
 
 async function holdStreams(lab: Lab, contender: Contender): Promise<number> {

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { type Contender, type ContenderName, labels, start as startContender } from '../contenders.ts';
+import { type Contender, type ContenderName, contenderNames, labels, start as startContender } from '../contenders.ts';
 import { spawnGateway } from '../gateway.ts';
 import { type Lab, UNPINNED } from '../lab.ts';
 import type { OpenLoopJob, OpenLoopResult } from '../load/job.ts';
 import { short } from '../numbers.ts';
 import { type Activity, activityOf } from '../proc.ts';
 import { chatRequest } from '../prompt.ts';
-import { inTurns } from './cost.ts';
+import { costAtSaturation, inTurns } from './cost.ts';
 import { warmUp } from './cpu.ts';
 
 /** CPU and wake-ups of all threads for each call, at a rate that leaves the proxy idle for most of the time. */
@@ -25,10 +25,23 @@ export interface IdleSample {
   readonly wakeUps: number;
 }
 
-export type QuietSample = LowRateSample | IdleSample;
+/** As many calls as fit, with nothing pinned. */
+export interface FullSample {
+  readonly kind: 'full';
+  readonly name: ContenderName;
+  readonly cpuUs: number;
+}
+
+/** A process that has just started: what a call takes around its hundredth, and what it takes later. */
+export interface ColdSample {
+  readonly kind: 'cold';
+  readonly hundredthUs: number;
+  readonly warmUs: number;
+}
+
+export type QuietSample = LowRateSample | IdleSample | FullSample | ColdSample;
 
 export const RATES = [20, 100, 500] as const;
-const NAMES = ['nginx', 'gateway', 'portkey'] as const satisfies ContenderName[];
 /** After its start a process compiles, sweeps and gives memory back for a while. */
 const SETTLED_AFTER_MS = 60_000;
 const SLICE_MS = 1_000;
@@ -36,7 +49,7 @@ const SLICE_MS = 1_000;
 /** Most installations are not busy: what a call costs then, and what it costs to wait for one. Nothing is pinned. */
 export async function measureQuiet(lab: Lab): Promise<QuietSample[]> {
   const free: Lab = { ...lab, cores: UNPINNED };
-  return [...(await measureIdle(free)), ...(await measureRates(free))];
+  return [...(await measureIdle(free)), ...(await measureCold(free)), ...(await measureRates(free))];
 }
 
 async function measureIdle(lab: Lab): Promise<IdleSample[]> {
@@ -53,16 +66,43 @@ async function measureIdle(lab: Lab): Promise<IdleSample[]> {
   return samples;
 }
 
-async function measureRates(lab: Lab): Promise<LowRateSample[]> {
+const COLD_RATE = 100;
+/** The hundredth call with the forty around it: one alone is over before the kernel has counted it. */
+const BEFORE_HUNDREDTH = 80;
+const AROUND_HUNDREDTH = 40;
+
+async function measureCold(lab: Lab): Promise<ColdSample[]> {
+  const samples: ColdSample[] = [];
+  for (let round = 0; round < lab.lengths.rounds; round++) {
+    const gateway = await startContender.gateway(lab);
+    const cost = async (calls: number) => {
+      let made = 0;
+      const { cpuUs } = await during(gateway.pid, async () => {
+        made = await callAt(lab, gateway, COLD_RATE, (calls * 1_000) / COLD_RATE, 1);
+      });
+      return cpuUs / made;
+    };
+    await cost(BEFORE_HUNDREDTH);
+    const hundredthUs = await cost(AROUND_HUNDREDTH);
+    await warmUp(lab, [gateway]);
+    const warmUs = await cost(AROUND_HUNDREDTH * 10);
+    samples.push({ kind: 'cold', hundredthUs, warmUs });
+    lab.say(`quiet, cold: the hundredth call ${short(hundredthUs)} µs, a warm one ${short(warmUs)} µs`);
+    await gateway.end();
+  }
+  return samples;
+}
+
+async function measureRates(lab: Lab): Promise<(LowRateSample | FullSample)[]> {
   const contenders: Contender[] = [];
-  for (const name of NAMES) contenders.push(await startContender[name](lab));
+  for (const name of contenderNames) contenders.push(await startContender[name](lab));
   await warmUp(lab, contenders);
-  const samples: LowRateSample[] = [];
+  const samples: (LowRateSample | FullSample)[] = [];
   for (const callsPerSecond of RATES)
     await inTurns(contenders, lab.lengths.rounds, async (contender, round) => {
       let calls = 0;
       const { cpuUs, wakeUps } = await during(contender.pid, async () => {
-        calls = await callAt(lab, contender, callsPerSecond);
+        calls = await callAt(lab, contender, callsPerSecond, SLICE_MS, lab.lengths.latencyCycles);
       });
       const sample = { kind: 'rate', name: contender.name, callsPerSecond, cpuUs: cpuUs / calls } as const;
       samples.push({ ...sample, wakeUps: wakeUps / calls });
@@ -71,15 +111,27 @@ async function measureRates(lab: Lab): Promise<LowRateSample[]> {
           `${short(sample.cpuUs)} µs and ${short(wakeUps / calls)} wake-ups a call`,
       );
     });
+  const subjects = contenders.map((each) => ({ ...each, label: labels[each.name], body: chatRequest(300) }));
+  await inTurns(subjects, lab.lengths.rounds, async (subject, round) => {
+    const { microsecondsPerCall: cpuUs } = await costAtSaturation(lab, subject, lab.lengths.saturationMs);
+    samples.push({ kind: 'full', name: subject.name, cpuUs });
+    lab.say(`quiet, full round ${round + 1}/${lab.lengths.rounds}, ${subject.label}: ${short(cpuUs)} µs a call`);
+  });
   await Promise.all(contenders.map((contender) => contender.end()));
   return samples;
 }
 
 /** Answers how many calls were made. */
-async function callAt(lab: Lab, { name, url, headers }: Contender, callsPerSecond: number): Promise<number> {
+async function callAt(
+  lab: Lab,
+  { name, url, headers }: Contender,
+  callsPerSecond: number,
+  sliceMs: number,
+  cycles: number,
+): Promise<number> {
   const job: OpenLoopJob = {
     arms: [{ name, url, headers }],
-    ...{ body: chatRequest(300), callsPerSecond, sliceMs: SLICE_MS, cycles: lab.lengths.latencyCycles, rounds: 1 },
+    ...{ body: chatRequest(300), callsPerSecond, sliceMs, cycles, rounds: 1 },
     isAlone: false,
   };
   const generator = lab.processes.converse(join(import.meta.dir, '../load/open-loop.ts'), job, lab.cores.load);

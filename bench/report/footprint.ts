@@ -12,18 +12,26 @@ export function memoryVerdicts(memory: readonly MemorySample[]): Verdict[] {
   return [
     atMost(70, { what: 'memory, idle', unit: 'MB', value: ours.idleMb }),
     atMost(30, { what: perStream, unit: 'KB', value: ours.perStreamKb }),
+    atMost(1.5, {
+      what: 'memory a minute after a burst, against idle',
+      unit: '×',
+      value: ours.afterMinuteMb / ours.idleMb,
+      detail: ` (${short(ours.afterMinuteMb)} / ${short(ours.idleMb)} MB)`,
+    }),
   ];
 }
 
 export function memoryDetails(memory: readonly MemorySample[]): string[] {
   if (memory.length === 0) return [];
-  const rows = memory.map(({ name, idleMb, perStreamKb, afterLoadMb }) => [
+  const rows = memory.map(({ name, idleMb, perStreamKb, afterLoadMb, afterMinuteMb }) => [
     labels[name],
     short(idleMb),
     short(perStreamKb),
     afterLoadMb.map(short).join(', '),
+    short(afterMinuteMb),
   ]);
-  return ['### Memory', table(['', 'idle MB', 'KB per open stream', 'MB after each of three bursts'], rows)];
+  const head = ['', 'idle MB', 'KB per open stream', 'MB after each of three bursts', 'MB a minute later'];
+  return ['### Memory', table(head, rows)];
 }
 
 export function startVerdicts(start: StartSample | undefined): Verdict[] {
