@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RedisClient } from 'bun';
+import { every } from '../core/runtime/seconds.ts';
 
 /** A Lua script, known to Redis by the hash of its text. */
 export interface RedisScript {
@@ -59,7 +60,7 @@ export class RedisUnavailable extends Error {
 
 const TICK_MS = 100;
 /** Between two signs of life that an idle connection is asked for. */
-const PROBE_MS = 1_000;
+const PROBE_SECONDS = 1;
 const SLOWEST_RETRY_MS = 1_000;
 /** A replica, a full memory or a failed disk refuse writes and still answer PING. */
 const PROBE_KEY = 'gateway:probe';
@@ -69,7 +70,9 @@ export const connectRedis = (url: string, options: RedisOptions = {}): Redis => 
 class Connection implements Redis {
   readonly #url: string;
   readonly #answerMs: number;
-  readonly #ticker: ReturnType<typeof setInterval>;
+  readonly #probing: { stop(): void };
+  /** Runs while an answer is owed or there is no connection. */
+  #ticker: ReturnType<typeof setInterval> | null = null;
   readonly #upHandlers: (() => void)[] = [];
   readonly #downHandlers: ((why: string) => void)[] = [];
   #client: RedisClient | null = null;
@@ -78,15 +81,13 @@ class Connection implements Redis {
   /** Answers come in the order of commands, so one count says whether any are owed. */
   #owed = 0;
   #silentTicks = 0;
-  #ticksSinceProbe = 0;
   #retryMs = TICK_MS;
   #retryAt = 0;
 
   constructor(url: string, { answerMs = 500 }: RedisOptions) {
     this.#url = url;
     this.#answerMs = answerMs;
-    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
-    this.#ticker.unref();
+    this.#probing = every(PROBE_SECONDS, () => this.#client && this.#server && void this.#probe(this.#client));
     void this.#connect();
   }
 
@@ -141,7 +142,8 @@ class Connection implements Redis {
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#ticker);
+    this.#probing.stop();
+    this.#stopTicking();
     this.#server = null;
     this.#client?.close();
     this.#client = null;
@@ -155,6 +157,7 @@ class Connection implements Redis {
 
   async #awaitAnswer<Answer>(client: RedisClient, send: (client: RedisClient) => Promise<Answer>): Promise<Answer> {
     this.#owed++;
+    this.#startTicking();
     try {
       return await send(client);
     } catch (error) {
@@ -169,6 +172,15 @@ class Connection implements Redis {
     }
   }
 
+  #startTicking() {
+    this.#ticker ??= setInterval(() => this.#tick(), TICK_MS).unref();
+  }
+
+  #stopTicking() {
+    if (this.#ticker) clearInterval(this.#ticker);
+    this.#ticker = null;
+  }
+
   /**
    * Time is counted in ticks of this process: one that was itself blocked for seconds has given the answers no chance
    * to be read, and must not blame Redis.
@@ -181,11 +193,10 @@ class Connection implements Redis {
     }
     this.#silentTicks = this.#owed > 0 ? this.#silentTicks + 1 : 0;
     if (this.#silentTicks * TICK_MS > this.#answerMs) return this.#lose(client, 'it did not answer in time');
-    if (this.#server && ++this.#ticksSinceProbe * TICK_MS >= PROBE_MS) void this.#probe(client);
+    if (this.#owed === 0 && this.#server) this.#stopTicking();
   }
 
   async #probe(client: RedisClient) {
-    this.#ticksSinceProbe = 0;
     try {
       await this.#awaitAnswer(client, () => client.set(PROBE_KEY, '1', 'PX', 60_000));
     } catch (error) {
@@ -200,6 +211,7 @@ class Connection implements Redis {
       connectionTimeout: this.#answerMs,
     });
     this.#client = client;
+    this.#startTicking();
     this.#owed = 0;
     this.#silentTicks = 0;
     client.onclose = () => this.#lose(client, 'the connection closed');
@@ -219,7 +231,6 @@ class Connection implements Redis {
     const evicts = fact('maxmemory') !== '0' && fact('maxmemory_policy') !== 'noeviction';
     this.#server = { runId: fact('run_id'), evicts };
     this.#retryMs = TICK_MS;
-    this.#ticksSinceProbe = 0;
     for (const handler of this.#upHandlers) handler();
   }
 
@@ -231,6 +242,7 @@ class Connection implements Redis {
     this.#retryAt = performance.now() + this.#retryMs;
     this.#retryMs = Math.min(this.#retryMs * 2, SLOWEST_RETRY_MS);
     client.close();
+    if (!this.#isClosed) this.#startTicking();
     if (wasUp) for (const handler of this.#downHandlers) handler(why);
   }
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { Health } from '../../core/health.ts';
 import { newId } from '../../core/ids.ts';
+import { every } from '../../core/runtime/seconds.ts';
 import type { Redis } from '../../storage/redis.ts';
 import type { Store } from '../../storage/store.ts';
 import type { Counters, Reservation, RestartCounters, Settlement, Verdict } from '../counters/counters.ts';
@@ -41,7 +42,7 @@ interface Timing {
 }
 
 const TIMING: Timing = { pollMs: 500, stableMs: 5_000, deadAfterMs: 10_000, waitMs: 3_000, answerMs: 3_000 };
-const SWEEP_MS = 1_000;
+const SWEEP_SECONDS = 1;
 
 /**
  * The counters of several nodes with PostgreSQL and Redis: Redis decides, PostgreSQL remembers. When Redis dies, loses
@@ -106,7 +107,7 @@ class CoordinatedCounters implements Counters {
   #asked = 0;
   #whenNoneAsked: (() => void) | null = null;
   #sweeping: Promise<void> | null = null;
-  readonly #sweepTimer: ReturnType<typeof setInterval>;
+  readonly #sweeps: { stop(): void };
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -120,7 +121,7 @@ class CoordinatedCounters implements Counters {
         for (const settlement of this.#untold.takeAll()) this.#tellRedis(settlement);
       },
     });
-    this.#sweepTimer = setInterval(() => void this.#sweep(), SWEEP_MS).unref();
+    this.#sweeps = every(SWEEP_SECONDS, () => void this.#sweep());
   }
 
   async reserve(reservation: Reservation, holdMs: number): Promise<Verdict> {
@@ -184,7 +185,7 @@ class CoordinatedCounters implements Counters {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#sweepTimer);
+    this.#sweeps.stop();
     await this.flush();
     await this.keeper.close();
     await this.#parts.postgres.close();
