@@ -36,7 +36,10 @@ export function startSmallServer({ era, tools, pageSize = 100 }: SmallOptions): 
         return { ...extra, supportedVersions: [VERSIONS.newer], capabilities: { tools: {} } };
       case 'tools/list': {
         const from = Number(params.cursor ?? 0);
-        const page = tools.slice(from, from + pageSize).map((name) => ({ name, inputSchema: { type: 'object' } }));
+        const page = tools.slice(from, from + pageSize).map((name) => ({
+          ...{ name, inputSchema: { type: 'object' } },
+          ...(name.startsWith('read') && { annotations: { readOnlyHint: true } }),
+        }));
         return {
           ...extra,
           tools: page,
