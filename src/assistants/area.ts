@@ -4,6 +4,7 @@ import type { VirtualKeys } from '../auth/virtual-keys.ts';
 import type { WorkspaceId } from '../core/ids.ts';
 import type { Principal } from '../core/principal.ts';
 import { ownFile } from '../core/program.ts';
+import { startSweeper } from '../core/sweeper.ts';
 import type { Tokens } from '../core/tokens.ts';
 import type { Files } from '../files/files.ts';
 import type { ModelCall } from '../relay/call.ts';
@@ -16,6 +17,7 @@ import type { RequestLog } from '../telemetry/request-log.ts';
 import { type AssistantsApiDeps, createAssistantsApi } from './api.ts';
 import { createDocumentReader } from './documents/reader.ts';
 import { assistantEndings } from './endings.ts';
+import { containerRoutes } from './interpreter/container-routes.ts';
 import { createContainers } from './interpreter/containers.ts';
 import { createHostedInterpreter } from './interpreter/hosted.ts';
 import { createInterpreter } from './interpreter/interpreter.ts';
@@ -51,6 +53,8 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
     readonly embeddings: EmbeddingSettings | null;
   };
 }
+
+const CONTAINERS_SWEPT_MS = 600_000;
 
 /** Assistants with their threads, runs, vector stores and tools. */
 export const assistantsArea = area({
@@ -99,12 +103,18 @@ export const assistantsArea = area({
     });
     return {
       gives: { programs: interpreter && createPrograms(interpreter) },
-      routes: assistantRoutes({
-        ...{ ...api, vectorStores, virtualKeys, configs, proofs, principalOf, relay },
-        store: parts.store,
-      }),
+      routes: [
+        ...assistantRoutes({
+          ...{ ...api, vectorStores, virtualKeys, configs, proofs, principalOf, relay },
+          store: parts.store,
+        }),
+        ...containerRoutes({ containers, files, memoryMb: interpreter ? interpreter.memoryMb : null }),
+      ],
       work: [...vectorStores.kinds, ...kinds],
-      sweepers: [() => startChunkSweeper({ store: parts.store, chunks })],
+      sweepers: [
+        () => startChunkSweeper({ store: parts.store, chunks }),
+        () => startSweeper({ what: 'containers', everyMs: CONTAINERS_SWEPT_MS, sweep: containers.sweep }),
+      ],
       ends: both(assistantEndings({ store, workers }), vectorStoreEndings({ chunks })),
       close: async () => {
         await sandbox?.stop();

@@ -322,6 +322,8 @@ async function sweepSome(db: Db, now: number): Promise<number> {
         .selectFrom('responses as old')
         .select('old.id')
         .where('old.expires_at', '<=', now)
+        // Files go with a container, so it is swept by those who know of them.
+        .where('old.id', 'not like', 'cntr%')
         .where(({ not, exists, selectFrom }) =>
           not(exists(selectFrom('responses as later').select('later.id').whereRef('later.previous_id', '=', 'old.id'))),
         )

@@ -6,6 +6,7 @@ import { objectsIn } from '../../dialects/json.ts';
 import { CODE_INTERPRETER } from '../../dialects/responses/hosted-items.ts';
 import type { HostedCall, HostedCaller, HostedTool, Link, OpenTool, Ran } from '../../relay/hosted/hosted-tool.ts';
 import { type CellResult, stateOf } from './cells.ts';
+import { MEGABYTES, MOST_FILES } from './container.ts';
 import type { Container, Containers } from './containers.ts';
 import { BUSY, codeToRun, createExecutor, descriptionOf, type ExecutorDeps, PARAMETERS, unrun } from './execute.ts';
 import { namesOf } from './inputs.ts';
@@ -19,10 +20,7 @@ export interface HostedInterpreterDeps extends ExecutorDeps {
   readonly report: (problem: string) => void;
 }
 
-const MOST_FILES = 50;
 const BROKEN = 'The code was not run: the code interpreter of this gateway does not start.';
-/** What the vendor's words for memory are. */
-const MEGABYTES: Readonly<Record<string, number>> = { '1g': 1_024, '4g': 4_096, '16g': 16_384, '64g': 65_536 };
 
 /** `code_interpreter` of the Responses API, in the sandboxes of this gateway. Without any: it is off. */
 export const createHostedInterpreter = (deps: HostedInterpreterDeps | null): HostedTool => ({
@@ -93,7 +91,7 @@ async function containerOf(
   if (!isWanted && !isKept && fileIds.length === 0) return null;
   // Named after its response: a node that goes on with it finds the container that another one has made.
   const id = `${PREFIXES.container}${responseId.slice(PREFIXES.hostedResponse.length)}`;
-  return (await containers.find(who, id)) ?? { id, fileIds, cells: [] };
+  return (await containers.find(who, id)) ?? { id, fileIds, cells: [], isNew: true };
 }
 
 async function openTool(container: Container, caller: HostedCaller, deps: HostedInterpreterDeps): Promise<OpenTool> {
