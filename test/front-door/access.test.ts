@@ -29,6 +29,7 @@ const ours = {
   run: '',
   step: '',
   conversation: '',
+  container: '',
   vectorStore: '',
   fileBatch: '',
   webhook: '',
@@ -72,6 +73,7 @@ beforeAll(async () => {
   });
   const said = { items: [{ type: 'message', role: 'user', content: 'ours', id: 'msg_ours' }] };
   ours.conversation = (await api.post('/v1/conversations', said)).json.id;
+  ours.container = (await api.post('/v1/containers', { name: 'ours', file_ids: [ours.file] })).json.id ?? 'cntr_none';
   ours.vectorStore = (await api.post('/v1/vector_stores', { file_ids: [ours.file] })).json.id;
   const batch = { file_ids: [training_file] };
   ours.fileBatch = (await api.post(`/v1/vector_stores/${ours.vectorStore}/file_batches`, batch)).json.id;
@@ -124,6 +126,7 @@ function pathOf({ path }: Route): string {
     .replace(':step_id', ours.step)
     .replace(':conversation_id', ours.conversation)
     .replace(':item_id', 'msg_ours')
+    .replace(':container_id', ours.container)
     .replace(':vector_store_id', ours.vectorStore)
     .replace(':batch_id', ours.fileBatch)
     .replace('*', 'echo');
@@ -278,7 +281,7 @@ for (const route of guarded) {
         const missing = await api.call(
           route.method,
           pathOf(route).replace(
-            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+|conv_\w+|vs_\w+)/,
+            /(?<=\/)(default|sim|ours-mcp|[0-9a-f-]{36}|file-\w+|upload_\w+|ftjob-\w+|asst_\w+|thread_\w+|conv_\w+|cntr_\w+|vs_\w+)/,
             'no',
           ),
           { key, body },

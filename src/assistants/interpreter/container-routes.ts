@@ -94,6 +94,7 @@ const isForm = ({ headers }: CallAt<'container_id'>): boolean =>
 
 /** A file of the workspace, by its id. */
 async function referred(call: CallAt<'container_id'>, containers: Containers) {
+  await containers.read(call.principal, call.params.container_id);
   const { file_id } = await readJson(call.request, schemaOf(containerFileInput), wording);
   return containers.addFile(call.principal, call.params.container_id, file_id);
 }
