@@ -108,7 +108,7 @@ function keeping(name: string, source: Source, now: Clock): () => Promise<Given[
   let fetching: Promise<void> | null = null;
   let failure: { readonly why: string; readonly at: number } | null = null;
 
-  const fetch = (): Promise<void> => {
+  const load = (): Promise<void> => {
     fetching ??= source()
       .then(
         (given) => {
@@ -128,7 +128,7 @@ function keeping(name: string, source: Source, now: Clock): () => Promise<Given[
   return async () => {
     const left = (current?.expiresAt ?? 0) - now();
     const isPausing = failure !== null && now() - failure.at < PAUSE_MS;
-    if (left < AHEAD_MS && !isPausing) void fetch();
+    if (left < AHEAD_MS && !isPausing) void load();
     if (left < LEAST_MS && fetching) await fetching;
     if (current && current.expiresAt > now()) return current.value;
     return fail('identity_unavailable', name, failure?.why ?? 'what its source gives has ended already');

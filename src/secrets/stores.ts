@@ -153,7 +153,7 @@ export function createSecretStores(
     health.well('secrets');
   };
 
-  const fetch = (entry: Kept): Promise<void> => {
+  const load = (entry: Kept): Promise<void> => {
     entry.fetching ??= entry.store.driver
       .read(entry.path)
       .then(
@@ -197,7 +197,7 @@ export function createSecretStores(
       const age = now() - entry.fetchedAt;
       const { refreshMs } = entry.store;
       const isPausing = now() - entry.triedAt < PAUSE_MS && entry.failure !== null;
-      if (age > refreshMs && !isPausing) void fetch(entry);
+      if (age > refreshMs && !isPausing) void load(entry);
       if (age <= 2 * refreshMs || isPausing || !entry.fetching) return valueIn(entry, parsed.field);
       return entry.fetching.then(() => valueIn(entry, parsed.field));
     },
@@ -207,7 +207,7 @@ export function createSecretStores(
       if (!parsed || !stores.has(parsed.store)) return;
       const entry = keptOf(parsed);
       // Calls that a provider refuses must not become as many calls of the store.
-      if (now() - entry.triedAt >= Math.min(PAUSE_MS, entry.store.refreshMs) || entry.fetching) await fetch(entry);
+      if (now() - entry.triedAt >= Math.min(PAUSE_MS, entry.store.refreshMs) || entry.fetching) await load(entry);
     },
 
     async refresh() {
@@ -219,7 +219,7 @@ export function createSecretStores(
           continue;
         }
         const since = now() - Math.max(entry.triedAt, entry.fetchedAt);
-        if (since >= (entry.failure === null ? entry.store.refreshMs : PAUSE_MS)) due.push(fetch(entry));
+        if (since >= (entry.failure === null ? entry.store.refreshMs : PAUSE_MS)) due.push(load(entry));
       }
       await Promise.all(due);
     },
