@@ -3,7 +3,7 @@
  * docs/mcp-clients.md. Not part of `npm test`, which runs the TypeScript part of it: it needs Python, Go, PyPI and the Go
  * module proxy.
  *
- *     npm run bundle && bun scripts/check-mcp-clients.ts [folder of an earlier build]
+ *     bun scripts/check-mcp-clients.ts [folder of an earlier build]
  */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -218,11 +218,22 @@ try {
   if (!given) rmSync(folder, { recursive: true, force: true });
 }
 
-for (const at of ['own', 'all']) {
-  console.log(`\n| Server | Client | ${COLUMNS.join(' | ')} |\n|---|---|${'---|'.repeat(COLUMNS.length)}`);
-  for (const { client, kind, cells } of rows.filter((row) => (row.at === '/mcp') === (at === 'all')))
-    console.log(`| ${kind} | ${client} | ${cells.map(shown).join(' | ')} |`);
-}
+/** What is not as good as it could be, of all that a client did at one address. */
+const told = (cells: readonly string[]): string => {
+  if (cells[0] && shown(cells[0]) === NO_VERSION) return NO_VERSION;
+  const odd = COLUMNS.flatMap((column, index) => (cells[index] === 'ok' ? [] : [`${column}: ${shown(cells[index]!)}`]));
+  return odd.join(', ') || 'ok';
+};
+
+const names = Object.keys(CLIENTS);
+console.log(`| Server | Address | ${names.join(' | ')} |\n|---|---|${'---|'.repeat(names.length)}`);
+for (const kind of servers.keys())
+  for (const at of [`/${slugOf(kind)}/mcp`, '/mcp']) {
+    const cells = names.map((name) =>
+      told(rows.find((row) => row.client === name && row.kind === kind && row.at === at)!.cells),
+    );
+    console.log(`| ${kind} | ${at === '/mcp' ? 'of all' : 'its own'} | ${cells.join(' | ')} |`);
+  }
 const failed = rows.filter(({ cells }) => cells.some((cell) => shown(cell).startsWith('FAILED')));
 console.log(`\n${rows.length} pairs, ${failed.length} with something that fails.`);
 process.exit(failed.length > 0 ? 1 : 0);
