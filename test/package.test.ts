@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { faultsOf, TARGETS } from '../scripts/executables.ts';
 import { publishedManifest } from '../scripts/package.ts';
 
 const root = join(import.meta.dir, '..');
@@ -85,4 +86,17 @@ test('bin/gateway finds Bun behind the links of pnpm, and says what is missing w
   } finally {
     place.end();
   }
+});
+
+test('an executable for another machine, or without the program in it, is told from one that is right', () => {
+  const own = TARGETS[`linux-${process.arch}`]!;
+  const other = TARGETS[process.arch === 'arm64' ? 'linux-x64-musl' : 'linux-arm64-musl']!;
+  // Bun itself is an executable of this machine, and holds no program of ours.
+  expect(faultsOf(process.execPath, own)).toEqual(['does not hold the program']);
+  expect(faultsOf(process.execPath, other)).toEqual([
+    expect.stringContaining('is for the processor'),
+    `asks for ${own.loader} in the place of ${other.loader}`,
+    'does not hold the program',
+  ]);
+  expect(faultsOf(join(root, 'package.json'), own)).toEqual(['is no ELF file of 64 bits']);
 });
