@@ -5,19 +5,22 @@ import type { Settings } from '../settings.ts';
 import { version } from '../version.ts';
 import { readArguments } from './arguments.ts';
 import { MANIFEST, manifestOf, pathsIn } from './backing-up/manifest.ts';
+import { readSealingKey, sealFile } from './backing-up/sealed-file.ts';
 import { ADMIN_KEY_FILE, ENCRYPTION_KEY_FILE } from './data-dir.ts';
 import { showBar } from './progress.ts';
 
-const USAGE = `gateway backup <folder> [--without-log] [--without-keys]
+const USAGE = `gateway backup <folder> [--key-file <file>] [--without-log] [--without-keys]
 
 Writes everything of the embedded store into a new folder, also while the gateway runs: its databases as they were in one moment
 each, the bytes of files, and the keys that open them. gateway restore puts it into place again.
 
+  --key-file       seal every file with the key in there: 32 bytes in base64 (openssl rand -base64 32)
   --without-log    leave the request log out
   --without-keys   leave encryption-key and admin-key out: keep them elsewhere, credentials cannot be opened without
 `;
 
 const options = {
+  'key-file': { type: 'string' },
   'without-log': { type: 'boolean', default: false },
   'without-keys': { type: 'boolean', default: false },
 } as const;
@@ -33,12 +36,17 @@ export async function backup(settings: Settings, rest: readonly string[]): Promi
     throw new Error(`There is no embedded store in ${dataDir}; GATEWAY_DATA_DIR says where it is.`);
   const folder = resolve(positionals[0]!);
   if (existsSync(folder)) throw new Error(`${folder} is there already; give a new folder for each backup.`);
+  const keyFile = values['key-file'];
+  const key = keyFile === undefined ? null : readSealingKey(keyFile);
   const aside = join(dirname(folder), `.${basename(folder)}.${process.pid}.unfinished`);
   mkdirSync(aside, { recursive: true, mode: 0o700 });
+  // What is to be sealed is read from the place where it lies unsealed already.
+  const plain = key ? stageIn(dataDir) : aside;
   try {
-    const files = copyInto(aside, dataDir, { withLog: !values['without-log'], withKeys: !values['without-keys'] });
+    const files = copyInto(plain, dataDir, { withLog: !values['without-log'], withKeys: !values['without-keys'] });
     const bar = showBar({ what: 'files written', total: files });
-    const manifest = await manifestOf(aside, { version, onFile: () => bar.add(1) });
+    if (key) await sealInto(aside, plain, key);
+    const manifest = await manifestOf(aside, { version, isSealed: key !== null, onFile: () => bar.add(1) });
     writeFileSync(join(aside, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
     renameSync(aside, folder);
     bar.end();
@@ -46,11 +54,42 @@ export async function backup(settings: Settings, rest: readonly string[]): Promi
     console.log(
       `Wrote ${Object.keys(manifest.files).length} files, ${(bytes / 1_000_000).toFixed(1)} MB, to ${folder}.`,
     );
+    if (key) console.log(`It is sealed: without the key in ${keyFile} nobody can restore it.`);
     if (settings.encryptionKey)
       console.log('GATEWAY_ENCRYPTION_KEY is not in it: keep it, credentials are sealed with it.');
   } catch (error) {
     rmSync(aside, { recursive: true, force: true });
     throw error;
+  } finally {
+    if (key) rmSync(plain, { recursive: true, force: true });
+  }
+}
+
+const STAGE = '.backup-';
+
+/** A folder of its own beside the databases. What backups left there that were killed goes. */
+function stageIn(dataDir: string): string {
+  for (const name of readdirSync(dataDir))
+    if (name.startsWith(STAGE) && !isRunning(Number(name.slice(STAGE.length))))
+      rmSync(join(dataDir, name), { recursive: true, force: true });
+  const stage = join(dataDir, `${STAGE}${process.pid}`);
+  mkdirSync(stage, { mode: 0o700 });
+  return stage;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM';
+  }
+}
+
+async function sealInto(folder: string, plain: string, key: Uint8Array) {
+  for (const path of pathsIn(plain)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true, mode: 0o700 });
+    await sealFile(join(plain, path), join(folder, path), key, path);
   }
 }
 

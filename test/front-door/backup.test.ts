@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { toFile } from 'openai';
 import { useEverything } from '../belongings.ts';
@@ -113,5 +124,74 @@ test('what is no whole backup is refused, and so is a place that holds something
     },
   });
   expect([onServer.exitCode, onServer.errors]).toEqual([1, expect.stringContaining('pg_dump')]);
+  removeDataDir(elsewhere);
+});
+
+/** As someone would who can write to the place of a backup: with lengths and digests that fit. */
+function forgeManifest(folder: string) {
+  const file = join(folder, 'manifest.json');
+  const manifest = JSON.parse(readFileSync(file, 'utf8'));
+  for (const path of Object.keys(manifest.files)) {
+    const bytes = readFileSync(join(folder, path));
+    manifest.files[path] = { bytes: bytes.length, sha256: new Bun.CryptoHasher('sha256').update(bytes).digest('hex') };
+  }
+  writeFileSync(file, JSON.stringify(manifest));
+}
+
+test('a sealed backup shows nothing, opens with its key alone, and nobody can change it unnoticed', async () => {
+  const keyFile = join(place, 'sealing-key');
+  const otherKey = join(place, 'other-key');
+  for (const file of [keyFile, otherKey]) writeFileSync(file, `${randomBytes(32).toString('base64')}\n`);
+  const folder = join(place, 'sealed');
+  // A backup that was killed has left its copies.
+  mkdirSync(join(home, 'data', '.backup-999999999'));
+  const made = await command(home, 'backup', folder, '--key-file', keyFile);
+  expect([made.exitCode, made.output]).toEqual([0, expect.stringContaining('It is sealed')]);
+  expect(readdirSync(join(home, 'data')).filter((name) => name.startsWith('.backup'))).toEqual([]);
+  const files = Object.keys(JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')).files);
+  for (const path of files) {
+    const bytes = readFileSync(join(folder, path));
+    for (const shown of ['SQLite format', 'heron', 'The heron waits']) expect(bytes.includes(shown)).toBe(false);
+  }
+
+  const elsewhere = newDataDir();
+  const refused = async (said: string, from: string, ...rest: string[]) => {
+    const { exitCode, errors } = await command(elsewhere, 'restore', from, ...rest);
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining(said)]);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  };
+  await refused('The backup is sealed', folder);
+  await refused('The key does not open', folder, '--key-file', otherKey);
+  await refused('must hold 32 bytes in base64', folder, '--key-file', join(folder, 'manifest.json'));
+  const forged = join(place, 'forged');
+  const forge = (change: (at: string) => void) => {
+    rmSync(forged, { recursive: true, force: true });
+    cpSync(folder, forged, { recursive: true });
+    change(forged);
+    forgeManifest(forged);
+  };
+  forge((at) => {
+    const bytes = readFileSync(join(at, 'state.db'));
+    bytes[bytes.length >> 1]! ^= 1;
+    writeFileSync(join(at, 'state.db'), bytes);
+  });
+  await refused('The key does not open state.db', forged, '--key-file', keyFile);
+  forge((at) => writeFileSync(join(at, 'state.db'), readFileSync(join(at, 'state.db')).subarray(0, 24 + 65_552)));
+  await refused('The key does not open state.db', forged, '--key-file', keyFile);
+  forge((at) => {
+    renameSync(join(at, 'search.db'), join(at, 'aside'));
+    renameSync(join(at, 'state.db'), join(at, 'search.db'));
+    renameSync(join(at, 'aside'), join(at, 'state.db'));
+  });
+  await refused('The key does not open', forged, '--key-file', keyFile);
+
+  expect(await command(elsewhere, 'restore', folder, '--check', '--key-file', keyFile)).toMatchObject({ exitCode: 0 });
+  expect(readdirSync(elsewhere)).toEqual([]);
+  expect(await command(elsewhere, 'restore', folder, '--key-file', keyFile)).toMatchObject({ exitCode: 0 });
+  const again = await startGateway({ dataDir: join(elsewhere, 'data') });
+  const client = openaiClient(again.url, key);
+  expect(await (await client.files.content(used.file.id)).text()).toBe('The heron waits in the reeds.');
+  expect((await client.beta.threads.messages.list(used.thread.id)).data).toHaveLength(2);
+  await again.stop();
   removeDataDir(elsewhere);
 });

@@ -10,6 +10,8 @@ const manifestSchema = z.strictObject({
   /** Of the program that made it. */
   version: z.string(),
   made_at: z.string(),
+  /** Its files are sealed; lengths and digests are those of the sealed files. */
+  sealed: z.literal(true).optional(),
   /** By path below the backup, with slashes. */
   files: z.record(z.string(), z.strictObject({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 });
@@ -19,14 +21,14 @@ export type Manifest = z.infer<typeof manifestSchema>;
 
 export async function manifestOf(
   folder: string,
-  { version, onFile }: { version: string; onFile: () => void },
+  { version, isSealed, onFile }: { version: string; isSealed: boolean; onFile: () => void },
 ): Promise<Manifest> {
   const files: Manifest['files'] = {};
   for (const path of pathsIn(folder)) {
     files[path] = { bytes: statSync(join(folder, path)).size, sha256: await digestOf(join(folder, path)) };
     onFile();
   }
-  return { format: 1, version, made_at: new Date().toISOString(), files };
+  return { format: 1, version, made_at: new Date().toISOString(), ...(isSealed && { sealed: true }), files };
 }
 
 /** Every file below a folder, in order. */
