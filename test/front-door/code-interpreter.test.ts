@@ -143,6 +143,41 @@ path`),
     expect(Buffer.from(await (await openai.files.content(file_id)).arrayBuffer()).toString('base64')).toBe(picture);
   });
 
+  test("puts images into the message that follows, for the events of the vendor's client", async () => {
+    const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    const draws = runs(`import base64, pathlib
+path = pathlib.Path('dot.png')
+path.write_bytes(base64.b64decode('${picture}'))
+display(path)
+path`);
+    const link = 'See sandbox:/mnt/data/dot.png for it.';
+    const { openai, assistant_id } = await given(draws, says(link), says('No more.'));
+    const thread = await openai.beta.threads.create({ messages: [{ role: 'user', content: 'Draw.' }] });
+    const seen: string[] = [];
+    const stream = openai.beta.threads.runs
+      .stream(thread.id, { assistant_id })
+      .on('imageFileDone', ({ file_id }) => seen.push(`image ${file_id}`))
+      .on('textDone', ({ value, annotations }) => seen.push(`${value} ${annotations.map(({ type }) => type)}`));
+    const [told] = await stream.finalMessages();
+    const { data } = await openai.beta.threads.messages.list(thread.id);
+
+    const [message] = data;
+    const [step] = await shownCalls(openai, thread.id, message!.run_id!);
+    const shown = step!.outputs.flatMap(({ image }) => image?.file_id ?? []);
+    expect(shown).toHaveLength(2);
+    expect(message!.content).toEqual([
+      ...shown.map((file_id) => ({ type: 'image_file' as const, image_file: { file_id, detail: 'auto' as const } })),
+      { type: 'text', text: { value: link, annotations: [expect.objectContaining({ type: 'file_path' })] } },
+    ]);
+    expect(told!.content.map(({ type }) => type)).toEqual(message!.content.map(({ type }) => type));
+    expect(seen).toEqual([...shown.map((id) => `image ${id}`), `${link} file_path`]);
+    // A message of the next run shows what that run has drawn, and the model hears of the earlier one as text.
+    await openai.beta.threads.messages.create(thread.id, { role: 'user', content: 'And?' });
+    await openai.beta.threads.runs.createAndPoll(thread.id, { assistant_id });
+    const last = (await openai.beta.threads.messages.list(thread.id)).data[0]!;
+    expect(last.content).toMatchObject([{ type: 'text', text: { value: 'No more.' } }]);
+  });
+
   test('tells the model what is wrong with a call, and goes on', async () => {
     const wrong = { parts: [{ call: 'code_interpreter', arguments: 'print(1)' }] };
     const { openai, provider, assistant_id } = await given(wrong, runs('import numpy'), says('Sorry.'));

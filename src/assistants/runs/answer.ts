@@ -3,7 +3,7 @@ import { codeIn, GrowingCode } from '../interpreter/code-argument.ts';
 import type { ContentBlock } from '../messages.ts';
 import { AnnotatedText, type Annotation, type Mark, type Said } from './annotations.ts';
 import { begunCall } from './built-in.ts';
-import { blockOf } from './ending.ts';
+import { blockOf, imageOf } from './ending.ts';
 import type { Piece } from './model-answer.ts';
 import type { Exchange, ToolCall } from './step.ts';
 
@@ -27,6 +27,8 @@ export interface AnswerOptions {
   readonly isParallel: boolean;
   /** What in its text becomes an annotation. */
   readonly marks?: readonly Mark[];
+  /** Images that code has shown since the last message: they stand in front of what is said. */
+  readonly images?: readonly string[];
 }
 
 interface Block {
@@ -52,7 +54,17 @@ export class Answer {
   }
 
   get content(): ContentBlock[] {
-    return this.#shown.map(({ type, said }) => blockOf(type, said.value, said.annotations));
+    const blocks = this.#shown.map(({ type, said }) => blockOf(type, said.value, said.annotations));
+    return [...this.#images.map(imageOf), ...blocks];
+  }
+
+  get #images(): readonly string[] {
+    return this.#options.images ?? [];
+  }
+
+  /** The images, for clients that watch; they are told before the first word. */
+  get imageDeltas(): object[] {
+    return this.#images.map((fileId, index) => ({ index, ...imageOf(fileId) }));
   }
 
   /** Blocks of which something can be told, in the order in which that was first so. */
@@ -117,7 +129,8 @@ export class Answer {
     if (grown.text === '') return null;
     // Indexes are those of the message: blocks stand in it in the order in which they were first told.
     if (isNew) this.#blocks.push(...this.#blocks.splice(this.#blocks.indexOf(block), 1));
-    return contentDelta(this.#told.indexOf(block), block.type, grown, { isNew, count });
+    const index = this.#images.length + this.#told.indexOf(block);
+    return contentDelta(index, block.type, grown, { isNew, count });
   }
 
   /** Answers the delta of the step's tool calls; null while there is nothing to tell. */
@@ -143,9 +156,11 @@ export class Answer {
 
   /** All at once, for those who were not told while they came. */
   get wholeContent(): object[] {
-    return this.#shown.map(({ type, said: { value, annotations } }, index) =>
-      contentDelta(index, type, { text: value, annotations }, { isNew: true, count: 0 }),
+    const first = this.#images.length;
+    const blocks = this.#shown.map(({ type, said: { value, annotations } }, index) =>
+      contentDelta(first + index, type, { text: value, annotations }, { isNew: true, count: 0 }),
     );
+    return [...this.imageDeltas, ...blocks];
   }
 
   /** What could not be told of code while it came, because its arguments were not as they should be. */

@@ -105,17 +105,23 @@ async function closeMessage(
 
 interface ContentPiece {
   readonly index: number;
-  readonly type: 'text' | 'refusal';
+  readonly type: 'text' | 'refusal' | 'image_file';
+  readonly image_file?: { readonly file_id: string };
   readonly text?: { readonly value?: string; readonly annotations?: readonly (Annotation & { index: number })[] };
   readonly refusal?: string;
 }
 
 /** What the pieces of a message add up to. */
 function contentOf(pieces: readonly string[]): ContentBlock[] {
-  const texts = new Map<number, { type: ContentPiece['type']; text: string; annotations: Annotation[] }>();
+  const images: ContentBlock[] = [];
+  const texts = new Map<number, { type: 'text' | 'refusal'; text: string; annotations: Annotation[] }>();
   for (const piece of pieces) {
     const { delta } = JSON.parse(piece) as { delta: { content?: ContentPiece[] } };
-    for (const { index, type, text, refusal } of delta.content ?? []) {
+    for (const { index, type, text, refusal, image_file } of delta.content ?? []) {
+      if (type === 'image_file') {
+        images.push(imageOf(image_file!.file_id));
+        continue;
+      }
       const block = texts.get(index) ?? { type, text: '', annotations: [] };
       block.text += (type === 'text' ? text?.value : refusal) ?? '';
       block.annotations.push(
@@ -124,8 +130,15 @@ function contentOf(pieces: readonly string[]): ContentBlock[] {
       texts.set(index, block);
     }
   }
-  return [...texts.values()].map(({ type, text, annotations }) => blockOf(type, text, annotations));
+  const blocks = [...texts.values()].map(({ type, text, annotations }) => blockOf(type, text, annotations));
+  return blocks.length === 0 ? [] : [...images, ...blocks];
 }
+
+/** An image that code has shown. */
+export const imageOf = (file_id: string): ContentBlock & { type: 'image_file' } => ({
+  type: 'image_file',
+  image_file: { file_id, detail: 'auto' },
+});
 
 export const blockOf = (
   type: 'text' | 'refusal',

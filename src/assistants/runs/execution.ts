@@ -54,6 +54,8 @@ export class Execution {
   /** The call under way, and what those who watch know to be open. */
   #call: RunCallRow | null = null;
   #opened: 'message' | 'tools' | null = null;
+  /** Whether this attempt has told of the images in front of its message. */
+  #hasShown = false;
   #question: Question | null = null;
   /** As it ended, once that is committed. */
   #ended: RunRow | null = null;
@@ -129,6 +131,7 @@ export class Execution {
   async #ask(call: RunCallRow): Promise<Turn | null> {
     if (call.attempt > 1) this.#deps.onRepeated();
     this.#call = call;
+    this.#hasShown = false;
     const question = await patiently(this.#signal, () => prepareQuestion(this.#run, call, this.#deps));
     const { answer } = question;
     this.#question = question;
@@ -170,6 +173,10 @@ export class Execution {
   async #tellText(delta: object | null, call: RunCallRow): Promise<void> {
     if (!delta || this.#opened === 'tools') return;
     if (!this.#opened) await this.#open('message', openMessage);
+    const images = this.#hasShown ? [] : this.#question!.answer.imageDeltas;
+    this.#hasShown = true;
+    if (images.length > 0)
+      this.#journal.piece(call.number, 'thread.message.delta', messageDelta(call.message_id, images));
     this.#journal.piece(call.number, 'thread.message.delta', messageDelta(call.message_id, [delta]));
   }
 

@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Principal, WorkCaller } from '../../core/principal.ts';
 import type { CallModel } from '../../relay/internal.ts';
 import type { WorkProofs } from '../../relay/work-proofs.ts';
-import type { RunCallRow, RunRow } from '../../storage/schema.ts';
+import type { RunCallRow, RunRow, RunStepRow } from '../../storage/schema.ts';
 import type { Mark } from './annotations.ts';
 import { Answer } from './answer.ts';
 import { isBuiltIn, placeOf } from './built-in.ts';
@@ -12,7 +12,7 @@ import { failRun } from './failures.ts';
 import { buildPrompt, type Prompt, type PromptDeps } from './prompt.ts';
 import { stepsOf } from './rows.ts';
 import { bodyOf, usageOf } from './run.ts';
-import type { ToolCall } from './step.ts';
+import { detailsOf, type ToolCall } from './step.ts';
 import { parentOfCalls } from './tracing.ts';
 
 export interface QuestionDeps extends PromptDeps {
@@ -41,6 +41,7 @@ export async function prepareQuestion(run: RunRow, call: RunCallRow, deps: Quest
     typeOf: (name) => (builtIn.has(name) ? (name as ToolCall['type']) : 'function'),
     isParallel: parallel_tool_calls,
     marks: await marksOf(run, builtIn, deps),
+    images: builtIn.has('code_interpreter') ? imagesShown(await stepsOf(deps.store.db, run.id), call.number) : [],
   });
   const who = await deps.principalOf(run).catch(explainMissing);
   return { run, who, prompt: await buildPrompt(run, call, deps), answer };
@@ -87,6 +88,20 @@ export async function usageSoFar(
   const { run, prompt, answer } = question;
   const [said] = await tokens.count(bodyOf(run).model, [answer.said]);
   return { ...usageOf(await prompt.tokens(), said!), isEstimated: true };
+}
+
+/** What code has shown since the last message of the run, in its order. */
+function imagesShown(steps: readonly RunStepRow[], call: number): string[] {
+  const before = steps.filter((step) => step.call < call).map(detailsOf);
+  const said = before.findLastIndex(({ type }) => type === 'message_creation');
+  return before
+    .slice(said + 1)
+    .flatMap((details) =>
+      details.type === 'tool_calls'
+        ? details.tool_calls.flatMap((used) => (used.type === 'code_interpreter' ? used.code_interpreter.outputs : []))
+        : [],
+    )
+    .flatMap((output) => (output.type === 'image' ? [output.image.file_id] : []));
 }
 
 /** What in the text of the model refers to what it was shown, and to what it has made. */
