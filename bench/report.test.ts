@@ -68,10 +68,13 @@ test('what was not measured is neither judged nor shown', () => {
 });
 
 test('what a run takes is the difference to the chat calls of the same round', () => {
-  const sample = (chatP50: number, runP50: number) => ({ chatP50, runP50, pageP50: 1, pageP99: 6 });
+  const sample = (chatP50: number, runP50: number) => ({
+    ...{ chatP50, runP50, plainP50: 2, toolP50: 9, pageP50: 1, pageP99: 6 },
+  });
   const rows = verdicts({ runs: [sample(2, 10), sample(40, 60), sample(2, 14)] });
   expect(rows.map(({ value, isMet }) => [value, isMet])).toEqual([
     ['12.0 ms', true],
+    ['7.00 ms', true],
     ['1.00 ms', true],
   ]);
   expect(details({ runs: [sample(2, 18)] })).toContain('| the difference');

@@ -9,12 +9,17 @@ const MOST_PAGE_MS = 5;
 /** The difference is taken in each round: both were measured in turns. */
 const added = (samples: readonly RunsSample[]): number[] => samples.map(({ runP50, chatP50 }) => runP50 - chatP50);
 
+const byTool = (samples: readonly RunsSample[]): number[] => samples.map(({ toolP50, plainP50 }) => toolP50 - plainP50);
+
 export function runVerdicts(samples: readonly RunsSample[]): Verdict[] {
   if (samples.length === 0) return [];
   const value = median(added(samples));
   const page = median(samples.map(({ pageP50 }) => pageP50));
   return [
     atMost(MOST_ADDED_MS, { what: 'a one-turn run, beyond a plain chat call, p50', unit: 'ms', value }),
+    atMost(MOST_ADDED_MS, {
+      ...{ what: 'a response with one tool, beyond a plain one, p50', unit: 'ms', value: median(byTool(samples)) },
+    }),
     atMost(MOST_PAGE_MS, { what: `100 of ${short(THREAD_LENGTH)} messages listed, p50`, unit: 'ms', value: page }),
   ];
 }
@@ -37,6 +42,15 @@ export function runDetails(samples: readonly RunsSample[]): string[] {
           samples.map(({ runP50 }) => runP50),
         ),
         row('the difference', added(samples)),
+        row(
+          'a response, p50',
+          samples.map(({ plainP50 }) => plainP50),
+        ),
+        row(
+          'a response whose model searches a file first, p50',
+          samples.map(({ toolP50 }) => toolP50),
+        ),
+        row('what the tool and the second call add', byTool(samples)),
         row(
           'a page of 100 messages, p50',
           samples.map(({ pageP50 }) => pageP50),

@@ -7,7 +7,7 @@ import { selfSignedCertificate } from '../../test/certificate.ts';
 import { anthropic } from './anthropic.ts';
 import type { Asked, Canned } from './canned.ts';
 import { answerEmbeddings } from './embeddings.ts';
-import { openai } from './openai.ts';
+import { openai, searches } from './openai.ts';
 
 const DEFAULT_PACE_MS = 8;
 const json = { 'content-type': 'application/json', 'x-request-id': 'req_bench' };
@@ -50,6 +50,13 @@ function stream(canned: Canned, request: Request, body: Buffer): Response {
 async function answer(canned: Canned, request: Request): Promise<Response> {
   const body = Buffer.from(await request.arrayBuffer());
   return body.includes('"stream":true') ? stream(canned, request, body) : new Response(canned.whole, { headers: json });
+}
+
+/** A model that uses its tool once, if it has one. */
+async function answerWithTool(request: Request): Promise<Response> {
+  const body = Buffer.from(await request.arrayBuffer());
+  const calls = body.includes('"tools"') && !body.includes('"role":"tool"');
+  return new Response(calls ? searches : openai.whole, { headers: json });
 }
 
 async function refuse(request: Request): Promise<Response> {
@@ -104,6 +111,7 @@ const service = {
     '/ready': () => new Response('ready'),
     '/v1/messages': (request: Request) => answer(anthropic, request),
     '/v1/embeddings': answerEmbeddings,
+    '/searching/*': answerWithTool,
     '/overloaded/*': refuse,
     '/mcp': answerMcp,
     '/offering': offerTools,

@@ -37,3 +37,25 @@ export const openai: Canned = {
     .map((word) => delta(` ${word}`)),
   ending: ({ stream_options }) => [finish, ...(stream_options?.include_usage ? [lastUsage] : []), done],
 };
+
+/** A call of the tool that searches files. */
+export const searches = Buffer.from(
+  JSON.stringify({
+    ...head,
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            { id: 'call_1', type: 'function', function: { name: 'file_search', arguments: '{"queries":["harbour"]}' } },
+          ],
+        },
+        finish_reason: 'tool_calls',
+      },
+    ],
+    usage,
+  }),
+);
