@@ -13,6 +13,7 @@ import {
   expiry,
   forbidden,
   guardrailDefaults,
+  keepsOtherDefaults,
   limits,
   mcpDefaults,
   models,
@@ -89,6 +90,7 @@ type Given = Partial<Checked<typeof given>>;
 /** The same in words of our own. */
 function inOwnWords<Body extends Given>({ alert_emails: _, ...body }: Body) {
   if (!body.defaults) return { ...body, defaults: undefined };
+  const keeps_other_defaults = keepsOtherDefaults(body.defaults);
   const { config_id, allow_config_override, ...defaults } = body.defaults;
   if (config_id !== undefined && defaults.config !== undefined && config_id !== defaults.config)
     fail('invalid_request', 'defaults.config_id', 'names another config than defaults.config; give one of the two');
@@ -96,6 +98,7 @@ function inOwnWords<Body extends Given>({ alert_emails: _, ...body }: Body) {
     ...body,
     defaults: { ...defaults, ...(config_id !== undefined && { config: config_id }) },
     allow_config_override,
+    keeps_other_defaults,
   };
 }
 export const rotate = () =>

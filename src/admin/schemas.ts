@@ -35,6 +35,16 @@ export const mcpDefaults = () => ({
     .describe('At /mcp: the tools of all servers, or three that find, describe and call them, singly or by a program.'),
 });
 
+/**
+ * Terraform knows a few of the defaults and sends those alone. The others stay then: guardrails that an operator has set
+ * elsewhere must not go with a change of metadata. Everything else that is sent replaces them all.
+ */
+const OF_TERRAFORM: ReadonlySet<string> = new Set(['metadata', 'config_id', 'allow_config_override']);
+export const keepsOtherDefaults = (defaults: object | undefined): boolean => {
+  const named = Object.keys(defaults ?? {});
+  return named.length > 0 && named.every((each) => OF_TERRAFORM.has(each));
+};
+
 /** A moment in the future, ISO 8601 with a zone. */
 export const expiry = () =>
   z.iso

@@ -9,6 +9,7 @@ import {
   callMetadata,
   forbidden,
   guardrailDefaults,
+  keepsOtherDefaults,
   limits,
   mcpDefaults,
   memberKeys,
@@ -106,7 +107,8 @@ export const workspaceRoutes = ({ workspaces, guardrailDefaults }: WorkspacePart
     },
     async (call) => {
       await guardrailDefaults.checkIn(call.principal, call.params.workspace, call.body.defaults);
-      return workspaces.update(call.principal, call.params.workspace, call.body, call.now);
+      const input = { ...call.body, keeps_other_defaults: keepsOtherDefaults(call.body.defaults) };
+      return workspaces.update(call.principal, call.params.workspace, input, call.now);
     },
   ),
   del(

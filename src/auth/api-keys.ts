@@ -24,6 +24,7 @@ import {
   suspendedAmong,
   visibleKeys,
 } from './api-key-rules.ts';
+import { type DefaultsChange, defaultsAfter } from './changed-defaults.ts';
 import { isMembers, rulesFor, underRule } from './member-keys.ts';
 import {
   budgetsOf,
@@ -239,7 +240,7 @@ export function createApiKeys({
     async update(
       who: Principal,
       id: string,
-      input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>> & LimitChange,
+      input: Partial<Omit<ApiKeyInput, 'workspace_id' | 'user_id'>> & DefaultsChange & LimitChange,
       now: number,
     ): Promise<ApiKey> {
       if (input.scopes) checkGrant(who, input.scopes);
@@ -254,7 +255,7 @@ export function createApiKeys({
             name: input.name ?? old.name,
             description: input.description === undefined ? old.description : input.description,
             scopes: input.scopes ? JSON.stringify(input.scopes) : old.scopes,
-            defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
+            defaults: input.defaults ? JSON.stringify(defaultsAfter(input, old.defaults)) : old.defaults,
             expires_at: input.expires_at === undefined ? old.expires_at : millis(input.expires_at),
             ...storedLimits(input, old),
             forbidden: forbidden === undefined ? old.forbidden : storedRules(forbidden),

@@ -9,6 +9,7 @@ import { rowsOnPage } from '../storage/page-rows.ts';
 import type { WorkspaceRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { findWorkspace, visibleWorkspaces, withFreeSlug } from '../storage/workspace-lookup.ts';
+import { type DefaultsChange, defaultsAfter } from './changed-defaults.ts';
 import { type MemberKeyRule, ruleIn, storedRule } from './member-keys.ts';
 import {
   budgetsOf,
@@ -122,7 +123,7 @@ export function createWorkspaces({
     async update(
       who: Principal,
       idOrSlug: string,
-      input: Partial<Omit<WorkspaceInput, 'slug'>> & LimitChange,
+      input: Partial<Omit<WorkspaceInput, 'slug'>> & DefaultsChange & LimitChange,
       now: number,
     ): Promise<Workspace> {
       checkLimits(who, input);
@@ -133,7 +134,7 @@ export function createWorkspaces({
             ...old,
             name: input.name ?? old.name,
             description: input.description === undefined ? old.description : input.description,
-            defaults: input.defaults ? JSON.stringify(input.defaults) : old.defaults,
+            defaults: input.defaults ? JSON.stringify(defaultsAfter(input, old.defaults)) : old.defaults,
             ...storedLimits(input, old),
             forbidden: input.forbidden === undefined ? old.forbidden : storedRules(input.forbidden),
             member_keys: input.member_keys === undefined ? old.member_keys : storedRule(input.member_keys),
