@@ -117,6 +117,23 @@ const wrong: [variable: keyof typeof variables, value: string, beside?: Record<s
   ['GATEWAY_SHUTDOWN_SECONDS', '1m'],
   ['GATEWAY_CONNECT_TIMEOUT_MS', '1e3'],
   ['GATEWAY_FIRST_BYTE_TIMEOUT_MS', '-5'],
+  ['GATEWAY_SECRET_STORES', 'hunter2'],
+  ['GATEWAY_SECRET_STORES', '{}'],
+  [
+    'GATEWAY_SECRET_STORES',
+    '[{"name":"a","type":"vault","url":"https://x","workspaces":{},"auth":{"method":"token"}}]',
+  ],
+  [
+    'GATEWAY_SECRET_STORES',
+    '[{"name":"a","type":"vault","url":"https://x:hunter2@x","workspaces":{},"auth":{"method":"token","token":"hunter2"}}]',
+  ],
+  [
+    'GATEWAY_SECRET_STORES',
+    '[{"name":"a","type":"aws","region":"eu-west-1","workspaces":{},"auth":{"method":"machine","identity":"b"}}]',
+  ],
+  ['GATEWAY_MACHINE_IDENTITIES', 'true'],
+  ['GATEWAY_MACHINE_IDENTITIES', '[{"name":"a","source":"aws-container","workspaces":[]}]'],
+  ['GATEWAY_MACHINE_IDENTITIES', '[{"name":"a","source":"elsewhere","workspaces":[]}]'],
   ['GATEWAY_IDLE_TIMEOUT_MS', 'Infinity'],
   ['GATEWAY_TOTAL_TIMEOUT_MS', '99999999999999999999'],
 ];

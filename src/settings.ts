@@ -210,6 +210,7 @@ export function readSettings(env: Environment): Settings {
   const usualHours = Math.max(400, logRetentionDays);
   const hoursKeptDays = wholeNumber('GATEWAY_ANALYTICS_HOURS_KEPT_DAYS', usualHours, logRetentionDays, 3_650);
   const certificate = certificateOf(get);
+  const machineIdentities = machineIdentitiesOf(get('GATEWAY_MACHINE_IDENTITIES'), env);
   const allowed = allowedProgramsOf(get('GATEWAY_MCP_COMMANDS'));
   const scheme = certificate ? 'https' : 'http';
   const publicUrl = get('GATEWAY_PUBLIC_URL') ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -237,8 +238,8 @@ export function readSettings(env: Environment): Settings {
     jwtPublicKeysExtra: jwtPublicKeysOf(get),
     allowedOrigins: originsOf(get('GATEWAY_ALLOWED_ORIGINS')),
     trustedCustomHosts: [...listOf(get('TRUSTED_CUSTOM_HOSTS')), ...localModels.map(hostOf)],
-    machineIdentities: machineIdentitiesOf(get('GATEWAY_MACHINE_IDENTITIES'), env),
-    secretStores: secretStoresOf(get('GATEWAY_SECRET_STORES')),
+    machineIdentities,
+    secretStores: secretStoresOf(get('GATEWAY_SECRET_STORES'), machineIdentities),
     egressProxy: egressProxyOf(get),
     localModels,
     headerAliases: headerAliasesOf(get('GATEWAY_HEADER_ALIASES')),

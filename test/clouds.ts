@@ -69,11 +69,16 @@ export function startMetadata() {
               expireTime: new Date(Date.now() + 3_600_000).toISOString(),
             })
           : no(401);
-      case '/azure/metadata/identity/oauth2/token':
-        return headers.get('metadata') === 'true' &&
-          searchParams.get('resource') === 'https://cognitiveservices.azure.com'
-          ? Response.json({ ...token('azure'), client_id: searchParams.get('client_id') })
+      case '/azure/metadata/identity/oauth2/token': {
+        const kinds: Record<string, string> = {
+          'https://cognitiveservices.azure.com': 'azure',
+          'https://vault.azure.net': 'azure-vault',
+        };
+        const kind = kinds[searchParams.get('resource') ?? ''];
+        return headers.get('metadata') === 'true' && kind
+          ? Response.json({ ...token(kind), client_id: searchParams.get('client_id') })
           : no(400);
+      }
       case '/login/tenant-1/oauth2/v2.0/token':
         return form.get('client_assertion') === 'token-of-the-pod' &&
           form.get('scope') === 'https://cognitiveservices.azure.com/.default'

@@ -93,7 +93,7 @@ export function startSecretStores() {
         ? Response.json({ access_token: 'ya29.of-the-gateway', expires_in: 3_600, token_type: 'Bearer' })
         : Response.json({ error: 'invalid_grant' }, { status: 400 });
     }
-    if (request.headers.get('authorization') !== 'Bearer ya29.of-the-gateway')
+    if (!/^Bearer (?:ya29\.of-the-gateway|google-machine-token-\d+)$/.test(request.headers.get('authorization') ?? ''))
       return Response.json({ error: { code: 401, status: 'UNAUTHENTICATED' } }, { status: 401 });
     const [, name, version] =
       /^\/google\/v1\/projects\/project-1\/secrets\/([^/]+)\/versions\/(\w+):access$/.exec(pathname) ?? [];
@@ -113,7 +113,11 @@ export function startSecretStores() {
         ? Response.json({ access_token: 'entra-of-the-gateway', expires_in: 3_599 })
         : Response.json({ error: 'invalid_client', error_description: 'AADSTS7000215' }, { status: 401 });
     }
-    if (request.headers.get('authorization') !== 'Bearer entra-of-the-gateway')
+    if (
+      !/^Bearer (?:entra-of-the-gateway|azure-vault-machine-token-\d+)$/.test(
+        request.headers.get('authorization') ?? '',
+      )
+    )
       return Response.json({ error: { code: 'Unauthorized' } }, { status: 401 });
     if (!searchParams.get('api-version')) return Response.json({ error: { code: 'BadParameter' } }, { status: 400 });
     const found = secrets.get(`azure ${pathname.slice('/azure/secrets/'.length)}`);
@@ -147,16 +151,18 @@ const textOf = (secret: string | Record<string, string>): string =>
 /** Signs what came once more, with the time that it says, and compares. */
 function isSigned(request: Request, body: Uint8Array): boolean {
   const given = request.headers.get('authorization') ?? '';
-  const [, date, region] = /Credential=\w+\/(\d{8})\/([\w-]+)\/secretsmanager\/aws4_request/.exec(given) ?? [];
+  const [, id, date, region] = /Credential=(\w+)\/(\d{8})\/([\w-]+)\/secretsmanager\/aws4_request/.exec(given) ?? [];
   const time = request.headers.get('x-amz-date') ?? '';
-  if (!date || !region || !time.startsWith(date)) return false;
+  if (!id || !date || !region || !time.startsWith(date)) return false;
   const iso = time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z');
   if (Math.abs(Date.now() - Date.parse(iso)) > 300_000) return false;
   const headers = new Headers();
   for (const name of ['content-type', 'x-amz-target']) headers.set(name, request.headers.get(name) ?? '');
   signAws({
     ...{ method: 'POST', url: request.url, headers, body, region, service: 'secretsmanager', now: Date.parse(iso) },
-    credentials: { accessKeyId: AWS_KEY.access_key_id, secretAccessKey: AWS_KEY.secret_access_key },
+    credentials: id.startsWith('ASIAMACHINE')
+      ? { accessKeyId: id, secretAccessKey: 'secret-of-the-machine', sessionToken: 'session-of-the-machine' }
+      : { accessKeyId: AWS_KEY.access_key_id, secretAccessKey: AWS_KEY.secret_access_key },
   });
   return headers.get('authorization') === given;
 }

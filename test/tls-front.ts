@@ -33,10 +33,11 @@ export function startTlsFront(url: string) {
         const copy = Buffer.from(bytes);
         void client.data.upstream.then((socket) => socket.write(copy));
       },
-      close: (client) => void client.data.upstream.then((socket) => socket.end()),
+      // A client that does not believe the certificate leaves before it was let in.
+      close: (client) => void (client.data as Pair | undefined)?.upstream.then((socket) => socket.end()),
     },
   });
-  return { url: `https://127.0.0.1:${listener.port}`, stop: () => listener.stop(true) };
+  return { url: `https://127.0.0.1:${listener.port}`, authority: cert, stop: () => listener.stop(true) };
 }
 
 /**

@@ -24,6 +24,12 @@ export interface LentIdentity {
   token(request: LendingFor): Promise<string>;
 }
 
+/**
+ * The identity of the machine for what the operator has set up: a secret store that the gateway signs in to by it. A key of
+ * AWS, or a token of Google or Azure. `resource` is what a token of Azure is for.
+ */
+export type OwnIdentity = (name: string, resource?: string) => Promise<MachineKey | string>;
+
 /** What a virtual key that wants an identity looks like. */
 export interface IdentityUse {
   /** The slug of its workspace. */

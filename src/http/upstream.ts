@@ -128,6 +128,7 @@ export async function fetchSmall(
     body?: RequestInit['body'];
     timeoutMs?: number;
     maxBytes?: number;
+    tls?: ClientTls;
   } = {},
 ): Promise<Response> {
   const { method = 'GET', body, timeoutMs = 10_000, maxBytes = 1 << 20 } = init;
@@ -138,6 +139,7 @@ export async function fetchSmall(
     url,
     headers,
     body: body === undefined || body === null ? null : await new Response(body).bytes(),
+    tls: init.tls,
     timeouts: { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs },
   });
   const pieces: Uint8Array[] = [];

@@ -1,6 +1,6 @@
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
-import type { MachineIdentities } from '../core/machine-identity.ts';
+import type { MachineIdentities, OwnIdentity } from '../core/machine-identity.ts';
 import { createEgressPolicy } from '../http/egress.ts';
 import { portOf } from '../http/host-list.ts';
 import type { EgressProxy } from '../http/proxy.ts';
@@ -37,7 +37,9 @@ export const identitiesArea = area({
         ...(init.method !== undefined && { method: init.method }),
         ...(init.body !== undefined && { body: init.body }),
       });
-    return { gives: { identities: createIdentities(machineIdentities, { send, now }) as MachineIdentities } };
+    const created = createIdentities(machineIdentities, { send, now });
+    const ownIdentity: OwnIdentity = created.own;
+    return { gives: { identities: created as MachineIdentities, ownIdentity } };
   },
 });
 

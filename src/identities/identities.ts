@@ -8,6 +8,7 @@ import {
   type LentIdentity,
   type MachineIdentities,
   type MachineKey,
+  type OwnIdentity,
 } from '../core/machine-identity.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import { findProvider } from '../providers/registry.ts';
@@ -68,12 +69,27 @@ export const identityRules = (settings: readonly IdentitySettings[]): Pick<Machi
 });
 
 /** Lends what the operator has listed. Nothing is fetched before the first call that needs it. */
-export function createIdentities(settings: readonly IdentitySettings[], parts: SourceParts): MachineIdentities {
+export function createIdentities(
+  settings: readonly IdentitySettings[],
+  parts: SourceParts,
+): MachineIdentities & { readonly own: OwnIdentity } {
   const known = new Map(settings.map((each) => [each.name, each]));
   const refusal = refusalBy(known);
   const kept = new Map(settings.map((each) => [each.name, keeping(each.name, sourceOf(each, parts), parts.now)]));
 
+  const ofOperator = new Map<string, () => Promise<Given['value']>>();
+  const own: OwnIdentity = (name, resource) => {
+    const place = `${name} ${resource ?? ''}`;
+    let get = ofOperator.get(place);
+    if (!get) {
+      get = keeping(name, sourceOf(known.get(name)!, parts, resource), parts.now);
+      ofOperator.set(place, get);
+    }
+    return get();
+  };
+
   return {
+    own,
     refusal,
     lend(name, use): LentIdentity {
       const why = refusal(name, use);

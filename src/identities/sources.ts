@@ -23,7 +23,7 @@ const HOUR_SECONDS = 3_600;
 export const kindOf = ({ source }: IdentitySettings): IdentityKind =>
   source.slice(0, source.indexOf('-')) as IdentityKind;
 
-export function sourceOf(identity: IdentitySettings, parts: SourceParts): Source {
+export function sourceOf(identity: IdentitySettings, parts: SourceParts, resource = AZURE_RESOURCE): Source {
   const { send, now } = parts;
   const base = (identity.url ?? '').replace(/\/+$/, '');
   switch (identity.source) {
@@ -80,7 +80,7 @@ export function sourceOf(identity: IdentitySettings, parts: SourceParts): Source
       };
     case 'azure-instance':
       return async () => {
-        const query = new URLSearchParams({ 'api-version': '2018-02-01', resource: AZURE_RESOURCE });
+        const query = new URLSearchParams({ 'api-version': '2018-02-01', resource });
         if (identity.client_id !== undefined) query.set('client_id', identity.client_id);
         const address = `${base}/metadata/identity/oauth2/token?${query}`;
         return tokenFrom(await jsonOf(await send(address, { headers: { metadata: 'true' } })), now());
@@ -88,7 +88,7 @@ export function sourceOf(identity: IdentitySettings, parts: SourceParts): Source
     case 'azure-federated':
       return async () => {
         const answer = await postForm(send, `${base}/${identity.tenant_id}/oauth2/v2.0/token`, {
-          ...{ grant_type: 'client_credentials', client_id: identity.client_id, scope: `${AZURE_RESOURCE}/.default` },
+          ...{ grant_type: 'client_credentials', client_id: identity.client_id, scope: `${resource}/.default` },
           client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
           client_assertion: tokenIn(identity.token_file),
         });

@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { area } from '../area/area.ts';
 import type { Tools } from '../area/tools.ts';
+import { SettingsError } from '../core/filed-secret.ts';
+import type { OwnIdentity } from '../core/machine-identity.ts';
 import { noSecrets, type SecretSource } from '../core/secret-reference.ts';
 import { startSweeper } from '../core/sweeper.ts';
+import { type ClientTls, readClientTls } from '../http/client-tls.ts';
 import { createEgressPolicy } from '../http/egress.ts';
 import { portOf } from '../http/host-list.ts';
 import type { EgressProxy } from '../http/proxy.ts';
@@ -11,6 +15,7 @@ import type { SecretStoreSettings } from './settings.ts';
 import { createSecretStores } from './stores.ts';
 
 export interface SecretsParts extends Tools {
+  readonly ownIdentity: OwnIdentity;
   readonly settings: {
     readonly secretStores: SecretStoreSettings | null;
     readonly egressProxy: EgressProxy | null;
@@ -23,7 +28,7 @@ const MOST_BYTES = 256 << 10;
 /** Secrets that are kept elsewhere: stores of the operator's, which virtual keys refer to. */
 export const secretsArea = area({
   name: 'secrets',
-  open: ({ settings, health, now }: SecretsParts) => {
+  open: ({ settings, health, ownIdentity, now }: SecretsParts) => {
     const { secretStores, egressProxy } = settings;
     if (!secretStores || secretStores.reveal().length === 0) return { gives: { secrets: noSecrets as SecretSource } };
     // The operator's word lets the stores be private. It holds for this code alone: no caller reaches them by it.
@@ -32,15 +37,22 @@ export const secretsArea = area({
       return `${url.hostname}:${portOf(url)}`;
     });
     const upstream = createUpstream({ egress: createEgressPolicy({ trustedHosts, proxy: egressProxy }) });
-    const send = (url: string, init: RequestInit) =>
-      fetchSmall(upstream, url, {
-        ...{ timeoutMs: TIMEOUT_MS, maxBytes: MOST_BYTES, headers: init.headers },
-        ...(init.method !== undefined && { method: init.method }),
-        ...(init.body !== undefined && { body: init.body }),
-      });
+    const sendWith =
+      (tls: ClientTls | null, origin: string | null) =>
+      (url: string, init: RequestInit): Promise<Response> =>
+        fetchSmall(upstream, url, {
+          ...{ timeoutMs: TIMEOUT_MS, maxBytes: MOST_BYTES, headers: init.headers },
+          ...(init.method !== undefined && { method: init.method }),
+          ...(init.body !== undefined && { body: init.body }),
+          ...(tls && new URL(url).origin === origin && { tls }),
+        });
+    const tokens = createTokenSource({ send: sendWith(null, null), now });
     const stores = createSecretStores(
       secretStores,
-      { send, tokens: createTokenSource({ send, now }), now },
+      ({ name, url, ca_file: file }) => {
+        const send = sendWith(authoritiesIn(name, file), url === undefined ? null : new URL(url).origin);
+        return { send, tokens, machine: ownIdentity, now };
+      },
       { health, now },
     );
     const everyMs = Math.max(500, stores.shortestRefreshMs / 3);
@@ -51,10 +63,22 @@ export const secretsArea = area({
   },
 });
 
+/** Who may vouch for a store, where that is not for the system to say. */
+function authoritiesIn(store: string, file: string | undefined): ClientTls | null {
+  if (file === undefined) return null;
+  try {
+    return readClientTls({ certificate: null, privateKey: null, authorities: readFileSync(file, 'utf8') });
+  } catch (error) {
+    const why = (error as { code?: string }).code ?? (error as Error).message;
+    throw new SettingsError(
+      `GATEWAY_SECRET_STORES names a ca_file of "${store}" that cannot be used (${file}: ${why}).`,
+    );
+  }
+}
+
 /** Every address that the operator has written down. */
 const addressesOf = (settings: SecretStoreSettings): string[] =>
-  settings.reveal().flatMap((each) => {
-    if (each.type === 'google') return [each.url, each.auth.token_url].filter((url) => url !== undefined);
-    if (each.type === 'azure') return [each.url, each.auth.login_url].filter((url) => url !== undefined);
-    return each.url === undefined ? [] : [each.url];
+  settings.reveal().flatMap(({ url, auth }) => {
+    const more = ['token_url' in auth ? auth.token_url : undefined, 'login_url' in auth ? auth.login_url : undefined];
+    return [url, ...more].filter((each) => each !== undefined);
   });

@@ -1,13 +1,22 @@
-import { signAws } from '../crypto/sigv4.ts';
+import type { MachineKey } from '../core/machine-identity.ts';
+import { type AwsCredentials, signAws } from '../crypto/sigv4.ts';
 import { type AwsSettings, givenSecret } from './settings.ts';
 import { baseOf, jsonOf, memberOf, SecretGone, type SecretStore, type StoreParts } from './store.ts';
 
 const NAME = /^[\w/+=.@-]{1,512}$/;
 
 /** AWS Secrets Manager. */
-export function openAws({ url, region, auth }: AwsSettings, { send, now }: StoreParts): SecretStore {
+export function openAws({ url, region, auth }: AwsSettings, { send, machine, now }: StoreParts): SecretStore {
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
   const address = `${baseOf(url ?? `https://secretsmanager.${region}.${domain}`)}/`;
+  const signer = async (): Promise<AwsCredentials> =>
+    auth.method === 'machine'
+      ? ((await machine(auth.identity)) as MachineKey)
+      : {
+          accessKeyId: auth.access_key_id,
+          secretAccessKey: givenSecret(auth.secret_access_key, auth.secret_access_key_file).reveal(),
+          ...(auth.session_token !== undefined && { sessionToken: auth.session_token }),
+        };
   return {
     faultOf: (path) => (NAME.test(path) ? null : 'is no name of a secret of AWS'),
     async read(path) {
@@ -16,11 +25,7 @@ export function openAws({ url, region, auth }: AwsSettings, { send, now }: Store
         'content-type': 'application/x-amz-json-1.1',
         'x-amz-target': 'secretsmanager.GetSecretValue',
       });
-      const credentials = {
-        accessKeyId: auth.access_key_id,
-        secretAccessKey: givenSecret(auth.secret_access_key, auth.secret_access_key_file).reveal(),
-        ...(auth.session_token !== undefined && { sessionToken: auth.session_token }),
-      };
+      const credentials = await signer();
       signAws({
         method: 'POST',
         url: address,

@@ -4,21 +4,23 @@ import { baseOf, jsonOf, memberOf, SecretGone, type SecretStore, type StoreParts
 
 const PATH = /^[0-9A-Za-z-]{1,127}(?:\/[0-9a-f]{32})?$/;
 const API_VERSION = '7.4';
-const SCOPE = 'https://vault.azure.net/.default';
+const RESOURCE = 'https://vault.azure.net';
 
 /** Azure Key Vault. */
-export function openAzure({ url, auth, name }: AzureSettings, { send, tokens, now }: StoreParts): SecretStore {
-  const token = () =>
-    entraClientToken(
+export function openAzure({ url, auth, name }: AzureSettings, { send, tokens, machine, now }: StoreParts): SecretStore {
+  const token = async (): Promise<string> => {
+    if (auth.method === 'machine') return (await machine(auth.identity, RESOURCE)) as string;
+    return entraClientToken(
       { provider: `secret store ${name}`, tokens, now: now() },
       {
         tenant: auth.tenant_id,
         client: auth.client_id,
         secret: givenSecret(auth.client_secret, auth.client_secret_file).reveal(),
-        scope: SCOPE,
+        scope: `${RESOURCE}/.default`,
         loginUrl: auth.login_url && baseOf(auth.login_url),
       },
     );
+  };
   return {
     faultOf: (path) => (PATH.test(path) ? null : 'is no secret of Key Vault; give name, or name/version'),
     async read(path) {

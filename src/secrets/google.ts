@@ -7,12 +7,14 @@ const PATH = /^([\w-]{1,255})(?:\/versions\/(\d{1,10}|latest))?$/;
 /** Secret Manager of Google Cloud. */
 export function openGoogle({ url, project, auth, name }: GoogleSettings, parts: StoreParts): SecretStore {
   const base = `${baseOf(url ?? 'https://secretmanager.googleapis.com')}/v1/projects/${project}/secrets`;
-  const token = () =>
-    serviceAccountToken(
+  const token = async (): Promise<string> => {
+    if (auth.method === 'machine') return (await parts.machine(auth.identity)) as string;
+    return serviceAccountToken(
       { provider: `secret store ${name}`, tokens: parts.tokens, now: parts.now() },
       givenSecret(auth.service_account_json, auth.service_account_json_file).reveal(),
       auth.token_url,
     );
+  };
   return {
     faultOf: (path) => (PATH.test(path) ? null : 'is no secret of Google; give name, or name/versions/3'),
     async read(path) {

@@ -24,6 +24,9 @@ const url = () =>
     }, 'must be an http or https address without user, query and fragment');
 const path = () => z.string().min(1).max(4_096);
 
+/** Signed in to by the identity of the machine that has this name. */
+const machine = () => z.strictObject({ method: z.literal('machine'), identity: label() });
+
 const vaultAuth = () =>
   z.discriminatedUnion('method', [
     z.strictObject({ method: z.literal('token'), token: text().optional(), token_file: path().optional() }),
@@ -53,6 +56,7 @@ const ofEveryStore = () => ({
     ),
   ),
   hosts: z.array(z.string()).default([]),
+  ca_file: path().optional(),
   refresh_seconds: z.int().min(1).max(3_600).default(30),
   stale_seconds: z.int().min(0).max(604_800).default(3_600),
 });
@@ -72,38 +76,47 @@ const store = () =>
       type: z.literal('aws'),
       url: url().optional(),
       region: label(),
-      auth: z.strictObject({
-        method: z.literal('access_key'),
-        access_key_id: text(),
-        secret_access_key: text().optional(),
-        secret_access_key_file: path().optional(),
-        session_token: text().optional(),
-      }),
+      auth: z.discriminatedUnion('method', [
+        machine(),
+        z.strictObject({
+          method: z.literal('access_key'),
+          access_key_id: text(),
+          secret_access_key: text().optional(),
+          secret_access_key_file: path().optional(),
+          session_token: text().optional(),
+        }),
+      ]),
     }),
     z.strictObject({
       ...ofEveryStore(),
       type: z.literal('google'),
       url: url().optional(),
       project: label(),
-      auth: z.strictObject({
-        method: z.literal('service_account'),
-        service_account_json: z.string().max(16_384).optional(),
-        service_account_json_file: path().optional(),
-        token_url: url().optional(),
-      }),
+      auth: z.discriminatedUnion('method', [
+        machine(),
+        z.strictObject({
+          method: z.literal('service_account'),
+          service_account_json: z.string().max(16_384).optional(),
+          service_account_json_file: path().optional(),
+          token_url: url().optional(),
+        }),
+      ]),
     }),
     z.strictObject({
       ...ofEveryStore(),
       type: z.literal('azure'),
       url: url(),
-      auth: z.strictObject({
-        method: z.literal('client_secret'),
-        tenant_id: segment(),
-        client_id: segment(),
-        client_secret: text().optional(),
-        client_secret_file: path().optional(),
-        login_url: url().optional(),
-      }),
+      auth: z.discriminatedUnion('method', [
+        machine(),
+        z.strictObject({
+          method: z.literal('client_secret'),
+          tenant_id: segment(),
+          client_id: segment(),
+          client_secret: text().optional(),
+          client_secret_file: path().optional(),
+          login_url: url().optional(),
+        }),
+      ]),
     }),
   ]);
 
@@ -203,3 +216,11 @@ export function givenSecret(value: string | undefined, file: string | undefined)
   }
   throw new Error('the file with what the gateway signs in with is empty');
 }
+
+/** The identities of the machine that stores are signed in to by, each with the cloud that it must be of. */
+export const identitiesOf = (settings: SecretStoreSettings): { store: string; identity: string; cloud: string }[] =>
+  settings
+    .reveal()
+    .flatMap(({ name, type, auth }) =>
+      auth.method === 'machine' ? [{ store: name, identity: auth.identity, cloud: type }] : [],
+    );

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import type { OwnIdentity } from '../core/machine-identity.ts';
 import type { TokenSource } from '../providers/provider.ts';
 
 /** What lies under a path: a text, or members. */
@@ -19,6 +20,8 @@ export interface StoreParts {
   /** Sends through the egress policy of the stores. */
   readonly send: (url: string, init: RequestInit) => Promise<Response>;
   readonly tokens: TokenSource;
+  /** The identity of the machine, where the operator has the gateway sign in by it. */
+  readonly machine: OwnIdentity;
   readonly now: Clock;
 }
 

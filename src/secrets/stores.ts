@@ -56,13 +56,21 @@ export function secretRules(settings: SecretStoreSettings): Pick<SecretSource, '
   const parts: StoreParts = {
     send: () => Promise.reject(new Error('no store is asked here')),
     tokens: { get: () => Promise.reject(new Error('')), postForm: () => Promise.reject(new Error('')) },
+    machine: () => Promise.reject(new Error('')),
     now: () => 0,
   };
-  return { refusal: refusalBy(openStores(settings, parts)) };
+  return { refusal: refusalBy(openStores(settings, () => parts)) };
 }
 
-function openStores(settings: SecretStoreSettings, parts: StoreParts): ReadonlyMap<string, OpenStore> {
-  const driverOf = (each: ReturnType<SecretStoreSettings['reveal']>[number]): SecretStore => {
+/** One of the operator's. */
+type StoreSettings = ReturnType<SecretStoreSettings['reveal']>[number];
+
+function openStores(
+  settings: SecretStoreSettings,
+  partsOf: (store: StoreSettings) => StoreParts,
+): ReadonlyMap<string, OpenStore> {
+  const driverOf = (each: StoreSettings): SecretStore => {
+    const parts = partsOf(each);
     if (each.type === 'vault') return openVault(each, parts);
     if (each.type === 'aws') return openAws(each, parts);
     return each.type === 'google' ? openGoogle(each, parts) : openAzure(each, parts);
@@ -120,10 +128,10 @@ export interface SecretStores extends SecretSource {
  */
 export function createSecretStores(
   settings: SecretStoreSettings,
-  parts: StoreParts,
+  partsOf: (store: StoreSettings) => StoreParts,
   { health, now }: { health: Health; now: Clock },
 ): SecretStores {
-  const stores = openStores(settings, parts);
+  const stores = openStores(settings, partsOf);
   const kept = new BoundedMap<string, Kept>(MOST_KEPT);
 
   const keptOf = ({ store: name, path }: ParsedReference): Kept => {
@@ -259,6 +267,7 @@ function parsed(text: string): Record<string, unknown> | null {
 function reasonOf(error: unknown): string {
   if (error instanceof UpstreamFailure) return 'it cannot be reached';
   if (error instanceof GatewayError) {
+    if (error.code === 'identity_unavailable') return 'the machine has no identity to sign in by';
     if (error.code === 'egress_refused') return 'the egress policy does not let the gateway call it';
     return error.code === 'credential_rejected' ? "the gateway's sign-in was refused" : 'it cannot be reached';
   }

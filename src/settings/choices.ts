@@ -10,7 +10,7 @@ import { S3_URL_FORM } from '../files/s3-url.ts';
 import type { CertificateFiles } from '../http/own-certificate.ts';
 import { type EgressProxy, PROXY_URL_FORM, readExceptions, readProxyUrl } from '../http/proxy.ts';
 import { IDENTITIES_FORM, type IdentitySettings, readIdentities } from '../identities/settings.ts';
-import { readSecretStores, SECRET_STORES_FORM, type SecretStoreSettings } from '../secrets/settings.ts';
+import { identitiesOf, readSecretStores, SECRET_STORES_FORM, type SecretStoreSettings } from '../secrets/settings.ts';
 import type { SearchedWorkspaces } from '../telemetry/search/chosen.ts';
 import { listOf, pathOf, s3Of, urlOf } from './values.ts';
 import { type Environment, type Get, refuse } from './variables.ts';
@@ -85,10 +85,21 @@ export function allowedProgramsOf(value: string | undefined): readonly AllowedPr
   return refuse('GATEWAY_MCP_COMMANDS', read, form);
 }
 
-export function secretStoresOf(value: string | undefined): SecretStoreSettings | null {
+export function secretStoresOf(
+  value: string | undefined,
+  identities: readonly IdentitySettings[],
+): SecretStoreSettings | null {
   if (value === undefined) return null;
   const read = readSecretStores(value);
-  return typeof read === 'string' ? refuse('GATEWAY_SECRET_STORES', read, SECRET_STORES_FORM) : read;
+  if (typeof read === 'string') return refuse('GATEWAY_SECRET_STORES', read, SECRET_STORES_FORM);
+  for (const { store, identity, cloud } of identitiesOf(read))
+    if (!identities.some(({ name, source }) => name === identity && source.startsWith(`${cloud}-`)))
+      refuse(
+        'GATEWAY_SECRET_STORES',
+        `has the store "${store}" signed in to by the identity "${identity}"`,
+        `list that in GATEWAY_MACHINE_IDENTITIES, with a source that begins with ${cloud}-`,
+      );
+  return read;
 }
 
 export function machineIdentitiesOf(value: string | undefined, environment: Environment): readonly IdentitySettings[] {

@@ -2,10 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startMetadata } from '../clouds.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 import { startRecorder } from '../recorder.ts';
 import { AWS_KEY, AZURE_CLIENT, ROLE, startSecretStores, VAULT_TOKEN } from '../secret-stores.ts';
+import { startTlsFront } from '../tls-front.ts';
 
 const FIRST = 'sk-first-secret-0123456789';
 const SECOND = 'sk-second-secret-9876543210';
@@ -380,4 +382,55 @@ test('while a store is away nothing is saved that refers to it, and a retry may 
   stores.state.isAway = true;
   const reply = await make('vault:team/never-asked#api_key');
   expect([reply.status, reply.json.error.code]).toEqual([503, 'secret_unavailable']);
+});
+
+test('the gateway signs in as the machine it runs on, and believes a store for which the authorities of its ca_file vouch', async () => {
+  const metadata = startMetadata();
+  const tls = startTlsFront(stores.origin);
+  writeFileSync(join(folder, 'ca.pem'), tls.authority);
+  const workspaces = { '*': ['*'] };
+  const secure = { type: 'vault', url: `${tls.url.replace('127.0.0.1', 'localhost')}/vault`, workspaces, hosts: HOSTS };
+  const token = { method: 'token', token: VAULT_TOKEN };
+  const by = (identity: string) => ({ workspaces, hosts: HOSTS, auth: { method: 'machine', identity } });
+  const signed = await startGateway({
+    environment: {
+      GATEWAY_MACHINE_IDENTITIES: JSON.stringify([
+        { name: 'role', source: 'aws-instance', url: `${metadata.origin}/aws`, workspaces: [] },
+        { name: 'account', source: 'google-instance', url: `${metadata.origin}/google`, workspaces: [] },
+        { name: 'managed', source: 'azure-instance', url: `${metadata.origin}/azure`, workspaces: [] },
+      ]),
+      GATEWAY_SECRET_STORES: JSON.stringify([
+        { ...by('role'), name: 'aws', type: 'aws', url: `${store()}/aws`, region: 'eu-west-1' },
+        { ...by('account'), name: 'google', type: 'google', url: `${store()}/google`, project: 'project-1' },
+        { ...by('managed'), name: 'azure', type: 'azure', url: `${store()}/azure` },
+        { ...secure, name: 'believed', ca_file: join(folder, 'ca.pem'), auth: token },
+        { ...secure, name: 'doubted', auth: token },
+      ]),
+    },
+  });
+  try {
+    for (const name of ['aws machine', 'google machine', 'azure machine', 'vault machine'])
+      stores.secrets.set(name, name.startsWith('vault') ? { key: FIRST } : FIRST);
+    for (const secret of ['aws:machine', 'google:machine', 'azure:machine', 'believed:machine#key']) {
+      const { slug } = await signed.given.virtualKey({ key: { secret } });
+      const reply = await signed.api.get('/v1/echo', { headers: { 'x-gateway-virtual-key': slug } });
+      expect([secret, reply.json.headers?.authorization ?? reply.text]).toEqual([secret, `Bearer ${FIRST}`]);
+    }
+    const doubted = await signed.api.post('/v1/virtual-keys', {
+      ...{ name: 'x', provider: 'openai', key: { secret: 'doubted:machine#key' }, custom_host: signed.provider.url },
+    });
+    expect([doubted.status, doubted.json.error.message]).toEqual([
+      503,
+      expect.stringContaining('it cannot be reached'),
+    ]);
+    // An identity that stores are signed in to by is lent to no virtual key.
+    const lent = await signed.api.post('/v1/virtual-keys', {
+      ...{ name: 'x', provider: 'bedrock', configurations: { aws_region: 'eu-west-1', machine_identity: 'role' } },
+    });
+    expect([lent.status, lent.json.error.param]).toEqual([400, 'configurations.machine_identity']);
+  } finally {
+    await signed.stop();
+    tls.stop();
+    metadata.stop();
+  }
 });
