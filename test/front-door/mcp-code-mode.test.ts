@@ -329,7 +329,7 @@ describe('a program ends', () => {
 
   test('when its time is over, and says which calls were under way', async () => {
     const own = await dataDirWithSnapshot();
-    const slow = await startGateway({ environment: { GATEWAY_DATA_DIR: own, GATEWAY_INTERPRETER_SECONDS: '4' } });
+    const slow = await startGateway({ environment: { GATEWAY_DATA_DIR: own, GATEWAY_INTERPRETER_SECONDS: '10' } });
     try {
       await slow.api.post('/v1/mcp-servers', { name: 'Late', slug: 'code-late', url: orders.url });
       const before = orders.givenUp;
@@ -343,7 +343,7 @@ describe('a program ends', () => {
       );
       expect(json.result.isError).toBe(true);
       expect(json.result.content[0].text).toBe(
-        'The program was stopped: it ran for more than 4 seconds, and what it had printed is lost. Calls of tools that were answered: 1. Given up before their answers: code-late__wait. What they have done stays done.',
+        'The program was stopped: it ran for more than 10 seconds, and what it had printed is lost. Calls of tools that were answered: 1. Given up before their answers: code-late__wait. What they have done stays done.',
       );
       await ended(before);
     } finally {
@@ -354,9 +354,12 @@ describe('a program ends', () => {
 
   test('and calls that it did not wait for end with it', async () => {
     const before = orders.givenUp;
-    const { said } = await run(
-      'import asyncio\nt = asyncio.ensure_future(code_orders__wait())\nawait asyncio.sleep(2)\nprint("over")',
-    );
+    const { said } = await run(`import asyncio
+forgotten = asyncio.ensure_future(code_orders__wait())
+for _ in range(10):
+    await code_orders__list_orders(month="2026-10", limit=1)
+await asyncio.sleep(2)
+print("over")`);
     expect(said).toBe('over\n');
     await ended(before);
   });

@@ -21,6 +21,7 @@ const result = (value: object) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', i
 const said = (text: string) => result({ content: [{ type: 'text', text }] });
 let underWay = 0;
 let mostUnderWay = 0;
+const together = Promise.withResolvers<void>();
 
 /** Tools behind the sandbox. */
 const ANSWERS: Readonly<Record<string, (given: string) => Uint8Array | Promise<Uint8Array>>> = {
@@ -37,7 +38,10 @@ const ANSWERS: Readonly<Record<string, (given: string) => Uint8Array | Promise<U
     Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Tool denied is not available."}}'),
   slow: async () => {
     mostUnderWay = Math.max(mostUnderWay, ++underWay);
-    await Bun.sleep(200);
+    // The first wait for each other: they are made at the same time, or this never ends.
+    if (mostUnderWay === 3) together.resolve();
+    await together.promise;
+    await Bun.sleep(20);
     underWay--;
     return said('done');
   },
