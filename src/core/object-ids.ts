@@ -76,6 +76,13 @@ export function sortBehind(id: string, now: number = Date.now()): void {
   lastMs = at;
 }
 
+/** When the object was made, in milliseconds; null: the text is no id of that kind. */
+export function madeAt(kind: ObjectKind, id: string): number | null {
+  const digits = id.slice(PREFIXES[kind].length);
+  const isWhole = id.startsWith(PREFIXES[kind]) && digits.length === TIME_DIGITS + COUNT_DIGITS + RANDOM_DIGITS;
+  return isWhole ? fromBase62(digits.slice(0, TIME_DIGITS)) : null;
+}
+
 /** The id of an object that was made at another time, elsewhere; `number` orders those of one millisecond. */
 export const objectIdAt = <Kind extends ObjectKind>(kind: Kind, at: number, number: number): ObjectId<Kind> =>
   `${PREFIXES[kind]}${inBase62(at, TIME_DIGITS)}${inBase62(number, COUNT_DIGITS)}${randomDigits()}`;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
 import type OpenAI7 from 'openai-7';
+import { objectIdAt } from '../../src/core/object-ids.ts';
 import { ATLAS, COOKING, storeWith } from '../assistants/file-stories.ts';
 import { type ChatRequest, type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
@@ -314,6 +315,10 @@ for (const engine of ['sqlite', 'postgres'] as const)
         expect(again).toMatchObject({ status: 400, param: 'input[0].approval_request_id' });
         const unknown = await ask(say(true, 'mcpr_none'), { previous_response_id: done.id }).catch((error) => error);
         expect(unknown).toMatchObject({ status: 400, param: 'input[0].approval_request_id' });
+        const old = objectIdAt('mcpApproval', Date.now() - 31 * 86_400_000, 0);
+        const late = await ask([{ ...request, id: old }, ...say(true, old)]).catch((error) => error);
+        expect(late).toMatchObject({ status: 400, param: 'input[1].approval_request_id' });
+        expect(late.message).toContain('30 days ago');
         expect(erased()).toBe(before + 1);
         const rules = { require_approval: { never: { tool_names: ['echo'] } }, allowed_tools: ['echo'] };
         const allowed = await ask('call older-tools__echo {}', { tools: [mcp('older', rules)] });

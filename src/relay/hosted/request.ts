@@ -1,4 +1,5 @@
 import { fail } from '../../core/errors.ts';
+import { madeAt } from '../../core/object-ids.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectsIn, textIn } from '../../dialects/json.ts';
 import { INCLUDED_HERE, plainItems } from '../../dialects/responses/hosted-items.ts';
@@ -128,6 +129,9 @@ export interface Decision {
   readonly reason: string | null;
 }
 
+/** As long as a response is kept. In a conversation, which stays, an old question is not answered either. */
+const DECIDED_WITHIN_MS = 30 * 86_400_000;
+
 export function decisionsIn(earlier: readonly unknown[], input: readonly unknown[]): Decision[] {
   const requests = new Map(
     objectsIn([...earlier, ...input]).flatMap((item) =>
@@ -146,6 +150,13 @@ export function decisionsIn(earlier: readonly unknown[], input: readonly unknown
         'invalid_request',
         `${at}.approval_request_id`,
         `no call was asked for by "${id.slice(0, 80)}" before`,
+      );
+    const askedAt = madeAt('mcpApproval', id);
+    if (askedAt !== null && Date.now() - askedAt > DECIDED_WITHIN_MS)
+      fail(
+        'invalid_request',
+        `${at}.approval_request_id`,
+        'was asked for more than 30 days ago; let the model ask again',
       );
     if (done.has(id)) fail('invalid_request', `${at}.approval_request_id`, 'was decided before');
     done.add(id);
