@@ -1,13 +1,14 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
 import { ATLAS, storeWith } from '../assistants/file-stories.ts';
+import { dataDirWithSnapshot } from '../assistants/sandbox.ts';
 import { type ChatRequest, type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
 import type { TestGateway } from '../gateway.ts';
 import { ledgerOf } from '../ledger.ts';
 import { startSmallServer } from '../mcp/small-server.ts';
-import { startNode } from '../nodes.ts';
+import { childrenOf, startNode } from '../nodes.ts';
 import { createDatabase } from '../postgres.ts';
-import { eventually, type GatewayProcess, newDataDir, removeDataDir, startProcess } from '../process.ts';
+import { eventually, forTests, type GatewayProcess, newDataDir, removeDataDir, startProcess } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
 
 type Event = OpenAI.Responses.ResponseStreamEvent;
@@ -172,3 +173,56 @@ for (const engine of ['sqlite', 'postgres'] as const)
       MOST_MS,
     );
   });
+
+test(
+  'code of a response in the background that has run is not run again, and goes on in the same container',
+  async () => {
+    const dataDir = await dataDirWithSnapshot();
+    const slow = 'import time\nuntil = time.time() + 4\nwhile time.time() < until: pass\n';
+    const codes = [
+      'kept = "from before"\nopen("quick.txt", "w").write("1")',
+      `${slow}open("slow.txt", "w").write(kept)\nkept`,
+    ];
+    const provider = startScriptedProvider((_, number) => {
+      const code = codes[number - 1];
+      const parts = code
+        ? [{ call: 'code_interpreter', arguments: JSON.stringify({ code }) }]
+        : [{ text: 'See sandbox:/mnt/data/slow.txt' }];
+      return { parts, isWhole: true };
+    });
+    const environment = { ...forTests, GATEWAY_DATA_DIR: dataDir };
+    const first = await startProcess({ dataDir, environment });
+    await first.given.virtualKey(provider.url, 'sim', 'groq');
+    const { key } = (await first.api.post('/v1/api-keys', { name: 'sdk', defaults: { virtual_key: 'sim' } })).json;
+    const { id } = await openaiClient(first.url, key).responses.create({
+      ...{ model: 'm', input: 'Go', background: true },
+      tools: [{ type: 'code_interpreter', container: { type: 'auto' } }],
+    });
+    await eventually('the slow code runs', () => provider.requests.length === 2 && childrenOf(first.pid).length > 0);
+    await Bun.sleep(500);
+    await first.kill();
+
+    const second = await startProcess({ dataDir, environment });
+    const again = openaiClient(second.url, key);
+    const include = ['code_interpreter_call.outputs' as const];
+    const made = () => again.responses.retrieve(id, { include });
+    await eventually('the response is over', async () => (await made()).status === 'completed', MOST_MS);
+    const { output } = await made();
+    const calls = output.filter((item) => item.type === 'code_interpreter_call');
+    const files = await again.files.list({ purpose: 'assistants_output' });
+    await second.kill();
+    provider.stop();
+    removeDataDir(dataDir);
+
+    expect(calls.map(({ outputs }) => outputs)).toEqual([
+      [{ type: 'logs', logs: '1' }],
+      [{ type: 'logs', logs: "'from before'" }],
+    ]);
+    expect(new Set(calls.map(({ container_id }) => container_id)).size).toBe(1);
+    expect(files.data.map(({ filename }) => filename).sort()).toEqual(['quick.txt', 'slow.txt']);
+    expect(provider.requests).toHaveLength(3);
+    const [part] = output.flatMap((item) => (item.type === 'message' ? item.content : []));
+    expect(part).toMatchObject({ annotations: [{ type: 'container_file_citation', filename: 'slow.txt' }] });
+  },
+  MOST_MS,
+);

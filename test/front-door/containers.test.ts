@@ -102,6 +102,15 @@ for (const engine of ['sqlite', 'postgres'] as const)
         expect(await openai.containers.files.retrieve(out.id, { container_id: id })).toMatchObject({ bytes: 8 });
         const stays = await ran(id, 'print(x, open("out.txt").read())');
         expect(stays.logs).toContain('7 two!two!');
+        // Who says auto goes on in a new one when the last has expired.
+        await query(place(), `update responses set expires_at = expires_at - 9999999999 where id = '${id}'`);
+        const next = await openai.responses.create({
+          ...{ model: 'any', input: asks('1'), previous_response_id: stays.made.id },
+          tools: [{ type: 'code_interpreter', container: { type: 'auto' } }],
+        });
+        const fresh = next.output.find((item): item is Call => item.type === 'code_interpreter_call')!;
+        expect(fresh.container_id).not.toBe(id);
+        await query(place(), `update responses set expires_at = expires_at + 9999999999 where id = '${id}'`);
 
         for (const gone of [uploaded.id, out.id, given.id])
           await openai.containers.files.delete(gone, { container_id: id });
@@ -161,7 +170,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(await faultOf(openai.containers.files.create(id, { file: await file('z.txt', 'z') }))).toBe(
         '400 container_id',
       );
-      expect(await faultOf(ran(id, '1'))).toBe('400 container_id');
+      expect(await faultOf(ran(id, '1'))).toBe('400 tools[0].container');
       await openai.containers.delete(id);
       expect(await faultOf(openai.files.retrieve(uploaded.id))).toStartWith('404');
     });

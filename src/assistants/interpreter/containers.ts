@@ -121,8 +121,9 @@ export function createContainers({ store, files, now }: ContainersDeps) {
       return result;
     });
 
+  const isOver = (row: ResponseRow): boolean => Number(row.expires_at) <= now();
   const active = (row: ResponseRow): ResponseRow =>
-    Number(row.expires_at) > now()
+    !isOver(row)
       ? row
       : fail('invalid_request', 'container_id', `the container ${row.id} has expired; make another one`);
 
@@ -186,12 +187,16 @@ export function createContainers({ store, files, now }: ContainersDeps) {
   };
 
   return {
-    /** Null: it is gone, or of another workspace, or was never there. */
+    /** Null: it is gone or has expired, or of another workspace, or was never there. */
     async find(who: Owner, id: string): Promise<Container | null> {
       const row = await rowOf(store.db, who, id);
-      if (!row) return null;
-      const { file_ids } = bodyOf(active(row));
-      return { id, fileIds: file_ids, cells: await written(id) };
+      if (!row || isOver(row)) return null;
+      return { id, fileIds: bodyOf(row).file_ids, cells: await written(id) };
+    },
+
+    async hasExpired(who: Owner, id: string): Promise<boolean> {
+      const row = await rowOf(store.db, who, id);
+      return row !== null && isOver(row);
     },
 
     cells: written,

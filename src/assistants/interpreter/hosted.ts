@@ -28,7 +28,7 @@ export const createHostedInterpreter = (deps: HostedInterpreterDeps | null): Hos
   open: async (tool, at, caller) => {
     if (!deps) return caller.isWanted ? fail('hosted_tool_off', at, CODE_INTERPRETER) : null;
     const asked = readTool(tool, at, deps);
-    const container = await containerOf(asked, caller, deps);
+    const container = await containerOf(asked, caller, deps, `${at}.container`);
     return container && openTool(container, caller, deps);
   },
 });
@@ -70,9 +70,12 @@ async function containerOf(
   { containerId, fileIds }: Asked,
   { who, responseId, isWanted, isKept, said }: HostedCaller,
   { containers, files }: HostedInterpreterDeps,
+  path: string,
 ): Promise<Container | null> {
   if (containerId !== null) {
     const found = await containers.find(who, containerId);
+    if (!found && (await containers.hasExpired(who, containerId)))
+      fail('invalid_request', path, `the container ${containerId} has expired; make another one`);
     return found ?? (isWanted ? fail('object_not_found', 'container', containerId.slice(0, 80)) : null);
   }
   const isOurs = (id: string) =>
