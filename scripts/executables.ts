@@ -15,9 +15,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Makes one executable for each kind of machine that runs Linux, on any of them: `npm run executables [target …]`. The Bun of the
+ * Makes one executable for each kind of machine, on any of them that runs Linux: `npm run executables [target …]`. The Bun of the
  * other machines comes from its package on npm, in the version that package.json names. Each result is looked at: its
- * format, its processor, its C library, and that our program is in it; what this machine can run is also run.
+ * format, its processor, its C library or its signature, and that our program is in it; what this machine can run is also run.
  */
 
 const root = join(import.meta.dir, '..');
@@ -28,17 +28,24 @@ interface Target {
   readonly package: string;
   /** As the header of the file says it. */
   readonly machine: number;
-  readonly loader: string;
+  /** Of Linux. Null: an executable of macOS, which runs only what is signed, if only by whoever made it. */
+  readonly loader: string | null;
 }
 
 const X64 = 0x3e;
 const ARM64 = 0xb7;
+const MAC_ARM64 = 0x0100000c;
 export const TARGETS: Readonly<Record<string, Target>> = {
   'linux-x64': { package: '@oven/bun-linux-x64', machine: X64, loader: '/lib64/ld-linux-x86-64.so.2' },
   'linux-arm64': { package: '@oven/bun-linux-aarch64', machine: ARM64, loader: '/lib/ld-linux-aarch64.so.1' },
   'linux-x64-musl': { package: '@oven/bun-linux-x64-musl', machine: X64, loader: '/lib/ld-musl-x86_64.so.1' },
   'linux-arm64-musl': { package: '@oven/bun-linux-aarch64-musl', machine: ARM64, loader: '/lib/ld-musl-aarch64.so.1' },
+  // Not for Macs with Intel: Bun does not sign those anew, and the signature of its own is none of the whole.
+  'darwin-arm64': { package: '@oven/bun-darwin-aarch64', machine: MAC_ARM64, loader: null },
 };
+
+/** Where a program finds itself that was made one with Bun. */
+const PROGRAM = Buffer.from('/$bunfs/root/main');
 
 async function run(command: readonly string[], cwd: string): Promise<string> {
   const child = Bun.spawn([...command], { cwd, stdout: 'pipe', stderr: 'pipe' });
@@ -60,6 +67,10 @@ async function bunFor({ package: name }: Target, into: string): Promise<string> 
 
 /** What of an executable is not as it should be. */
 export function faultsOf(file: string, { machine, loader }: Target): string[] {
+  return loader === null ? faultsOnMac(readFileSync(file), machine) : faultsOnLinux(file, machine, loader);
+}
+
+function faultsOnLinux(file: string, machine: number, loader: string): string[] {
   const handle = openSync(file, 'r');
   const head = Buffer.alloc(64 << 10);
   readSync(handle, head, 0, head.length, 0);
@@ -69,7 +80,7 @@ export function faultsOf(file: string, { machine, loader }: Target): string[] {
   if (head.readUInt16LE(18) !== machine) faults.push(`is for the processor 0x${head.readUInt16LE(18).toString(16)}`);
   const asked = loaderIn(head);
   if (asked !== loader) faults.push(`asks for ${asked ?? 'no loader'} in the place of ${loader}`);
-  if (!readFileSync(file).includes(Buffer.from('/$bunfs/root/main'))) faults.push('does not hold the program');
+  if (!readFileSync(file).includes(PROGRAM)) faults.push('does not hold the program');
   return faults;
 }
 
@@ -83,6 +94,51 @@ function loaderIn(head: Buffer): string | null {
     return head.subarray(from, from + length - 1).toString();
   }
   return null;
+}
+
+const SIGNATURE_COMMAND = 0x1d;
+const SIGNATURE = 0xfade0cc0;
+const DIRECTORY = 0xfade0c02;
+const SHA256 = 2;
+
+function faultsOnMac(bytes: Buffer, machine: number): string[] {
+  if (bytes.length < 32 || bytes.readUInt32LE(0) !== 0xfeedfacf) return ['is no Mach-O file of 64 bits'];
+  const faults: string[] = [];
+  if (bytes.readUInt32LE(4) !== machine) faults.push(`is for the processor 0x${bytes.readUInt32LE(4).toString(16)}`);
+  if (!bytes.includes(PROGRAM)) faults.push('does not hold the program');
+  const unsigned = faultOfSignature(bytes);
+  return unsigned ? [...faults, unsigned] : faults;
+}
+
+/** Its signature tells the digest of every page; the kernel ends a process whose page has another one. */
+function faultOfSignature(bytes: Buffer): string | null {
+  let at = 32;
+  for (let left = bytes.readUInt32LE(16); left > 0; left--) {
+    if (bytes.readUInt32LE(at) === SIGNATURE_COMMAND) break;
+    at += bytes.readUInt32LE(at + 4);
+  }
+  if (bytes.readUInt32LE(at) !== SIGNATURE_COMMAND) return 'is not signed';
+  const signature = bytes.subarray(bytes.readUInt32LE(at + 8));
+  if (signature.length < 12 || signature.readUInt32BE(0) !== SIGNATURE) return 'is not signed';
+  for (let index = 0; index < signature.readUInt32BE(8); index++) {
+    const directory = signature.subarray(signature.readUInt32BE(16 + index * 8));
+    if (directory.readUInt32BE(0) !== DIRECTORY || directory[37] !== SHA256) continue;
+    const [digests, pages, limit] = [16, 28, 32].map((place) => directory.readUInt32BE(place)) as [
+      number,
+      number,
+      number,
+    ];
+    const pageSize = 2 ** directory[39]!;
+    for (let page = 0; page < pages; page++) {
+      const digest = createHash('sha256')
+        .update(bytes.subarray(page * pageSize, Math.min(limit, (page + 1) * pageSize)))
+        .digest();
+      if (!digest.equals(directory.subarray(digests + page * 32, digests + (page + 1) * 32)))
+        return `has another page ${page} than its signature says`;
+    }
+    return pages * pageSize < limit ? 'is not signed to its end' : null;
+  }
+  return 'is not signed with SHA-256';
 }
 
 const runsHere = (name: string): boolean => name === `linux-${process.arch}`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Glob } from 'bun';
 import { generatedFiles, generatedTables, withTable } from '../docs/generate.ts';
@@ -145,4 +145,16 @@ test('the lock file holds no download address, so any registry will do', () => {
   const addressed = Object.entries(packages).filter(([, { resolved }]) => /^[a-z+]+:/i.test(resolved ?? ''));
 
   expect(addressed.map(([name]) => name)).toEqual([]);
+});
+
+test('every decision is listed, under its title', () => {
+  const folder = join(root, 'docs/decisions');
+  const list = readFileSync(join(folder, 'README.md'), 'utf8');
+  const unlisted = readdirSync(folder)
+    .filter((name) => /^\d{4}-/.test(name))
+    .filter((name) => {
+      const title = readFileSync(join(folder, name), 'utf8').split('\n', 1)[0]!.replace('# ', '');
+      return !list.includes(`- [${title}](${name})`);
+    });
+  expect(unlisted).toEqual([]);
 });

@@ -99,4 +99,5 @@ test('an executable for another machine, or without the program in it, is told f
     'does not hold the program',
   ]);
   expect(faultsOf(join(root, 'package.json'), own)).toEqual(['is no ELF file of 64 bits']);
+  expect(faultsOf(process.execPath, TARGETS['darwin-arm64']!)).toEqual(['is no Mach-O file of 64 bits']);
 });
