@@ -20,7 +20,7 @@ const USAGE = `gateway ${version}
   gateway migrate   bring the database up to date and end
   gateway apply     make the database as a file says
   gateway export    write what the database holds as a file for gateway apply
-  gateway backup    write everything of the embedded store into a folder, also while it is in use
+  gateway backup    write everything of the embedded store into a folder or a bucket, also while it is in use
   gateway restore   put a backup into an empty data dir
   gateway move      move everything from the embedded store to PostgreSQL
   gateway import    take over keys of another gateway (litellm, portkey), or assistants and their threads

@@ -179,6 +179,9 @@ test('every secret is taken from its variable or from the file that its name wit
     JWT_PUBLIC_KEYS_EXTRA: publicPemOf(pem),
     GATEWAY_OIDC_CLIENT_SECRET: 'oidc-secret',
     GATEWAY_EGRESS_PROXY: 'http://gateway:hunter2@proxy.example.com:3128',
+    GATEWAY_BACKUP_ACCESS_KEY_ID: 'backup-id',
+    GATEWAY_BACKUP_SECRET_ACCESS_KEY: 'backup-secret',
+    GATEWAY_BACKUP_KEY: encryptionKey,
     GATEWAY_EXPORT_ACCESS_KEY_ID: 'export-id',
     GATEWAY_EXPORT_SECRET_ACCESS_KEY: 'export-secret',
     GATEWAY_SECRET_STORES: JSON.stringify([
@@ -281,6 +284,28 @@ test('several processes need PostgreSQL, and a process number needs to be one of
   for (const wrong of ['0', '-1', '1.5', 'many', '257'])
     expect(() => read({ GATEWAY_PROCESSES: wrong })).toThrow(`GATEWAY_PROCESSES is "${wrong}"`);
   expect(() => read({ GATEWAY_PROCESSES: '2', GATEWAY_PROCESS_NUMBER: '2' })).toThrow('GATEWAY_PROCESS_NUMBER is "2"');
+});
+
+test('backups in a bucket need a key that seals them, and the embedded store', () => {
+  const keys = { GATEWAY_BACKUP_ACCESS_KEY_ID: 'AKID', GATEWAY_BACKUP_SECRET_ACCESS_KEY: 'hunter2' };
+  const whole = { ...keys, GATEWAY_BACKUP_URL: 's3://backups/gateway', GATEWAY_BACKUP_KEY: encryptionKey };
+  const { backup } = readSettings({ ...whole, GATEWAY_BACKUP_KEEP: '7' });
+  expect(backup).toMatchObject({ bucket: { bucket: 'backups', prefix: 'gateway' }, keep: 7 });
+
+  expect(readSettings({}).backup).toMatchObject({ bucket: null, credentials: null, key: null });
+  // For addresses on the command line.
+  expect(readSettings(keys).backup.credentials?.accessKeyId).toBe('AKID');
+  const { GATEWAY_BACKUP_KEY: _, ...unsealed } = whole;
+  expect(() => readSettings(unsealed)).toThrow(/^GATEWAY_BACKUP_KEY is missing/);
+  expect(() => readSettings({ ...whole, GATEWAY_BACKUP_KEY: 'hunter2' })).toThrow(
+    /^GATEWAY_BACKUP_KEY is not 32 bytes/,
+  );
+  expect(() => readSettings({ ...whole, GATEWAY_BACKUP_SECRET_ACCESS_KEY: '' })).toThrow('needs a pair of keys');
+  expect(() => readSettings({ ...whole, GATEWAY_BACKUP_URL: 'https://backups' })).toThrow('is not an s3:// address');
+  expect(() => readSettings({ GATEWAY_BACKUP_KEEP: '7' })).toThrow('is set without GATEWAY_BACKUP_URL');
+  expect(() => readSettings({ ...whole, GATEWAY_BACKUP_KEEP: '0' })).toThrow('from 1 to 10000');
+  const onServer = { ...whole, DATABASE_URL: 'postgres://host/name', GATEWAY_ENCRYPTION_KEY: encryptionKey };
+  expect(() => readSettings(onServer)).toThrow(/^GATEWAY_BACKUP_URL is set while DATABASE_URL is.*pg_dump/);
 });
 
 test('an export needs a bucket, and a format that exists', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { WitnessSettings } from './audit-witnesses.ts';
 import type { OidcProvider } from './auth/oidc.ts';
+import type { BackupSettings } from './backups/settings.ts';
 import type { ProgramSettings } from './core/allowed-programs.ts';
 import { secretIn } from './core/filed-secret.ts';
 import { hostOf, type LocalServer } from './core/local-models.ts';
@@ -19,6 +20,7 @@ import {
   allowedProgramsOf,
   answerCacheOf,
   auditWitnessesOf,
+  backupOf,
   certificateOf,
   type EmbeddingSettings,
   egressProxyOf,
@@ -110,6 +112,7 @@ export interface Settings {
   readonly logRetentionDays: number;
   /** Workspaces whose bodies are found by their words. */
   readonly logSearch: SearchedWorkspaces;
+  readonly backup: BackupSettings;
   /** Null: the request log is exported nowhere. */
   readonly logExport: ExportSettings | null;
   /** What figures are kept by, and for how long. */
@@ -230,6 +233,11 @@ export function readSettings(env: Environment): Settings {
     redisUrl: redisUrl ? new Secret(redisUrl) : null,
     blobs: s3Of(get, ['GATEWAY_BLOB_URL', 'GATEWAY_BLOB_ACCESS_KEY_ID', 'GATEWAY_BLOB_SECRET_ACCESS_KEY']),
     auditWitnesses: auditWitnessesOf(get),
+    backup: backupOf(
+      get,
+      { keep: get('GATEWAY_BACKUP_KEEP') ? wholeNumber('GATEWAY_BACKUP_KEEP', 0, 1, 10_000) : null },
+      databaseUrl !== undefined,
+    ),
     logExport: logExportOf(get, {
       withBodies: flag('GATEWAY_EXPORT_BODIES', true),
       everyMs: wholeNumber('GATEWAY_EXPORT_EVERY_SECONDS', 300, 1, 86_400) * 1_000,

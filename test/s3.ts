@@ -61,13 +61,17 @@ export function startS3(): TestS3 {
 
   const list = (query: URLSearchParams) => {
     const prefix = query.get('prefix') ?? '';
-    const names = [...objects.keys()].filter((key) => key.startsWith(prefix)).sort();
+    const below = (key: string) => key.indexOf(query.get('delimiter') ?? '\n', prefix.length) + 1;
+    const found = [...objects.keys()].filter((key) => key.startsWith(prefix));
+    const names = [...new Set(found.map((key) => key.slice(0, below(key) || key.length)))].sort();
     const start = Number(query.get('continuation-token') ?? 0);
     // A small page, so that every listing has several.
     const page = names.slice(start, start + 2);
     const next = start + 2 < names.length ? `<NextContinuationToken>${start + 2}</NextContinuationToken>` : '';
     const contents = page.map((key) => {
-      const { bytes, at } = objects.get(key)!;
+      const object = objects.get(key);
+      if (!object) return `<CommonPrefixes><Prefix>${escaped(key)}</Prefix></CommonPrefixes>`;
+      const { bytes, at } = object;
       return `<Contents><Key>${escaped(key)}</Key><LastModified>${new Date(at).toISOString()}</LastModified><Size>${bytes.byteLength}</Size></Contents>`;
     });
     return xml(

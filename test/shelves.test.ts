@@ -9,7 +9,7 @@ const shelves: readonly (readonly string[])[] = [
   ['work'],
   ['area'],
   ['providers', 'routing', 'guardrails', 'auth', 'limits', 'audit', 'telemetry', 'files'],
-  ['relay', 'webhooks', 'alerts', 'views', 'exports', 'endings', 'secrets', 'identities'],
+  ['relay', 'webhooks', 'alerts', 'views', 'exports', 'backups', 'endings', 'secrets', 'identities'],
   ['inference', 'passthrough', 'assistants', 'batches', 'fine-tuning', 'mcp', 'admin', 'console', 'live', 'scim'],
   ['desired'],
   ['', 'settings', 'cli'],

@@ -11,9 +11,17 @@ export function readArguments<Options extends NonNullable<ParseArgsConfig['optio
   {
     options,
     positionals,
+    fewest = positionals,
     usage,
     what = 'a file',
-  }: { options: Options; positionals: number; usage: string; what?: string },
+  }: {
+    options: Options;
+    positionals: number;
+    /** Where the last of them may be left out. */
+    fewest?: number;
+    usage: string;
+    what?: string;
+  },
 ) {
   if (rest.includes('--help') || rest.includes('-h')) {
     console.log(usage);
@@ -26,7 +34,7 @@ export function readArguments<Options extends NonNullable<ParseArgsConfig['optio
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n\n${usage}`);
   }
-  if (parsed.positionals.length !== positionals) {
+  if (parsed.positionals.length > positionals || parsed.positionals.length < fewest) {
     const why =
       parsed.positionals.length > positionals
         ? `"${parsed.positionals[positionals]}" is one too many`

@@ -1,20 +1,29 @@
 import { Database } from 'bun:sqlite';
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { newBackupName } from '../backups/bucket.ts';
+import { lockStage, MADE_BUT_NOT_TIDY, STAGE } from '../backups/stage.ts';
+import type { S3Place } from '../files/s3.ts';
 import type { Settings } from '../settings.ts';
 import { version } from '../version.ts';
 import { readArguments } from './arguments.ts';
-import { MANIFEST, manifestOf, pathsIn } from './backing-up/manifest.ts';
-import { readSealingKey, sealFile } from './backing-up/sealed-file.ts';
+import { bucketAt, inWordsOfBuckets, placeGiven } from './backing-up/bucket-at.ts';
+import { MANIFEST, type Manifest, manifestOf, pathsIn } from './backing-up/manifest.ts';
+import { readSealingKey, sealFile, sealingKeyOf } from './backing-up/sealed-file.ts';
 import { ADMIN_KEY_FILE, ENCRYPTION_KEY_FILE } from './data-dir.ts';
 import { showBar } from './progress.ts';
 
-const USAGE = `gateway backup <folder> [--key-file <file>] [--without-log] [--without-keys]
+const USAGE = `gateway backup [<folder or s3://…>] [--key-file <file>] [--without-log] [--without-keys]
 
 Writes everything of the embedded store into a new folder, also while the gateway runs: its databases as they were in one moment
 each, the bytes of files, and the keys that open them. gateway restore puts it into place again.
 
-  --key-file       seal every file with the key in there: 32 bytes in base64 (openssl rand -base64 32)
+With s3://bucket/prefix?endpoint=https://host&region=eu-west-1 it goes there under a name of its own, sealed; its credentials are
+GATEWAY_BACKUP_ACCESS_KEY_ID and GATEWAY_BACKUP_SECRET_ACCESS_KEY. Without an address it goes to GATEWAY_BACKUP_URL, and of older
+ones GATEWAY_BACKUP_KEEP stay.
+
+  --key-file       seal every file with the key in there: 32 bytes in base64 (openssl rand -base64 32);
+                   in a bucket, GATEWAY_BACKUP_KEY unless given
   --without-log    leave the request log out
   --without-keys   leave encryption-key and admin-key out: keep them elsewhere, credentials cannot be opened without
 `;
@@ -25,8 +34,18 @@ const options = {
   'without-keys': { type: 'boolean', default: false },
 } as const;
 
+interface Wanted {
+  readonly dataDir: string;
+  /** Null: it is not sealed. */
+  readonly key: Uint8Array | null;
+  readonly withLog: boolean;
+  readonly withKeys: boolean;
+}
+
 export async function backup(settings: Settings, rest: readonly string[]): Promise<void> {
-  const { values, positionals } = readArguments(rest, { options, positionals: 1, usage: USAGE, what: 'a folder' });
+  const fewest = settings.backup.bucket ? 0 : 1;
+  const what = 'a folder or an s3:// address';
+  const { values, positionals } = readArguments(rest, { options, positionals: 1, fewest, usage: USAGE, what });
   const { dataDir } = settings;
   if (settings.databaseUrl)
     throw new Error(
@@ -34,55 +53,91 @@ export async function backup(settings: Settings, rest: readonly string[]): Promi
     );
   if (!existsSync(join(dataDir, 'state.db')))
     throw new Error(`There is no embedded store in ${dataDir}; GATEWAY_DATA_DIR says where it is.`);
-  const folder = resolve(positionals[0]!);
-  if (existsSync(folder)) throw new Error(`${folder} is there already; give a new folder for each backup.`);
+  const place = placeGiven(settings, positionals[0]);
   const keyFile = values['key-file'];
-  const key = keyFile === undefined ? null : readSealingKey(keyFile);
+  const given = keyFile === undefined ? null : readSealingKey(keyFile);
+  const usual = place && settings.backup.key ? sealingKeyOf(settings.backup.key) : null;
+  const key = given ?? usual;
+  const wanted = { dataDir, key, withLog: !values['without-log'], withKeys: !values['without-keys'] };
+  if (!place) await toFolder(resolve(positionals[0]!), wanted);
+  else await toBucket(settings, place, wanted, { mayDelete: positionals.length === 0 });
+  if (key) console.log(`It is sealed: without the key in ${keyFile ?? 'GATEWAY_BACKUP_KEY'} nobody can restore it.`);
+  if (settings.encryptionKey)
+    console.log('GATEWAY_ENCRYPTION_KEY is not in it: keep it, credentials are sealed with it.');
+}
+
+async function toFolder(folder: string, wanted: Wanted) {
+  if (existsSync(folder)) throw new Error(`${folder} is there already; give a new folder for each backup.`);
   const aside = join(dirname(folder), `.${basename(folder)}.${process.pid}.unfinished`);
   mkdirSync(aside, { recursive: true, mode: 0o700 });
-  // What is to be sealed is read from the place where it lies unsealed already.
-  const plain = key ? stageIn(dataDir) : aside;
   try {
-    const files = copyInto(plain, dataDir, { withLog: !values['without-log'], withKeys: !values['without-keys'] });
-    const bar = showBar({ what: 'files written', total: files });
-    if (key) await sealInto(aside, plain, key);
-    const manifest = await manifestOf(aside, { version, isSealed: key !== null, onFile: () => bar.add(1) });
-    writeFileSync(join(aside, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
+    // What is to be sealed is read from the place where it lies unsealed already.
+    const manifest = wanted.key
+      ? await onStage(wanted.dataDir, (stage) => write(aside, stage, wanted))
+      : await write(aside, aside, wanted);
     renameSync(aside, folder);
-    bar.end();
-    const bytes = Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0);
-    console.log(
-      `Wrote ${Object.keys(manifest.files).length} files, ${(bytes / 1_000_000).toFixed(1)} MB, to ${folder}.`,
-    );
-    if (key) console.log(`It is sealed: without the key in ${keyFile} nobody can restore it.`);
-    if (settings.encryptionKey)
-      console.log('GATEWAY_ENCRYPTION_KEY is not in it: keep it, credentials are sealed with it.');
+    tell(manifest, folder);
   } catch (error) {
     rmSync(aside, { recursive: true, force: true });
     throw error;
-  } finally {
-    if (key) rmSync(plain, { recursive: true, force: true });
   }
 }
 
-const STAGE = '.backup-';
-
-/** A folder of its own beside the databases. What backups left there that were killed goes. */
-function stageIn(dataDir: string): string {
-  for (const name of readdirSync(dataDir))
-    if (name.startsWith(STAGE) && !isRunning(Number(name.slice(STAGE.length))))
-      rmSync(join(dataDir, name), { recursive: true, force: true });
-  const stage = join(dataDir, `${STAGE}${process.pid}`);
-  mkdirSync(stage, { mode: 0o700 });
-  return stage;
+async function toBucket(settings: Settings, place: S3Place, wanted: Wanted, { mayDelete }: { mayDelete: boolean }) {
+  if (!wanted.key && wanted.withKeys)
+    throw new Error(
+      'A backup with the keys in it opens every credential, and others can read a bucket: seal it with --key-file or GATEWAY_BACKUP_KEY, or leave the keys out with --without-keys. Nothing was sent.',
+    );
+  const bucket = bucketAt(settings, place);
+  const name = newBackupName(Date.now());
+  await onStage(wanted.dataDir, async (stage) => {
+    const [plain, ready] = [join(stage, 'plain'), join(stage, 'ready')];
+    for (const folder of [plain, ready]) mkdirSync(folder, { mode: 0o700 });
+    const manifest = await write(ready, wanted.key ? plain : ready, wanted);
+    rmSync(plain, { recursive: true });
+    const paths = Object.keys(manifest.files);
+    const bar = showBar({ what: 'files sent', total: paths.length });
+    await inWordsOfBuckets(bucket.put(name, ready, paths, () => bar.add(1)));
+    bar.end();
+    tell(manifest, `s3://${place.bucket}/${place.prefix ? `${place.prefix}/` : ''}${name}`);
+  });
+  const { keep } = settings.backup;
+  if (!mayDelete || keep === null) return;
+  try {
+    const removed = await inWordsOfBuckets(bucket.keep(keep, name));
+    if (removed > 0) console.log(`Deleted ${removed} older ones: ${keep} are kept.`);
+  } catch (error) {
+    console.error(`gateway: The backup is made, but older ones could not be deleted: ${(error as Error).message}`);
+    process.exitCode = MADE_BUT_NOT_TIDY;
+  }
 }
 
-function isRunning(pid: number): boolean {
+async function write(folder: string, plain: string, { dataDir, key, withLog, withKeys }: Wanted): Promise<Manifest> {
+  const files = copyInto(plain, dataDir, { withLog, withKeys });
+  const bar = showBar({ what: 'files written', total: files });
+  if (key) await sealInto(folder, plain, key);
+  const manifest = await manifestOf(folder, { version, isSealed: key !== null, onFile: () => bar.add(1) });
+  writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
+  bar.end();
+  return manifest;
+}
+
+function tell({ files }: Manifest, where: string) {
+  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, 0);
+  console.log(`Wrote ${Object.keys(files).length} files, ${(bytes / 1_000_000).toFixed(1)} MB, to ${where}.`);
+}
+
+/** A folder of its own beside the databases, for one backup at a time; what killed ones left there goes. */
+async function onStage<Result>(dataDir: string, work: (stage: string) => Promise<Result>): Promise<Result> {
+  const lock = lockStage(dataDir);
+  if (!lock) throw new Error(`Another backup of ${dataDir} is being made. Try again when it has ended.`);
+  const stage = join(dataDir, `${STAGE}${process.pid}`);
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code === 'EPERM';
+    mkdirSync(stage, { mode: 0o700 });
+    return await work(stage);
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
+    lock.release();
   }
 }
 

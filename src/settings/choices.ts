@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { WitnessSettings } from '../audit-witnesses.ts';
 import type { OidcProvider } from '../auth/oidc.ts';
+import type { BackupSettings } from '../backups/settings.ts';
 import { type AllowedProgram, type ProgramUser, readAllowedPrograms } from '../core/allowed-programs.ts';
 import { isSlug } from '../core/ids.ts';
 import { LOCAL_SERVERS, type LocalServer } from '../core/local-models.ts';
@@ -12,6 +13,7 @@ import { type EgressProxy, PROXY_URL_FORM, readExceptions, readProxyUrl } from '
 import { IDENTITIES_FORM, type IdentitySettings, readIdentities } from '../identities/settings.ts';
 import { identitiesOf, readSecretStores, SECRET_STORES_FORM, type SecretStoreSettings } from '../secrets/settings.ts';
 import type { SearchedWorkspaces } from '../telemetry/search/chosen.ts';
+import { backupKeyOf } from './secrets.ts';
 import { listOf, pathOf, s3Of, urlOf } from './values.ts';
 import { type Environment, type Get, refuse } from './variables.ts';
 
@@ -268,6 +270,34 @@ export function logExportOf(get: Get, rest: Pick<ExportSettings, 'withBodies' | 
   if (format !== 'ndjson' && format !== 'parquet')
     return refuse('GATEWAY_EXPORT_FORMAT', `is "${format}"`, 'give ndjson or parquet');
   return bucket && { bucket, format, ...rest };
+}
+
+/** The pair of keys may stand alone: an address on the command line needs it, too. */
+export function backupOf(get: Get, rest: Pick<BackupSettings, 'keep'>, hasDatabase: boolean): BackupSettings {
+  const names = ['GATEWAY_BACKUP_URL', 'GATEWAY_BACKUP_ACCESS_KEY_ID', 'GATEWAY_BACKUP_SECRET_ACCESS_KEY'] as const;
+  const [, idName, secretName] = names;
+  const [url, accessKeyId, secretAccessKey] = names.map((name) => get(name));
+  if (!accessKeyId !== !secretAccessKey)
+    refuse(accessKeyId ? secretName : idName, 'is missing', 'a bucket of backups needs a pair of keys');
+  const credentials =
+    accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey: new Secret(secretAccessKey) } : null;
+  const key = backupKeyOf(get('GATEWAY_BACKUP_KEY'));
+  const idle = url ? undefined : (['GATEWAY_BACKUP_KEEP'] as const).find((name) => get(name) !== undefined);
+  if (idle) refuse(idle, 'is set without GATEWAY_BACKUP_URL', `give one such as ${S3_URL_FORM}`);
+  if (!url) return { bucket: null, credentials, key, ...rest };
+  if (hasDatabase)
+    refuse(
+      'GATEWAY_BACKUP_URL',
+      'is set while DATABASE_URL is',
+      'it is for the embedded store: back PostgreSQL up with pg_dump, and leave it out',
+    );
+  if (!key)
+    refuse(
+      'GATEWAY_BACKUP_KEY',
+      'is missing while GATEWAY_BACKUP_URL is set',
+      'give 32 bytes in base64 to seal backups with (openssl rand -base64 32), and keep them apart from the bucket',
+    );
+  return { bucket: s3Of(get, names), credentials, key, ...rest };
 }
 
 const MOST_METADATA_KEYS = 8;

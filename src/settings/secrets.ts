@@ -23,6 +23,15 @@ export function encryptionKeyOf(value: string | undefined): Secret | null {
   return new Secret(value);
 }
 
+/** As `gateway backup --key-file` reads it. */
+export function backupKeyOf(value: string | undefined): Secret | null {
+  if (value === undefined) return null;
+  const bytes = Buffer.from(value, 'base64');
+  if (bytes.length !== 32 || bytes.toString('base64') !== value)
+    refuse('GATEWAY_BACKUP_KEY', 'is not 32 bytes in base64', 'make one with openssl rand -base64 32');
+  return new Secret(value);
+}
+
 export function jwtPrivateKeyOf(get: Get): Secret | null {
   const text = pemOf(get('JWT_PRIVATE_KEY'));
   if (!text) return null;

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import type { Secret } from '../../core/secret.ts';
 
 /** AES-256-GCM in pieces: no file has to fit into memory, and none can be cut, joined or put in the place of another. */
 const MARK = Buffer.from('GWSEAL01');
@@ -12,6 +13,9 @@ const KEY_BYTES = 32;
 
 /** The file was changed, or sealed with another key: which of the two cannot be told. */
 export class NotOpened extends Error {}
+
+/** Of a key that the settings have checked. */
+export const sealingKeyOf = (secret: Secret): Uint8Array => Buffer.from(secret.reveal(), 'base64');
 
 /** 32 bytes in base64, as `openssl rand -base64 32` writes them. */
 export function readSealingKey(file: string): Uint8Array {
