@@ -1,6 +1,7 @@
 import { newObjectId, type ObjectKind } from '../core/object-ids.ts';
 import type { JsonObject } from '../dialects/ir.ts';
 import { isObject, objectsIn, textIn } from '../dialects/json.ts';
+import { withShownTools } from '../dialects/responses/shown-tools.ts';
 
 /** An item as it is stored and listed: with its type, an id, and content that is a list. */
 export interface StoredItem {
@@ -28,7 +29,7 @@ function storedItem(given: JsonObject, now: number): StoredItem {
   const type = textIn(given.type) ?? 'message';
   const kind = Object.hasOwn(KINDS, type) ? KINDS[type]! : 'responseItem';
   const id = textIn(given.id) || newObjectId(kind, now);
-  const item: Record<string, unknown> = { ...given, id, type };
+  const item: Record<string, unknown> = { ...(type === 'additional_tools' ? withShownTools(given) : given), id, type };
   if (type === 'message') item.content = contentList(given);
   if (type !== 'reasoning') item.status ??= 'completed';
   return { id, item };

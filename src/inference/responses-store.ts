@@ -5,6 +5,7 @@ import type { JsonObject, Turn } from '../dialects/ir.ts';
 import { isObject } from '../dialects/json.ts';
 import { decodeItems } from '../dialects/responses/decode-items.ts';
 import { plainItems, shownItem } from '../dialects/responses/hosted-items.ts';
+import { withShownTools } from '../dialects/responses/shown-tools.ts';
 import { RESPONSE } from '../relay/background/background.ts';
 import type { ResponseItemRow, ResponseRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
@@ -100,7 +101,7 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
       workspace_id: who.workspaceId,
       user_id: who.userId,
       previous_id: previousId ?? null,
-      body: JSON.stringify(body),
+      body: keptBody(body),
       bytes: bytesOf(rows),
       created_at: at,
       expires_at: at + KEPT_MS,
@@ -121,7 +122,7 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
     async change(transaction: Db, id: string, { output: _, ...body }: JsonObject): Promise<void> {
       await transaction
         .updateTable('responses')
-        .set({ body: JSON.stringify(body) })
+        .set({ body: keptBody(body) })
         .where('id', '=', id)
         .execute();
     },
@@ -139,7 +140,7 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
       await insertItems(transaction, rows);
       await transaction
         .updateTable('responses')
-        .set({ body: JSON.stringify(body), bytes: Number(row.bytes) + bytesOf(rows) })
+        .set({ body: keptBody(body), bytes: Number(row.bytes) + bytesOf(rows) })
         .where('id', '=', id)
         .execute();
     },
@@ -227,6 +228,9 @@ export type ResponseStore = ReturnType<typeof createResponseStore>;
 
 /** Ids come from clients, and messages are no place for a book. */
 const shown = (id: string): string => id.slice(0, 80);
+
+/** What is kept of a response never holds what a client gave for the servers of its tools. */
+const keptBody = (body: JsonObject): string => JSON.stringify(withShownTools(body));
 
 const itemOf = ({ body }: Pick<ResponseItemRow, 'body'>): ResponseItem => JSON.parse(body);
 

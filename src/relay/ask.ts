@@ -14,6 +14,7 @@ import type { Body, Exchange, OpenCall } from './call.ts';
 import { tlsFor } from './client-certificate.ts';
 import { askInProcess } from './in-process.ts';
 import { admitAgain, type LimitDeps, NOTHING_TAKEN, takenInVain } from './limits.ts';
+import { loggedBody } from './logged-body.ts';
 import { type Asking, answeredInJson } from './repair.ts';
 import { againIfRefused } from './stream-usage.ts';
 import type { Target } from './target.ts';
@@ -126,21 +127,21 @@ async function bodyToSend(exchange: Exchange, maxBytes: number): Promise<Body> {
   const capture = call.log.captureRequest();
   if (exchange.isTranslated && call.body && !body.rest) {
     // In the client's words, as its config and its guardrails have left it.
-    capture.add(call.body.head);
-    call.log.captureSent()?.add(body.head);
+    capture.add(loggedBody(call.body.head));
+    call.log.captureSent()?.add(loggedBody(body.head));
     return body.head;
   }
   // The client below has let go of a body that it was given whole when its exchange ends.
   capture.transferable = body.rest === null;
   if (!body.rest) {
-    if (body.head.byteLength > 0) capture.add(body.head);
+    if (body.head.byteLength > 0) capture.add(loggedBody(body.head));
     return body.head;
   }
   return closeBody(body, {
     maxBytes,
     whole: target.provider.signsBody === true,
     namesModel: call.isJson,
-    tap: (piece) => capture.add(piece),
+    tap: (piece) => capture.add(loggedBody(piece)),
   });
 }
 

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type OpenAI from 'openai';
 import { ATLAS, storeWith } from '../assistants/file-stories.ts';
 import { type ChatRequest, type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
-import { startGateway, type TestGateway } from '../gateway.ts';
+import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { type SmallServer, startSmallServer } from '../mcp/small-server.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
+import { managedState } from '../state-tables.ts';
 
 type Event = OpenAI.Responses.ResponseStreamEvent;
 const MOST_MS = 60_000;
@@ -213,6 +214,56 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const cut = await over(openai, (await limited.client.responses.create(body())).id);
       expect(cut).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } });
       expect(limited.provider.requests).toHaveLength(1);
+    });
+
+    test('what a client gives for the servers of its tools lies nowhere, and no answer repeats it', async () => {
+      const { client, slug } = await scripted(searching);
+      const heard: string[] = [];
+      const message = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' };
+      const content = [{ type: 'output_text', text: SAID, annotations: [], logprobs: [] }];
+      const native = serve(async (request) => {
+        const text = await request.text();
+        heard.push(text);
+        const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+        const response = { id: 'resp_1', object: 'response', created_at: 1, status: 'completed', model: 'm', usage };
+        const whole = { ...response, output: [{ ...message, content }] };
+        if (JSON.parse(text).stream !== true) return Response.json(whole);
+        return new Response(
+          `data: ${JSON.stringify({ type: 'response.completed', sequence_number: 0, response: whole })}\n\n`,
+          { headers: { 'content-type': 'text/event-stream' } },
+        );
+      });
+      stops.push(() => void native.stop());
+      const vendor = `${slug}-vendor`;
+      await gateway.given.virtualKey({
+        slug: vendor,
+        provider: 'openai',
+        key: 'k',
+        custom_host: `${native.origin}/v1`,
+      });
+      const secret = `open-sesame-${crypto.randomUUID()}`;
+      const remote = {
+        ...{ type: 'mcp' as const, server_label: 'far', server_url: `https://far.example/mcp?key=${secret}` },
+        ...{ authorization: secret, headers: { 'x-key': secret } },
+      };
+      const later = { type: 'additional_tools', role: 'developer', tools: [remote] };
+      const input = [{ role: 'user', content: 'Which city?' }, later];
+      const sent = { ...body(), input, tools: [fileSearch(), remote] };
+      const headers = { 'x-gateway-virtual-key': vendor };
+      for (const more of [{}, { stream: true }, { background: false }, { background: false, stream: true }]) {
+        const reply = await gateway.api.post('/v1/responses', { ...sent, ...more }, { headers });
+        expect(reply.text).not.toContain(secret);
+        const entry = await gateway.logOf(reply);
+        expect(JSON.stringify(entry)).not.toContain(secret);
+        const id = /resp_gw\w+/.exec(reply.text)![0];
+        const made = await over(client, id);
+        expect(made.tools).toMatchObject([{ type: 'file_search' }, { type: 'mcp', server_label: 'far' }]);
+        expect(JSON.stringify(made)).not.toContain(secret);
+        expect(JSON.stringify(await client.responses.inputItems.list(id))).not.toContain(secret);
+      }
+      expect(heard.length).toBe(4);
+      for (const round of heard) expect(round).toContain(secret);
+      expect(await managedState(gateway)).not.toContain(secret);
     });
 
     test('a caller whose key is revoked gets nothing more done', async () => {

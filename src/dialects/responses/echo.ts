@@ -2,6 +2,7 @@ import type { ReplyContext } from '../dialect.ts';
 import { objectIn, present, textIn } from '../json.ts';
 import { Losses } from '../losses.ts';
 import { encodeFormat, encodeReasoning, encodeToolChoice, encodeTools } from './encode.ts';
+import { shownTools } from './shown-tools.ts';
 import type { Echo, ReasoningSettings, ToolChoice } from './wire.ts';
 
 /** What an answer repeats of its request, with the vendor's words for what was not given. */
@@ -27,7 +28,7 @@ export function echo({ request }: ReplyContext): Echo {
     temperature: request.temperature ?? null,
     text: { ...objectIn(ext.text), format: encodeFormat(request, losses) ?? { type: 'text' } },
     tool_choice: encodeToolChoice(request) ?? (ext.tool_choice as ToolChoice | undefined) ?? 'auto',
-    tools: encodeTools(request.tools, losses) ?? [],
+    tools: shownTools(encodeTools(request.tools, losses) ?? []) as Echo['tools'],
     top_p: request.topP ?? null,
     truncation: ext.truncation === 'auto' ? 'auto' : 'disabled',
     user: request.user,

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../dialects/ir.ts';
 import { objectIn, present } from '../../dialects/json.ts';
+import { shownTools } from '../../dialects/responses/shown-tools.ts';
 
 /** What a response in the background is made from, whichever node makes it. JSON, and sealed in the store. */
 export interface BackgroundRequest {
@@ -42,7 +43,7 @@ export const queuedResponse = (id: string, { body, conversation }: BackgroundReq
     temperature: body.temperature ?? null,
     text: { format: { type: 'text' }, ...objectIn(body.text) },
     tool_choice: body.tool_choice ?? 'auto',
-    tools: body.tools ?? [],
+    tools: shownTools(body.tools ?? []),
     top_p: body.top_p ?? null,
     truncation: body.truncation ?? 'disabled',
     usage: null,

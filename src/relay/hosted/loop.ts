@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../dialects/ir.ts';
 import { objectIn, objectsIn, present, textIn } from '../../dialects/json.ts';
 import { asFunction } from '../../dialects/responses/hosted-items.ts';
+import { shownTools } from '../../dialects/responses/shown-tools.ts';
 import type { Cited } from './cited-text.ts';
 import type { HostedCall, HostedFunction, Ran, Shown } from './hosted-tool.ts';
 import { type KeptOutput, type KnownItem, newRound, Outgoing, type PendingCall } from './outgoing.ts';
@@ -146,7 +147,7 @@ export class HostedLoop {
       previous_response_id: body.previous_response_id ?? null,
       max_tool_calls: body.max_tool_calls ?? undefined,
       store: body.store !== false,
-      tools: body.tools ?? [],
+      tools: shownTools(body.tools ?? []),
       tool_choice: body.tool_choice ?? 'auto',
       output: isWhole ? this.#out.output.filter(Boolean) : this.#out.shown.filter(Boolean),
       usage: this.#usage ?? undefined,
@@ -209,7 +210,8 @@ export class HostedLoop {
       yield* this.#out.take(event, taken);
     }
     if (!taken.last) throw new Error('the stream of a round ended before its response did');
-    const { output: _, ...last } = taken.last;
+    // The client's own tools take the place of those that the model was given, which may hold secrets.
+    const { output: _, tools: __, ...last } = taken.last;
     this.#createdAt ??= last.created_at;
     this.#usage = added(this.#usage, last.usage);
     this.#added.push(...taken.items.flatMap(replayed));
