@@ -204,10 +204,16 @@ export function refuseHost(who: Principal, next: Hosts, old?: Hosts) {
     refuseForbidden(who.forbids, 'custom_host', 'custom_host');
   if (foundry(next) !== null && (!old || foundry(next) !== foundry(old)))
     refuseForbidden(who.forbids, 'azure_foundry_url', 'configurations.azure_foundry_url');
+  if (bucketHost(next) !== undefined && (!old || bucketHost(next) !== bucketHost(old)))
+    refuseForbidden(who.forbids, 'custom_host', 'configurations.batch_storage.endpoint');
 }
 
+/** Where batches find their bucket, which is reached with the same credential. */
+const bucketHost = ({ configurations }: Hosts): unknown =>
+  (configurations.batch_storage as { readonly endpoint?: unknown } | null | undefined)?.endpoint;
+
 /** Addresses that stand in the place of the provider's own. */
-export const addressesOf = ({ customHost, configurations }: Hosts): string[] =>
-  [customHost, configurations.azure_foundry_url].filter(
+export const addressesOf = (hosts: Hosts): string[] =>
+  [hosts.customHost, hosts.configurations.azure_foundry_url, bucketHost(hosts)].filter(
     (each): each is string => typeof each === 'string' && each !== '',
   );

@@ -289,6 +289,16 @@ describe('who may refer to what', () => {
       configurations: { azure_foundry_url: gateway.provider.url },
     };
     expect(await refused(make('strict:team/host#api_key', foundry))).toContain("go to the provider's own hosts");
+    // A bucket is reached with the same credential.
+    const bucket = {
+      provider: 'vertex-ai',
+      custom_host: undefined,
+      configurations: {
+        ...{ vertex_region: 'europe-west4', vertex_project_id: 'acme' },
+        batch_storage: { uri: 'gs://bucket/folder', endpoint: gateway.provider.origin },
+      },
+    };
+    expect(await refused(make('strict:team/host#api_key', bucket))).toContain("go to the provider's own hosts");
     const slug = await made('strict:team/host#api_key', { custom_host: undefined, slug: 'stays' });
     const moved = await gateway.api.put(`/v1/virtual-keys/${slug}`, {
       ...{ key: { secret: 'strict:team/host#api_key' }, custom_host: gateway.provider.url },

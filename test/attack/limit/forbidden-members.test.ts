@@ -264,6 +264,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
           { key },
         ),
         gateway.api.post(
+          '/v1/virtual-keys',
+          { ...named, configurations: { batch_storage: { uri: 's3://bucket', endpoint: provider.origin } } },
+          { key },
+        ),
+        gateway.api.post(
           '/v1/configs',
           { name: 'own', config: nested({ virtual_key: undefined, provider: 'openai', custom_host: provider.origin }) },
           { key },
