@@ -24,13 +24,30 @@ export class TlsFault extends Error {
   }
 }
 
-const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
 const MOST_CERTIFICATES = 64;
 const MOST_CHARACTERS = 256 << 10;
 
+/**
+ * The blocks of a text that holds nothing else; empty when it does. Each part is looked at once: a pattern would look for
+ * an end from every beginning, and hold all calls meanwhile.
+ */
+function blocksIn(text: string): string[] {
+  const blocks: string[] = [];
+  let rest = text.trim();
+  while (rest !== '' && blocks.length <= MOST_CERTIFICATES) {
+    const end = rest.indexOf(END);
+    if (end < 0 || !rest.startsWith(BEGIN)) return [];
+    blocks.push(rest.slice(0, end + END.length));
+    rest = rest.slice(end + END.length).trim();
+  }
+  return blocks;
+}
+
 function certificatesIn(text: string, part: TlsFault['part']): X509Certificate[] {
-  const blocks = text.length <= MOST_CHARACTERS ? (text.match(BLOCK) ?? []) : [];
-  if (blocks.length === 0 || blocks.length > MOST_CERTIFICATES || text.replace(BLOCK, '').trim() !== '')
+  const blocks = text.length <= MOST_CHARACTERS ? blocksIn(text) : [];
+  if (blocks.length === 0 || blocks.length > MOST_CERTIFICATES)
     throw new TlsFault(part, `give certificates in PEM, at most ${MOST_CERTIFICATES}, and nothing else`);
   return blocks.map((block, index) => {
     try {
