@@ -60,16 +60,37 @@ export function refuseChangeOfSource(input: Partial<VirtualKeyInput>): void {
       fail('invalid_request', member, 'belongs to the virtual key that this one is linked to; change it there');
 }
 
-/** A credential that others use is not taken away under them. */
-export async function refuseInUse(db: Db, { id, slug }: VirtualKeyRow): Promise<void> {
-  const links = await db
+/** Lets a workspace in no more once it was closed, however late what was asked for before is done. */
+export async function requireOpen(db: Db, source: VirtualKeyRow, workspaceId: string, now: number): Promise<void> {
+  if (source.workspace_id === workspaceId) return;
+  const open = await db
+    .selectFrom('virtual_keys')
+    .select('id')
+    .where('source_id', '=', source.id)
+    .where('workspace_id', '=', workspaceId)
+    .where('link', '=', 'access')
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .executeTakeFirst();
+  if (!open) fail('integration_not_found', source.slug);
+}
+
+/**
+ * A credential that others use is not taken away under them, nor an access with its limits: the providers of the workspace
+ * would go on without.
+ */
+export async function refuseInUse(db: Db, { id, slug, link, source_id, workspace_id }: VirtualKeyRow): Promise<void> {
+  const all = db
     .selectFrom('virtual_keys')
     .innerJoin('workspaces', 'workspaces.id', 'virtual_keys.workspace_id')
-    .select(['virtual_keys.slug', 'workspaces.slug as workspace'])
-    .where('virtual_keys.source_id', '=', id)
-    .orderBy('virtual_keys.id')
-    .limit(5)
-    .execute();
+    .select(['virtual_keys.slug', 'workspaces.slug as workspace']);
+  const using =
+    link === 'access'
+      ? all
+          .where('virtual_keys.source_id', '=', source_id)
+          .where('virtual_keys.workspace_id', '=', workspace_id)
+          .where('virtual_keys.link', '=', 'provider')
+      : all.where('virtual_keys.source_id', '=', id);
+  const links = await using.orderBy('virtual_keys.id').limit(5).execute();
   if (links.length > 0)
     fail(
       'virtual_key_linked',

@@ -16,7 +16,7 @@ import type { VirtualKeyRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import { withFreeSlug, workspaceFor } from '../storage/workspace-lookup.ts';
 import { lentTo, refuseIdentity } from './lent-identity.ts';
-import { chainOf, endOf, type Held, heldKeys, refuseChangeOfSource, refuseInUse } from './linked-keys.ts';
+import { chainOf, endOf, type Held, heldKeys, refuseChangeOfSource, refuseInUse, requireOpen } from './linked-keys.ts';
 import {
   budgetsOf,
   type LimitChange,
@@ -355,6 +355,7 @@ export function createVirtualKeys({
               .where('id', '=', source.id)
               .executeTakeFirst();
             if (!current) fail('virtual_key_not_found', source.slug);
+            if (link === 'provider' && !reachesOrganisation(who)) await requireOpen(db, source, workspaceId, now());
             await db.insertInto('virtual_keys').values(row).execute();
           }, who);
           return row;

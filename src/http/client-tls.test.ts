@@ -13,7 +13,15 @@ test('a text of many beginnings and no end is refused at once: whoever writes it
 
 test('nothing stands before, between or behind certificates', () => {
   const block = `${BEGIN}\nAAAA\n-----END CERTIFICATE-----`;
-  for (const text of ['', ' ', `x${block}`, `${block}x`, `${block}\nx\n${block}`, `${block}\n${BEGIN}`, block.repeat(65)])
+  for (const text of [
+    '',
+    ' ',
+    `x${block}`,
+    `${block}x`,
+    `${block}\nx\n${block}`,
+    `${block}\n${BEGIN}`,
+    block.repeat(65),
+  ])
     expect(() => read(text)).toThrow('give certificates in PEM');
   for (const text of [block, ` ${block}\n\n`, block.repeat(64)])
     expect(() => read(text)).toThrow('certificate 1 cannot be read');

@@ -118,6 +118,33 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect(await status()).toBe('active');
     });
 
+    test('what the workspace may take of it is not deleted under the providers there, which would go on without limits', async () => {
+      const { slug, workspace, local, open, call } = await given();
+      await open({ rate_limits: [{ type: 'requests', unit: 'rpd', value: 1 }] });
+      const { json } = await gateway.api.post('/v1/providers', { name: 'Mine', integration_id: slug }, { key: local });
+      expect((await call(json.slug)).status).toBe(200);
+
+      const access = `${slug}?workspace_id=${workspace.id}`;
+      for (const path of [`/v1/virtual-keys/${access}`, `/v1/providers/${access}`])
+        expect((await gateway.api.delete(path)).json.error.code).toBe('virtual_key_linked');
+      expect((await call(json.slug)).status).toBe(429);
+      expect((await gateway.api.delete(`/v1/providers/${json.slug}`, { key: local })).status).toBe(200);
+      expect((await gateway.api.delete(`/v1/virtual-keys/${access}`)).status).toBe(200);
+    });
+
+    test('closed while the workspace makes providers of it, it stays closed', async () => {
+      for (let round = 0; round < 8; round++) {
+        const { slug, local, open, call } = await given();
+        await open();
+        const make = (name: string) =>
+          gateway.api.post('/v1/providers', { name, slug: name, integration_id: slug }, { key: local });
+        const [closed] = await Promise.all([open({ enabled: false }), make('one'), make('two'), make('three')]);
+        // Refused where providers came first: then it is closed by asking again.
+        if (closed.status !== 200) expect((await open({ enabled: false })).status).toBe(200);
+        for (const name of ['one', 'two', 'three']) expect((await call(name)).status).not.toBe(200);
+      }
+    }, 60_000);
+
     test('a workspace sees nothing of an integration that is not opened to it', async () => {
       const { slug, integration, local } = await given();
       for (const name of [slug, integration.id]) {
