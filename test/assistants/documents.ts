@@ -115,3 +115,33 @@ export function pdf(pages: readonly string[], trailer = '', more = ''): Uint8Arr
   text += `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R ${trailer}>>\nstartxref\n${start}\n%%EOF\n`;
   return strToU8(text, true);
 }
+
+const OPEN_DOCUMENT = 'urn:oasis:names:tc:opendocument:xmlns';
+
+/** An OpenDocument file with this content in its body; `kind` is text, presentation or spreadsheet. */
+export const odf = (kind: string, body: string, more: Readonly<Record<string, string>> = {}): Uint8Array =>
+  archive({
+    mimetype: `application/vnd.oasis.opendocument.${kind}`,
+    'META-INF/manifest.xml': `${XML}<manifest:manifest xmlns:manifest="${OPEN_DOCUMENT}:manifest:1.0"/>`,
+    'content.xml': `${XML}<office:document-content xmlns:office="${OPEN_DOCUMENT}:office:1.0" xmlns:text="${OPEN_DOCUMENT}:text:1.0" xmlns:table="${OPEN_DOCUMENT}:table:1.0"><office:body><office:${kind}>${body}</office:${kind}></office:body></office:document-content>`,
+    ...more,
+  });
+
+/** A book whose chapters are stored in another order than they are read in. */
+export function epub(chapters: readonly string[], more: Readonly<Record<string, string>> = {}): Uint8Array {
+  const parts: Record<string, string> = {
+    mimetype: 'application/epub+zip',
+    'META-INF/container.xml': `${XML}<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>`,
+  };
+  const items: string[] = [];
+  const order: string[] = [];
+  for (const [index, body] of chapters.entries()) {
+    const name = `text/chapter%20${chapters.length - index}.xhtml`;
+    items.unshift(`<item id="c${index}" href="${name}" media-type="application/xhtml+xml"/>`);
+    order.push(`<itemref idref="c${index}"/>`);
+    parts[`OEBPS/${decodeURIComponent(name)}`] = `${XML}<html><head></head><body>${body}</body></html>`;
+  }
+  parts['OEBPS/book.opf'] =
+    `${XML}<package><manifest>${items.join('')}</manifest><spine>${order.join('')}</spine></package>`;
+  return archive({ ...parts, ...more });
+}

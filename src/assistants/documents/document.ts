@@ -17,15 +17,22 @@ export const invalid = (message: string): never => {
   throw new DocumentFault('invalid_file', message);
 };
 
-export type Format = 'text' | 'html' | 'pdf' | 'docx' | 'pptx' | 'xlsx';
+export type Format = 'text' | 'html' | 'pdf' | 'docx' | 'pptx' | 'xlsx' | 'odf' | 'epub' | 'mail' | 'rtf';
 
-const OFFICE: readonly (Format | undefined)[] = ['docx', 'pptx', 'xlsx'];
+/** Their files are archives. */
+const PACKED: readonly (Format | undefined)[] = ['docx', 'pptx', 'xlsx', 'odf', 'epub'];
 const LEGACY_OFFICE = ['doc', 'ppt', 'xls'];
 const BY_EXTENSION: Readonly<Record<string, Format>> = {
   pdf: 'pdf',
   docx: 'docx',
   pptx: 'pptx',
   xlsx: 'xlsx',
+  odt: 'odf',
+  odp: 'odf',
+  ods: 'odf',
+  epub: 'epub',
+  eml: 'mail',
+  rtf: 'rtf',
   html: 'html',
   htm: 'html',
   xhtml: 'html',
@@ -51,14 +58,15 @@ export function formatOf(filename: string, bytes: Uint8Array): Format {
   // Some bytes before the mark are allowed, and found in the wild.
   if (Buffer.from(bytes.subarray(0, 1_024)).includes('%PDF-')) return 'pdf';
   if (startsWith(bytes, 'PK\x03\x04')) {
-    if (OFFICE.includes(named)) return named!;
+    if (PACKED.includes(named)) return named!;
     return unsupported('An archive cannot be searched; add the files in it.');
   }
   if (startsWith(bytes, '\xd0\xcf\x11\xe0')) {
-    if (OFFICE.includes(named)) return invalid('The document is encrypted.');
+    if (PACKED.includes(named)) return invalid('The document is encrypted.');
     return unsupported('The old formats of Office are not supported; save the document as DOCX, PPTX or XLSX.');
   }
-  if (named === 'html') return 'html';
+  if (startsWith(bytes, '{\\rtf')) return 'rtf';
+  if (named === 'html' || named === 'mail') return named;
   if (named) return invalid(`The file is no ${extension.toUpperCase()} document, though it is named like one.`);
   if (LEGACY_OFFICE.includes(extension))
     return invalid(`The file is no ${extension.toUpperCase()} document, though it is named like one.`);

@@ -34,6 +34,14 @@ async function textIn(format: Format, filename: string, bytes: Uint8Array): Prom
       return (await import('./pptx.ts')).textOfPptx(bytes);
     case 'xlsx':
       return (await import('./xlsx.ts')).textOfXlsx(bytes);
+    case 'odf':
+      return (await import('./odf.ts')).textOfOdf(bytes);
+    case 'epub':
+      return (await import('./epub.ts')).textOfEpub(bytes);
+    case 'mail':
+      return (await import('./mail.ts')).textOfMail(bytes);
+    case 'rtf':
+      return (await import('./rtf.ts')).textOfRtf(bytes);
     default:
       return format satisfies never;
   }
