@@ -41,7 +41,7 @@ function placeOf(container: string | null): string | null {
   return place;
 }
 
-/** Some books seal their fonts alone, which nobody reads here. */
+/** Those of a book's parts that are encrypted: in many a book its fonts alone, which hold no text. */
 function sealedIn(encryption: string | null): ReadonlySet<string> {
   const sealed = new Set<string>();
   if (encryption !== null)

@@ -5,7 +5,7 @@ import { readXml } from './xml.ts';
 
 /** What a sheet says once and means many times: so many cells at most are written out. */
 const MOST_REPEATED = 100_000;
-/** Whoever formats a row to its end has a thousand empty cells in it. */
+/** A row that is formatted to its end has a thousand empty cells. */
 const MOST_EMPTY = 64;
 
 interface OpenTable {
