@@ -7,6 +7,7 @@ import { assistantsArea } from './assistants/area.ts';
 import { auditArea } from './audit/area.ts';
 import type { HeadWitness } from './audit/witnessing.ts';
 import { authArea } from './auth/area.ts';
+import { backupsArea } from './backups/area.ts';
 import { batchesArea } from './batches/area.ts';
 import { consoleArea } from './console/area.ts';
 import { desiredArea } from './desired/area.ts';
@@ -70,6 +71,7 @@ export const everyArea = noAreas<Base>()
   .withOptional(viewsArea) //       POST GET /v1/views, GET PUT DELETE …/:id
   .with(filesArea) //               POST GET /v1/files, GET DELETE …/:file_id, …/content, POST /v1/uploads …
   .with(exportsArea)
+  .with(backupsArea)
   .with(responsesArea)
   .with(relayArea)
   .with(inferenceArea) //           POST /v1/chat/completions  /v1/messages  /v1/responses  /v1/embeddings …

@@ -290,7 +290,7 @@ test('backups in a bucket need a key that seals them, and the embedded store', (
   const keys = { GATEWAY_BACKUP_ACCESS_KEY_ID: 'AKID', GATEWAY_BACKUP_SECRET_ACCESS_KEY: 'hunter2' };
   const whole = { ...keys, GATEWAY_BACKUP_URL: 's3://backups/gateway', GATEWAY_BACKUP_KEY: encryptionKey };
   const { backup } = readSettings({ ...whole, GATEWAY_BACKUP_KEEP: '7' });
-  expect(backup).toMatchObject({ bucket: { bucket: 'backups', prefix: 'gateway' }, keep: 7 });
+  expect(backup).toMatchObject({ bucket: { bucket: 'backups', prefix: 'gateway' }, keep: 7, everyMs: 86_400_000 });
 
   expect(readSettings({}).backup).toMatchObject({ bucket: null, credentials: null, key: null });
   // For addresses on the command line.

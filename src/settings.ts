@@ -235,7 +235,10 @@ export function readSettings(env: Environment): Settings {
     auditWitnesses: auditWitnessesOf(get),
     backup: backupOf(
       get,
-      { keep: get('GATEWAY_BACKUP_KEEP') ? wholeNumber('GATEWAY_BACKUP_KEEP', 0, 1, 10_000) : null },
+      {
+        everyMs: wholeNumber('GATEWAY_BACKUP_EVERY_HOURS', 24, 1, 8_760) * 3_600_000,
+        keep: get('GATEWAY_BACKUP_KEEP') ? wholeNumber('GATEWAY_BACKUP_KEEP', 0, 1, 10_000) : null,
+      },
       databaseUrl !== undefined,
     ),
     logExport: logExportOf(get, {

@@ -9,6 +9,8 @@ export interface BackupSettings {
   readonly credentials: Pick<S3Place, 'accessKeyId' | 'secretAccessKey'> | null;
   /** 32 bytes in base64, with which everything is sealed before it leaves the machine. */
   readonly key: Secret | null;
+  /** From one to the next, where the gateway makes them by itself. */
+  readonly everyMs: number;
   /** So many whole backups stay in the bucket; null: all. */
   readonly keep: number | null;
 }

@@ -14,6 +14,7 @@ export const HEALTH_PARTS = [
   'search',
   'tracing',
   'export',
+  'backup',
   'secrets',
 ] as const;
 export type HealthPart = (typeof HEALTH_PARTS)[number];

@@ -273,7 +273,11 @@ export function logExportOf(get: Get, rest: Pick<ExportSettings, 'withBodies' | 
 }
 
 /** The pair of keys may stand alone: an address on the command line needs it, too. */
-export function backupOf(get: Get, rest: Pick<BackupSettings, 'keep'>, hasDatabase: boolean): BackupSettings {
+export function backupOf(
+  get: Get,
+  rest: Pick<BackupSettings, 'keep' | 'everyMs'>,
+  hasDatabase: boolean,
+): BackupSettings {
   const names = ['GATEWAY_BACKUP_URL', 'GATEWAY_BACKUP_ACCESS_KEY_ID', 'GATEWAY_BACKUP_SECRET_ACCESS_KEY'] as const;
   const [, idName, secretName] = names;
   const [url, accessKeyId, secretAccessKey] = names.map((name) => get(name));
@@ -282,7 +286,8 @@ export function backupOf(get: Get, rest: Pick<BackupSettings, 'keep'>, hasDataba
   const credentials =
     accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey: new Secret(secretAccessKey) } : null;
   const key = backupKeyOf(get('GATEWAY_BACKUP_KEY'));
-  const idle = url ? undefined : (['GATEWAY_BACKUP_KEEP'] as const).find((name) => get(name) !== undefined);
+  const details = ['GATEWAY_BACKUP_KEEP', 'GATEWAY_BACKUP_EVERY_HOURS'] as const;
+  const idle = url ? undefined : details.find((name) => get(name) !== undefined);
   if (idle) refuse(idle, 'is set without GATEWAY_BACKUP_URL', `give one such as ${S3_URL_FORM}`);
   if (!url) return { bucket: null, credentials, key, ...rest };
   if (hasDatabase)

@@ -70,6 +70,7 @@ export const variables = {
   GATEWAY_BACKUP_ACCESS_KEY_ID: 'its access key',
   GATEWAY_BACKUP_SECRET_ACCESS_KEY: 'its secret',
   GATEWAY_BACKUP_KEY: 'what backups in the bucket are sealed with',
+  GATEWAY_BACKUP_EVERY_HOURS: 'how often the gateway makes a backup by itself',
   GATEWAY_BACKUP_KEEP: 'how many whole backups stay in the bucket',
   GATEWAY_EXPORT_URL: 'S3-compatible storage to which the request log is exported',
   GATEWAY_EXPORT_ACCESS_KEY_ID: 'its access key',
