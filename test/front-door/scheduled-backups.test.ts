@@ -102,3 +102,22 @@ test('attempts that were killed count: a process that is started again waits bef
   await second.stop();
   expect([s3.requests.length, whole()]).toEqual([requests, []]);
 }, 300_000);
+
+test('a backup that is killed while it is sent is none, leaves nothing, and is made again', async () => {
+  const environment = newBucket();
+  const never = (() => new Promise<Response>(() => {})) as unknown as (done: Response) => Response;
+  s3.faults.push(
+    (done) => done,
+    (done) => done,
+    ...Array.from({ length: 4 }, () => never),
+  );
+  const gateway = await start(environment);
+  await eventually('a part of it is sent', () => s3.objects.size > 0 && s3.faults.length < 4);
+  expect([whole(), staged().length]).toEqual([[], 1]);
+  process.kill(Number(staged()[0]!.slice('.backup-'.length)), 'SIGKILL');
+  s3.faults.length = 0;
+  await eventually('it is told', async () => (await degraded(gateway)).includes('backup'));
+  await eventually('it is made again', () => whole().length === 1);
+  await eventually('and all is well', async () => !(await degraded(gateway)).includes('backup'));
+  expect(staged()).toEqual([]);
+}, 300_000);
