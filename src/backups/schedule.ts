@@ -74,6 +74,7 @@ export function startSchedule(options: ScheduleOptions): Sweeper {
     if (signal.aborted) return 0;
     onOutcome(outcome);
     if (outcome === 'failed') throw new Error('the backup was not made');
+    rmSync(file, { force: true });
     madeAt = begunAt;
     isTidy = outcome === 'made';
     if (!isTidy) health.degraded('backup', NOT_TIDY);
