@@ -53,15 +53,23 @@ export async function readState({
     .execute();
   const slugs = new Map(workspaces.map(({ id, slug }) => [id, slug]));
   const within = (id: string) => (slugs.get(id) === DEFAULT_WORKSPACE ? null : slugs.get(id));
-  const virtualKeys = await db
+  const allKeys = await db
     .selectFrom('virtual_keys')
     .selectAll()
     .where('workspace_id', 'in', [...slugs.keys()])
-    // Linked keys have nothing that a file could say: they are made with the integration that they belong to.
-    .where('source_id', 'is', null)
     .orderBy('workspace_id')
     .orderBy('slug')
     .execute();
+  // Linked keys are made with the integration that they belong to; such a file has no words for that.
+  const virtualKeys = allKeys.filter(({ source_id }) => source_id === null);
+  for (const { slug, workspace_id, source_id } of allKeys) {
+    if (source_id === null) continue;
+    const source = allKeys.find(({ id }) => id === source_id);
+    const named = source ? `${slugs.get(source.workspace_id)}/${source.slug}` : 'another one';
+    leftOut.push(
+      `virtual key ${slugs.get(workspace_id)}/${slug}, which uses the credential of ${named}; link it there again`,
+    );
+  }
   const configs = await db
     .selectFrom('configs')
     .innerJoin('config_versions', 'config_versions.id', 'configs.version_id')

@@ -65,6 +65,16 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       expect((await call(slug)).json.error.code).toBe('unknown_virtual_key');
     });
 
+    test('an export says by name which keys it leaves out, because they use the credential of another', async () => {
+      const { slug, workspace, open } = await given();
+      await open();
+      const { status, json } = await gateway.api.get('/v1/admin/export');
+      expect(status).toBe(200);
+      expect(json.left_out).toContainEqual(
+        `virtual key ${workspace.slug}/${slug}, which uses the credential of default/${slug}; link it there again`,
+      );
+    });
+
     test('what the workspace may take of it holds for every provider made of it there', async () => {
       const { slug, workspace, local, open, call } = await given();
       await open({ rate_limits: [{ type: 'requests', unit: 'rpd', value: 2 }] });
