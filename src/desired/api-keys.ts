@@ -16,6 +16,8 @@ function idFrom(name: string): ApiKeyId {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-') as ApiKeyId;
 }
 
+const idOf = (ref: string, hash: string): ApiKeyId => idFrom(`api-key/${ref}/${hash}`);
+
 const rows = ({ db, who }: Context) =>
   db
     .selectFrom('api_keys')
@@ -38,9 +40,14 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
     secrets: secret.mayReplace ? { key: secret.hash } : {},
   }),
 
-  async find(context, { secret, workspace, fields }, markedId) {
+  async find(context, { secret, workspace, fields, ref }, markedId) {
     // The secret says which key is meant, also when the file gives it another name.
     const holder = (await holderOf(context, secret.hash))?.api_key_id ?? null;
+    // One that another file made of the same words has had its secret rotated since.
+    const made = idOf(ref, secret.hash);
+    const isMade =
+      holder === null && markedId === null && (await rows(context).where('api_keys.id', '=', made).executeTakeFirst());
+    if (isMade) return `was made with this secret as API key ${made}, which has another one now; give a new secret`;
     const id = holder ?? markedId;
     const row = id === null ? undefined : await rows(context).where('api_keys.id', '=', id).executeTakeFirst();
     // Out of the caller's reach, which learns no more of it than that the secret is taken.
@@ -73,7 +80,7 @@ export const apiKeyKind: KindOf<ApiKeyWish> = {
   },
 
   async create({ apiKeys, who, now }, { workspace, fields, secret, ref }) {
-    const id = idFrom(`api-key/${ref}/${secret.hash}`);
+    const id = idOf(ref, secret.hash);
     await apiKeys.adopt(who, { workspace_id: workspace, ...withLimits(fields) }, { id, ...secret }, now);
     return id;
   },

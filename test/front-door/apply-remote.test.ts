@@ -293,6 +293,31 @@ describe('whose key it is', () => {
     expect(taken.text).not.toContain(small.id);
   });
 
+  test('a host is looked up for a caller who could store it, and for no other', async () => {
+    const virtual_keys = [{ slug: 'probe', provider: 'openai', custom_host: 'https://localhost:1' }];
+    const faultsFor = async (scopes: string[]) => {
+      const { key } = await gateway.given.apiKey({ scopes });
+      return (await gateway.api.post('/v1/admin/apply/plan', { file: { version: 1, virtual_keys } }, { key })).json
+        .faults.length;
+    };
+    const reads = ['workspaces.read', 'virtual_keys.read'];
+    expect(await faultsFor(reads)).toBe(0);
+    expect(await faultsFor([...reads, 'virtual_keys.create'])).toBe(1);
+  });
+
+  test('a secret with which a key was made that has another one now is refused, and is no failure of the gateway', async () => {
+    const api_keys = [{ name: 'rotated twice', key: { secret_value: 'gw-first-secret-of-a-rotated-key' } }];
+    const apply = (name: string) => gateway.api.post('/v1/admin/apply', { file: { version: 1, name, api_keys } });
+    expect((await apply('one')).status).toBe(200);
+    const listed = (await gateway.api.get('/v1/api-keys?page_size=100')).json.data as { id: string; name: string }[];
+    const { id } = listed.find(({ name }) => name === 'rotated twice')!;
+    for (let time = 0; time < 2; time++)
+      expect((await gateway.api.post(`/v1/api-keys/${id}/rotate`, { key_transition_period_ms: 0 })).status).toBe(200);
+    const again = await apply('two');
+    expect([again.status, again.json.error.code]).toEqual([400, 'apply_refused']);
+    expect(again.json.error.message).toContain('give a new secret');
+  });
+
   test('a person who signed in applies with what their role allows', async () => {
     const admin = await givenBrowser(gateway, { role: 'admin' });
     const member = await givenBrowser(gateway, { role: 'member' });
