@@ -108,6 +108,23 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
     const { json } = await api.post('/v1/own-keys', { name: name() }, as);
     return { as, path: `/v1/own-keys/${json.id}` };
   };
+  const integration = () => ({ name: name(), ai_provider_id: 'openai', key: 'sk-not-a-real-key' });
+  const integrationPlace = async () => `/v1/integrations/${(await made('/v1/integrations', integration())).slug}`;
+  const pay_as_you_go = { request_token: { price: 0.1 }, response_token: { price: 0.1 } };
+  const housePrice = {
+    slug: 'house',
+    enabled: true,
+    is_custom: true,
+    pricing_config: { type: 'static', pay_as_you_go },
+  };
+  const provider = async () => ({
+    ...{ name: name(), workspace_id: 'default' },
+    integration_id: (await made('/v1/integrations', integration())).slug,
+  });
+  const providerPlace = async () => `/v1/providers/${(await made('/v1/providers', await provider())).id}`;
+  const mcpIntegration = () => ({ ...server(), auth_type: 'none', transport: 'http' });
+  const mcpPlace = async () => `/v1/mcp-integrations/${(await made('/v1/mcp-integrations', mcpIntegration())).id}`;
+  const groupMapping = () => ({ workspace_id: 'default', role: 'member', scim_group_name: name() });
   const stranger = { key: null } as const;
   const jwks = { keys: [{ kty: 'RSA', kid: 'one', n: 'n', e: 'AQAB' }] };
 
@@ -355,6 +372,67 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
       await givenConnection(gateway, id, userId);
       return { path: `/v1/mcp-servers/${slug}/connections/${userId}` };
     },
+    'POST /v1/integrations': async () => ({ path: '/v1/integrations', body: integration() }),
+    'PUT /v1/integrations/:slug': async () => ({ path: await integrationPlace(), body: { name: name() } }),
+    'DELETE /v1/integrations/:slug': async () => ({ path: await integrationPlace() }),
+    'PUT /v1/integrations/:slug/models': async () => ({
+      path: `${await integrationPlace()}/models`,
+      body: { models: [housePrice] },
+    }),
+    'DELETE /v1/integrations/:slug/models': async () => {
+      const path = `${await integrationPlace()}/models`;
+      await api.put(path, { models: [housePrice] });
+      return { path, body: { models: [housePrice.slug] } };
+    },
+    'PUT /v1/integrations/:slug/workspaces': async () => ({
+      path: `${await integrationPlace()}/workspaces`,
+      body: { workspaces: [{ id: (await given.workspace({ name: name() })).id, enabled: true }] },
+    }),
+    'POST /v1/providers': async () => ({ path: '/v1/providers', body: await provider() }),
+    'PUT /v1/providers/:provider': async () => ({ path: await providerPlace(), body: { name: name() } }),
+    'DELETE /v1/providers/:provider': async () => ({ path: await providerPlace() }),
+    'POST /v1/mcp-integrations': async () => ({ path: '/v1/mcp-integrations', body: mcpIntegration() }),
+    'PUT /v1/mcp-integrations/:slug': async () => ({ path: await mcpPlace(), body: { name: name() } }),
+    'DELETE /v1/mcp-integrations/:slug': async () => ({ path: await mcpPlace() }),
+    'PUT /v1/mcp-integrations/:slug/capabilities': async () => ({
+      path: `${await mcpPlace()}/capabilities`,
+      body: { capabilities: [{ name: 'look', type: 'tool', enabled: false }] },
+    }),
+    'PUT /v1/mcp-integrations/:slug/workspaces': async () => ({
+      path: `${await mcpPlace()}/workspaces`,
+      body: { workspaces: [{ id: 'default', enabled: true }] },
+      status: 400,
+      changesNothing: true,
+    }),
+    'POST /v1/scim/workspaces': async () => ({ path: '/v1/scim/workspaces', body: groupMapping() }),
+    'DELETE /v1/scim/workspaces/:id': async () => ({
+      path: `/v1/scim/workspaces/${(await made('/v1/scim/workspaces', groupMapping())).id}`,
+    }),
+    'POST /v1/secret-references': async () => ({
+      path: '/v1/secret-references',
+      body: { name: name(), manager_type: 'hashicorp_vault', auth_config: {}, secret_path: 'x' },
+      status: 400,
+      changesNothing: true,
+    }),
+    'POST /v1/api-keys/workspace/service': async () => ({
+      path: '/v1/api-keys/workspace/service',
+      body: { name: name(), workspace_id: 'default', scopes: ['completions.write'] },
+    }),
+    'POST /v1/api-keys/workspace/user': async () => {
+      const { id } = await user();
+      const body = { name: name(), workspace_id: 'default', user_id: id, scopes: ['completions.write'] };
+      return { path: '/v1/api-keys/workspace/user', body };
+    },
+    'POST /v1/api-keys/organisation/service': async () => ({
+      path: '/v1/api-keys/organisation/service',
+      body: { name: name(), scopes: ['organisation.manage', 'workspaces.list'] },
+    }),
+    'POST /v1/api-keys/organisation/user': async () => ({
+      path: '/v1/api-keys/organisation/user',
+      body: { name: name(), user_id: (await user()).id },
+      status: 400,
+      changesNothing: true,
+    }),
     'POST /v1/policies/rate-limits': async () => ({ path: '/v1/policies/rate-limits', body: rate() }),
     'PUT /v1/policies/rate-limits/:id': async () => ({
       path: `/v1/policies/rate-limits/${(await made('/v1/policies/rate-limits', rate())).id}`,
@@ -374,8 +452,13 @@ export function adminCalls(gateway: TestGateway): Readonly<Record<string, () => 
   };
 }
 
-/** Routes that need a call of a model to be counted first; they have tests of their own. */
-export const COUNTING = ['PUT /v1/policies/usage-limits/:id/entities/:entity/reset'];
+/** Routes with tests of their own: one needs a call of a model to be counted first, one has a record for each of its steps. */
+export const COUNTING = ['PUT /v1/policies/usage-limits/:id/entities/:entity/reset', 'POST /v1/admin/apply'];
 
 /** Routes that are asked by POST because the question is long, and change nothing. */
-export const ASKING = ['POST /v1/virtual-keys/:slug/prices', 'POST /v1/configs/dry-run', 'POST /v1/guardrails/try'];
+export const ASKING = [
+  'POST /v1/virtual-keys/:slug/prices',
+  'POST /v1/configs/dry-run',
+  'POST /v1/guardrails/try',
+  'POST /v1/admin/apply/plan',
+];

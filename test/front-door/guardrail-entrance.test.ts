@@ -25,7 +25,8 @@ const WITHOUT: readonly [pattern: RegExp, why: string][] = [
   [/^\/v1\/(feedback|logs|analytics)\b/, 'for those who operate this'],
   [/^\/v1\/(otel|traces|metrics)\b/, 'what clients tell of themselves is stored; no model is asked'],
   [/^\/(managed\/settings|user\/bootstrap)$/, 'what a program is told of its settings and its user'],
-  [/^\/mcp(?:\/(?:search|sets\/[^/]+))?$/, 'what it sends to a server goes the way of a call of that server'],
+  [/^\/v1\/containers\b/, 'files for code; what code makes of them is judged when a model is told'],
+  [/^\/mcp(?:\/(?:search|code|sets\/[^/]+))?$/, 'what it sends to a server goes the way of a call of that server'],
 ];
 
 /** The simulated provider is one of OpenAI's kind, which has neither of these. */

@@ -81,8 +81,12 @@ for (const name of ['typescript-1', 'typescript-2'] as const)
           await servers.get(kind)?.restart();
           const after = await steps.again();
           // Whoever holds a session with a server that has forgotten it begins anew; among all, the gateway does that.
-          const mayBegin = at === 'own' && kind === 'sessions';
-          expect(mayBegin ? after.split(':')[0] : after).toBe(mayBegin ? 'new session' : 'ok');
+          const begins = at === 'own' && kind === 'sessions';
+          // Whether the gateway has heard of the end of the old stream before the next message is a matter of moments.
+          const mayBegin = at === 'own' && kind === 'sse';
+          expect(begins || mayBegin ? after.split(':')[0]! : after).toBeOneOf(
+            begins ? ['new session'] : mayBegin ? ['ok', 'new session'] : ['ok'],
+          );
         } finally {
           await close();
         }
