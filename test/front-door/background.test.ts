@@ -6,7 +6,7 @@ import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { type SmallServer, startSmallServer } from '../mcp/small-server.ts';
 import { eventually } from '../process.ts';
 import { openaiClient } from '../sdk-clients.ts';
-import { managedState } from '../state-tables.ts';
+import { managedState, query } from '../state-tables.ts';
 
 type Event = OpenAI.Responses.ResponseStreamEvent;
 const MOST_MS = 60_000;
@@ -264,6 +264,28 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(heard.length).toBe(4);
       for (const round of heard) expect(round).toContain(secret);
       expect(await managedState(gateway)).not.toContain(secret);
+    });
+
+    test('a workspace has a thousand of them at most, and one more is refused before anything is kept', async () => {
+      const { id: workspace_id } = await gateway.given.workspace({ name: 'Busy' });
+      const { key } = await gateway.given.apiKey({ workspace_id });
+      const made = { name: 'busy', slug: 'busy', provider: 'groq', key: 'k', custom_host: gateway.provider.url };
+      expect((await gateway.api.post('/v1/virtual-keys', { ...made, workspace_id })).status).toBe(200);
+      // They wait for a moment that does not come.
+      await query(
+        gateway,
+        `insert into work (id, kind, tenant, ref, run_at, lease_until, fence, attempts, created_at)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000)
+         select '${workspace_id}-' || i, 'response', '${workspace_id}', 'none', 9000000000000, 0, 0, 0, 0 from n`,
+      );
+      const own = { key, headers: { 'x-gateway-virtual-key': 'busy' } };
+      const ask = () => gateway.api.post('/v1/responses', { model: 'm', input: 'Hi', background: true }, own);
+      const refused = await ask();
+      expect([refused.status, refused.json.error.code]).toEqual([429, 'too_many_background_responses']);
+      expect(await query(gateway, `select id from responses where workspace_id = '${workspace_id}'`)).toEqual([]);
+      await query(gateway, `delete from work where id = '${workspace_id}-1'`);
+      expect(await ask()).toMatchObject({ status: 200, json: { status: 'queued' } });
+      await query(gateway, `delete from work where ref = 'none' and tenant = '${workspace_id}'`);
     });
 
     test('a caller whose key is revoked gets nothing more done', async () => {

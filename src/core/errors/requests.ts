@@ -26,6 +26,11 @@ export const requestErrors = {
       `${what}: this conversation was opened with a client secret, and its settings are those of the secret. Ask for another secret.`,
     (what) => what,
   ),
+  too_many_background_responses: error(
+    429,
+    (most: number) =>
+      `${most} background responses of this workspace wait or are being made. Ask again when some have ended, or cancel one.`,
+  ),
   too_many_turns: error(
     429,
     (most: number, what: string) =>

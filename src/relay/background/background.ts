@@ -8,7 +8,7 @@ import { headerOf } from '../../http/headers.ts';
 import { asGatewayError } from '../../http/reply.ts';
 import type { Configs } from '../../routing/configs.ts';
 import type { Changes } from '../../storage/changes.ts';
-import type { Store } from '../../storage/store.ts';
+import type { Db, Store } from '../../storage/store.ts';
 import type { Kind } from '../../work/work.ts';
 import type { Workers } from '../../work/workers.ts';
 import type { ModelCall, OpenCall } from '../call.ts';
@@ -55,6 +55,8 @@ export const RESPONSE = 'response';
 
 /** They mostly wait for models: many fit on one node. */
 const CONCURRENCY = 1_000;
+/** Of a workspace, waiting or under way. Requests of one moment may pass it by a few. */
+const MOST_UNENDED = 1_000;
 /** So long can a response that has ended be heard from its beginning. */
 const EVENTS_LIVE_MS = 3_600_000;
 /** So long a request that cancels waits for the node that makes the response. */
@@ -119,6 +121,7 @@ export function createBackground(options: BackgroundOptions) {
       const at = now();
       const response = queuedResponse(id, request, Math.floor(at / 1_000)) as JsonObject & { readonly id: string };
       await workers().accept({ kind: RESPONSE, tenant: who.workspaceId, ref: id }, async (db) => {
+        await refuseTooMany(db, who.workspaceId);
         await rememberCaller(db, who, at);
         await responses.begin(db, who, { response, input: body.input, ...(previousId && { previousId }) });
         await db
@@ -204,5 +207,15 @@ export function createBackground(options: BackgroundOptions) {
 }
 
 export type Background = ReturnType<typeof createBackground>;
+
+async function refuseTooMany(db: Db, tenant: string): Promise<void> {
+  const { count } = await db
+    .selectFrom('work')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('kind', '=', RESPONSE)
+    .where('tenant', '=', tenant)
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= MOST_UNENDED) fail('too_many_background_responses', MOST_UNENDED);
+}
 
 const written = (event: JsonObject): string => formatSse({ event: String(event.type), data: JSON.stringify(event) });
