@@ -88,7 +88,8 @@ test('a renewed certificate is taken without a restart; one that cannot be used 
   expect(await shown()).toBe(first);
   const open = await ask('/v1/chat/completions', { method: 'POST', body: stream });
   write(selfSignedCertificate('renewed'));
-  await eventually('new connections see it', async () => (await shown()) !== first);
+  // One that is made in the very moment may be reset: it waits at a listener that is being closed.
+  await eventually('new connections see it', async () => (await shown().catch(() => first)) !== first);
   expect(gateway.errors).toContain('can be used again');
   expect(await open.text()).toContain('data: [DONE]');
   expect((await ask('/health')).status).toBe(200);
