@@ -213,19 +213,12 @@ export function createIntegrations({
   const changeAccess = async (who: Principal, source: VirtualKeyRow, workspace: WorkspaceRow, change: AccessChange) => {
     const { enabled, rate_limits, usage_limits, reset_usage } = change;
     const limits = { rate_limits, usage_limits };
+    const { name, slug: slugLike } = source;
+    const opened = { source, link: 'access', workspaceId: workspace.id, name, slugLike, ...limits } as const;
     const access = (await accessesOf(source)).find(({ workspace_id }) => workspace_id === workspace.id);
     if (enabled) {
-      const { name, slug: slugLike } = source;
       if (access) await virtualKeys.update(who, nameOf(access), { ...limits, reset_usage, expires_at: null });
-      else
-        await virtualKeys.createLinked(who, {
-          source,
-          link: 'access',
-          workspaceId: workspace.id,
-          name,
-          slugLike,
-          ...limits,
-        });
+      else await virtualKeys.createLinked(who, opened);
       return;
     }
     const further = await db
@@ -239,18 +232,7 @@ export function createIntegrations({
     const expires_at = new Date(now()).toISOString();
     if (access && further) await virtualKeys.update(who, nameOf(access), { ...limits, expires_at });
     else if (access) await virtualKeys.delete(who, nameOf(access));
-    else if (further) {
-      const { name, slug: slugLike } = source;
-      await virtualKeys.createLinked(who, {
-        source,
-        link: 'access',
-        workspaceId: workspace.id,
-        name,
-        slugLike,
-        ...limits,
-        expires_at,
-      });
-    }
+    else if (further) await virtualKeys.createLinked(who, { ...opened, expires_at });
   };
 
   const workspacesOf = async (who: Principal, source: VirtualKeyRow) => {
