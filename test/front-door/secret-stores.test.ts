@@ -277,6 +277,24 @@ describe('who may refer to what', () => {
     expect(stores.count('team-a/openai')).toBe(0);
   });
 
+  test('a workspace that is lent a credential gets the secret only where the operator lists it for that workspace', async () => {
+    stores.secrets.set('vault lent/own', { api_key: FIRST });
+    stores.secrets.set('vault shared/lent', { api_key: SECOND });
+    const { id } = await gateway.given.workspace({ name: 'Borrowing' });
+    const { key } = await gateway.given.apiKey({ workspace_id: id });
+    const lent = async (secret: string) => {
+      const slug = await made(secret);
+      const opened = await gateway.api.put(`/v1/integrations/${slug}/workspaces`, {
+        workspaces: [{ id, enabled: true }],
+      });
+      expect(opened.status).toBe(200);
+      const { json } = await gateway.api.get('/v1/echo', { key, headers: { 'x-gateway-virtual-key': slug } });
+      return json.headers?.authorization ?? json.error?.code;
+    };
+    expect(await lent('vault:shared/lent#api_key')).toBe(`Bearer ${SECOND}`);
+    expect(await lent('vault:lent/own#api_key')).toBe('secret_unavailable');
+  });
+
   test('a secret goes to hosts that the operator lists, and to no other', async () => {
     stores.secrets.set('vault team/host', { api_key: FIRST });
     expect(await refused(make('strict:team/host#api_key'))).toContain("go to the provider's own hosts");
