@@ -30,7 +30,7 @@ export interface HookResult {
   readonly guardrail_version_id: string | null;
   /** Null: none of its checks looked. */
   readonly verdict: boolean | null;
-  /** The caller wrote it, and sees everything. Not stored. */
+  /** The caller wrote it, and sees everything. It is stored, so that no caller adds to the figures of a stored guardrail; not shown. */
   readonly isCallers?: boolean;
   readonly deny: boolean;
   readonly async: boolean;
@@ -71,6 +71,7 @@ function packResult(result: HookResult): PackedHookResult {
   if (result.async) packed.async = true;
   if (result.skipped) packed.skipped = true;
   if (result.transformed) packed.transformed = true;
+  if (result.isCallers) packed.isCallers = true;
   if (result.feedback) packed.feedback = result.feedback;
   packed.checks = checks.map((check) => packOutcome(check, created_at));
   return packed;

@@ -12,6 +12,7 @@ const TABLES = [
   'analytics_kinds',
   'analytics_cells',
   'analytics_waiting',
+  'analytics_guardrails',
 ];
 
 /** Entries of the request log with their bodies. */

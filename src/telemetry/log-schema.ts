@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
 import { createAggregates } from './aggregates/schema.ts';
 import { divideByDay } from './days/dividing.ts';
+import { createGuardrailCounts } from './hits/schema.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
 import { createWords } from './search/schema.ts';
 import { createUnshipped } from './shipments/schema.ts';
@@ -37,7 +38,8 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
   { name: '0005-aggregates', up: createAggregates },
   { name: '0006-words', up: createWords },
   { name: '0007-days', up: divideByDay },
-  { name: LAST_LOG_MIGRATION, up: createUnshipped },
+  { name: '0008-exports', up: createUnshipped },
+  { name: LAST_LOG_MIGRATION, up: createGuardrailCounts },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

@@ -8,7 +8,7 @@ import { Figures } from './analytics/figures.ts';
 import type { Graph } from './analytics/graph.ts';
 import { drawLogGraph } from './analytics/log-graphs.ts';
 import { type Facets, type GroupPage, listFacets, listGroups } from './analytics/log-groups.ts';
-import type { Question } from './analytics/question.ts';
+import type { HitQuestion, Question } from './analytics/question.ts';
 import { drawSeries, type Series } from './analytics/series.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
@@ -16,6 +16,7 @@ import { BodySegments } from './body-segments.ts';
 import { withDaysPrepared } from './days/dividing.ts';
 import { saidTerms } from './filter/language.ts';
 import { saysOf } from './filter/says.ts';
+import { type CountedGuardrails, countGuardrails, latestHits } from './hits/reading.ts';
 import { LISTED_COLUMNS, type ListedRow, LOG_COLUMNS, type LogTables } from './log-columns.ts';
 import { conditionsOf, firstPair, isInWorkspace, isLabelled } from './log-conditions.ts';
 import { migrateLog } from './log-migrate.ts';
@@ -55,11 +56,13 @@ export interface LogStore extends LogSink, PackingStore {
   sessions(query: SessionQuery): Promise<SessionPage>;
   session(reach: LogReach, id: string): Promise<readonly ShownSession[]>;
   /** Counts entries. `deadline` is a moment of `performance.now()`; after it, throws `analytics_too_slow`. */
-  analyse(question: Question, deadline: number): Promise<Graph | GroupPage | Facets | Series | readonly Summed[]>;
+  analyse(question: Question, deadline: number): Promise<Analysed>;
   /** The entries that leave next, the same ones until they are there. */
   nextShipment(atMost: number): Promise<Begun | null>;
   endShipment(name: string): Promise<void>;
 }
+
+export type Analysed = Graph | GroupPage | Facets | Series | readonly Summed[] | CountedGuardrails | LogPage;
 
 /** `writer` creates and migrates the tables; `reader` only reads; `packer` also marks what has been exported. */
 export type LogRole = 'writer' | 'reader' | 'packer';
@@ -218,11 +221,10 @@ class SqlLogStore implements LogStore {
     return readSessions(this.#db, await this.#within(reach), reach, id);
   }
 
-  async analyse(
-    question: Question,
-    deadline: number,
-  ): Promise<Graph | GroupPage | Facets | Series | readonly Summed[]> {
+  async analyse(question: Question, deadline: number): Promise<Analysed> {
     if (performance.now() > deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
+    if (question.kind === 'guardrails') return countGuardrails(this.#db, question.reach, question.range);
+    if (question.kind === 'hits') return this.#hits(question);
     const entriesFor = (filter: LogFilter) =>
       entriesOf({ db: this.#db, filter, workspaces: () => this.#within(question.filter) });
     if (question.kind === 'series') return drawSeries(question, { entriesFor, figures: this.#figures }, deadline);
@@ -232,6 +234,19 @@ class SqlLogStore implements LogStore {
     return question.kind === 'group'
       ? listGroups(question, sources, deadline)
       : listFacets(question, sources, deadline);
+  }
+
+  async #hits({ reach, guardrail, limit }: HitQuestion): Promise<LogPage> {
+    const ids = await latestHits(this.#db, reach, guardrail, limit);
+    if (ids.length === 0) return { object: 'list', data: [], has_more: false };
+    let select = this.#db
+      .selectFrom('request_logs')
+      .select(LISTED_COLUMNS)
+      .where('id', 'in', ids)
+      .where('organisation_id', '=', reach.organisationId);
+    if (reach.workspaceId !== null) select = select.where('workspace_id', '=', reach.workspaceId);
+    const rows = await select.execute();
+    return { object: 'list', data: rows.sort(newestFirst).map(toRecord), has_more: false };
   }
 
   async #bodyOf(id: string, place: string | null): Promise<Uint8Array | null> {

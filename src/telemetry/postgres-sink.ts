@@ -10,6 +10,7 @@ import type { Work } from './aggregates/work.ts';
 import { Share } from './body-segments.ts';
 import { makeDays } from './days/days.ts';
 import { pruneDays } from './days/retention.ts';
+import { addedIn, COUNT_COLUMNS, GuardrailCounts } from './hits/counts.ts';
 import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf, plainText } from './log-labels.ts';
 import { FOUND_MORE, type Kept, type LogOwner, type LogSink, type SinkOptions, USER_LABEL } from './log-sink.ts';
@@ -122,6 +123,10 @@ function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSi
       const ids = added.rows.length === rows.length ? null : new Set(added.rows.map(({ id }) => id));
       const facts = arrivalsOf(batch, keys, { added: ids, earlier, later });
       if (facts !== null) await connection.query(wait, [plainText(facts)]);
+      if (rows.some(({ hook_results }) => hook_results !== null)) {
+        const counts = new GuardrailCounts().add(addedIn(rows, ids)).move(rows, earlier, later).all();
+        if (counts.length > 0) await connection.query(ADD_COUNTS, [plainText(JSON.stringify(counts))]);
+      }
       const leaving = added.rows.map(({ id }) => id);
       if (isExported && leaving.length > 0)
         await connection.query(unshipped, [leaving.length, JSON.stringify(leaving)]);
@@ -138,6 +143,10 @@ function postgresInsert(pool: Pool, { keys, searches, isExported }: Kept): LogSi
     }
   };
 }
+
+/** What guardrails came to, in rows of their own (`hits/`): no two nodes change the same one. */
+const ADD_COUNTS = `insert into analytics_guardrails (${COUNT_COLUMNS.join(', ')})
+  select ${COUNT_COLUMNS.join(', ')} from json_populate_recordset(null::analytics_guardrails, $1::json)`;
 
 const insertBodies = (count: number) => {
   const holes = Array.from({ length: count }, (_, index) => `($${index * 2 + 1}, $${index * 2 + 2}::bytea)`);
@@ -192,6 +201,9 @@ function eraseIn(
       await sql`insert into analytics_waiting (facts) values (${plainText(leavingOf(rows, keys))})`.execute(
         transaction,
       );
+      const counts = new GuardrailCounts().add(rows, -1).all();
+      if (counts.length > 0)
+        await transaction.executeQuery(CompiledQuery.raw(ADD_COUNTS, [plainText(JSON.stringify(counts))]));
       return removeRows(transaction, workspace, rows);
     };
     if ('workspaceId' in whose) return remove(await inWorkspace.execute());

@@ -12,6 +12,7 @@ import type { Store } from '../storage/store.ts';
 import { workspaceAsked } from '../storage/workspace-lookup.ts';
 import { withCostDetails } from './cost-details.ts';
 import { EXPORT_TYPES, exported } from './export.ts';
+import { MOST_HITS } from './hits/counts.ts';
 import { filterFields, filterOf, filterText, queryWithMetadata, termsOf, time, timeOf, word } from './log-filters.ts';
 import { type LogQuery, type LogReach, positionOf } from './log-query.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -19,10 +20,13 @@ import { CONTENT_TYPES, formatOf, render } from './metrics/render.ts';
 import type { RequestLog } from './request-log.ts';
 import { type SearchedWorkspaces, searchesAny, searchesOf } from './search/chosen.ts';
 
-const entriesAsked = () => ({
-  workspace_id: word()
+const workspaceId = () =>
+  word()
     .optional()
-    .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.'),
+    .describe('Id or slug; of a deleted workspace the id. Keys that act on one workspace see their own.');
+
+const entriesAsked = () => ({
+  workspace_id: workspaceId(),
   start_time: time().optional().describe('Entries from this moment on: ISO 8601 or epoch.'),
   end_time: time().optional().describe('Entries before this moment: ISO 8601 or epoch.'),
   filter: filterText(),
@@ -48,6 +52,15 @@ const logsQuery = () =>
   });
 
 type LogsQuery = Checked<typeof logsQuery>;
+
+const hitsQuery = () =>
+  z.strictObject({
+    workspace_id: workspaceId(),
+    guardrail: word().optional().describe('The slug of a guardrail; all of them when left out.'),
+    limit: integerInQuery(1, MOST_HITS).default(MOST_HITS),
+  });
+
+type HitsQuery = Checked<typeof hitsQuery>;
 
 const count = () => z.number().nullable();
 const logRecord = () =>
@@ -209,6 +222,20 @@ export const telemetryRoutes = ({ log, metrics, prices, store, searched }: Telem
         'x-content-type-options': 'nosniff',
       };
       return new Response(closingLog(entries, own, 200), { headers });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/guardrail-hits',
+    scopes: ['logs.list'],
+    summary: 'The request logs of the latest calls that a guardrail objected to, newest first',
+    query: hitsQuery,
+    response: logPage,
+    handle: async ({ principal, query }: Call<HitsQuery>) => {
+      const workspaceId = await workspaceAsked(store.db, principal, query.workspace_id);
+      const reach = { organisationId: principal.organisationId, workspaceId };
+      const { guardrail = null, limit } = query;
+      return jsonText(await log.analyse({ kind: 'hits', reach, guardrail, limit }));
     },
   },
   {

@@ -11,6 +11,7 @@ import { Tending } from './aggregates/tending.ts';
 import { Upkeep } from './aggregates/upkeep.ts';
 import type { Work } from './aggregates/work.ts';
 import { BodySegments } from './body-segments.ts';
+import { addedIn, COUNT_COLUMNS, GuardrailCounts } from './hits/counts.ts';
 import { LAST_LOG_MIGRATION, LOG_COLUMNS, LOG_MIGRATION_TABLE, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf } from './log-labels.ts';
 import {
@@ -86,6 +87,7 @@ const ROWS_PER_STATEMENT = 32;
 const MOST_PREPARED = 16;
 const METADATA = LOG_COLUMNS.indexOf('metadata');
 const SESSION = LOG_COLUMNS.indexOf('session_id');
+const HOOK_RESULTS = LOG_COLUMNS.indexOf('hook_results');
 const ID = LOG_COLUMNS.indexOf('id');
 
 /** Prepared statements of bun:sqlite itself: this is the one hot path of the writer thread. */
@@ -96,6 +98,7 @@ function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, i
     'select id, hook_results from request_logs where id in (select value from json_each(?))',
   );
   const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
+  const addCounts = counting(raw);
   const unshipped = isExported ? raw.prepare('insert into request_log_unshipped (entries, ids) values (?, ?)') : null;
   const label = raw.prepare('insert into request_log_labels values (?, ?, ?, ?, ?) on conflict do nothing');
 
@@ -120,6 +123,10 @@ function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, i
     const arrived = earlier.length === 0 ? ALL_NEW : arrivedBeside(columns[ID]!, earlier, known.all(ids));
     const facts = arrivalsOf(batch, keys, arrived);
     if (facts !== null) wait.run(facts);
+    if (columns[HOOK_RESULTS]!.some(Boolean))
+      addCounts(
+        new GuardrailCounts().add(addedIn(batch.rows, arrived.added)).move(batch.rows, arrived.earlier, arrived.later),
+      );
     const leaving = arrived.added === null ? (columns[ID] as readonly string[]) : [...arrived.added];
     if (leaving.length > 0) unshipped?.run(leaving.length, JSON.stringify(leaving));
     if (columns[METADATA]!.every((metadata) => metadata === null)) return;
@@ -137,6 +144,14 @@ function sqliteInsert(raw: Database, segments: BodySegments, { keys, searches, i
   return async (batch) => {
     const searched = searches ? await (await import('./search/said.ts')).searchedIn(batch) : NONE;
     transaction.immediate(batch, searched);
+  };
+}
+
+/** Adds what guardrails came to, in rows of its own (`hits/`). */
+function counting(raw: Database): (counts: GuardrailCounts) => void {
+  const insert = raw.prepare(insertText('analytics_guardrails', [], COUNT_COLUMNS, 1));
+  return (counts) => {
+    for (const each of counts.all()) insert.run(...COUNT_COLUMNS.map((name) => each[name]));
   };
 }
 
@@ -218,8 +233,10 @@ interface ErasedRow extends Source {
 /** Bodies first: the entries that lead to them are found again should the process die in between. */
 function sqliteErase(raw: Database, segments: BodySegments, keys: readonly string[]): LogSink['erase'] {
   const wait = raw.prepare('insert into analytics_waiting (facts) values (?)');
+  const addCounts = counting(raw);
   const remove = raw.transaction((workspace: string | null, rows: readonly ErasedRow[]) => {
     wait.run(leavingOf(rows, keys));
+    addCounts(new GuardrailCounts().add(rows, -1));
     return removeRows(raw, workspace, rows);
   });
   /** Moves what stays out of a block, so that all of it can go. Finding it takes a look at every entry, and is seldom needed. */

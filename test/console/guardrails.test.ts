@@ -55,11 +55,16 @@ test('a guardrail is made, tried on the bench, given another check, saved, attac
   await tab.getByLabel('What changed').filter({ hasText: 'Project Walrus' }).waitFor();
   await tab.getByRole('tab', { name: 'Where it holds' }).click();
   await tab.getByRole('link', { name: 'Careful' }).waitFor();
-  await tab.getByRole('row').filter({ hasText: 'default.contains' }).waitFor();
   expect(await axe()).toEqual([]);
   await shot('guardrails-uses');
+  await tab.getByRole('tab', { name: 'Hits' }).click();
+  await tab.getByRole('row').filter({ hasText: 'default.contains' }).waitFor();
+  await tab.getByText('50 %').waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('guardrails-hits');
   await tab.getByRole('link', { name: 'Guardrails' }).first().click();
   await tab.getByText('Judged calls').waitFor();
+  await tab.getByRole('row').filter({ hasText: 'No secrets' }).filter({ hasText: '50 %' }).waitFor();
   await shot('guardrails-list');
   expect(faults).toEqual([]);
   await close();

@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import { seeded } from '../../../test/fuzz.ts';
 import { createDatabase } from '../../../test/postgres.ts';
 import { batchOf, removeTemporaryFolders, row, temporaryFolder } from '../../../test/telemetry/log-rows.ts';
+import { type GuardrailCount, GuardrailCounts } from '../hits/counts.ts';
 import type { LogRow } from '../log-columns.ts';
 import { type LogStore, type LogTarget, openLogStore } from '../log-store.ts';
 import { type Amount, SUMS } from './amount.ts';
@@ -140,6 +141,40 @@ const numbers = (entry: Source): Source =>
     ]),
   ) as unknown as Source;
 
+/** What guardrails came to, added up. */
+const guardrailsOf = (target: LogTarget): Promise<Shown> =>
+  asking(target, async (ask) => {
+    const rows = await ask<GuardrailCount>('select * from analytics_guardrails');
+    return shownGuardrails(new GuardrailCounts().merge(rows.map(countNumbers)));
+  });
+
+/** The same by looking at every entry. */
+const recountedGuardrails = (target: LogTarget): Promise<Shown> =>
+  asking(target, async (ask) => {
+    const rows = await ask<Source>('select * from request_logs');
+    return shownGuardrails(
+      new GuardrailCounts().add(rows.map((each) => ({ ...each, created_at: Number(each.created_at) }))),
+    );
+  });
+
+const countNumbers = (count: GuardrailCount): GuardrailCount => ({
+  ...count,
+  judged: Number(count.judged),
+  failed: Number(count.failed),
+  denied: Number(count.denied),
+});
+
+const shownGuardrails = (counts: GuardrailCounts): Shown =>
+  Object.fromEntries(
+    counts
+      .all()
+      .filter(({ judged }) => judged !== 0)
+      .map(({ workspace_id, guardrail, hour, judged, failed, denied }) => [
+        `${workspace_id} ${guardrail} ${hour}`,
+        `${judged} ${failed} ${denied}`,
+      ]),
+  );
+
 const settled = async (store: LogStore, target: LogTarget) => {
   // PostgreSQL takes a moment to notice that a connection was thrown away; until then it holds the lock.
   if (target.engine === 'postgres') while (await isLocked(target)) await Bun.sleep(20);
@@ -195,9 +230,14 @@ for (const [engine, newTarget] of [
         const cells = await cellsOf(target);
         // What is left of a person whose entries are gone may stand under no name.
         expect(cells).toEqual(expected);
+        const guardrails = await recountedGuardrails(target);
+        expect(Object.keys(guardrails).length).toBeGreaterThan(4);
+        expect(await guardrailsOf(target)).toEqual(guardrails);
 
         await asking(target, async (ask) => {
           await ask('delete from analytics_cells where bucket % 5 = 0');
+          await ask('delete from analytics_guardrails where hour % 2 = 0');
+          await ask('update analytics_guardrails set denied = denied + 7');
           const one = "(select sums from analytics_cells where cube = '+' and grain = 0 order by bucket limit 1)";
           await ask(`update analytics_cells set sums = ${one} where cube = '+' and bucket % 3 = 0`);
         });
@@ -207,6 +247,7 @@ for (const [engine, newTarget] of [
         await settled(nodes[0]!, target);
         expect(await nodes[0]!.recount(false)).toMatchObject({ countedFrom: null });
         expect(await cellsOf(target)).toEqual(await recounted(target));
+        expect(await guardrailsOf(target)).toEqual(await recountedGuardrails(target));
         for (const store of nodes) await store.close();
       });
     }
@@ -258,11 +299,14 @@ function randomRow(random: Random, withinMs = 4 * HOUR_MS): LogRow {
     first_byte_ms: maybe(random.below(1_000) / 8),
     duration_ms: random.below(60_000) / 8,
     cost: maybe(random.below(1_000) / 1e6),
+    hook_results: maybe(JSON.stringify({ before_request_hooks: [{ id: random.pick(['g', 'h']) }] })),
     metadata: maybe(JSON.stringify({ team: random.pick(['blue', 'red']), _user: random.pick(['ada', 'joe']) })),
   });
 }
 
 const judged = (entry: LogRow, verdict: boolean): LogRow => ({
   ...entry,
-  hook_results: JSON.stringify({ before_request_hooks: [{ id: 'g', deny: true, ...(!verdict && { verdict }) }] }),
+  hook_results: JSON.stringify({
+    before_request_hooks: [{ id: 'g', deny: true, execution_time: 12.5, ...(!verdict && { verdict }) }],
+  }),
 });

@@ -4,6 +4,8 @@ import { GRAINS, type GrainName } from './grains.ts';
 export interface State {
   /** From here on, every entry is counted. */
   readonly countedFrom: number;
+  /** What guardrails came to is counted from here on. */
+  readonly guardrailsFrom: number;
   /** By a key of metadata, from here on. */
   readonly metadata: ReadonlyMap<string, number>;
   /** Cells from before are gone. */
@@ -27,6 +29,7 @@ export function stateIn(rows: readonly { readonly name: string; readonly value: 
   );
   return {
     countedFrom: of('counted_from'),
+    guardrailsFrom: of('guardrails_from'),
     metadata: new Map(metadata),
     prunedBefore: byGrain((name) => of(`pruned_${name}`)),
     rolledBefore: byGrain((name) => (name === 'minutes' ? Number.POSITIVE_INFINITY : of(`rolled_${name}`))),

@@ -1,4 +1,5 @@
 import type { Engine } from '../../storage/migrate.ts';
+import { GuardrailUpkeep } from '../hits/upkeep.ts';
 import type { LogOwner, RecountProgress } from '../log-sink.ts';
 import { CellStore } from './cell-store.ts';
 import { Dictionary } from './dictionary.ts';
@@ -29,12 +30,14 @@ export class Upkeep {
   readonly #sql: Statements;
   readonly #dictionary: Dictionary;
   readonly #cells: CellStore;
+  readonly #guardrails: GuardrailUpkeep;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
     this.#sql = statementsOf(options.engine);
     this.#dictionary = new Dictionary(this.#sql, options.guard ?? new Guard(options.now), options.keys);
     this.#cells = new CellStore(this.#sql, this.#dictionary);
+    this.#guardrails = new GuardrailUpkeep(options.engine);
   }
 
   /** What was found out in a transaction that failed is not true. */
@@ -59,6 +62,7 @@ export class Upkeep {
 
   /** Takes what waits into the cells; says how many batches it were. */
   *compact(): Work<number> {
+    yield* this.#guardrails.merge();
     const state = yield* this.#state();
     const waiting = (yield { text: this.#sql.waiting }) as { id: number; facts: string }[];
     if (waiting.length === 0) return 0;
@@ -97,6 +101,7 @@ export class Upkeep {
       if (before > state.prunedBefore[name]) yield* this.#set(`pruned_${name}`, before);
       yield* this.#cells.dropBefore(grain, before);
     }
+    yield* this.#guardrails.dropBefore(this.#options.now() - this.#options.keep.hours);
     return true;
   }
 
@@ -149,6 +154,7 @@ export class Upkeep {
     const rows = (yield { text: this.#sql.kindsOf }) as { id: number; text: string; workspace_id: string | null }[];
     const state = yield* this.#state();
     if ('workspaceId' in whose) {
+      yield* this.#guardrails.dropWorkspace(whose.workspaceId);
       const ids = rows.filter(({ workspace_id }) => workspace_id === whose.workspaceId).map(({ id }) => id);
       if (ids.length === 0) return;
       // No kind leads to what is left in cells.
@@ -166,6 +172,7 @@ export class Upkeep {
 
   *#replaceHour(hour: number, places: readonly (string | null)[], state: State): Work<void> {
     yield* this.#cells.dropHour(hour);
+    yield* this.#guardrails.dropHour(hour);
     const wholes: Wholes = new Map();
     for (const place of places) {
       let [at, id] = [hour, ''];
@@ -176,6 +183,7 @@ export class Upkeep {
             ? yield { text: this.#sql.entriesOfNone, values: range }
             : yield { text: this.#sql.entries, values: [place, ...range] };
         wholesOf(rows as Source[], this.#options.keys, 1, wholes);
+        yield* this.#guardrails.add(rows as Source[]);
         isMore = rows.length === ENTRIES_AT_ONCE;
         if (isMore) ({ created_at: at, id } = rows.at(-1) as Source);
       }
@@ -194,6 +202,7 @@ export class Upkeep {
 
   *#countedFrom(moment: number, state: State): Work<void> {
     if (moment < state.countedFrom) yield* this.#set('counted_from', moment);
+    if (moment < state.guardrailsFrom) yield* this.#set('guardrails_from', moment);
     for (const key of this.#options.keys)
       if (moment < (state.metadata.get(key) ?? 0)) yield* this.#set(metadataState(key), moment);
   }

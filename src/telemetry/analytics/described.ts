@@ -117,6 +117,24 @@ export const group = (key: string) =>
     avg_duration_ms: z.number().nullable(),
   });
 
+export const guardrailFigures = () =>
+  z.object({
+    object: z.literal('list'),
+    counted_from: z
+      .string()
+      .nullable()
+      .describe('Calls from before are not counted; null: all are. POST /v1/analytics/rebuild counts the others.'),
+    data: z.array(
+      z.object({
+        guardrail: z.string().describe('Its slug, or the id that a config gives to one of its own.'),
+        requests: z.number().int().describe('Calls that it looked at.'),
+        passed: z.number().int(),
+        failed: z.number().int().describe('Calls that it objected to, and that went on.'),
+        denied: z.number().int().describe('Calls that it refused.'),
+      }),
+    ),
+  });
+
 const facetValue = () =>
   z.object({
     value: z.union([z.string(), z.number().int()]).nullable().describe('null: requests that have none.'),

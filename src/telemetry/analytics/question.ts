@@ -1,4 +1,4 @@
-import type { LogFilter } from '../log-query.ts';
+import type { LogFilter, LogReach } from '../log-query.ts';
 import type { By } from './kinds.ts';
 import type { MetricName } from './series.ts';
 import type { TimeRange } from './time-range.ts';
@@ -81,5 +81,27 @@ export interface SeriesQuestion extends Asked {
   readonly limit: number;
 }
 
+/** What each guardrail came to (`hits/`). */
+export interface GuardrailQuestion {
+  readonly kind: 'guardrails';
+  readonly reach: LogReach;
+  readonly range: TimeRange;
+}
+
+/** The newest entries that a guardrail objected to; null: any of them. */
+export interface HitQuestion {
+  readonly kind: 'hits';
+  readonly reach: LogReach;
+  readonly guardrail: string | null;
+  readonly limit: number;
+}
+
 /** What is asked of the log's reader. */
-export type Question = GraphQuestion | GroupQuestion | FacetQuestion | SumsQuestion | SeriesQuestion;
+export type Question =
+  | GraphQuestion
+  | GroupQuestion
+  | FacetQuestion
+  | SumsQuestion
+  | SeriesQuestion
+  | GuardrailQuestion
+  | HitQuestion;

@@ -14,7 +14,7 @@ import type { LogFilter, LogReach } from '../log-query.ts';
 import type { RecountProgress } from '../log-sink.ts';
 import type { RequestLog } from '../request-log.ts';
 import { rangeFields, rangeOf } from './asked-range.ts';
-import { facets, GRAPHS, group, groupSummary, recounted, series } from './described.ts';
+import { facets, GRAPHS, group, groupSummary, guardrailFigures, recounted, series } from './described.ts';
 import type { By } from './kinds.ts';
 import { GROUPS, type GroupQuestion, LOG_GRAPHS, MADE_GROUPS } from './question.ts';
 import { METRIC_NAMES } from './series.ts';
@@ -89,6 +89,7 @@ export const analyticsRoutes = (deps: AnalyticsDeps): Route[] => [
   ...Object.entries(GROUPS).map(([name, column]) => groupRoute(name, column, deps)),
   ...Object.entries(MADE_GROUPS).map(([name, made]) => groupRoute(name, made, deps)),
   metadataRoute(deps),
+  guardrailsRoute(deps),
   facetsRoute(deps),
   seriesRoute(deps),
   ...rebuildRoutes(deps),
@@ -134,6 +135,22 @@ const groupRoute = (name: string, column: GroupQuestion['by'] & GroupKey, deps: 
 const metadataRoute = (deps: AnalyticsDeps): Route =>
   get(`${GROUPS_PATH}/metadata/:key`, groupDetails('metadata/:key', 'value'), (call) =>
     groups({ metadata: call.params.key }, call, deps),
+  );
+
+const guardrailsQuery = () => z.strictObject(reachFields());
+const guardrailsRoute = ({ log, store }: AnalyticsDeps): Route =>
+  get(
+    `${GROUPS_PATH}/guardrails`,
+    {
+      scopes,
+      summary: 'How often each guardrail looked and objected, by the hours that the time touches',
+      query: guardrailsQuery,
+      response: guardrailFigures,
+    },
+    async ({ principal, query }) => {
+      const reach = await reachOf(store, principal, query);
+      return jsonText(await log.analyse({ kind: 'guardrails', reach, range: rangeOf(query) }));
+    },
   );
 
 const facetsRoute = ({ log, store }: AnalyticsDeps): Route =>

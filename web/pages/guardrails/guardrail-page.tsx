@@ -17,7 +17,7 @@ import { useMay } from '../../shell/session.tsx';
 import { Bench } from './bench.tsx';
 import { Checks } from './checks.tsx';
 import { bodyOf, type Draft, draftOf, type WholeGuardrail } from './guardrail.ts';
-import { LatestHits } from './hits.tsx';
+import { GuardrailFigures, LatestHits } from './hits.tsx';
 import { Uses } from './uses.tsx';
 
 const FILTERS = { tab: 'edit' };
@@ -115,13 +115,22 @@ function Opened({
           {
             value: 'uses',
             label: 'Where it holds',
-            content: (
-              <div className="stack gap-4">
-                <Uses guardrail={guardrail} />
-                {may('logs.list') && <LatestHits guardrail={slug} />}
-              </div>
-            ),
+            content: <Uses guardrail={guardrail} />,
           },
+          ...(may('logs.list') || may('analytics.view')
+            ? [
+                {
+                  value: 'hits',
+                  label: 'Hits',
+                  content: (
+                    <div className="stack gap-4">
+                      <GuardrailFigures guardrail={slug} />
+                      {may('logs.list') && <LatestHits guardrail={slug} />}
+                    </div>
+                  ),
+                },
+              ]
+            : []),
           {
             value: 'versions',
             label: 'Versions',

@@ -1,11 +1,13 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
+import type { ResponseOf } from '../../api/client.ts';
 import { useApi } from '../../api/hooks.ts';
 import type { Guardrail } from '../../api/types.d.ts';
 import { Badge } from '../../design/badge.tsx';
 import { Button } from '../../design/button.tsx';
 import { CopyButton } from '../../design/copy.tsx';
 import { FilterInput } from '../../design/filter-input.tsx';
+import { formatNumber } from '../../design/format.ts';
 import { Card, PageHeader, Stack } from '../../design/layout.tsx';
 import { EmptyState } from '../../design/states.tsx';
 import { type Column, Table } from '../../design/table.tsx';
@@ -15,10 +17,39 @@ import { useCommands } from '../../shell/palette.tsx';
 import { useMay, useWorkspace } from '../../shell/session.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
 import { CreateGuardrail } from './create-guardrail.tsx';
-import { LatestHits, Verdicts } from './hits.tsx';
+import { hitRate, LatestHits, useGuardrailFigures, Verdicts } from './hits.tsx';
 
 const FILTERS = { find: '' };
 const MOST = 500;
+
+type Figures = ResponseOf<'/v1/analytics/groups/guardrails'>['data'][number];
+
+/** What guardrails came to in the last days. */
+const figureColumns = (figures: ReadonlyMap<string, Figures> | null): readonly Column<Guardrail>[] => [
+  {
+    id: 'judged',
+    header: 'Judged',
+    width: '90px',
+    align: 'end',
+    hideBelow: 'medium',
+    sort: ({ slug }) => figures?.get(slug)?.requests ?? 0,
+    cell: ({ slug }) => (figures ? formatNumber(figures.get(slug)?.requests ?? 0) : '–'),
+  },
+  {
+    id: 'rate',
+    header: 'Hit rate',
+    width: '100px',
+    align: 'end',
+    sort: ({ slug }) => {
+      const own = figures?.get(slug);
+      return own ? (own.failed + own.denied) / own.requests : -1;
+    },
+    cell: ({ slug }) => {
+      const own = figures?.get(slug);
+      return own ? hitRate(own) : '–';
+    },
+  },
+];
 
 const COLUMNS: readonly Column<Guardrail>[] = [
   {
@@ -34,8 +65,8 @@ const COLUMNS: readonly Column<Guardrail>[] = [
   {
     id: 'slug',
     header: 'Slug',
-    width: '260px',
-    hideBelow: 'small',
+    width: '220px',
+    hideBelow: 'medium',
     sort: ({ slug }) => slug,
     cell: ({ slug }) => (
       <span className="line gap-1">
@@ -47,7 +78,8 @@ const COLUMNS: readonly Column<Guardrail>[] = [
   {
     id: 'reach',
     header: 'Belongs to',
-    width: '140px',
+    width: '130px',
+    hideBelow: 'small',
     sort: ({ workspace_id }) => workspace_id ?? '',
     cell: ({ workspace_id }) =>
       workspace_id === null ? <Badge tone="accent">organisation</Badge> : <Badge>workspace</Badge>,
@@ -55,7 +87,7 @@ const COLUMNS: readonly Column<Guardrail>[] = [
   {
     id: 'updated',
     header: 'Changed',
-    width: '140px',
+    width: '110px',
     align: 'end',
     hideBelow: 'small',
     sort: ({ last_updated_at }) => last_updated_at,
@@ -71,6 +103,11 @@ export default function Guardrails() {
   const [isCreating, setCreating] = useState(false);
   // Without a workspace in the question, those of the organisation come, too.
   const list = useApi('/v1/guardrails', { query: { page_size: MOST } });
+  const { isShown, found } = useGuardrailFigures();
+  const columns = useMemo(() => {
+    const figures = found.data ? new Map(found.data.data.map((each) => [each.guardrail, each])) : null;
+    return isShown ? [...COLUMNS, ...figureColumns(figures)] : COLUMNS;
+  }, [isShown, found.data]);
   const mayCreate = may('guardrails.create');
   const own = list.data?.data.filter(({ workspace_id }) => workspace_id === null || workspace_id === workspace.id);
   const wanted = filters.find.trim().toLowerCase();
@@ -108,7 +145,7 @@ export default function Guardrails() {
           <Table
             label="Guardrails"
             rows={shown}
-            columns={COLUMNS}
+            columns={columns}
             rowKey={({ id }) => id}
             onOpen={({ slug }) => open(slug)}
             error={list.error}

@@ -3,18 +3,20 @@ import { useMemo } from 'react';
 import type { ResponseOf } from '../../api/client.ts';
 import { useApi } from '../../api/hooks.ts';
 import { Badge } from '../../design/badge.tsx';
-import { formatNumber } from '../../design/format.ts';
+import { formatNumber, formatTime } from '../../design/format.ts';
 import { Card } from '../../design/layout.tsx';
 import { Stat } from '../../design/sparkline.tsx';
 import { ErrorNote } from '../../design/states.tsx';
 import { type Column, Table } from '../../design/table.tsx';
 import { Ago } from '../../design/time.tsx';
 import { PAGES } from '../../pages.ts';
-import { useWorkspace } from '../../shell/session.tsx';
+import { useMay, useWorkspace } from '../../shell/session.tsx';
 
 const DAYS = 7;
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
+/** A call is in the log within a second or so after it ended: those who try something out see it come. */
+const AGAIN_MS = 5_000;
 
 /** The last days, as far as a question about them stays the same for a minute. */
 function lastDays() {
@@ -29,9 +31,11 @@ const percent = (share: number): string =>
 export function Verdicts() {
   const { slug } = useWorkspace();
   const { from, until } = useMemo(lastDays, []);
-  const groups = useApi('/v1/analytics/groups/verdicts', {
-    query: { time_of_generation_min: from, time_of_generation_max: until, workspace_slug: slug },
-  });
+  const groups = useApi(
+    '/v1/analytics/groups/verdicts',
+    { query: { time_of_generation_min: from, time_of_generation_max: until, workspace_slug: slug } },
+    { refetchInterval: AGAIN_MS },
+  );
   if (groups.error) return <ErrorNote error={groups.error} />;
   const count = (verdict: string) => groups.data?.data.find((each) => each.verdict === verdict)?.requests ?? 0;
   const [passed, failed, denied] = [count('passed'), count('failed'), count('denied')];
@@ -43,20 +47,59 @@ export function Verdicts() {
       <Stat label="Passed" value={say(passed)} about={judged ? percent(passed / judged) : 'of what was judged'} />
       <Stat label="Marked" value={say(failed)} about="failed, and given on (246)" />
       <Stat label="Denied" value={say(denied)} about="refused (446)" />
-      <Stat
-        label="Hit rate"
-        value={judged ? percent((failed + denied) / judged) : '–'}
-        about="marked or denied, of what was judged"
-      />
+      <Stat label="Hit rate" value={judged ? percent((failed + denied) / judged) : '–'} about="of what was judged" />
     </div>
   );
 }
+
+/** How often each guardrail of the workspace looked and objected; null: the user may not see figures. */
+export function useGuardrailFigures() {
+  const { slug } = useWorkspace();
+  const { from, until } = useMemo(lastDays, []);
+  const isShown = useMay()('analytics.view');
+  const found = useApi(
+    '/v1/analytics/groups/guardrails',
+    { query: { time_of_generation_min: from, time_of_generation_max: until, workspace_slug: slug } },
+    { enabled: isShown, refetchInterval: AGAIN_MS },
+  );
+  return { isShown, found };
+}
+
+/** What one guardrail came to. */
+export function GuardrailFigures({ guardrail }: { readonly guardrail: string }) {
+  const { isShown, found } = useGuardrailFigures();
+  if (!isShown) return null;
+  if (found.error) return <ErrorNote error={found.error} onRetry={() => void found.refetch()} />;
+  const own = found.data?.data.find((each) => each.guardrail === guardrail);
+  const say = (value = 0) => (found.data ? formatNumber(value) : '–');
+  const since = found.data?.counted_from;
+  return (
+    <div className="stack gap-2">
+      <div className="guardrails-stats">
+        <Stat label="Judged calls" value={say(own?.requests)} about={`the last ${DAYS} days`} />
+        <Stat label="Passed" value={say(own?.passed)} about="gone on without a word" />
+        <Stat label="Marked" value={say(own?.failed)} about="objected to, and given on" />
+        <Stat label="Denied" value={say(own?.denied)} about="refused (446)" />
+        <Stat label="Hit rate" value={own ? hitRate(own) : '–'} about="of what was judged" />
+      </div>
+      {since && (
+        <p className="soft small">
+          Counted since {formatTime(since)}. Earlier calls are counted when an owner counts all figures anew.
+        </p>
+      )}
+    </div>
+  );
+}
+
+export const hitRate = ({ requests, failed, denied }: { requests: number; failed: number; denied: number }): string =>
+  percent((failed + denied) / requests);
 
 type Entry = ResponseOf<'/v1/logs'>['data'][number];
 interface Hook {
   readonly id?: string;
   readonly verdict?: boolean | null;
   readonly deny?: boolean;
+  readonly async?: boolean;
   readonly checks?: readonly { readonly id?: string; readonly verdict?: boolean }[];
 }
 
@@ -64,28 +107,18 @@ const hooksOf = ({ hook_results }: Entry): Hook[] =>
   [...(hook_results?.before_request_hooks ?? []), ...(hook_results?.after_request_hooks ?? [])] as Hook[];
 const failedIn = (entry: Entry): Hook[] => hooksOf(entry).filter(({ verdict }) => verdict === false);
 
-const MOST = 50;
-const AGAIN_MS = 5_000;
 const hasLogs = PAGES.some(({ path }) => path === '/logs');
 
 /** The last calls that a guardrail objected to; null: any guardrail. */
 export function LatestHits({ guardrail }: { readonly guardrail: string | null }) {
   const workspace_id = useWorkspace().id;
-  // A call is in the log within a second or so after it ended: those who try something out see it come.
   const again = { refetchInterval: AGAIN_MS };
-  const denied = useApi('/v1/logs', { query: { workspace_id, status: 446, limit: MOST } }, again);
-  const marked = useApi('/v1/logs', { query: { workspace_id, status: 246, limit: MOST } }, again);
-  const isReady = denied.data !== undefined && marked.data !== undefined;
-  const rows = isReady
-    ? [...denied.data.data, ...marked.data.data]
-        .filter((entry) => guardrail === null || failedIn(entry).some(({ id }) => id === guardrail))
-        .toSorted((one, other) => other.created_at - one.created_at)
-        .slice(0, 20)
-    : undefined;
+  const query = { workspace_id, ...(guardrail !== null && { guardrail }) };
+  const hits = useApi('/v1/guardrail-hits', { query }, again);
   return (
     <Card
       title="Latest hits"
-      about="Calls that were denied or marked."
+      about={`The last calls that ${guardrail === null ? 'any guardrail' : 'it'} objected to, also those that are only observed.`}
       isFlush
       actions={
         hasLogs && (
@@ -97,11 +130,16 @@ export function LatestHits({ guardrail }: { readonly guardrail: string | null })
     >
       <Table
         label="Latest hits"
-        rows={rows}
+        rows={hits.data?.data}
         columns={COLUMNS}
         rowKey={({ id }) => id}
-        error={denied.error ?? marked.error}
-        empty={<p className="guardrails-none soft">Nothing was denied or marked yet.</p>}
+        error={hits.error}
+        onRetry={() => void hits.refetch()}
+        empty={
+          <p className="guardrails-none soft">
+            No call was objected to yet. Try a text on the bench to see what would be.
+          </p>
+        }
       />
     </Card>
   );
@@ -118,7 +156,12 @@ const COLUMNS: readonly Column<Entry>[] = [
     id: 'verdict',
     header: 'Verdict',
     width: '100px',
-    cell: ({ status }) => (status === 446 ? <Badge tone="bad">denied</Badge> : <Badge tone="warn">marked</Badge>),
+    cell: (entry) => {
+      const failed = failedIn(entry);
+      if (failed.some(({ deny, async: isAside }) => deny && !isAside)) return <Badge tone="bad">denied</Badge>;
+      const isOnlySeen = failed.every(({ async: isAside }) => isAside);
+      return isOnlySeen ? <Badge>observed</Badge> : <Badge tone="warn">marked</Badge>;
+    },
   },
   {
     id: 'by',
