@@ -62,7 +62,6 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const limits = { conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }], type: 'requests' };
       const made: [string, Record<string, unknown>][] = [
         ['/v1/configs', { name: 'x', config: { virtual_key: 'sim' } }],
-        ['/v1/guardrails', { name: 'x', checks, actions: { deny: true } }],
         ['/v1/mcp-servers', { name: 'x', slug: `x-${workspace.id}`, url: 'http://127.0.0.1:9/mcp' }],
         ['/v1/mcp-tool-sets', { name: 'x', tools: [{ server: `x-${workspace.id}`, tool: 'x' }] }],
         ['/v1/webhooks', { name: 'x', url: 'http://127.0.0.1:9/hook', events: ['batch.completed'] }],
@@ -72,6 +71,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         ['/v1/policies/rate-limits', { ...limits, unit: 'rpm', value: 900 }],
         ['/v1/policies/usage-limits', { ...limits, credit_limit: 900 }],
       ];
+      const guard = { name: 'x', checks, actions: { deny: true }, ...within };
+      const { slug: guardrail } = (await api.post('/v1/guardrails', guard)).json;
       for (const [where, body] of made)
         expect((await api.post(where, { ...body, ...within })).json).toHaveProperty('id');
       const user = await givenUser(gateway, { workspaces: [] });
@@ -90,6 +91,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         `insert into mcp_grants values ('g-${id}', '${user.id}', '${id}', null, 'c', 'c', 'r', '', '', 1, 0, 0, 0, 99999999999999)`,
       ])
         await query(gateway, statement);
+      const config = JSON.stringify({ virtual_key: 'sim', input_guardrails: [guardrail] });
+      const guarded = await api.post(
+        '/v1/chat/completions',
+        { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'a' }] },
+        { key, headers: { 'x-gateway-config': config } },
+      );
+      expect((await gateway.logOf(guarded)).hook_results.before_request_hooks).toHaveLength(1);
       return { key, ...(await useEverything(gateway, key, `said in ${id}`)) };
     };
 
