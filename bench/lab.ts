@@ -47,6 +47,8 @@ export interface Lengths {
   readonly sliceStreams: number;
   /** How long the log is in `analytics`, each time. */
   readonly logEntries: readonly number[];
+  /** How many chunks there are in `neighbours`, each time. */
+  readonly neighbourChunks: readonly number[];
 }
 
 export const FULL: Lengths = {
@@ -65,6 +67,7 @@ export const FULL: Lengths = {
   sliceWarmUpMs: 8_000,
   sliceStreams: 300,
   logEntries: [100_000, 1_000_000, 10_000_000],
+  neighbourChunks: [100_000, 1_000_000],
 };
 
 export const QUICK: Lengths = {
@@ -83,6 +86,7 @@ export const QUICK: Lengths = {
   sliceWarmUpMs: 1_000,
   sliceStreams: 100,
   logEntries: [100_000],
+  neighbourChunks: [20_000],
 };
 
 export const UNPINNED: Cores = { proxy: undefined, upstream: undefined, load: undefined, stores: undefined };

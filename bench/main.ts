@@ -14,6 +14,7 @@ import { measureLimits } from './measure/limits.ts';
 import { measureMcp } from './measure/mcp.ts';
 import { type MemorySample, measureMemory } from './measure/memory.ts';
 import { takeMemoryBack } from './measure/memory-at-hand.ts';
+import { measureNeighbours } from './measure/neighbours.ts';
 import { measurePaths } from './measure/paths.ts';
 import { measureProcesses } from './measure/processes.ts';
 import { measureQuiet } from './measure/quiet.ts';
@@ -40,6 +41,7 @@ const sections = [
   'paths',
   'runs',
   'search',
+  'neighbours',
   'mcp',
   'realtime',
   'tracing',
@@ -129,6 +131,7 @@ async function measure(lab: Lab, only: readonly Section[]): Promise<Findings> {
     paths: wants('paths') ? await measurePaths(lab) : [],
     runs: wants('runs') ? await measureRuns(lab) : [],
     search: wants('search') ? await measureSearch(lab) : [],
+    neighbours: wants('neighbours') ? await measureNeighbours(lab) : [],
     mcp: wants('mcp') ? await measureMcp(lab) : [],
     realtime: wants('realtime') ? await measureRealtime(lab) : [],
     tracing: wants('tracing') ? await measureTracing(lab) : [],

@@ -6,6 +6,7 @@ import type { LatencySample } from './measure/latency.ts';
 import type { LimitsSample } from './measure/limits.ts';
 import type { McpSample } from './measure/mcp.ts';
 import type { MemorySample } from './measure/memory.ts';
+import type { NeighboursSample } from './measure/neighbours.ts';
 import type { PathSample } from './measure/paths.ts';
 import type { ProcessesSample } from './measure/processes.ts';
 import type { QuietSample } from './measure/quiet.ts';
@@ -19,6 +20,7 @@ import { analyticsDetails, analyticsVerdicts } from './report/analytics.ts';
 import { memoryDetails, memoryVerdicts, startDetails, startVerdicts } from './report/footprint.ts';
 import { limitDetails, limitVerdicts } from './report/limits.ts';
 import { mcpDetails, mcpVerdicts } from './report/mcp.ts';
+import { neighbourDetails, neighbourVerdicts } from './report/neighbours.ts';
 import { pathDetails, pathVerdicts } from './report/paths.ts';
 import { processDetails, processVerdicts } from './report/processes.ts';
 import { quietDetails, quietVerdicts } from './report/quiet.ts';
@@ -50,6 +52,7 @@ export interface Findings {
   readonly paths?: readonly PathSample[];
   readonly runs?: readonly RunsSample[];
   readonly search?: readonly SearchSample[];
+  readonly neighbours?: readonly NeighboursSample[];
   readonly mcp?: readonly McpSample[];
   readonly realtime?: readonly RealtimeSample[];
   readonly tracing?: readonly TracingSample[];
@@ -81,6 +84,7 @@ const sections = [
   section('paths', pathVerdicts, pathDetails),
   section('runs', runVerdicts, runDetails),
   section('search', searchVerdicts, searchDetails),
+  section('neighbours', neighbourVerdicts, neighbourDetails),
   section('mcp', mcpVerdicts, mcpDetails),
   section('realtime', realtimeVerdicts, realtimeDetails),
   section('tracing', tracingVerdicts, tracingDetails),

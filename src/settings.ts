@@ -157,6 +157,8 @@ export interface Settings {
   };
   /** By what vector stores find meaning. Null: they are searched by words alone. */
   readonly embeddings: EmbeddingSettings | null;
+  /** From so many chunks on, a search by meaning may miss some of the nearest. */
+  readonly approximateFrom: number;
   readonly timeouts: Timeouts;
   /** The operator's own prices. Null: the built-in list alone. */
   readonly pricesFile: string | null;
@@ -309,6 +311,7 @@ export function readSettings(env: Environment): Settings {
       areFencesRequired: fencesOf(get('GATEWAY_INTERPRETER_FENCES')),
     },
     embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
+    approximateFrom: wholeNumber('GATEWAY_SEARCH_APPROXIMATE_FROM', 100_000, 1, 1_000_000_000),
     timeouts: {
       connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),
       firstByteMs: wholeNumber('GATEWAY_FIRST_BYTE_TIMEOUT_MS', 600_000, 0, 86_400_000),

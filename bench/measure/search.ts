@@ -23,7 +23,7 @@ export interface SearchSample {
 }
 
 export const CHUNKS = 100_000;
-const FILES = 1_000;
+export const PER_FILE = 100;
 const WORDS_PER_CHUNK = 90;
 const VOCABULARY = 50_000;
 const GROUP = 50;
@@ -36,19 +36,19 @@ export async function measureSearch(lab: Lab): Promise<SearchSample[]> {
   mkdirSync(dataFolder, { recursive: true });
   const storeId = await emptyStore(lab, dataFolder);
   lab.say(`search: making ${CHUNKS} chunks`);
-  await fill(dataFolder, storeId);
+  await fill({ dataFolder, storeId, chunks: CHUNKS, vectorOf: (file, number) => direction(file * PER_FILE + number) });
   const gateway = await spawnGateway(lab, {
     dataFolder,
     environment: { GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'vectors', GATEWAY_EMBEDDINGS_MODEL: 'bench' },
   });
-  await searches(gateway, storeId, 20, 0);
+  await searches(gateway, storeId, { count: 20, round: 0, mode: 'hybrid' });
   const samples: SearchSample[] = [];
   for (let round = 0; round < lab.lengths.rounds; round++) {
     const quiet = await asking(gateway, () => Bun.sleep(1_000));
     let took: number[] = [];
     const before = cpuMsOf(gateway.running.pid);
     const busy = await asking(gateway, async () => {
-      took = await searches(gateway, storeId, SEARCHES, round + 1);
+      took = await searches(gateway, storeId, { count: SEARCHES, round: round + 1, mode: 'hybrid' });
     });
     const sample: SearchSample = {
       p50: percentile(took, 0.5),
@@ -70,7 +70,7 @@ export async function measureSearch(lab: Lab): Promise<SearchSample[]> {
 }
 
 /** The gateway makes its own tables, key and store; then it is ended, for one process at a time may write. */
-async function emptyStore(lab: Lab, dataFolder: string): Promise<string> {
+export async function emptyStore(lab: Lab, dataFolder: string): Promise<string> {
   const gateway = await spawnGateway(lab, { dataFolder });
   await createVirtualKey(gateway.origin, 'vectors', `${lab.upstream.url}/v1`);
   const { id } = await create(gateway.origin, '/v1/vector_stores', { name: 'large' });
@@ -78,8 +78,15 @@ async function emptyStore(lab: Lab, dataFolder: string): Promise<string> {
   return String(id);
 }
 
-/** As it is after 1,000 files were taken in, without reading them and without asking for 100,000 vectors. */
-async function fill(dataFolder: string, storeId: string): Promise<void> {
+export interface Filling {
+  readonly dataFolder: string;
+  readonly storeId: string;
+  readonly chunks: number;
+  readonly vectorOf: (file: number, number: number) => ArrayLike<number>;
+}
+
+/** As it is after files of 100 chunks were taken in, without reading them and without asking for their vectors. */
+export async function fill({ dataFolder, storeId, chunks: count, vectorOf }: Filling): Promise<void> {
   const store = openSqlite(join(dataFolder, 'state.db'));
   const { db } = store;
   const chunks = openEmbeddedChunks({
@@ -88,16 +95,15 @@ async function fill(dataFolder: string, storeId: string): Promise<void> {
     stateFile: join(dataFolder, 'state.db'),
   });
   const { workspace_id } = await db.selectFrom('vector_stores').select('workspace_id').executeTakeFirstOrThrow();
-  const perFile = CHUNKS / FILES;
   await db.insertInto('indexed_stores').values({ store_id: storeId, model: 'bench', dimensions: null }).execute();
-  for (let file = 0; file < FILES; file++) {
+  for (let file = 0; file < count / PER_FILE; file++) {
     const fileId = newObjectId('file');
     const source = `source-${file}`;
-    for (let first = 0; first < perFile; first += GROUP) {
-      const group = Array.from({ length: GROUP }, (_, index) => {
-        const number = file * perFile + first + index;
-        return { text: sentence(WORDS_PER_CHUNK, number), begins: 0, ends: 1, vector: normalised(direction(number)) };
-      });
+    for (let first = 0; first < PER_FILE; first += GROUP) {
+      const group = Array.from({ length: GROUP }, (_, index) => ({
+        ...{ text: sentence(WORDS_PER_CHUNK, file * PER_FILE + first + index), begins: 0, ends: 1 },
+        vector: normalised(vectorOf(file, first + index)),
+      }));
       await chunks.add({ source, storeId, first, dimensions: DIMENSIONS, vectors: 'scanned', chunks: group });
     }
     await store.transaction(async (transaction) => {
@@ -119,7 +125,7 @@ async function fill(dataFolder: string, storeId: string): Promise<void> {
       await transaction
         .insertInto('indexed_files')
         .values({
-          ...{ id: source, store_id: storeId, file_id: fileId, state: 'current', chunks: perFile },
+          ...{ id: source, store_id: storeId, file_id: fileId, state: 'current', chunks: PER_FILE },
           ...{ dimensions: DIMENSIONS, vectors: 'scanned', touched_at: Date.now() },
         })
         .execute();
@@ -129,7 +135,11 @@ async function fill(dataFolder: string, storeId: string): Promise<void> {
   await store.close();
 }
 
-async function searches({ origin }: GatewayProcess, storeId: string, count: number, round: number): Promise<number[]> {
+export async function searches(
+  { origin }: GatewayProcess,
+  storeId: string,
+  { count, round, mode }: { readonly count: number; readonly round: number; readonly mode: 'hybrid' | 'full-text' },
+): Promise<number[]> {
   const took: number[] = [];
   for (let number = 0; number < count; number++) {
     const query = sentence(5, 1_000_000 * (round + 1) + number);
@@ -141,7 +151,7 @@ async function searches({ origin }: GatewayProcess, storeId: string, count: numb
     });
     const page = (await response.json()) as { data?: unknown[] };
     took.push(performance.now() - began);
-    if (response.headers.get('x-gateway-search') !== 'hybrid' || page.data?.length !== 10)
+    if (response.headers.get('x-gateway-search') !== mode || page.data?.length !== 10)
       throw new Error(`the search answered ${response.status} ${JSON.stringify(page).slice(0, 300)}`);
   }
   return took;

@@ -51,6 +51,8 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
     readonly interpreter: InterpreterSettings;
     /** By what vector stores find meaning. Null: they are searched by words alone. */
     readonly embeddings: EmbeddingSettings | null;
+    /** From so many chunks on, a search by meaning may miss some of the nearest. */
+    readonly approximateFrom: number;
   };
 }
 
@@ -69,6 +71,7 @@ export const assistantsArea = area({
       databaseUrl,
       dataDir,
       workerUrl: ownFile('assistants/vector-stores/search/search-worker'),
+      approximateFrom: settings.approximateFrom,
     });
     const reader = createDocumentReader();
     const fileSearch = createFileSearchParts({

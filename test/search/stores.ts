@@ -39,16 +39,18 @@ interface Opened {
   close(): Promise<void>;
 }
 
+const EXACT = 1_000_000;
+
 /** Every way in which chunks are stored and found. */
-export const stores: Readonly<Record<string, () => Promise<Opened>>> = {
-  'the embedded store': async () => {
+export const stores: Readonly<Record<string, (approximateFrom?: number) => Promise<Opened>>> = {
+  'the embedded store': async (approximateFrom = EXACT) => {
     const folder = mkdtempSync(join(tmpdir(), 'gateway-search-'));
     const stateFile = join(folder, 'state.db');
     const store = openSqlite(stateFile);
     await store.migrate();
     const place = { engine: 'sqlite', file: join(folder, 'search.db'), stateFile } as const;
     const thread = () => searchThread({ place, workerUrl });
-    const chunks = createEmbeddedChunks({ store, reader: thread(), writer: thread() });
+    const chunks = createEmbeddedChunks({ store, reader: thread(), writer: thread(), approximateFrom });
     return {
       store,
       chunks,
@@ -59,12 +61,12 @@ export const stores: Readonly<Record<string, () => Promise<Opened>>> = {
       },
     };
   },
-  PostgreSQL: async () => {
+  PostgreSQL: async (approximateFrom = EXACT) => {
     const url = await createDatabase();
     const store = await openPostgres(url);
     await store.migrate();
     const thread = searchThread({ place: { engine: 'postgres', url }, workerUrl });
-    const chunks = createPostgresChunks({ store, thread, now: Date.now });
+    const chunks = createPostgresChunks({ store, thread, approximateFrom, now: Date.now });
     return {
       store,
       chunks,
@@ -74,7 +76,7 @@ export const stores: Readonly<Record<string, () => Promise<Opened>>> = {
       },
     };
   },
-  'PostgreSQL with pgvector': async () => {
+  'PostgreSQL with pgvector': async (approximateFrom = EXACT) => {
     const database = await PGlite.create({ extensions: { vector } });
     await database.exec('create extension vector');
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
@@ -90,7 +92,12 @@ export const stores: Readonly<Record<string, () => Promise<Opened>>> = {
       migrate: async () => [],
       close: () => db.destroy(),
     };
-    const chunks = createPostgresChunks({ store, thread: openPostgresChunks(db), now: Date.now });
+    const chunks = createPostgresChunks({
+      store,
+      thread: openPostgresChunks(db),
+      approximateFrom,
+      now: Date.now,
+    });
     return {
       store,
       chunks,

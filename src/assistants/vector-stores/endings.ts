@@ -8,7 +8,7 @@ export interface VectorStoreEndingDeps {
 
 const STORE_TABLES = ['vector_stores', 'vector_store_files', 'vector_store_batches'];
 /** On PostgreSQL the chunks are tables, too; beside the embedded store they lie in a file of their own. */
-const SEARCH_TABLES = ['indexed_stores', 'indexed_files', 'chunks', 'chunk_vectors'];
+const SEARCH_TABLES = ['indexed_stores', 'indexed_files', 'chunks', 'chunk_vectors', 'chunk_codes'];
 
 /** Vector stores with everything that search has made of their files. */
 export const vectorStoreEndings = (deps: VectorStoreEndingDeps): Endings => ({

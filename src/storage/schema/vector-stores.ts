@@ -6,6 +6,7 @@ export interface VectorStoreTables {
   indexed_files: IndexedFileRow;
   chunks: ChunkRow;
   chunk_vectors: ChunkVectorsRow;
+  chunk_codes: ChunkCodesRow;
 }
 
 export interface VectorStoreRow {
@@ -97,4 +98,15 @@ export interface ChunkVectorsRow {
   dimensions: number;
   scales: Uint8Array;
   rows: Uint8Array;
+}
+
+/** On PostgreSQL only: the same vectors, a bit for each number. */
+export interface ChunkCodesRow {
+  source: string;
+  first: number;
+  dimensions: number;
+  centre: Uint8Array;
+  centre_scale: number;
+  factors: Uint8Array;
+  bits: Uint8Array;
 }

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 import { builtKernel } from '../../../../test/search/kernel.ts';
-import { createDotProducts, plainDotProducts } from './dot-products.ts';
+import { createKernel, plainDotProducts } from './dot-products.ts';
 import { KERNEL } from './dot-products-kernel.ts';
 import { MOST_DIMENSIONS, NearestRows, normalised, quantised, quantisedQuery, strideOf } from './quantised.ts';
 
 const random = (length: number) => normalised(Array.from({ length }, () => Math.random() - 0.5))!;
 
 test('the fast products are those of the plain loop, at every size', () => {
-  const fast = createDotProducts();
+  const { dotProducts: fast } = createKernel();
   for (const [count, dimensions] of [
     [1, 16],
     [3, 48],
@@ -30,7 +30,7 @@ test('the largest numbers there can be do not overflow', () => {
   const rows = new Int8Array(MOST_DIMENSIONS).fill(-127);
   const query = new Int16Array(MOST_DIMENSIONS).fill(1_023);
   const expected = -127 * 1_023 * MOST_DIMENSIONS;
-  expect(createDotProducts()(rows, query)[0]).toBe(expected);
+  expect(createKernel().dotProducts(rows, query)[0]).toBe(expected);
 });
 
 test('the nearest of quantised vectors are the nearest of the vectors themselves', () => {

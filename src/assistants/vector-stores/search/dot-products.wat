@@ -41,4 +41,44 @@
           (i32x4.extract_lane 3 (local.get $sum))))
       (local.set $out (i32.add (local.get $out) (i32.const 4)))
       (local.set $count (i32.sub (local.get $count) (i32.const 1)))
-      (br_if $next_row (local.get $count)))))
+      (br_if $next_row (local.get $count))))
+
+  ;; For each of $groups groups of 16 rows at $codes: the numbers that the tables have for a row's bits, added up, go to
+  ;; $out, 16 bits for each row. A group has $pairs times 16 bytes, of each row one; a table has 16 numbers for the lower
+  ;; half of that byte and 16 for the upper one, none above 127. $groups and $pairs are at least 1.
+  (func (export "sums")
+    (param $codes i32) (param $tables i32) (param $out i32) (param $groups i32) (param $pairs i32)
+    (local $group_end i32) (local $table i32) (local $bytes v128) (local $both v128)
+    (local $first_rows v128) (local $last_rows v128)
+
+    (loop $next_group
+      (local.set $group_end (i32.add (local.get $codes) (i32.shl (local.get $pairs) (i32.const 4))))
+      (local.set $table (local.get $tables))
+      (local.set $first_rows (v128.const i32x4 0 0 0 0))
+      (local.set $last_rows (v128.const i32x4 0 0 0 0))
+
+      (loop $next_pair
+        (local.set $bytes (v128.load align=16 (local.get $codes)))
+        (local.set $both
+          (i8x16.add
+            (i8x16.swizzle
+              (v128.load align=16 (local.get $table))
+              (v128.and
+                (local.get $bytes)
+                (v128.const i8x16 15 15 15 15 15 15 15 15 15 15 15 15 15 15 15 15)))
+            (i8x16.swizzle
+              (v128.load offset=16 align=16 (local.get $table))
+              (i8x16.shr_u (local.get $bytes) (i32.const 4)))))
+        (local.set $first_rows
+          (i16x8.add (local.get $first_rows) (i16x8.extend_low_i8x16_u (local.get $both))))
+        (local.set $last_rows
+          (i16x8.add (local.get $last_rows) (i16x8.extend_high_i8x16_u (local.get $both))))
+        (local.set $table (i32.add (local.get $table) (i32.const 32)))
+        (local.set $codes (i32.add (local.get $codes) (i32.const 16)))
+        (br_if $next_pair (i32.lt_u (local.get $codes) (local.get $group_end))))
+
+      (v128.store align=16 (local.get $out) (local.get $first_rows))
+      (v128.store offset=16 align=16 (local.get $out) (local.get $last_rows))
+      (local.set $out (i32.add (local.get $out) (i32.const 32)))
+      (local.set $groups (i32.sub (local.get $groups) (i32.const 1)))
+      (br_if $next_group (local.get $groups)))))

@@ -10,10 +10,12 @@ export interface EmbeddedChunksOptions {
   /** Searches while the other one writes. */
   readonly reader: SearchThread;
   readonly writer: SearchThread;
+  /** From so many chunks on, a search may miss some of the nearest. */
+  readonly approximateFrom: number;
 }
 
 /** Chunks beside the embedded store: words in FTS5, vectors scanned. */
-export function createEmbeddedChunks({ store, reader, writer }: EmbeddedChunksOptions): ChunkStore {
+export function createEmbeddedChunks({ store, reader, writer, approximateFrom }: EmbeddedChunksOptions): ChunkStore {
   const { db } = store;
   // Statements are only written here; the thread has the tables.
   const ask: Ask = async <Row>(query: ReturnType<typeof sql<Row>>) => {
@@ -35,7 +37,7 @@ export function createEmbeddedChunks({ store, reader, writer }: EmbeddedChunksOp
       const { sql: text, parameters } = searchedFiles(store, scope, only)
         .select(['indexed.id', 'indexed.chunks', 'indexed.dimensions'])
         .compile();
-      return reader.nearest({ files: { sql: text, parameters }, vector, most });
+      return reader.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
     },
     read: async (places) => {
       if (places.length === 0) return [];

@@ -10,19 +10,29 @@ export interface OpenChunksOptions {
   readonly databaseUrl: string | null;
   readonly dataDir: string;
   readonly workerUrl: string | URL;
+  /** From so many chunks on, a search may miss some of the nearest. */
+  readonly approximateFrom: number;
   readonly now?: () => number;
 }
 
 /** Where the chunks of vector stores are: in PostgreSQL, or in a file beside the embedded store. */
-export function openChunks({ store, databaseUrl, dataDir, workerUrl, now = Date.now }: OpenChunksOptions): ChunkStore {
+export function openChunks({
+  store,
+  databaseUrl,
+  dataDir,
+  workerUrl,
+  approximateFrom,
+  now = Date.now,
+}: OpenChunksOptions): ChunkStore {
   if (databaseUrl) {
     const thread = searchThread({ place: { engine: 'postgres', url: databaseUrl }, workerUrl });
-    return createPostgresChunks({ store, thread, now });
+    return createPostgresChunks({ store, thread, approximateFrom, now });
   }
   const place = { engine: 'sqlite', file: join(dataDir, 'search.db'), stateFile: join(dataDir, 'state.db') } as const;
   return createEmbeddedChunks({
     store,
     reader: searchThread({ place, workerUrl }),
     writer: searchThread({ place, workerUrl }),
+    approximateFrom,
   });
 }

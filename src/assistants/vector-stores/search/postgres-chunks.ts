@@ -9,6 +9,8 @@ import { type AskedWord, RANKING, scoreOf, type Term, termsOf, type Weighed, wei
 export interface PostgresChunksOptions {
   readonly store: Pick<Store, 'db' | 'engine'>;
   readonly thread: SearchThread;
+  /** From so many chunks on, a search may miss some of the nearest. */
+  readonly approximateFrom: number;
   readonly now: () => number;
 }
 
@@ -20,7 +22,7 @@ const MOST_RANKED = 4_000;
 const LOOK_AGAIN_MS = 60_000;
 
 /** Chunks in PostgreSQL: words as `tsvector`, vectors by pgvector where the database has it, and scanned where not. */
-export function createPostgresChunks({ store, thread, now }: PostgresChunksOptions): ChunkStore {
+export function createPostgresChunks({ store, thread, approximateFrom, now }: PostgresChunksOptions): ChunkStore {
   const { db } = store;
   let looked = { at: Number.NEGATIVE_INFINITY, hasExtension: false };
 
@@ -71,7 +73,7 @@ export function createPostgresChunks({ store, thread, now }: PostgresChunksOptio
     const isAny = await files.select('indexed.id').limit(1).executeTakeFirst();
     if (!isAny) return [];
     const { sql: text, parameters } = files.select(['indexed.id', 'indexed.chunks', 'indexed.dimensions']).compile();
-    return thread.nearest({ files: { sql: text, parameters }, vector, most });
+    return thread.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
   };
 
   return {

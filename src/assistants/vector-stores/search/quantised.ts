@@ -1,4 +1,4 @@
-import { createDotProducts, type DotProducts, LANES } from './dot-products.ts';
+import { kernel, LANES } from './dot-products.ts';
 
 /**
  * Vectors of length one, a byte for each number. What is lost changes a cosine in its third decimal; what is won is a
@@ -64,8 +64,6 @@ export interface Near {
   readonly similarity: number;
 }
 
-let dotProducts: DotProducts | null = null;
-
 /** The rows nearest to a query, nearest first, of however many blocks are shown to it. */
 export class NearestRows {
   readonly #query: QuantisedQuery;
@@ -82,8 +80,7 @@ export class NearestRows {
   look(source: string, { first, dimensions, scales, rows }: VectorBlock) {
     const { numbers, scale } = this.#query;
     if (dimensions !== this.#query.dimensions) return;
-    dotProducts ??= createDotProducts();
-    const products = dotProducts(rows, numbers);
+    const products = kernel().dotProducts(rows, numbers);
     for (let row = 0; row < scales.length; row++) {
       const similarity = products[row]! * scales[row]! * scale;
       if (similarity <= this.#floor || scales[row] === 0) continue;

@@ -275,8 +275,9 @@ test('vectors made before pgvector was there are found together with those made 
 test('where there are too many vectors to scan, search goes on by words and says so', async () => {
   const lab = await openLab(async () => {
     const opened = await stores.PostgreSQL!();
-    const thread = openPostgresChunks(opened.store.db, { mostScannedBytes: 127 });
-    return { ...opened, chunks: createPostgresChunks({ store: opened.store, thread, now: Date.now }) };
+    const thread = openPostgresChunks(opened.store.db, { mostScannedBytes: 15 });
+    const { store } = opened;
+    return { ...opened, chunks: createPostgresChunks({ store, thread, approximateFrom: 100, now: Date.now }) };
   });
   const storeId = await lab.newStore();
   await lab.newFile(storeId, ['a car']);

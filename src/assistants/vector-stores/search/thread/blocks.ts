@@ -1,4 +1,5 @@
-import { NearestRows, quantisedQuery, strideOf, type VectorBlock } from '../quantised.ts';
+import { type CodeBlock, encoded } from '../codes.ts';
+import { NearestRows, quantised, quantisedQuery, strideOf, type VectorBlock } from '../quantised.ts';
 import type { NearPlace } from './requests.ts';
 
 /** A file that is searched, as a row of the question which they are. */
@@ -20,6 +21,16 @@ export interface BlockScanOptions {
 }
 
 const SOURCES_AT_ONCE = 500;
+
+/** Whether files have so many chunks, or so long vectors, that not every one of these is looked at byte for byte. */
+export function isApproximate(
+  files: readonly SearchedFile[],
+  dimensions: number,
+  { from, keptBytes }: { readonly from: number; readonly keptBytes: number },
+): boolean {
+  const chunks = files.reduce((sum, file) => sum + (file.dimensions === dimensions ? file.chunks : 0), 0);
+  return chunks >= from || chunks * strideOf(dimensions) > keptBytes;
+}
 
 const bytesOf = (blocks: readonly VectorBlock[]): number => blocks.reduce((sum, { rows }) => sum + rows.length, 0);
 
@@ -110,3 +121,26 @@ export function blocksIn(found: readonly BlockRow[]): Map<string, VectorBlock[]>
   }
   return blocks;
 }
+
+/** So large a block may be: of one vector among the nearest, no more has to be read than its block. */
+const MOST_BLOCK_BYTES = 16 << 10;
+
+/** Some chunks' vectors, in blocks that are written as rows. */
+export function blocksOf(vectors: readonly (Float32Array | null)[], dimensions: number, first: number): VectorBlock[] {
+  const most = Math.max(1, Math.floor(MOST_BLOCK_BYTES / strideOf(dimensions)));
+  const blocks: VectorBlock[] = [];
+  for (let at = 0; at < vectors.length; at += most)
+    blocks.push(quantised(vectors.slice(at, at + most), dimensions, first + at));
+  return blocks;
+}
+
+/** The codes of vectors that were stored before there were any. */
+export const codesOf = ({ first, dimensions, scales, rows }: VectorBlock): CodeBlock => {
+  const stride = strideOf(dimensions);
+  const vectors = Array.from(scales, (scale, row) =>
+    scale === 0
+      ? null
+      : Float32Array.from(rows.subarray(row * stride, row * stride + dimensions), (value) => value * scale),
+  );
+  return encoded(vectors, dimensions, first);
+};

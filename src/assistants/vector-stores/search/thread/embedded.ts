@@ -1,10 +1,21 @@
 import type { Database } from 'bun:sqlite';
 import { openSqliteFile } from '../../../../storage/sqlite.ts';
-import { quantised } from '../quantised.ts';
+import { encoded } from '../codes.ts';
+import { strideOf } from '../quantised.ts';
 import { indexedWords } from '../words.ts';
-import { type BlockRow, BlockScan, blocksIn, rowOf, type SearchedFile } from './blocks.ts';
+import {
+  type BlockRow,
+  BlockScan,
+  blocksIn,
+  blocksOf,
+  codesOf,
+  isApproximate,
+  rowOf,
+  type SearchedFile,
+} from './blocks.ts';
+import { type CodeRow, CodeScan, codeRowOf, codesIn, type StoredRow } from './code-scan.ts';
 import { lexeme } from './lexeme.ts';
-import type { ChunkGroup, ChunkPlace, Nearest, SearchThread, Statement } from './requests.ts';
+import type { ChunkGroup, ChunkPlace, Nearest, Place, SearchThread, Statement } from './requests.ts';
 
 /** Of vectors kept in memory while they are in use. */
 const KEPT_BYTES = 256 << 20;
@@ -35,6 +46,17 @@ const SCHEMA = [
     dimensions integer not null,
     scales blob not null,
     rows blob not null,
+    primary key (source, first)
+  )`,
+  // In a table of their own: beside the vectors, each would have to be passed to come to the next.
+  `create table if not exists chunk_codes (
+    source text not null,
+    first integer not null,
+    dimensions integer not null,
+    centre blob not null,
+    centre_scale real not null,
+    factors blob not null,
+    bits blob not null,
     primary key (source, first)
   )`,
 ];
@@ -105,10 +127,27 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
     keptBytes: KEPT_BYTES,
     mostBytes: Number.POSITIVE_INFINITY,
   });
+  const codeScan = new CodeScan({
+    load: async (sources) => {
+      const codes = codesIn(sources.flatMap((source) => all<CodeRow>({ sql: CODES, parameters: [source] })));
+      for (const source of sources.filter((each) => !codes.has(each))) {
+        const blocks = blocksIn(all<BlockRow>({ sql: BLOCKS, parameters: [source] })).get(source);
+        if (blocks) codes.set(source, blocks.map(codesOf));
+      }
+      return codes;
+    },
+    rows: async (places, dimensions) => rowsAt(places, dimensions, (parameters) => all({ sql: BLOCK, parameters })),
+    keptBytes: KEPT_BYTES,
+    mostBytes: Number.POSITIVE_INFINITY,
+  });
   return {
     add: async (group) => writer().transaction(() => addGroup(writer(), group))(),
     remove: async (source, most) => writer().transaction(() => removeSome(writer(), source, most))(),
-    nearest: async ({ files, vector, most }: Nearest) => scan.nearest(all<SearchedFile>(files), vector, most),
+    nearest: async ({ files, vector, most, approximateFrom }: Nearest) => {
+      const searched = all<SearchedFile>(files);
+      const isLarge = isApproximate(searched, vector.length, { from: approximateFrom, keptBytes: KEPT_BYTES });
+      return (isLarge ? codeScan : scan).nearest(searched, vector, most);
+    },
     all: async (statement) => all(statement),
     close: () => {
       writing?.close();
@@ -118,6 +157,30 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
 }
 
 const BLOCKS = 'select * from chunk_vectors where source = ? order by first';
+const BLOCK = 'select * from chunk_vectors where source = ? and first <= ? order by first desc limit 1';
+const CODES = 'select * from chunk_codes where source = ? order by first';
+
+/** The vectors of some chunks, each block of them read once. */
+function rowsAt(
+  places: readonly Place[],
+  dimensions: number,
+  blockAt: (place: [source: string, number: number]) => BlockRow[],
+): StoredRow[] {
+  const stride = strideOf(dimensions);
+  const inOrder = places.toSorted((one, other) =>
+    one.source === other.source ? one.number - other.number : one.source < other.source ? -1 : 1,
+  );
+  let block: BlockRow | null = null;
+  return inOrder.flatMap(({ source, number }) => {
+    const isHere = block?.source === source && number < block.first + block.scales.byteLength / 4;
+    if (!isHere) block = blockAt([source, number])[0] ?? null;
+    const row = block ? number - block.first : 0;
+    if (!block || row >= block.scales.byteLength / 4 || block.dimensions !== dimensions) return [];
+    const { rows, scales } = block;
+    const scale = new DataView(scales.buffer, scales.byteOffset).getFloat32(row * 4, true);
+    return [{ source, number, scale, row: new Int8Array(rows.buffer, rows.byteOffset + row * stride, stride) }];
+  });
+}
 
 function addGroup(database: Database, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup) {
   const insertChunk = database.query(
@@ -131,15 +194,16 @@ function addGroup(database: Database, { source, storeId, first, dimensions, vect
     if (row) insertLexemes(database, row.id, storeId, words);
   }
   if (vectors === 'none' || dimensions === null) return;
-  const block = quantised(
-    chunks.map(({ vector }) => vector),
-    dimensions,
-    first,
-  );
-  const { scales, rows } = rowOf(source, block);
+  const made = chunks.map(({ vector }) => vector);
+  const insertBlock = database.query('insert into chunk_vectors values (?, ?, ?, ?, ?) on conflict do nothing');
+  for (const block of blocksOf(made, dimensions, first)) {
+    const { scales, rows } = rowOf(source, block);
+    insertBlock.run(source, block.first, dimensions, scales, rows);
+  }
+  const { centre, centre_scale, factors, bits } = codeRowOf(source, encoded(made, dimensions, first));
   database
-    .query('insert into chunk_vectors values (?, ?, ?, ?, ?) on conflict do nothing')
-    .run(source, first, dimensions, scales, rows);
+    .query('insert into chunk_codes values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing')
+    .run(source, first, dimensions, centre, centre_scale, factors, bits);
 }
 
 function removeSome(database: Database, source: string, most: number): boolean {
@@ -150,5 +214,6 @@ function removeSome(database: Database, source: string, most: number): boolean {
   }
   if (rows.length === most) return true;
   database.query('delete from chunk_vectors where source = ?').run(source);
+  database.query('delete from chunk_codes where source = ?').run(source);
   return false;
 }

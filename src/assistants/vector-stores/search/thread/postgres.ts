@@ -1,9 +1,20 @@
 import { CompiledQuery, sql } from 'kysely';
 import type { Db } from '../../../../storage/store.ts';
-import { quantised } from '../quantised.ts';
+import { encoded } from '../codes.ts';
+import { strideOf } from '../quantised.ts';
 import { indexedWords } from '../words.ts';
-import { BlockScan, blocksIn, rowOf, type SearchedFile } from './blocks.ts';
-import type { ChunkGroup, SearchThread } from './requests.ts';
+import {
+  type BlockRow,
+  BlockScan,
+  blocksIn,
+  blocksOf,
+  codesOf,
+  isApproximate,
+  rowOf,
+  type SearchedFile,
+} from './blocks.ts';
+import { type CodeRow, CodeScan, codeRowOf, codesIn, type StoredRow } from './code-scan.ts';
+import type { ChunkGroup, Place, SearchThread } from './requests.ts';
 
 /** Of vectors kept in memory while they are in use, and the most that one search without pgvector looks at. */
 export const MOST_SCANNED_BYTES = 256 << 20;
@@ -19,26 +30,30 @@ export function openPostgresChunks(
   { mostScannedBytes = MOST_SCANNED_BYTES, close = () => {} }: PostgresChunksOptions = {},
 ): SearchThread {
   const scan = new BlockScan({
-    load: async (sources) =>
-      blocksIn(
-        await db
-          .selectFrom('chunk_vectors')
-          .selectAll()
-          .where('source', 'in', [...sources])
-          .orderBy('source')
-          .orderBy('first')
-          .execute(),
-      ),
+    load: async (sources) => blocksIn(await blockRowsOf(db, sources)),
+    keptBytes: MOST_SCANNED_BYTES,
+    mostBytes: mostScannedBytes,
+  });
+  const codeScan = new CodeScan({
+    load: async (sources) => {
+      const codes = codesIn(await codeRowsOf(db, sources));
+      const missing = sources.filter((source) => !codes.has(source));
+      if (missing.length > 0)
+        for (const [source, blocks] of blocksIn(await blockRowsOf(db, missing))) codes.set(source, blocks.map(codesOf));
+      return codes;
+    },
+    rows: (places, dimensions) => rowsAt(db, places, dimensions),
     keptBytes: MOST_SCANNED_BYTES,
     mostBytes: mostScannedBytes,
   });
   return {
     add: (group) => db.transaction().execute((transaction) => addGroup(transaction, group)),
     remove: (source, most) => db.transaction().execute((transaction) => removeSome(transaction, source, most)),
-    nearest: async ({ files, vector, most }) => {
+    nearest: async ({ files, vector, most, approximateFrom }) => {
       const query = CompiledQuery.raw(files.sql, [...files.parameters]) as CompiledQuery<SearchedFile>;
       const { rows } = await db.executeQuery(query);
-      return scan.nearest(rows, vector, most);
+      const isLarge = isApproximate(rows, vector.length, { from: approximateFrom, keptBytes: mostScannedBytes });
+      return (isLarge ? codeScan : scan).nearest(rows, vector, most);
     },
     all: () => Promise.reject(new Error('PostgreSQL is asked directly.')),
     close,
@@ -64,16 +79,59 @@ async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, c
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   if (vectors !== 'scanned' || dimensions === null) return;
-  const block = quantised(
-    chunks.map(({ vector }) => vector),
-    dimensions,
-    first,
-  );
+  const made = chunks.map(({ vector }) => vector);
   await db
     .insertInto('chunk_vectors')
-    .values(rowOf(source, block))
+    .values(blocksOf(made, dimensions, first).map((block) => rowOf(source, block)))
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+  await db
+    .insertInto('chunk_codes')
+    .values(codeRowOf(source, encoded(made, dimensions, first)))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+const blockRowsOf = (db: Db, sources: readonly string[]): Promise<BlockRow[]> =>
+  db
+    .selectFrom('chunk_vectors')
+    .selectAll()
+    .where('source', 'in', [...sources])
+    .orderBy('source')
+    .orderBy('first')
+    .execute();
+
+const codeRowsOf = (db: Db, sources: readonly string[]): Promise<CodeRow[]> =>
+  db
+    .selectFrom('chunk_codes')
+    .selectAll()
+    .where('source', 'in', [...sources])
+    .orderBy('source')
+    .orderBy('first')
+    .execute();
+
+/** The vectors of some chunks, cut out of their blocks by the database. */
+async function rowsAt(db: Db, places: readonly Place[], dimensions: number): Promise<StoredRow[]> {
+  if (places.length === 0) return [];
+  const stride = strideOf(dimensions);
+  const [sources, numbers] = [places.map(({ source }) => source), places.map(({ number }) => number)];
+  const { rows } = await sql<{ source: string; number: number; scale: Uint8Array; row: Uint8Array }>`
+    select wanted.source, wanted.number,
+      substring(block.scales from (wanted.number - block.first) * 4 + 1 for 4) as scale,
+      substring(block.rows from (wanted.number - block.first) * ${stride}::integer + 1 for ${stride}::integer) as row
+    from unnest(${sources}::text[], ${numbers}::integer[]) as wanted (source, number)
+    cross join lateral (
+      select first, scales, rows from chunk_vectors
+      where source = wanted.source and first <= wanted.number and dimensions = ${dimensions}
+      order by first desc limit 1
+    ) as block`.execute(db);
+  return rows
+    .filter(({ row }) => row.byteLength === stride)
+    .map(({ source, number, scale, row }) => ({
+      ...{ source, number },
+      scale: new DataView(scale.buffer, scale.byteOffset).getFloat32(0, true),
+      row: new Int8Array(row.buffer, row.byteOffset, row.byteLength),
+    }));
 }
 
 async function removeSome(db: Db, source: string, most: number): Promise<boolean> {
@@ -86,6 +144,7 @@ async function removeSome(db: Db, source: string, most: number): Promise<boolean
     .executeTakeFirst();
   if (Number(numDeletedRows) === most) return true;
   await db.deleteFrom('chunk_vectors').where('source', '=', source).execute();
+  await db.deleteFrom('chunk_codes').where('source', '=', source).execute();
   return false;
 }
 

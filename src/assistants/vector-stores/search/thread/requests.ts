@@ -35,6 +35,8 @@ export interface Nearest {
   readonly files: Statement;
   readonly vector: Float32Array;
   readonly most: number;
+  /** From so many chunks on, the nearest are found by codes, which may miss some. */
+  readonly approximateFrom: number;
 }
 
 /** Which chunk. */

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'bun:test';
+import { openLab, type SearchLab, stores } from '../../../../test/search/stores.ts';
+import { anyDirection, recallOf, topicsOf } from '../../../../test/search/topics.ts';
+import { Candidates, codeQuery, encoded, segmentOf, turned } from './codes.ts';
+import { createKernel, plainCodeSums } from './dot-products.ts';
+import { MOST_DIMENSIONS, quantised, strideOf } from './quantised.ts';
+import { CodeScan } from './thread/code-scan.ts';
+import type { Place } from './thread/requests.ts';
+
+const SLOW_MS = 240_000;
+const signal = new AbortController().signal;
+
+function product(one: Float32Array, other: Float32Array): number {
+  let sum = 0;
+  for (let at = 0; at < one.length; at++) sum += one[at]! * other[at]!;
+  return sum;
+}
+
+test('the fast sums are those of the plain loop, at every size', () => {
+  const { codeSums } = createKernel();
+  for (const [groups, pairs] of [
+    [1, 1],
+    [3, 13],
+    [256, 32],
+    [2, MOST_DIMENSIONS / 8],
+    [0, 4],
+  ] as const) {
+    const codes = new Uint8Array(groups * 16 * pairs).map(() => Math.floor(Math.random() * 256));
+    const most = Math.min(127, Math.floor(65_535 / pairs / 2));
+    const tables = new Uint8Array(pairs * 32).map(() => Math.floor(Math.random() * (most + 1)));
+    expect([...codeSums(codes, tables)]).toEqual([...plainCodeSums(codes, tables)]);
+  }
+});
+
+test('turning keeps lengths and angles, at every length', () => {
+  for (const dimensions of [1, 3, 64, 100, 384, 1_536]) {
+    const [one, other] = [anyDirection(1, dimensions), anyDirection(2, dimensions)];
+    expect(product(turned(one), turned(other))).toBeCloseTo(product(one, other), 4);
+    expect(product(turned(one), turned(one))).toBeCloseTo(1, 4);
+  }
+});
+
+test('what codes say of a cosine is near to it', () => {
+  for (const dimensions of [64, 100, 256, 1_536]) {
+    const topics = topicsOf(dimensions);
+    const vectors = Array.from({ length: 50 }, (_, number) => topics.chunk(3, number));
+    const query = topics.question(3, 7);
+    const candidates = new Candidates(codeQuery(query), 50);
+    candidates.look(segmentOf([['file', encoded(vectors, dimensions, 0)]]), () => true);
+    expect(candidates.result).toHaveLength(50);
+    const off = candidates.result.map(({ number, estimate }) => Math.abs(estimate - product(query, vectors[number]!)));
+    expect(off.reduce((sum, each) => sum + each, 0) / off.length).toBeLessThan(0.6 / Math.sqrt(dimensions));
+  }
+});
+
+test('a chunk without a vector is no candidate, and a source that is not searched has none', () => {
+  const [one, other] = [anyDirection(1, 32), anyDirection(2, 32)];
+  const segment = segmentOf([
+    ['mixed', encoded([null, one, null], 32, 5)],
+    ['other', encoded([other], 32, 0)],
+    ['empty', encoded([null], 32, 0)],
+  ]);
+  const candidates = new Candidates(codeQuery(one), 10);
+  candidates.look(segment, (source) => source !== 'other');
+  expect(candidates.result.map(({ source, number }) => [source, number])).toEqual([['mixed', 6]]);
+});
+
+test('with room for a part of the codes, a scan finds each chunk once, however often it is asked', async () => {
+  const topics = topicsOf(64);
+  const [files, perFile] = [40, 300];
+  const vectorsOf = (file: number) => Array.from({ length: perFile }, (_, number) => topics.chunk(file, number));
+  const blocks = Array.from({ length: files }, (_, file) => quantised(vectorsOf(file), 64, 0));
+  let loads = 0;
+  const scan = new CodeScan({
+    load: async (sources) => {
+      loads++;
+      return new Map(sources.map((source) => [source, [encoded(vectorsOf(Number(source)), 64, 0)]]));
+    },
+    rows: async (places: readonly Place[]) =>
+      places.map(({ source, number }) => {
+        const { scales, rows } = blocks[Number(source)]!;
+        const at = number * strideOf(64);
+        return { source, number, scale: scales[number]!, row: rows.subarray(at, at + strideOf(64)) };
+      }),
+    keptBytes: 60_000,
+    mostBytes: Number.POSITIVE_INFINITY,
+  });
+  const all = Array.from({ length: files }, (_, file) => ({ id: String(file), chunks: perFile, dimensions: 64 }));
+  for (const searched of [all, all.slice(20), all.toReversed(), all.slice(0, 1), all]) {
+    const found = (await scan.nearest(searched, topics.question(0, 4), 20))!;
+    expect(found).toHaveLength(20);
+    expect(new Set(found.map(({ source, number }) => `${source} ${number}`)).size).toBe(20);
+    const ids = new Set(searched.map(({ id }) => id));
+    expect(found.every(({ source }) => ids.has(source))).toBe(true);
+  }
+  expect(loads).toBeGreaterThan(3);
+});
+
+for (const [name, files] of [
+  ['the embedded store', 200],
+  ['PostgreSQL', 40],
+] as const) {
+  describe(name, () => {
+    const perFile = 100;
+    const topics = topicsOf(256);
+    const placeOf = (text: string) => text.split(' ').map(Number) as [file: number, number: number];
+    const vectors = new Map<string, Float32Array>();
+    const vectorOf = (text: string): Float32Array => {
+      const made = vectors.get(text) ?? topics.chunk(...placeOf(text));
+      vectors.set(text, made);
+      return made;
+    };
+
+    /** Texts name their chunk, and have its vector. */
+    async function openTopics(): Promise<{ lab: SearchLab; storeId: string; ids: string[] }> {
+      const lab = await openLab(() => stores[name]!(1), { name: 'topics', dimensions: 256 });
+      lab.embeddings.embed = async ({ texts }) => texts.map(vectorOf);
+      const storeId = await lab.newStore();
+      const ids: string[] = [];
+      for (let file = 0; file < files; file++) {
+        const texts = Array.from({ length: perFile }, (_, number) => `${file} ${number}`);
+        ids.push(await lab.newFile(storeId, texts, { tenth: file % 10 }));
+      }
+      return { lab, storeId, ids };
+    }
+
+    const nearestOf = (query: Float32Array, isSearched: (file: number) => boolean): string[] => {
+      const all: [string, number][] = [];
+      for (let file = 0; file < files; file++)
+        for (let number = 0; isSearched(file) && number < perFile; number++)
+          all.push([`${file} ${number}`, product(query, vectorOf(`${file} ${number}`))]);
+      return all
+        .sort(([, one], [, other]) => other - one)
+        .slice(0, 100)
+        .map(([text]) => text);
+    };
+
+    test(
+      'nearly all of the nearest are found, among all files and behind a filter, and nothing that is gone',
+      async () => {
+        const { lab, storeId, ids } = await openTopics();
+        const found = async (query: Float32Array, filter: Parameters<typeof lab.chunks.byVector>[0]['filter'] = null) =>
+          lab.chunks.read((await lab.chunks.byVector({ storeIds: [storeId], filter }, query, 100))!);
+        const recall = async (
+          isSearched: (file: number) => boolean,
+          filter: Parameters<typeof lab.chunks.byVector>[0]['filter'] = null,
+        ) => {
+          let sum = 0;
+          for (let question = 0; question < 10; question++) {
+            const query = topics.question((question * 7) % files, question);
+            const texts = (await found(query, filter)).map(({ text }) => text);
+            sum += recallOf(nearestOf(query, isSearched), texts);
+          }
+          return sum / 10;
+        };
+        expect(await recall(() => true)).toBeGreaterThanOrEqual(0.95);
+        const filter = { type: 'eq', key: 'tenth', value: 3 } as const;
+        expect(await recall((file) => file % 10 === 3, filter)).toBeGreaterThanOrEqual(0.95);
+
+        await lab.store.transaction((db) => lab.index.remove(db, storeId, ids[7]!));
+        expect((await found(topics.question(7, 1))).map(({ text }) => placeOf(text)[0])).not.toContain(7);
+
+        const file = { storeId, fileId: ids[8]!, workspaceId: lab.workspaceId };
+        const again = [{ text: '8 5000', start: 0, end: 1 }];
+        await lab.index.put(file, again, { signal, transaction: lab.fenced });
+        const texts = (await found(topics.question(8, 5_000))).map(({ text }) => text);
+        expect(texts.filter((text) => placeOf(text)[0] === 8)).toEqual(['8 5000']);
+        await lab.close();
+      },
+      SLOW_MS,
+    );
+  });
+}
+
+test('vectors that were stored before there were codes are found by codes, too', async () => {
+  const lab = await openLab(() => stores.PostgreSQL!(1));
+  const storeId = await lab.newStore();
+  await lab.newFile(storeId, ['an automobile', 'a loaf', 'some cash']);
+  await lab.store.db.deleteFrom('chunk_codes').execute();
+  expect(await lab.find('vehicle', { storeIds: [storeId], most: 1 })).toEqual({
+    mode: 'hybrid',
+    texts: ['an automobile'],
+  });
+  await lab.close();
+});
