@@ -30,25 +30,47 @@ const describedCheck = () =>
   });
 
 const MOST_TEXT = 200_000;
+/** A stream is looked at again and again while it comes. */
+const MOST_STREAM = 20_000;
+const MOST_PIECES = 2_000;
+const pieces = () =>
+  z
+    .array(z.string().min(1, 'give pieces that are not empty'))
+    .min(1, 'give at least one piece')
+    .max(MOST_PIECES, `give at most ${MOST_PIECES} pieces`)
+    .refine(
+      (given) => given.reduce((sum, { length }) => sum + length, 0) <= MOST_STREAM,
+      `give at most ${MOST_STREAM} characters in all`,
+    );
 const trial = () =>
-  z.strictObject({
-    guardrail: z
-      .union(
-        [
-          z.string().min(1).max(255),
-          z.strictObject({
-            checks: checksSchema(),
-            actions: actionsSchema().default(schemaOf(actionsSchema).parse({})),
-          }),
-        ],
-        { error: 'give a slug, an id, or checks and actions' },
-      )
-      .describe('The slug or id of a guardrail, or one that is not stored yet.'),
-    on: hook(),
-    text: z.string().max(MOST_TEXT, `give at most ${MOST_TEXT} characters`),
-    model: z.string().max(255).optional(),
-    metadata: z.record(z.string(), z.string()).optional(),
-  });
+  z
+    .strictObject({
+      guardrail: z
+        .union(
+          [
+            z.string().min(1).max(255),
+            z.strictObject({
+              checks: checksSchema(),
+              actions: actionsSchema().default(schemaOf(actionsSchema).parse({})),
+            }),
+          ],
+          { error: 'give a slug, an id, or checks and actions' },
+        )
+        .describe('The slug or id of a guardrail, or one that is not stored yet.'),
+      on: hook(),
+      text: z.string().max(MOST_TEXT, `give at most ${MOST_TEXT} characters`).optional(),
+      pieces: pieces()
+        .optional()
+        .describe('In the place of text: an answer that is streamed, as it comes from the provider.'),
+      model: z.string().max(255).optional(),
+      metadata: z.record(z.string(), z.string()).optional(),
+    })
+    .superRefine(({ on, text, pieces: given }, context) => {
+      const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+      if (text === undefined && given === undefined) refuse('text', 'give text, or pieces of a streamed answer');
+      if (text !== undefined && given !== undefined) refuse('pieces', 'give text or pieces, not both');
+      if (given !== undefined && on !== 'output') refuse('pieces', 'only answers are streamed; give on "output"');
+    });
 
 const tried = () =>
   z.object({
@@ -60,6 +82,20 @@ const tried = () =>
     stream: z
       .union([z.enum(['nothing', 'whole']), z.int()])
       .describe('What a streamed answer waits for: nothing, so many characters, or its end.'),
+    steps: z
+      .array(
+        z.object({
+          said: z.string().describe('What the provider said; empty at the end of the stream.'),
+          given: z.string().describe('What the client got then.'),
+          held: z.int().describe('How many characters were held back by then.'),
+        }),
+      )
+      .nullable()
+      .describe('What became of each piece of a stream; null where a text was tried.'),
+    ends: z
+      .enum(['whole', 'refused', 'cut'])
+      .nullable()
+      .describe('What the client of the stream sees: all of it, 446 in its place, or an error after what it got.'),
     duration_ms: z.number(),
     checks: z.array(
       z.object({
@@ -102,15 +138,19 @@ async function tryOut(who: Principal, given: Checked<typeof trial>, { guardrails
     typeof given.guardrail === 'string'
       ? await guardrails.resolve(who, given.guardrail)
       : { ...checked(given.guardrail), id: 'draft' };
-  const { on, text, model = null, metadata = {} } = given;
-  const { result, isDenied, holds, ...after } = await bench(who, guardrail, { on, text, model, metadata });
+  const { on, text = '', pieces, model = null, metadata = {} } = given;
+  const streamed = pieces && (await bench.tryStream(who, guardrail, { pieces, model, metadata }));
+  const tried = streamed ?? (await bench.tryText(who, guardrail, { on, text, model, metadata }));
+  const { result, isDenied, holds } = tried;
   return {
     object: 'guardrail-trial' as const,
     verdict: result.verdict,
     denied: isDenied,
-    text: after.text,
+    text: tried.text,
     transformed: result.transformed,
     stream: holds,
+    steps: streamed ? [...streamed.steps] : null,
+    ends: streamed?.ends ?? null,
     duration_ms: result.execution_time,
     checks: result.checks.map((each) => ({
       id: each.id,

@@ -42,6 +42,15 @@ test('a guardrail is made, tried on the bench, given another check, saved, attac
   await tab.getByLabel('Text').fill('Tell me about Project Walrus');
   await tab.getByRole('button', { name: 'Try it' }).click();
   await tab.getByText('It is denied').waitFor();
+  await tab.getByRole('button', { name: 'A stream says' }).click();
+  await tab.getByLabel('Comes in pieces').selectOption('4');
+  await tab.getByRole('button', { name: 'Try it' }).click();
+  await tab.getByText('the client gets 446 and nothing of the stream').waitFor();
+  const steps = tab.getByRole('region', { name: 'What would have been let through' });
+  expect(await steps.getByRole('row').count()).toBe(1 + 8);
+  await steps.getByText('its end').waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('guardrails-stream');
   await tab.getByRole('button', { name: 'Save' }).click();
   await tab.getByText('Saved. Calls meet it from now on.').waitFor();
 

@@ -251,4 +251,65 @@ for (const engine of engines) {
       ]);
     },
   );
+
+  on('a guardrail is tried on a stream in pieces, and what a client would have got is shown', async () => {
+    const { api } = gateway;
+    const stream = async (guardrail: object, pieces: readonly string[]) => {
+      const reply = await api.post('/v1/guardrails/try', { guardrail, on: 'output', pieces });
+      expect([reply.status, reply.text]).toEqual([200, expect.any(String)]);
+      return reply.json as { text: string; ends: string; steps: { said: string; given: string; held: number }[] };
+    };
+    const given = ({ steps }: Awaited<ReturnType<typeof stream>>) => steps.map((step) => step.given);
+    const inWindows = { deny: true, stream: 'window' };
+    const long = 'The weather is fine today, and it will stay so until the end of the week. '.match(/.{1,6}/gs)!;
+
+    const passed = await stream({ checks: [contains(['walrus'])], actions: inWindows }, long);
+    expect(passed).toMatchObject({ ends: 'whole', text: long.join(''), verdict: true, denied: false });
+    // It flows: some of it was there before the end, and none before it was looked at.
+    expect(given(passed).slice(0, -1).join('').length).toBeGreaterThan(0);
+    expect(given(passed)[0]).toBe('');
+    expect(passed.steps).toHaveLength(long.length + 1);
+    expect(passed.steps.at(-1)).toMatchObject({ said: '', held: 0 });
+
+    const cut = await stream({ checks: [contains(['walrus'])], actions: inWindows }, [
+      ...long,
+      'a wal',
+      'rus ',
+      ...long,
+    ]);
+    expect(cut).toMatchObject({ ends: 'cut', verdict: false, denied: true });
+    expect(cut.text.length).toBeGreaterThan(0);
+    expect(cut.text).not.toContain('rus');
+
+    const refused = await stream({ checks: [contains(['walrus'])], actions: inWindows }, ['wal', 'rus']);
+    expect(refused).toMatchObject({ ends: 'refused', text: '', denied: true });
+
+    const held = await stream({ checks: [contains(['walrus'])], actions: { deny: true } }, ['good ', 'day']);
+    expect(held).toMatchObject({ ends: 'whole', text: 'good day', stream: 'whole' });
+    expect(given(held)).toEqual(['', '', 'good day']);
+    expect(held.steps.map((step) => step.held)).toEqual([5, 8, 0]);
+
+    const marked = await stream({ checks: [contains(['walrus'])] }, ['a wal', 'rus']);
+    expect(marked).toMatchObject({ ends: 'whole', verdict: false, denied: false, stream: 'nothing' });
+    expect(given(marked)).toEqual(['a wal', 'rus', '']);
+
+    const replace = { id: 'default.regexReplace', parameters: { rule: 'wal\\w+', redactText: '#' } };
+    const changed = await stream({ checks: [replace], actions: {} }, ['a wal', 'rus here']);
+    expect(changed).toMatchObject({ ends: 'whole', transformed: true, text: 'a # here' });
+
+    const refusal = async (body: object) => {
+      const reply = await api.post('/v1/guardrails/try', {
+        guardrail: { checks: [contains()] },
+        on: 'output',
+        ...body,
+      });
+      return [reply.status, reply.json.error.param];
+    };
+    expect(await refusal({})).toEqual([400, 'text']);
+    expect(await refusal({ text: 'a', pieces: ['a'] })).toEqual([400, 'pieces']);
+    expect(await refusal({ on: 'input', pieces: ['a'] })).toEqual([400, 'pieces']);
+    expect(await refusal({ pieces: [] })).toEqual([400, 'pieces']);
+    expect(await refusal({ pieces: ['a', ''] })).toEqual([400, 'pieces[1]']);
+    expect(await refusal({ pieces: ['a'.repeat(20_001)] })).toEqual([400, 'pieces']);
+  });
 }

@@ -4,7 +4,7 @@ import { useAction } from '../../api/hooks.ts';
 import { Badge } from '../../design/badge.tsx';
 import { Button } from '../../design/button.tsx';
 import { DiffView } from '../../design/diff-view.tsx';
-import { Field, Input, Segmented, Textarea } from '../../design/field.tsx';
+import { Field, Input, Segmented, Select, Textarea } from '../../design/field.tsx';
 import { formatDuration } from '../../design/format.ts';
 import { Icon } from '../../design/icon.tsx';
 import { Card } from '../../design/layout.tsx';
@@ -17,20 +17,44 @@ type Tried = ResponseOf<'/v1/guardrails/try', 'post'>;
 const SIDES = [
   { value: 'input', label: 'A request says' },
   { value: 'output', label: 'An answer says' },
+  { value: 'stream', label: 'A stream says' },
 ] as const;
+type Side = (typeof SIDES)[number]['value'];
+
+/** How a text becomes the pieces of a stream. */
+const CUTS = [
+  { value: 'words', label: 'word by word' },
+  { value: '4', label: '4 characters each' },
+  { value: '16', label: '16 characters each' },
+  { value: '64', label: '64 characters each' },
+  { value: 'marks', label: 'where a | stands' },
+] as const;
+type Cut = (typeof CUTS)[number]['value'];
+
+export function piecesOf(text: string, cut: Cut): string[] {
+  if (cut === 'words') return text.match(/\S*\s+|\S+$/g) ?? [];
+  if (cut === 'marks') return text.split('|').filter((piece) => piece !== '');
+  return text.match(new RegExp(`[^]{1,${cut}}`, 'gu')) ?? [];
+}
+
 const EXAMPLE = 'Please write to mia.keller@example.com, her card is 4111 1111 1111 1111.';
 
 /** Tries what is written, also before it is saved, on a text. */
 export function Bench({ draft }: { readonly draft: Draft }) {
-  const [on, setOn] = useState<'input' | 'output'>('input');
+  const [on, setOn] = useState<Side>('input');
   const [text, setText] = useState(EXAMPLE);
+  const [cut, setCut] = useState<Cut>('words');
   const [metadata, setMetadata] = useState('');
   const run = useAction(
-    ({ text, on }: { text: string; on: 'input' | 'output' }) =>
-      api.post('/v1/guardrails/try', { body: { guardrail: bodyOf(draft), on, text, metadata: metadataOf(metadata) } }),
+    ({ text, on, cut }: { text: string; on: Side; cut: Cut }) => {
+      const said = on === 'stream' ? { on: 'output' as const, pieces: piecesOf(text, cut) } : { on, text };
+      return api.post('/v1/guardrails/try', {
+        body: { guardrail: bodyOf(draft), ...said, metadata: metadataOf(metadata) },
+      });
+    },
     { onFault: () => {} },
   );
-  const tryIt = () => run.mutate({ text, on });
+  const tryIt = () => run.mutate({ text, on, cut });
   return (
     <Card title="Bench" about="Tries what stands here, saved or not. Only what a check itself calls is called.">
       <form
@@ -54,6 +78,11 @@ export function Bench({ draft }: { readonly draft: Draft }) {
             />
           )}
         </Field>
+        {on === 'stream' && (
+          <Field label="Comes in pieces">
+            {(control) => <Select {...control} value={cut} choices={CUTS} onChange={setCut} />}
+          </Field>
+        )}
         <Field label="Metadata" isOptional>
           {(control) => (
             <Input
@@ -85,16 +114,8 @@ const HELD = {
   whole: 'A streamed answer would wait for its end.',
 } as const;
 
-function Outcome({
-  tried,
-  text,
-  on,
-}: {
-  readonly tried: Tried;
-  readonly text: string;
-  readonly on: 'input' | 'output';
-}) {
-  const { verdict, denied, checks, stream } = tried;
+function Outcome({ tried, text, on }: { readonly tried: Tried; readonly text: string; readonly on: Side }) {
+  const { verdict, checks, stream, steps, ends } = tried;
   if (verdict === null)
     return <Note>None of these checks looks at {on === 'input' ? 'requests' : 'answers'}, or none is on.</Note>;
   const held =
@@ -104,11 +125,11 @@ function Outcome({
       <div className={`routing-serves ${verdict ? '' : 'routing-serves-bad'}`}>
         <Icon name={verdict ? 'check' : 'warn'} />
         <div>
-          <strong>{verdict ? 'It passes' : denied ? 'It is denied' : 'It fails, and would be marked'}</strong>
+          <strong>{saidOf(tried)}</strong>
           {tried.transformed && ', changed'}.
           <span className="soft small routing-why">
             {formatDuration(tried.duration_ms)}
-            {on === 'output' && ` · ${held}`}
+            {on !== 'input' && ` · ${held}`}
           </span>
         </div>
       </div>
@@ -129,12 +150,59 @@ function Outcome({
           </li>
         ))}
       </ul>
+      {steps && <Steps steps={steps} ends={ends} />}
       {tried.transformed && (
         <div className="stack gap-1">
           <span className="field-label">What would go on</span>
-          <DiffView label="What would go on" before={text} after={tried.text} />
+          <DiffView
+            label="What would go on"
+            before={steps ? steps.map(({ said }) => said).join('') : text}
+            after={tried.text}
+          />
         </div>
       )}
+    </div>
+  );
+}
+
+const saidOf = ({ verdict, denied, ends }: Tried): string => {
+  if (ends === 'refused') return 'It is denied: the client gets 446 and nothing of the stream';
+  if (ends === 'cut') return 'It is denied: the stream breaks off with an error';
+  return verdict ? 'It passes' : denied ? 'It is denied' : 'It fails, and would be marked';
+};
+
+/** What became of each piece of a stream. */
+function Steps({ steps, ends }: { readonly steps: NonNullable<Tried['steps']>; readonly ends: Tried['ends'] }) {
+  return (
+    <div className="stack gap-1">
+      <span className="field-label">What would have been let through</span>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
+      <section className="guardrails-steps" tabIndex={0} aria-label="What would have been let through">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">The provider says</th>
+              <th scope="col">The client gets</th>
+              <th scope="col">Held back</th>
+            </tr>
+          </thead>
+          <tbody>
+            {steps.map(({ said, given, held }, index) => {
+              const isLast = index === steps.length - 1;
+              return (
+                // biome-ignore lint/suspicious/noArrayIndexKey: pieces keep their order
+                <tr key={index}>
+                  <td>{said === '' ? <span className="soft">its end</span> : said}</td>
+                  <td className={given === '' ? 'soft' : 'guardrails-given'}>
+                    {given !== '' ? given : isLast && ends !== 'whole' ? <Badge tone="bad">denied</Badge> : 'nothing'}
+                  </td>
+                  <td>{held}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
     </div>
   );
 }
