@@ -3,11 +3,20 @@
  * know how the author wrote; names in code both whole and in their parts; and pairs of characters where a script puts
  * no spaces between words. No language is assumed: what is searched holds many at once, and code.
  */
-export function wordsOf(text: string): string[] {
-  const words: string[] = [];
+export const wordsOf = (text: string): string[] => readWordsOf(text).map(({ word }) => word);
+
+export interface ReadWord {
+  readonly word: string;
+  /** As it is written, in lower case and with its accents: what a language's rules are about. None for pairs of characters. */
+  readonly spoken: string | null;
+}
+
+/** The same words, and beside each how its author wrote it. */
+export function readWordsOf(text: string): ReadWord[] {
+  const words: ReadWord[] = [];
   for (const [run] of text.normalize('NFKC').matchAll(RUN)) {
     for (const [part] of run.matchAll(SAME_KIND)) {
-      if (UNSPACED.test(part)) words.push(...pairsOf(part));
+      if (UNSPACED.test(part)) for (const word of pairsOf(part)) words.push({ word, spoken: null });
       else words.push(...namesIn(part));
     }
   }
@@ -24,7 +33,8 @@ const PARTS_OF_NAMES = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p
 /** Longer ones are hashes and encoded bytes; their beginning is enough to find them by. */
 const LONGEST = 64;
 
-const folded = (word: string): string =>
+/** Without case and accents. */
+export const folded = (word: string): string =>
   word.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC').toLowerCase().slice(0, LONGEST);
 
 function pairsOf(run: string): string[] {
@@ -33,9 +43,11 @@ function pairsOf(run: string): string[] {
   return characters.slice(1).map((character, index) => characters[index]! + character);
 }
 
-function namesIn(word: string): string[] {
-  const whole = folded(word);
-  const parts = word.match(PARTS_OF_NAMES) ?? [];
+function namesIn(name: string): ReadWord[] {
+  const parts = name.match(PARTS_OF_NAMES) ?? [];
   const isName = parts.length > 1 && parts.length <= 8;
-  return [whole, ...(isName ? parts.map(folded) : [])].filter(Boolean);
+  return [name, ...(isName ? parts : [])].flatMap((part) => {
+    const word = folded(part);
+    return word ? [{ word, spoken: part.toLowerCase().slice(0, LONGEST) }] : [];
+  });
 }

@@ -10,6 +10,7 @@ import { mcpApps } from './migrations/0008-mcp-apps.ts';
 import { scim } from './migrations/0010-scim.ts';
 import { linkedKeys } from './migrations/0011-linked-keys.ts';
 import { backgroundResponses } from './migrations/0013-background-responses.ts';
+import { chunkLengths } from './migrations/0014-chunk-lengths.ts';
 import { chunkCodes } from './migrations/0015-chunk-codes.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
@@ -25,5 +26,6 @@ export const migrations: readonly Migration[] = [
   scim,
   linkedKeys,
   backgroundResponses,
+  chunkLengths,
   chunkCodes,
 ];

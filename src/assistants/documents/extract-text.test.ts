@@ -135,7 +135,7 @@ describe('tables', () => {
       expect(text.split(/\s+/)).toEqual(numbers);
     }
     const turned = 'BT /F1 12 Tf 0 1 -1 0 300 100 Tm (440.00) Tj ET BT /F1 12 Tf 0 1 -1 0 300 160 Tm (411.21) Tj ET';
-    expect(await extractText('a.pdf', pdf([''], '', turned))).toBe('440.00 411.21');
+    expect(await extractText('a.pdf', pdf([''], '', turned))).toBe('440.00\t411.21');
     const close = 'BT /F1 12 Tf 100 100 Td (Gate) Tj ET BT /F1 12 Tf 125.34 100 Td (way) Tj ET';
     expect(await extractText('a.pdf', pdf([''], '', close))).toBe('Gateway');
   });

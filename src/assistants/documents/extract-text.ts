@@ -6,6 +6,7 @@ import { type Extracted, separatedValues, withTables } from './tables.ts';
 const MOST_CHARACTERS = 128 << 20;
 
 const SEPARATED = new Set(['csv', 'tsv']);
+const JSONS = new Set(['json', 'jsonl', 'ndjson']);
 
 /** The text of a file, whatever its format, and the tables in it. Throws a DocumentFault; whatever else is thrown was not foreseen. */
 export async function extract(filename: string, bytes: Uint8Array): Promise<Extracted> {
@@ -22,8 +23,10 @@ export async function extract(filename: string, bytes: Uint8Array): Promise<Extr
 /** Parsers are loaded when the first file of their format comes. */
 async function textIn(format: Format, filename: string, bytes: Uint8Array): Promise<string> {
   switch (format) {
-    case 'text':
-      return decodeText(filename, bytes);
+    case 'text': {
+      const text = decodeText(filename, bytes);
+      return JSONS.has(extensionOf(filename)) ? (await import('./json.ts')).withoutEscapes(text) : text;
+    }
     case 'html':
       return (await import('./html.ts')).textOfHtml(decodePage(bytes));
     case 'pdf':

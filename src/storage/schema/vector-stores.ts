@@ -87,6 +87,8 @@ export interface ChunkRow {
   text: string;
   begins: number;
   ends: number;
+  /** In words; null for one that was written before they were counted. */
+  length: number | null;
   words: string;
   embedding: string | null;
 }

@@ -40,13 +40,13 @@ export async function findByWords(
       group by term_group, word, doc
     ),
     held as materialized (
-      select chunks.id, chunks.source, chunks.number, chunks.words, weight, max(times) as times
+      select chunks.id, chunks.source, chunks.number, chunks.words as length, weight, max(times) as times
       from places join chunks on chunks.id = places.doc
       where chunks.source in ${searchedFiles(store, scope).select('indexed.id')}
       group by term_group, chunks.id
     )
     select source, number, sum(weight * times * ${saturation + 1} / (times + ${saturation} *
-      (${1 - ofLength} + ${ofLength} * words / (select avg(words) from held)))) as ranked
+      (${1 - ofLength} + ${ofLength} * length / (select avg(length) from held)))) as ranked
     from held group by id order by ranked desc, id limit ${most}`);
   return found.map(({ source, number, ranked }) => ({ source, number, score: scoreOf(ranked, asked) }));
 }

@@ -18,6 +18,8 @@ export interface PostgresChunksOptions {
 const MOST_LOOKED_AT = 2_000;
 /** When a single word is in more, those that come first will do: it tells none of them apart. */
 const MOST_RANKED = 4_000;
+/** With the space behind them: of chunks whose words were not counted yet. */
+const LETTERS_OF_WORD = 6;
 /** An operator may add the extension while we run. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -107,7 +109,7 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
           order by source, number limit ${MOST_RANKED}
         ),
         held as materialized (
-          select source, number, words, length(words) - 1 as length
+          select source, number, words, coalesce(chunks.length, (ends - begins) / ${LETTERS_OF_WORD}) as length
           from candidates join chunks using (source, number)
         )
         select source, number, ${rankOf(asked)} as ranked

@@ -1,5 +1,5 @@
-import { wordsOf } from '../../../core/words.ts';
-import { LANGUAGES, languagesOf, stemsOf } from './languages.ts';
+import { readWordsOf } from '../../../core/words.ts';
+import { LANGUAGES, type Language, languagesOf, possibleLanguagesOf, stemsIn, stemsInAny } from './languages.ts';
 
 /** The words of one store are its own: no count of them knows of another store's. */
 export const scopeWord = (storeId: string): string => `s${Bun.hash(storeId).toString(36)}`;
@@ -11,19 +11,26 @@ const MOST_COUNTED = 256;
 /** Of so many words a text shows its language. */
 const LOOKED_AT = 400;
 
-/** What a chunk is found by: its words, and behind them their stems in its language, or in all where it shows none. */
-export function indexedWords(text: string): string[] {
-  const words = wordsOf(text);
-  const spoken = languagesOf(words.slice(0, LOOKED_AT));
-  const languages = spoken.length === 0 ? LANGUAGES : spoken;
+export interface IndexedWords {
+  readonly lexemes: readonly string[];
+  /** How many words it has, without what was made of them: by that BM25 tells long chunks from short ones. */
+  readonly length: number;
+}
+
+/** What a chunk is found by: its words, and behind them their stems in its language, or in any where it shows none. */
+export function indexedWords(text: string): IndexedWords {
+  const read = readWordsOf(text);
+  const words = read.map(({ word }) => word);
+  const languages = languagesOf(words.slice(0, LOOKED_AT));
   const stems = new Map<string, string[]>();
-  const all = [...words];
-  for (const word of words) {
-    const known = stems.get(word) ?? stemsOf(word, languages);
-    stems.set(word, known);
-    all.push(...known);
+  const lexemes = [...words];
+  for (const each of read) {
+    const key = each.spoken ?? each.word;
+    const known = stems.get(key) ?? (languages.length > 0 ? stemsIn(each, languages) : stemsInAny(each, LANGUAGES));
+    stems.set(key, known);
+    lexemes.push(...known);
   }
-  return all;
+  return { lexemes, length: words.length };
 }
 
 /** A word that is asked for, in every form in which it may be indexed. */
@@ -34,11 +41,25 @@ export interface AskedWord {
 
 /** What a query asks for: its words, each once, without those that say nothing, unless it has no others. */
 export function termsOf(query: string): AskedWord[] {
-  const words = wordsOf(query);
+  const read = readWordsOf(query);
+  const words = read.map(({ word }) => word);
   const spoken = languagesOf(words);
-  const telling = words.filter((word) => !spoken.some(({ stopWords }) => stopWords.has(word)));
-  const asked = new Set(telling.length > 0 ? telling : words);
-  return [...asked].slice(0, MOST_COUNTED).map((word) => ({ word, forms: [word, ...stemsOf(word, LANGUAGES)] }));
+  const telling = read.filter(({ word }) => !spoken.some(({ stopWords }) => stopWords.has(word)));
+  const languages = stemmedFor(words);
+  const asked = new Map<string, string[]>();
+  for (const each of telling.length > 0 ? telling : read) {
+    if (asked.size === MOST_COUNTED || asked.has(each.word)) continue;
+    const forms = [each.word, ...stemsIn(each, languages), ...stemsInAny(each, languages)];
+    asked.set(each.word, [...new Set(forms)]);
+  }
+  return [...asked].map(([word, forms]) => ({ word, forms }));
+}
+
+/** A few words that show no language may be in any; of many, which is a list of names, none is guessed. */
+function stemmedFor(words: readonly string[]): readonly Language[] {
+  const possible = possibleLanguagesOf(words);
+  if (possible.length > 0) return possible;
+  return words.length <= MOST_TERMS ? LANGUAGES : [];
 }
 
 export interface Term extends AskedWord {

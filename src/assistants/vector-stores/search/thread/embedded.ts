@@ -91,9 +91,9 @@ function indexAgain(database: Database): void {
   );
   const counted = database.query('update chunks set words = ? where id = ?');
   for (const { id, text, store_id } of rows.iterate() as Iterable<{ id: number; text: string; store_id: string }>) {
-    const words = indexedWords(text);
-    counted.run(new Set(words).size, id);
-    insertLexemes(database, id, store_id, words);
+    const { lexemes, length } = indexedWords(text);
+    counted.run(length, id);
+    insertLexemes(database, id, store_id, lexemes);
   }
 }
 
@@ -188,10 +188,9 @@ function addGroup(database: Database, { source, storeId, first, dimensions, vect
     on conflict do nothing returning id`,
   );
   for (const [index, { text, begins, ends }] of chunks.entries()) {
-    const words = indexedWords(text);
-    const length = new Set(words).size;
+    const { lexemes, length } = indexedWords(text);
     const row = insertChunk.get(source, first + index, text, begins, ends, length) as { id: number } | null;
-    if (row) insertLexemes(database, row.id, storeId, words);
+    if (row) insertLexemes(database, row.id, storeId, lexemes);
   }
   if (vectors === 'none' || dimensions === null) return;
   const made = chunks.map(({ vector }) => vector);

@@ -63,13 +63,15 @@ export function openPostgresChunks(
 async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup): Promise<void> {
   const rows = chunks.map(({ text, begins, ends, vector }, index) => {
     const hasVector = vectors === 'pgvector' && vector !== null;
+    const { lexemes, length } = indexedWords(text);
     return {
       source,
       number: first + index,
       text,
       begins,
       ends,
-      words: sql<string>`${tsvectorOf(storeId, indexedWords(text))}::tsvector`,
+      length,
+      words: sql<string>`${tsvectorOf(storeId, lexemes)}::tsvector`,
       embedding: hasVector ? sql<string>`${`{${vector.join(',')}}`}::real[]` : null,
     };
   });

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { startGateway, type TestGateway } from '../gateway.ts';
+import { corpus } from '../retrieval/corpus.ts';
+import { answered, qualityOf, stored } from '../retrieval/measure.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop());
+
+/** A part of what `bun bench/retrieval.ts` measures: there all of it, here enough to see it become worse. */
+test('questions find their documents as often as with plain BM25 and the right stemmer for each of them', async () => {
+  const some = corpus({ languages: ['spa', 'fin', 'rus', 'jpn'] });
+  const store = await stored(gateway.api, some.documents);
+  expect([...store.chunks.values()].filter((chunks) => chunks.length === 0)).toEqual([]);
+
+  const all = await answered(gateway.api, some, store);
+
+  const ours = qualityOf(all.map((each) => each.ours));
+  const plain = qualityOf(all.map((each) => each.chunks));
+  expect(ours.questions).toBeGreaterThan(60);
+  expect(ours.hit1).toBeGreaterThan(0.85);
+  expect(ours.hit5).toBeGreaterThan(0.93);
+  expect(ours.mrr).toBeGreaterThanOrEqual(plain.mrr);
+}, 600_000);
