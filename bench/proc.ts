@@ -59,17 +59,16 @@ function threadFiles(pid: number): string[] {
   }
 }
 
-/** What all threads of a process and of everything it started have done since they began. */
+/** What threads have done. */
 export interface Activity {
   readonly cpuUs: number;
   /** How often a thread that had been waiting went on. */
   readonly wakeUps: number;
 }
 
-/** Finer than the ticks of `cpuMsOf`. Threads that have ended are not in it. */
-export function activityOf(root: number): Activity {
-  let cpuUs = 0;
-  let wakeUps = 0;
+/** What each thread of a process and of everything it started has done since it began. Finer than the ticks of `cpuMsOf`. */
+export function activityOf(root: number): Map<string, Activity> {
+  const threads = new Map<string, Activity>();
   for (const { pid } of processTree(root))
     for (const file of threadFiles(pid)) {
       const read = (name: string): string => {
@@ -79,10 +78,35 @@ export function activityOf(root: number): Activity {
           return '';
         }
       };
-      cpuUs += Number(read('schedstat').split(' ')[0]) / 1_000;
-      wakeUps += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(read('status'))?.[1] ?? 0);
+      const cpuUs = Number(read('schedstat').split(' ')[0]) / 1_000;
+      const wakeUps = Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(read('status'))?.[1] ?? 0);
+      threads.set(file, { cpuUs, wakeUps });
     }
-  return { cpuUs, wakeUps };
+  return threads;
+}
+
+/**
+ * Adds up what threads did between looks. One that has ended counts up to the last look at it, and takes nothing of what
+ * the others did away.
+ */
+export class ActivitySum {
+  #before: ReadonlyMap<string, Activity>;
+  #cpuUs = 0;
+  #wakeUps = 0;
+
+  constructor(before: ReadonlyMap<string, Activity>) {
+    this.#before = before;
+  }
+
+  look(now: ReadonlyMap<string, Activity>): Activity {
+    for (const [thread, { cpuUs, wakeUps }] of now) {
+      const before = this.#before.get(thread);
+      this.#cpuUs += Math.max(0, cpuUs - (before?.cpuUs ?? 0));
+      this.#wakeUps += Math.max(0, wakeUps - (before?.wakeUps ?? 0));
+    }
+    this.#before = now;
+    return { cpuUs: this.#cpuUs, wakeUps: this.#wakeUps };
+  }
 }
 
 export function isSameProcess(stat: ProcessStat): boolean {

@@ -4,7 +4,7 @@ import { spawnGateway } from '../gateway.ts';
 import { type Lab, UNPINNED } from '../lab.ts';
 import type { OpenLoopJob, OpenLoopResult } from '../load/job.ts';
 import { short } from '../numbers.ts';
-import { type Activity, activityOf } from '../proc.ts';
+import { type Activity, ActivitySum, activityOf } from '../proc.ts';
 import { chatRequest } from '../prompt.ts';
 import { costAtSaturation, inTurns } from './cost.ts';
 import { warmUp } from './cpu.ts';
@@ -45,6 +45,7 @@ export const RATES = [20, 100, 500] as const;
 /** After its start a process compiles, sweeps and gives memory back for a while. */
 const SETTLED_AFTER_MS = 60_000;
 const SLICE_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
 
 /** Most installations are not busy: what a call costs then, and what it costs to wait for one. Nothing is pinned. */
 export async function measureQuiet(lab: Lab): Promise<QuietSample[]> {
@@ -143,8 +144,9 @@ async function callAt(
 }
 
 async function during(pid: number, work: () => Promise<unknown>): Promise<Activity> {
-  const before = activityOf(pid);
-  await work();
-  const after = activityOf(pid);
-  return { cpuUs: after.cpuUs - before.cpuUs, wakeUps: after.wakeUps - before.wakeUps };
+  const sum = new ActivitySum(activityOf(pid));
+  // A compiler's thread lives for seconds: what it did is seen only while it is there.
+  const looking = setInterval(() => sum.look(activityOf(pid)), LOOK_EVERY_MS);
+  await work().finally(() => clearInterval(looking));
+  return sum.look(activityOf(pid));
 }

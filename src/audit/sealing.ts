@@ -11,6 +11,8 @@ import type { ChainGuard } from './guard.ts';
 const SOON_MS = 500;
 /** How often a node that has recorded nothing looks at what others did to the log. */
 const QUIET_MS = 5_000;
+/** The same while no caller asks anything of a node that has the store for itself. */
+const ALONE_AND_QUIET_MS = 30_000;
 const MOST_IN_BATCH = 200;
 /** How often a node that others have overtaken looks again before it leaves the work to them. */
 const MOST_LOOKS = 5;
@@ -48,6 +50,7 @@ export function startSealing({ store, sealer, guard, now, publish }: SealingDeps
   const begun = Promise.withResolvers<void>();
   const pulse = new Pulse({
     everyMs: QUIET_MS,
+    quietMs: store.engine === 'sqlite' ? ALONE_AND_QUIET_MS : undefined,
     beat: async () => {
       await sealAll().finally(begun.resolve);
       return guard.isQuiet ? undefined : SOON_MS;

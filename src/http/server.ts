@@ -1,5 +1,6 @@
 import { LARGE_BODY } from '../core/runtime/gc-headroom.ts';
 import { InGroups } from '../core/runtime/in-groups.ts';
+import { stayAwakeWhile, stir } from '../core/runtime/seconds.ts';
 import type { Certificate } from './own-certificate.ts';
 import type { Line, SocketSide, Upgrade } from './socket.ts';
 
@@ -120,6 +121,8 @@ export function listen(options: ListenOptions): Server {
           // A model may think for longer than a connection may idle. Counts until `ended` is called.
           bun.timeout(request, 0);
           const address = bun.requestIP(request)?.address ?? '';
+          const waking = stir();
+          if (waking) return waking.then(() => answer(request, address, connection));
           // A large body is looked at and sent on while it is in the processor's caches: it would push the others out.
           if (Number(request.headers.get('content-length')) >= LARGE_BODY) return answer(request, address, connection);
           return new Promise((resolve, reject) => {
@@ -157,6 +160,7 @@ export function listen(options: ListenOptions): Server {
   /** Those whose certificate was renewed, until their last connection ends. */
   const retired = new Set<Bun.Server<Held>>();
   const pending = () => [server, ...retired].reduce((sum, each) => sum + each.pendingRequests, 0);
+  const fallAsleep = stayAwakeWhile(() => pending() > 0 || sides.size > 0);
   return {
     get open() {
       return pending();
@@ -172,6 +176,7 @@ export function listen(options: ListenOptions): Server {
     },
     stop: async (limitMs) => {
       isStopping = true;
+      fallAsleep();
       const all = [server, ...retired];
       const closed = server.stop(false);
       const deadline = Date.now() + limitMs;

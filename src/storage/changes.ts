@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Health } from '../core/health.ts';
 import type { Witnessed } from '../core/principal.ts';
+import { isQuiet, onWakeUp, wholeSecond } from '../core/runtime/seconds.ts';
 import { Listener } from './changes-listener.ts';
 import type { Engine } from './migrate.ts';
 import { lockName } from './name-lock.ts';
@@ -61,6 +62,8 @@ export interface ChangesOptions {
 const CHANNEL = 'gateway_changes';
 /** Also where notifications are lost, what was taken from a user or a key is gone on every node within a second. */
 const POLL_MS = 500;
+/** While no caller asks anything of a node. The first request after that waits until it has compared. */
+const QUIET_POLL_MS = 5_000;
 const POLLING = 'Changes made on other nodes are noticed by asking twice a second instead of at once.';
 
 class Handlers<Argument> {
@@ -137,10 +140,14 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
   };
 
   const pollAgain = () => {
+    clearTimeout(timer);
     if (isClosed) return;
-    timer = setTimeout(() => void compare().then(pollAgain), pollMs);
+    const now = performance.now();
+    const nextMs = isQuiet() ? wholeSecond(now + QUIET_POLL_MS, QUIET_POLL_MS) - now : pollMs;
+    timer = setTimeout(() => void compare().then(pollAgain), nextMs);
     timer.unref?.();
   };
+  let stopWaking = () => {};
 
   return {
     announce: async (db, topic) => {
@@ -173,9 +180,11 @@ export function createChanges({ store, databaseUrl, health, pollMs = POLL_MS }: 
       health.degraded('notify', POLLING);
       await listener.connect();
       pollAgain();
+      stopWaking = onWakeUp(() => compare().then(pollAgain));
     },
     close: async () => {
       isClosed = true;
+      stopWaking();
       clearTimeout(timer);
       await listener?.close();
       await comparing;

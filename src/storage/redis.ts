@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RedisClient } from 'bun';
-import { every } from '../core/runtime/seconds.ts';
+import { every, isQuiet } from '../core/runtime/seconds.ts';
 
 /** A Lua script, known to Redis by the hash of its text. */
 export interface RedisScript {
@@ -168,6 +168,8 @@ class Connection implements Redis {
       if (client === this.#client) {
         this.#owed--;
         this.#silentTicks = 0;
+        // Under load the next command would start it again at once.
+        if (isQuiet() && this.#owed === 0 && this.#server) this.#stopTicking();
       }
     }
   }

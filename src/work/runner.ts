@@ -1,4 +1,5 @@
 import { Pulse, type PulseOptions } from '../core/runtime/pulse.ts';
+import { isQuiet, stayAwakeWhile, stir } from '../core/runtime/seconds.ts';
 import type { Store } from '../storage/store.ts';
 import { carryOut } from './carry-out.ts';
 import { HeldLease } from './lease.ts';
@@ -12,6 +13,8 @@ export interface RunnerOptions {
   /** By the name of their kind. */
   readonly slots: ReadonlyMap<string, Slots>;
   readonly timing: Timing;
+  /** Whether no other process works on this store: then nothing is to be found that this one did not say. */
+  readonly isAlone: boolean;
   readonly random: () => number;
   readonly onError: (what: string, error: unknown) => void;
 }
@@ -20,6 +23,10 @@ export interface RunnerOptions {
 export const LOOK_AGAIN_MS = 25;
 /** What handlers get to notice that they must stop, when the time to finish is over. */
 const ABORT_GRACE_MS = 2_000;
+/** So often a node looks whether what runs here is still its own, and still wanted. */
+const WATCH_MS = 1_000;
+/** So many times rarer do kinds look for what has expired while no caller asks anything of this node. */
+const QUIET_TIMES = 6;
 
 /** What one node runs: it claims what is due, keeps its leases, gives up those it lost, and frees those of the dead. */
 export class Runner {
@@ -31,20 +38,23 @@ export class Runner {
   readonly #sweep: Pulse;
   readonly #watchdog: Pulse;
   #isClaiming = false;
+  #fallAsleep = () => {};
+  #sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    const { timing, onError } = options;
-    const pulse = (what: string, everyMs: number, beat: PulseOptions['beat'], isNeeded?: () => boolean) =>
-      new Pulse({ everyMs, beat, isNeeded, onError: (error) => onError(what, error) });
+    const { timing, isAlone, onError } = options;
+    const quietMs = isAlone ? QUIET_TIMES * timing.sweepMs : undefined;
+    const pulse = (what: string, everyMs: number, beat: PulseOptions['beat'], rest: Partial<PulseOptions> = {}) =>
+      new Pulse({ everyMs, beat, ...rest, onError: (error) => onError(what, error) });
     // A node that has nothing to do does not wake up to look after it.
-    const isBusy = () => this.#running.size > 0;
+    const isNeeded = () => this.#running.size > 0;
     const watchdogMs = Math.min(1_000, timing.abortAfterMs / 10);
-    this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue());
-    this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#freeExpired());
-    this.#watch = pulse('watching leases', timing.pollMs, () => this.#checkLeases(), isBusy);
-    this.#heartbeat = pulse('renewing leases', timing.heartbeatMs, () => this.#renew(), isBusy);
-    this.#watchdog = pulse('dropping leases', watchdogMs, async () => this.#dropStale(), isBusy);
+    this.#look = pulse('looking for work', timing.pollMs, () => this.#claimDue(), { quietMs });
+    this.#sweep = pulse('sweeping', timing.sweepMs, () => this.#freeExpired(), { quietMs });
+    this.#watch = pulse('watching leases', Math.min(WATCH_MS, timing.pollMs), () => this.#checkLeases(), { isNeeded });
+    this.#heartbeat = pulse('renewing leases', timing.heartbeatMs, () => this.#renew(), { isNeeded });
+    this.#watchdog = pulse('dropping leases', watchdogMs, async () => this.#dropStale(), { isNeeded });
   }
 
   /** Whether work may begin here. */
@@ -54,6 +64,7 @@ export class Runner {
 
   start() {
     this.#isClaiming = true;
+    this.#fallAsleep = stayAwakeWhile(() => this.#running.size > 0);
     for (const pulse of [this.#look, this.#sweep, this.#watch, this.#heartbeat, this.#watchdog]) pulse.start();
   }
 
@@ -71,6 +82,7 @@ export class Runner {
       onError('releasing leases', error);
     }
     for (const lease of this.#running.keys()) lease.lose();
+    this.#fallAsleep();
   }
 
   lookSoon(delayMs: number) {
@@ -84,6 +96,7 @@ export class Runner {
   /** The slot is taken already; it is free again when the attempt is over. `renewedAt`: before the claim was sent. */
   begin(place: Slots, work: Work, renewedAt: number) {
     const { store, table, random, onError } = this.#options;
+    void stir();
     const lease = new HeldLease({ work, store, table, renewedAt });
     // It was claimed while this node began to stop.
     if (!this.#isClaiming) lease.shutDown();
@@ -109,10 +122,10 @@ export class Runner {
   }
 
   async #claimDue(): Promise<number | undefined> {
-    const { store, table, slots, timing, random } = this.#options;
+    const { store, table, slots, random } = this.#options;
     const hired = [...slots.values()].filter(({ kind }) => kind.concurrency > 0).map(({ kind }) => kind.name);
     if (hired.length === 0) return undefined;
-    let nextMs = timing.pollMs;
+    let nextMs = Number.POSITIVE_INFINITY;
     for (const { kind, next, now } of await table.nextDue(store.db, hired)) {
       const place = slots.get(kind)!;
       place.lagMs = next === null ? 0 : Math.max(0, now - next);
@@ -178,8 +191,10 @@ export class Runner {
   }
 
   async #freeExpired(): Promise<undefined> {
-    const { store, table, slots, onError } = this.#options;
+    const { store, table, slots, timing, onError } = this.#options;
     if ((await table.reap(store.db)) > 0) this.#look.soon(0);
+    if (isQuiet() && performance.now() - this.#sweptAt < QUIET_TIMES * timing.sweepMs - timing.sweepMs / 2) return;
+    this.#sweptAt = performance.now();
     for (const { kind } of slots.values()) {
       if (!kind.sweep) continue;
       try {

@@ -68,7 +68,10 @@ export interface Kind {
   failed(db: Db, work: Work, error: unknown): Promise<void>;
   /** Cancelled, and no node is doing it any more: says so in the object. The row goes in the same transaction. */
   cancelled(db: Db, work: Work): Promise<void>;
-  /** Every node calls it every 5 s, in a transaction of its own: ends what has expired. `now` is the database's. */
+  /**
+   * Every node calls it every 5 s, every 30 s while no caller asks anything of it, in a transaction of its own: ends what has
+   * expired. `now` is the database's.
+   */
   sweep?(db: Db, now: number): Promise<void>;
 }
 
@@ -145,7 +148,7 @@ export interface Timing {
   readonly heartbeatMs: number;
   /** After so long without being able to say so, it stops its own work: before others may take it over. */
   readonly abortAfterMs: number;
-  /** So often a node looks for work when no message wakes it. */
+  /** So often a node looks for work that no message told it of, and that was not there when it last looked. */
   readonly pollMs: number;
   /** So often it frees the work of dead nodes, and kinds look for what has expired. */
   readonly sweepMs: number;
@@ -155,7 +158,7 @@ export const defaultTiming: Timing = {
   leaseMs: 30_000,
   heartbeatMs: 10_000,
   abortAfterMs: 20_000,
-  pollMs: 1_000,
+  pollMs: 5_000,
   sweepMs: 5_000,
 };
 

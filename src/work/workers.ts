@@ -68,7 +68,7 @@ export function createWorkers(options: WorkersOptions): Workers {
   const owner = `${node}/${newId<string>()}`;
   const table = workTable({ engine: store.engine, now: databaseClock(store.engine, clock), node: owner, timing });
   const slots = new Map(kinds.map((kind) => [kind.name, new Slots(kind)]));
-  const runner = new Runner({ store, table, slots, timing, random, onError });
+  const runner = new Runner({ store, table, slots, timing, isAlone, random, onError });
   let unsubscribe = () => {};
 
   const slotsOf = (kind: string): Slots => {
@@ -122,6 +122,8 @@ export function createWorkers(options: WorkersOptions): Workers {
     stop: async (graceMs) => {
       unsubscribe();
       await runner.stop(graceMs);
+      // Others need not wait until they look by themselves for what this node has let go.
+      await wake?.notify(store.db, CHANNEL, 'due').catch(() => {});
     },
     enqueue: async (db, item) => {
       slotsOf(item.kind);

@@ -1,7 +1,9 @@
-import { wholeSecond } from './seconds.ts';
+import { isQuiet, onWakeUp, wholeSecond } from './seconds.ts';
 
 export interface PulseOptions {
   readonly everyMs: number;
+  /** While no caller asks anything of this process. As usual unless given. */
+  readonly quietMs?: number | undefined;
   /** Answers after how long to come back, when that is sooner than usual. */
   readonly beat: () => Promise<number | undefined>;
   /** While it answers no, the next beat waits until one is asked for. Always yes unless given. */
@@ -18,6 +20,7 @@ export class Pulse {
   #beating: Promise<void> | null = null;
   #isFailing = false;
   #isStopped = true;
+  #stopWaking = () => {};
 
   constructor(options: PulseOptions) {
     this.#options = options;
@@ -25,6 +28,7 @@ export class Pulse {
 
   start() {
     this.#isStopped = false;
+    if (this.#options.quietMs !== undefined) this.#stopWaking = onWakeUp(() => this.goOn());
     this.soon(0);
   }
 
@@ -44,6 +48,7 @@ export class Pulse {
   /** Resolves when the beat under way is over. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#stopWaking();
     clearTimeout(this.#timer);
     await this.#beating;
   }
@@ -51,7 +56,7 @@ export class Pulse {
   /** Beats of a second and more come with everything else that this process does at whole seconds. */
   #usual(ms: number): number {
     const at = performance.now() + ms;
-    return ms >= 1_000 ? wholeSecond(at) : at;
+    return ms >= 1_000 ? wholeSecond(at, ms) : at;
   }
 
   #arm() {
@@ -65,11 +70,13 @@ export class Pulse {
   }
 
   async #beat(): Promise<void> {
-    const { beat, everyMs, isNeeded = () => true, onError } = this.#options;
+    const { beat, everyMs, quietMs = everyMs, isNeeded = () => true, onError } = this.#options;
     this.#dueAt = Number.POSITIVE_INFINITY;
     let nextMs = everyMs;
     try {
-      nextMs = Math.min(everyMs, (await beat()) ?? everyMs);
+      const soonerMs = await beat();
+      nextMs = isQuiet() ? quietMs : everyMs;
+      if (soonerMs !== undefined && soonerMs < nextMs) nextMs = soonerMs;
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) onError(error);

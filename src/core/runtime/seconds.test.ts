@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { eventually } from '../../../test/process.ts';
-import { every, wholeSecond } from './seconds.ts';
+import { every, isQuiet, onWakeUp, stayAwakeWhile, stir, wholeSecond } from './seconds.ts';
 
 test('what is asked for every second is done together, until it is stopped', async () => {
   const done: string[] = [];
@@ -18,6 +18,44 @@ test('what is asked for every second is done together, until it is stopped', asy
   expect(done).toHaveLength(count);
 });
 
-test('the nearest whole second', () => {
-  expect([0, 499, 500, 1_499, 59_999].map(wholeSecond)).toEqual([0, 0, 1_000, 1_000, 60_000]);
+test('a process that nobody asks wakes up every five seconds, and the first who asks waits for what it has missed', async () => {
+  const at: number[] = [];
+  const counting = every(1, () => at.push(performance.now()));
+  let isUnderWay = true;
+  const fallAsleep = stayAwakeWhile(() => isUnderWay);
+  await eventually('five seconds with something under way', () => at.length >= 5, 60_000);
+  expect(isQuiet()).toBe(false);
+  isUnderWay = false;
+  await eventually('nobody has asked for a while', isQuiet, 60_000);
+  const before = at.length;
+  await eventually('it has woken up by itself, asleep', () => at.length > before + 1, 60_000);
+  expect(at.at(-1)! - at.at(-2)!).toBeGreaterThan(3_000);
+  const missed = Promise.withResolvers<void>();
+  let isKnown = false;
+  const stopWaking = onWakeUp(() => missed.promise);
+  const waits = [stir(), stir()].map((waking) => waking?.then(() => isKnown));
+  expect(isQuiet()).toBe(false);
+  isKnown = true;
+  missed.resolve();
+  expect(await Promise.all(waits)).toEqual([true, true]);
+  expect(stir()).toBeUndefined();
+  const awake = at.length;
+  await eventually('every second again', () => at.length >= awake + 2, 60_000);
+  stopWaking();
+  fallAsleep();
+  counting.stop();
+}, 120_000);
+
+test('who asks after a quiet time does not wait for ever', async () => {
+  const counting = every(1, () => {});
+  await eventually('nobody has asked for a while', isQuiet, 60_000);
+  const stopWaking = onWakeUp(() => new Promise(() => {}));
+  await stir();
+  stopWaking();
+  counting.stop();
+}, 120_000);
+
+test('the nearest whole second; with five seconds and more between, one at which a quiet process wakes up', () => {
+  expect([0, 499, 500, 1_499, 59_999].map((ms) => wholeSecond(ms))).toEqual([0, 0, 1_000, 1_000, 60_000]);
+  expect([0, 2_499, 2_500, 59_999].map((ms) => wholeSecond(ms, 5_000))).toEqual([0, 0, 5_000, 60_000]);
 });

@@ -1,19 +1,36 @@
 interface Task {
   readonly everySeconds: number;
   readonly work: (lateMs: number) => void;
+  /** The whole second at which it is done next. */
+  next: number;
 }
 
 const SECOND_MS = 1_000;
+/** While no caller asks anything of this process, it wakes up so often. */
+const QUIET_SECONDS = 5;
+/** After so long without being asked, and with nothing under way, a process is quiet. */
+const QUIET_AFTER_SECONDS = 3;
+/** The first request after a quiet time waits no longer than this for what has to be found out before it. */
+const PATIENCE_MS = 250;
+
 const tasks = new Set<Task>();
+const reasonsToStay = new Set<() => boolean>();
+const wakers = new Set<() => unknown>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let due = Number.NEGATIVE_INFINITY;
+let isStirred = false;
+let isAsleep = false;
+let waking: Promise<void> | undefined;
+/** Turns without a stir. */
+let calm = 0;
 
 /**
  * Does something every so many seconds, at whole seconds of this process and together with everything else that asks for
- * it: a process without calls wakes up once, not once for each. `work` is told how late it comes. Keeps no process alive.
+ * it: a process without calls wakes up once, not once for each. While it is quiet, it wakes up every five seconds only.
+ * `work` is told how late it comes. Keeps no process alive.
  */
 export function every(everySeconds: number, work: Task['work']): { stop(): void } {
-  const task = { everySeconds, work };
+  const task = { everySeconds, work, next: after(performance.now() / SECOND_MS, everySeconds) };
   tasks.add(task);
   if (timer === undefined) arm();
   return {
@@ -22,17 +39,50 @@ export function every(everySeconds: number, work: Task['work']): { stop(): void 
       if (tasks.size > 0) return;
       clearTimeout(timer);
       timer = undefined;
+      isAsleep = false;
+      calm = 0;
     },
   };
 }
 
-/** The whole second of this process that is nearest. */
-export const wholeSecond = (ms: number): number => Math.round(ms / SECOND_MS) * SECOND_MS;
+/**
+ * Something is asked of this process. After a quiet time answers a promise, which is to be waited for before anything that
+ * was kept in memory is believed; it is over soon, whatever has become of it.
+ */
+export function stir(): Promise<void> | undefined {
+  isStirred = true;
+  if (isAsleep) wakeUp();
+  return waking;
+}
+
+/** Whether no caller has asked anything of this process for a while. */
+export const isQuiet = (): boolean => isAsleep;
+
+/** While one of these answers yes, the process does not become quiet. Answers how to end that. */
+export function stayAwakeWhile(isBusy: () => boolean): () => void {
+  reasonsToStay.add(isBusy);
+  return () => void reasonsToStay.delete(isBusy);
+}
+
+/** Is called when a quiet time ends; what it answers is waited for by who ended it. Answers how to end that. */
+export function onWakeUp(handler: () => unknown): () => void {
+  wakers.add(handler);
+  return () => void wakers.delete(handler);
+}
+
+/** The whole second of this process that is nearest; for five seconds and more, the nearest at which a quiet one wakes up. */
+export function wholeSecond(ms: number, periodMs = SECOND_MS): number {
+  const grid = periodMs >= QUIET_SECONDS * SECOND_MS ? QUIET_SECONDS * SECOND_MS : SECOND_MS;
+  return Math.round(ms / grid) * grid;
+}
+
+/** The next whole second that the given number divides. */
+const after = (second: number, everySeconds: number): number => (Math.floor(second / everySeconds) + 1) * everySeconds;
 
 function arm() {
   const now = performance.now();
   // A timer may come a moment early; that second is done with all the same.
-  due = Math.max((Math.floor(now / SECOND_MS) + 1) * SECOND_MS, due + SECOND_MS);
+  due = after(Math.max(now, due) / SECOND_MS, isAsleep ? QUIET_SECONDS : 1) * SECOND_MS;
   timer = setTimeout(turn, due - now);
   timer.unref();
 }
@@ -40,6 +90,38 @@ function arm() {
 function turn() {
   const second = due / SECOND_MS;
   const lateMs = Math.max(0, performance.now() - due);
+  calm = isStirred || isBusy() ? 0 : calm + 1;
+  isStirred = false;
+  isAsleep = calm >= QUIET_AFTER_SECONDS;
   arm();
-  for (const { everySeconds, work } of tasks) if (second % everySeconds === 0) work(lateMs);
+  for (const task of tasks) {
+    if (task.next > second) continue;
+    task.next = after(second, task.everySeconds);
+    task.work(lateMs);
+  }
+}
+
+function isBusy(): boolean {
+  for (const isBusyThere of reasonsToStay) if (isBusyThere()) return true;
+  return false;
+}
+
+function wakeUp() {
+  isAsleep = false;
+  calm = 0;
+  clearTimeout(timer);
+  // What was due by then is done at the next whole second.
+  due = Number.NEGATIVE_INFINITY;
+  arm();
+  const found = [...wakers].map((wake) => wake()).filter((each) => each instanceof Promise);
+  if (found.length === 0) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  waking = promise;
+  const goOn = () => {
+    clearTimeout(patience);
+    waking = undefined;
+    resolve();
+  };
+  const patience = setTimeout(goOn, PATIENCE_MS);
+  void Promise.allSettled(found).then(goOn);
 }

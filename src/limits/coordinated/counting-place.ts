@@ -1,4 +1,5 @@
 import type { Health } from '../../core/health.ts';
+import { isQuiet, onWakeUp, wholeSecond } from '../../core/runtime/seconds.ts';
 import type { Redis } from '../../storage/redis.ts';
 import type { Answered, ModeRow, ModeTable, RedisReport } from './mode.ts';
 import { type CounterSnapshot, EpochLost, type RedisCounters } from './redis-counters.ts';
@@ -29,6 +30,8 @@ export interface PlaceKeeperDeps {
 const HURRY_MS = 40;
 /** A connection that broke may be back at once, with everything still there. */
 const RECONNECT_MS = 300;
+/** So many times rarer does a node look without callers. Should others take it for dead, it has nothing they wait for. */
+const QUIET_TIMES = 10;
 const MOVE_AGAIN_MS = 5_000;
 
 const NOWHERE: CountingPlace = { at: 'nowhere' };
@@ -52,6 +55,7 @@ export class PlaceKeeper {
   #redisSince = Number.NEGATIVE_INFINITY;
   #moveAfter = Number.NEGATIVE_INFINITY;
   #isClosed = false;
+  #stopWaking = () => {};
   #woken = Promise.withResolvers<void>();
   #running: Promise<void> = Promise.resolve();
 
@@ -76,10 +80,12 @@ export class PlaceKeeper {
     await this.#deps.redis?.link.whenUp(1_000);
     await this.#look(await this.#deps.mode.beat(this.#report()));
     this.#running = this.#run();
+    this.#stopWaking = onWakeUp(() => this.wake());
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#stopWaking();
     this.wake();
     await this.#running;
     this.#go(NOWHERE);
@@ -126,11 +132,18 @@ export class PlaceKeeper {
 
   async #run() {
     while (!this.#isClosed) {
-      await Promise.race([this.#woken.promise, Bun.sleep(this.#place.at === 'nowhere' ? HURRY_MS : this.#deps.pollMs)]);
+      await this.#pause();
       this.#woken = Promise.withResolvers<void>();
       if (this.#isClosed) return;
       await this.#turn().catch((error) => this.#withoutStore(error));
     }
+  }
+
+  async #pause() {
+    const { pollMs } = this.#deps;
+    const timer = setTimeout(() => this.wake(), this.#place.at === 'nowhere' ? HURRY_MS : untilLook(pollMs));
+    await this.#woken.promise;
+    clearTimeout(timer);
   }
 
   async #turn() {
@@ -267,4 +280,11 @@ export class PlaceKeeper {
         `Redis has not long enough answered every node, or nodes have different ones: ${INSTEAD}`,
       );
   }
+}
+
+function untilLook(pollMs: number): number {
+  if (!isQuiet()) return pollMs;
+  const now = performance.now();
+  const quietMs = pollMs * QUIET_TIMES;
+  return wholeSecond(now + quietMs, quietMs) - now;
 }
