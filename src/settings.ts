@@ -27,6 +27,7 @@ import {
   embeddingsOf,
   fencesOf,
   headerAliasesOf,
+  interpreterPythonOf,
   localModelsOf,
   logExportOf,
   logSearchOf,
@@ -149,6 +150,8 @@ export interface Settings {
     readonly pyodide: string | null;
     /** A folder of packages for Python. Null: the standard library alone. */
     readonly wheels: string | null;
+    /** A Python of this machine, for code in a jail. Null: the one that was installed with the gateway. */
+    readonly python: string | null;
     readonly cellSeconds: number;
     readonly memoryMb: number;
     readonly processes: number;
@@ -305,6 +308,7 @@ export function readSettings(env: Environment): Settings {
       deno: pathOf(get('GATEWAY_INTERPRETER_DENO')),
       pyodide: pathOf(get('GATEWAY_INTERPRETER_PYODIDE')),
       wheels: pathOf(get('GATEWAY_INTERPRETER_WHEELS')),
+      python: interpreterPythonOf(get),
       cellSeconds: wholeNumber('GATEWAY_INTERPRETER_SECONDS', 60, 1, 600),
       memoryMb: wholeNumber('GATEWAY_INTERPRETER_MEMORY_MB', 512, 64, 3_072),
       processes: wholeNumber('GATEWAY_INTERPRETER_PROCESSES', 4, 1, 64),

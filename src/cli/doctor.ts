@@ -1,7 +1,9 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fencesFor, missingFences } from '../assistants/interpreter/fences.ts';
 import { findSandbox } from '../assistants/interpreter/find.ts';
+import { NoJail, openJail } from '../assistants/interpreter/jail.ts';
 import { createSealer } from '../crypto/seal.ts';
 import { createEgressPolicy } from '../http/egress.ts';
 import { proxyHost } from '../http/proxy.ts';
@@ -137,8 +139,9 @@ function checkAdminKey({ adminKey, dataDir }: Settings): Finding {
 
 /** Without it the gateway starts, and refuses tools that need it. */
 async function checkInterpreter({ interpreter }: Settings): Promise<Finding[]> {
-  const { isOn, areFencesRequired } = interpreter;
+  const { isOn, areFencesRequired, python } = interpreter;
   if (!isOn) return [ok('interpreter', 'code of models is not run: GATEWAY_INTERPRETER is false')];
+  if (python !== null) return [await checkJail({ ...interpreter, python })];
   const found = findSandbox(interpreter);
   if (!('place' in found)) return [warn('interpreter', `code of models cannot be run: ${found.problem}`)];
   const { deno } = found.place;
@@ -155,6 +158,28 @@ async function checkInterpreter({ interpreter }: Settings): Promise<Finding[]> {
       : ok('interpreter', `code of models runs in Deno ${version} without permissions, inside these fences:`),
     ...findings,
   ];
+}
+
+/** Without it the gateway does not start. */
+async function checkJail({
+  python,
+  memoryMb,
+  cellSeconds,
+}: Settings['interpreter'] & { python: string }): Promise<Finding> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-doctor-'));
+  try {
+    const { version, packages } = (await openJail({ python, memoryMb, cellSeconds, folder })).about;
+    const count = Object.keys(packages).length;
+    return ok(
+      'interpreter',
+      `code of models runs in a jail of Bubblewrap, in Python ${version} with ${count} packages`,
+    );
+  } catch (error) {
+    if (!(error instanceof NoJail)) throw error;
+    return fault('interpreter', `GATEWAY_INTERPRETER_PYTHON is set, and code cannot be kept in: ${error.message}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function denoVersion(deno: string): string | null {

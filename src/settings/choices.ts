@@ -238,6 +238,15 @@ export function answerCacheOf(value: string | undefined, redisUrl: string | unde
   return value;
 }
 
+/** Of two kinds of Python an operator means one. */
+export function interpreterPythonOf(get: Get): string | null {
+  const python = pathOf(get('GATEWAY_INTERPRETER_PYTHON'));
+  const other = (['DENO', 'PYODIDE', 'WHEELS'] as const).find((name) => get(`GATEWAY_INTERPRETER_${name}`));
+  if (python !== null && other !== undefined)
+    refuse('GATEWAY_INTERPRETER_PYTHON', `is set together with GATEWAY_INTERPRETER_${other}`, 'give one of the two');
+  return python;
+}
+
 export function fencesOf(value = 'available'): boolean {
   if (value !== 'available' && value !== 'required')
     refuse('GATEWAY_INTERPRETER_FENCES', `is "${value}"`, 'give available or required');

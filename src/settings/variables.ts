@@ -94,6 +94,7 @@ export const variables = {
   GATEWAY_INTERPRETER_DENO: 'executable of Deno, in which that code runs',
   GATEWAY_INTERPRETER_PYODIDE: 'folder of Pyodide, the Python for it',
   GATEWAY_INTERPRETER_WHEELS: 'folder of packages for that Python',
+  GATEWAY_INTERPRETER_PYTHON: 'Python of this machine that runs it instead, in a jail of Bubblewrap',
   GATEWAY_INTERPRETER_SECONDS: 'how long code may run',
   GATEWAY_INTERPRETER_MEMORY_MB: 'how much memory code may have',
   GATEWAY_INTERPRETER_PROCESSES: 'most sandboxes for code at once',

@@ -1,69 +1,23 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Fences } from './fences.ts';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { type Body, BrokenFrame, FrameReader, framePieces } from './frames.ts';
-import guardian from './guest/guardian.mjs' with { type: 'text' };
 
-/** What a sandbox is made of. */
-export interface Place {
-  /** The executable of Deno. */
-  readonly deno: string;
-  /** The folder of Pyodide. */
-  readonly pyodide: string;
-  /** The operator's folder of wheels. Code can read whatever lies there. */
-  readonly wheels: string | null;
-  /** A folder in which nothing lies. */
-  readonly emptyFolder: string;
-  /** What the kernel holds beside what Deno does. */
-  readonly fences: Fences;
+/** How a process is started in which one Python waits for what it is told. */
+export interface Launch {
+  readonly command: readonly string[];
+  /** Where it starts. Nothing lies there. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Whether the process that is started has the one in which code runs as its child. */
+  readonly hasParent: boolean;
+  /** A file that the command reads as its descriptor 3; null: it has none. */
+  readonly filter: string | null;
 }
 
-export interface ChildOptions extends Place {
-  /** The file from which Python starts; null: it starts by itself. */
-  readonly snapshot: string | null;
-  /** What the process may have, with what Deno reserves for itself. */
-  readonly memoryMb: number;
-  readonly cpuSeconds: number;
-}
-
-const V8_HEAP_MB = 256;
 const LONGEST_COMPLAINT = 4_096;
 /** For the way of files between the sandbox and where they lie. */
 export const TRANSFER_MS = 120_000;
 /** It ends itself so much later than we would end it. */
 const GRACE_MS = 5_000;
-
-const PYODIDE_FILES = ['pyodide.mjs', 'pyodide.asm.mjs', 'pyodide.asm.wasm', 'python_stdlib.zip'];
-
-/** Whatever cannot be limited is not started. */
-const LIMITED =
-  'unset PWD OLDPWD && ulimit -c 0 && ulimit -f 0 && ulimit -n 64 && ulimit -d "$1" && ulimit -t "$2" && shift 2 && exec nice -n 10 "$@"';
-
-/**
- * Deno without permissions: it reads the files of Pyodide, the wheels and a snapshot, and has no network, environment,
- * processes, libraries, system calls or other files. Its cache would be a place to write to and to find what others have
- * written: it has none.
- */
-function commandOf({ deno, pyodide, wheels, snapshot, fences, memoryMb, cpuSeconds }: ChildOptions): string[] {
-  const readable = [...PYODIDE_FILES.map((name) => join(pyodide, name)), wheels, snapshot].filter(
-    (path) => path !== null,
-  );
-  const denied = ['net', 'env', 'run', 'ffi', 'sys', 'write', 'import'].map((name) => `--deny-${name}`);
-  const closed = ['--no-prompt', '--no-config', '--no-lock', '--no-remote', '--no-npm', '--cached-only'];
-  const flags = [
-    '--quiet',
-    '--no-code-cache',
-    `--v8-flags=--max-old-space-size=${V8_HEAP_MB},--freeze-flags-after-init`,
-  ];
-  const script = `data:text/javascript;base64,${Buffer.from(guardian).toString('base64')}`;
-  const dataKb = String(memoryMb * 1_024);
-  const limits = ['/bin/sh', '-c', LIMITED, 'sandbox', dataKb, String(cpuSeconds)];
-  const permitted = `--allow-read=${readable.map((path) => path.replaceAll(',', ',,')).join(',')}`;
-  return [...limits, ...fences.around([deno, 'run', ...closed, ...denied, ...flags, permitted, script], readable)];
-}
-
-const ENVIRONMENT = { DENO_DIR: '/dev/null/none' };
 
 /** One process with one Python in it. Everything it says is hostile once it has run code. */
 export class Child {
@@ -76,9 +30,9 @@ export class Child {
   #isEnded = false;
   #said: Promise<void> = Promise.resolve();
 
-  constructor(options: ChildOptions) {
-    this.#process = spawn(commandOf(options), options.emptyFolder);
-    this.#hasParent = options.fences.hasParent;
+  constructor(launch: Launch) {
+    this.#process = spawn(launch);
+    this.#hasParent = launch.hasParent;
     this.#reader = new FrameReader(this.#process.stdout);
     this.#hear(this.#process.stderr).catch(() => {});
   }
@@ -177,8 +131,15 @@ function childOf(pid: number): number | null {
   }
 }
 
-const spawn = (command: string[], cwd: string) =>
-  Bun.spawn(command, { cwd, env: ENVIRONMENT, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' });
-
-/** As the guest names folders: they end like folders. */
-export const folderUrl = (path: string): string => `${pathToFileURL(path).href.replace(/\/+$/, '')}/`;
+function spawn({ command, folder, environment, filter }: Launch) {
+  const file = filter === null ? null : openSync(filter, 'r');
+  try {
+    return Bun.spawn([...command], {
+      cwd: folder,
+      env: environment,
+      stdio: ['pipe', 'pipe', 'pipe', ...(file === null ? [] : [file])],
+    });
+  } finally {
+    if (file !== null) closeSync(file);
+  }
+}

@@ -4,6 +4,7 @@ import type { Files } from '../../files/files.ts';
 import { type CellResult, type KeptContent, stateOf, type WrittenCell } from './cells.ts';
 import { codeIn } from './code-argument.ts';
 import { cellFile, newInputs } from './inputs.ts';
+import type { PythonAbout } from './jail.ts';
 import { CODE_BYTES } from './limits.ts';
 import { LINK } from './links.ts';
 import { NoPlace } from './places.ts';
@@ -109,19 +110,39 @@ export function createExecutor({ files, sandbox, cellSeconds, memoryMb }: Execut
   };
 }
 
+/** Those that models ask for most are named first, because there is a most of what they are told. */
+const FIRST_NAMED = ['numpy', 'pandas', 'matplotlib', 'scipy', 'scikit-learn', 'sympy', 'pillow', 'openpyxl', 'lxml'];
+const MOST_NAMED = 80;
+
+/** Which Python code finds, with which packages. */
+export function pythonIn(about: PythonAbout | null): string {
+  if (!about) return '';
+  const rank = (name: string) => (FIRST_NAMED.indexOf(name.toLowerCase()) + 1 || FIRST_NAMED.length + 1) - 1;
+  const all = Object.entries(about.packages)
+    .sort(([one], [other]) => rank(one) - rank(other) || (one.toLowerCase() < other.toLowerCase() ? -1 : 1))
+    .map(([name, version]) => `${name} ${version}`);
+  const more = all.length > MOST_NAMED ? `, and ${all.length - MOST_NAMED} more` : '';
+  const packages = all.length > 0 ? ` and these packages: ${all.slice(0, MOST_NAMED).join(', ')}${more}` : ' alone';
+  return `It is Python ${about.version} with its standard library${packages}; nothing can be installed.`;
+}
+
 export function descriptionOf(
   inputs: readonly { readonly name: string; readonly bytes: number }[],
   seconds: number,
+  about: PythonAbout | null,
 ): string {
   const files = inputs.map(({ name, bytes }) => `/mnt/data/${name} (${bytes} bytes)`);
   return [
     'Runs Python in a sandbox and answers what it printed and the value of its last line. Variables stay from call to call.',
+    pythonIn(about),
     `There is no network, and a call may take ${seconds} seconds.`,
     'The working folder is /mnt/data: what is written there can be downloaded.',
     `To give somebody such a file, link to it like this: [name](${LINK}name).`,
     'Plots are shown when the code ends; display(value) shows other images.',
     files.length > 0 ? `These files are there: ${files.join(', ')}.` : 'No files are there yet.',
-  ].join(' ');
+  ]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** What a cell has made, as it comes. */

@@ -24,7 +24,7 @@ export interface Fences {
 }
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/local/bin', '/usr/sbin', '/sbin'];
-const installedTool = (name: string): string | null =>
+export const installedTool = (name: string): string | null =>
   FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
 
 /** Programs need them to start; nothing in there is a secret of the gateway. */

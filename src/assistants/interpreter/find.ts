@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installedPackage, layout } from '../../core/program.ts';
-import type { Place } from './child.ts';
+import type { Place } from './deno.ts';
 
 export interface Named {
   /** Null: the ones that were installed with the gateway. */

@@ -108,7 +108,7 @@ async function openTool(container: Container, caller: HostedCaller, deps: Hosted
       {
         name: CODE_INTERPRETER,
         item: 'code_interpreter_call',
-        description: descriptionOf(inputs, deps.cellSeconds),
+        description: descriptionOf(inputs, deps.cellSeconds, await deps.sandbox.about()),
         parameters: PARAMETERS,
         isChosenBy: ({ type }) => type === CODE_INTERPRETER,
         begins: (call) => {

@@ -17,7 +17,7 @@ export interface InterpreterDeps extends ExecutorDeps {
 
 /** Runs Python that a model writes. */
 export function createInterpreter(deps: InterpreterDeps): BuiltIn {
-  const { store, files, cellSeconds, report, now } = deps;
+  const { store, files, sandbox, cellSeconds, report, now } = deps;
   const run = createExecutor(deps);
   const cells = createCells({ store, files, now });
 
@@ -52,7 +52,7 @@ export function createInterpreter(deps: InterpreterDeps): BuiltIn {
       const mounted = stateOf(await cells.of(place.threadId)).flatMap(({ inputs }) => inputs);
       const reading = { workspaceId: place.workspaceId, files };
       const inputs = await namesOf(await fileIdsOf(run, place), mounted, reading);
-      return { description: descriptionOf(inputs, cellSeconds), parameters: PARAMETERS };
+      return { description: descriptionOf(inputs, cellSeconds, await sandbox.about()), parameters: PARAMETERS };
     },
 
     marks: async ({ threadId }) => {

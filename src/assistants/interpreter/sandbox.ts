@@ -1,11 +1,15 @@
 import type { WorkspaceId } from '../../core/ids.ts';
 import { BrokenFrame } from './frames.ts';
 import { watchIdle } from './idle.ts';
+import type { OpenJail, PythonAbout } from './jail.ts';
 import { Places } from './places.ts';
 import { type Base, type Cell, type Keep, type Owner, Session } from './session.ts';
 import type { WorkshopOptions } from './workshop.ts';
 
-export interface SandboxOptions extends WorkshopOptions {
+/** The Python that every gateway brings along, or the one that its operator has put into a jail. */
+export type SandboxOptions = PoolOptions & (WorkshopOptions | { readonly jail: OpenJail });
+
+interface PoolOptions {
   /** The most sandboxes at once. */
   readonly processes: number;
   /** How long one is kept for the next cell of its thread. */
@@ -45,6 +49,8 @@ export interface Outcome {
 export interface Sandbox {
   /** Runs a cell in the state that the cells before it have left. Throws `NoPlace` when its turn does not come in time. */
   run(job: Job): Promise<Outcome>;
+  /** What code finds, as far as it is known. */
+  about(): Promise<PythonAbout | null>;
   /** The processes that are there. */
   readonly pids: readonly number[];
   /** Ends them all. */
@@ -71,6 +77,7 @@ export class SandboxPool implements Sandbox {
   readonly #options: SandboxOptions;
   readonly #places: Places;
   #base: Promise<Base> | null = null;
+  #about: Promise<PythonAbout | null> | null = null;
   /** With what stops watching them; the one that is idle longest comes first. */
   readonly #idle = new Map<Seated, () => void>();
   readonly #busy = new Set<Session>();
@@ -113,6 +120,19 @@ export class SandboxPool implements Sandbox {
     for (const seated of idle) this.#endIdle(seated);
     for (const { child } of busy) child.kill();
     await Promise.all([...busy, ...idle.map(({ session }) => session)].map(({ child }) => child.exited));
+    (await this.#base?.catch(() => null))?.close();
+  }
+
+  about(): Promise<PythonAbout | null> {
+    this.#about ??= this.#describe();
+    return this.#about;
+  }
+
+  async #describe(): Promise<PythonAbout | null> {
+    if ('jail' in this.#options) return this.#options.jail.about;
+    const { aboutOf } = await import('./wheels.ts');
+    // What is wrong with the wheels is said when code is run.
+    return aboutOf(this.#options).catch(() => null);
   }
 
   #prepared(): Promise<Base> {
@@ -126,6 +146,7 @@ export class SandboxPool implements Sandbox {
 
   /** Loaded here: a gateway that runs no code does without its memory. */
   async #prepare(): Promise<Base> {
+    if ('jail' in this.#options) return this.#options.jail.prepare();
     const { prepare } = await import('./workshop.ts');
     return prepare(this.#options);
   }

@@ -8,6 +8,8 @@ interface Calls {
   readonly clone3: number;
   /** Those that a sandbox has no use for, and an escape would have. */
   readonly denied: readonly number[];
+  /** Memory that is nobody's, so that no limit counts it: shmget, shmat, shmctl, memfd_create. */
+  readonly uncounted: readonly number[];
 }
 
 const CALLS: Readonly<Partial<Record<string, Calls>>> = {
@@ -26,6 +28,7 @@ const CALLS: Readonly<Partial<Record<string, Calls>>> = {
       ...[246, 320, 175, 313, 176, 169, 163, 167, 168], // kernel and modules, reboot, acct, swap
       ...[303, 304, 153, 172, 173, 134, 154], // file handles, vhangup, ports, uselib, modify_ldt
     ],
+    uncounted: [29, 30, 31, 319],
   },
   arm64: {
     audit: 0xc00000b7,
@@ -41,11 +44,15 @@ const CALLS: Readonly<Partial<Record<string, Calls>>> = {
       ...[104, 294, 105, 273, 106, 142, 89, 224, 225],
       ...[264, 265, 58],
     ],
+    uncounted: [194, 196, 195, 279],
   },
 };
 
 /** On every kind of machine: io_uring, pidfds, mounts of the newer kind. */
 const DENIED_EVERYWHERE = [425, 426, 427, 424, 434, 438, 428, 429, 430, 431, 432, 433, 442];
+
+const MEMFD_SECRET = 447;
+const PR_SET_PDEATHSIG = 1;
 
 const EPERM = 1;
 const ENOSYS = 38;
@@ -73,8 +80,15 @@ export interface SystemCalls extends Pick<Calls, 'prctl' | 'capset'> {
   readonly filter: string;
 }
 
+/** In a jail code is a program of the machine: it might keep its end from coming with the end of what has started it. */
+const jailRules = ({ uncounted, prctl }: Calls) => [
+  ...[...uncounted, MEMFD_SECRET].flatMap((call) => [ifEqual(call, 1), answer(failWith(EPERM))]),
+  ...[ifEqual(prctl, 4), load(FIRST_ARGUMENT), ifEqual(PR_SET_PDEATHSIG, 1), answer(failWith(EPERM))],
+  answer(ALLOW),
+];
+
 /** What a sandbox may not ask of the kernel; null where we do not know the numbers of this kind of machine. */
-export function systemCalls(arch: string = process.arch): SystemCalls | null {
+export function systemCalls(arch: string = process.arch, kind: 'deno' | 'jail' = 'deno'): SystemCalls | null {
   const calls = CALLS[arch];
   if (!calls) return null;
   const { audit, prctl, capset, clone, clone3, denied } = calls;
@@ -86,6 +100,7 @@ export function systemCalls(arch: string = process.arch): SystemCalls | null {
     // Its arguments lie in memory, where no filter looks. Programs then take the older call.
     ...[ifEqual(clone3, 1), answer(failWith(ENOSYS))],
     ...[...denied, ...DENIED_EVERYWHERE].flatMap((call) => [ifEqual(call, 1), answer(failWith(EPERM))]),
+    ...(kind === 'jail' ? jailRules(calls) : []),
     // Threads, and no processes.
     ...[ifEqual(clone, 3), load(FIRST_ARGUMENT), ifAnyBit(CLONE_THREAD, 2), answer(ALLOW)],
     ...[answer(ALLOW), answer(failWith(EPERM))],

@@ -2,10 +2,8 @@ import * as z from 'zod';
 import type { CodeTools } from '../../core/code-runner.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import { type Checked, schemaOf } from '../../core/schema.ts';
-import { Child, type ChildOptions, folderUrl, TRANSFER_MS } from './child.ts';
+import { type Child, TRANSFER_MS } from './child.ts';
 import { BrokenFrame, wholeOf } from './frames.ts';
-import cells from './guest/cells.py' with { type: 'text' };
-import python from './guest/python.mjs' with { type: 'text' };
 import tools from './guest/tools.py' with { type: 'text' };
 import { type CellLimits, LIMITS } from './limits.ts';
 import { createTurns } from './turns.ts';
@@ -33,12 +31,17 @@ export type Keep = (made: Made, content: AsyncIterable<Uint8Array>) => Promise<v
 export type Made = { readonly type: 'image' } | { readonly type: 'file'; readonly path: string };
 
 /** What every sandbox of this gateway starts from. */
-export interface Base extends Omit<ChildOptions, 'cpuSeconds'> {
-  /** Pyodide's list of packages, as text: those that there are wheels of. */
-  readonly lock: string;
+export interface Base {
+  /** A process in which a Python waits to be told for whom it is. */
+  open(cpuSeconds: number): Child;
+  /** What else it is told then. */
+  readonly start: object;
+  readonly sources: readonly Uint8Array[];
   /** What code may have of the memory. */
   readonly codeMb: number;
   readonly cellMs: number;
+  /** Ends what waits to be used. */
+  close(): void;
 }
 
 const START_MS = 120_000;
@@ -66,14 +69,7 @@ const callHeader = () =>
   });
 
 const encoder = new TextEncoder();
-const sources = { python: encoder.encode(python), cells: encoder.encode(cells), tools: encoder.encode(tools) };
-
-export const startHeader = ({ pyodide, wheels, lock }: Pick<Base, 'pyodide' | 'wheels' | 'lock'>) => ({
-  pyodide: folderUrl(pyodide),
-  wheels: wheels && folderUrl(wheels),
-  lock,
-});
-export const pythonThread = sources.python;
+const toolsSource = encoder.encode(tools);
 
 /** For whom a Python is started. */
 export interface Owner {
@@ -99,14 +95,14 @@ export class Session {
     this.threadId = owner.threadId;
     this.workspaceId = owner.workspaceId;
     const cpuSeconds = Math.ceil((base.cellMs * CPU_TIMES) / 1_000);
-    this.child = new Child({ ...base, cpuSeconds });
+    this.child = base.open(cpuSeconds);
   }
 
   async start(): Promise<void> {
-    const { snapshot, codeMb } = this.#base;
+    const { start, sources, codeMb } = this.#base;
     const limits = { ...this.#limits, memoryBytes: codeMb * 1_048_576 };
-    const header = { type: 'start', ...startHeader(this.#base), seed: this.threadId, limits, snapshot };
-    const answer = await this.child.ask(header, [sources.python, sources.cells], START_MS);
+    const header = { type: 'start', ...start, seed: this.threadId, limits };
+    const answer = await this.child.ask(header, sources, START_MS);
     if ((answer as { type?: unknown } | null)?.type === 'ready') return;
     const { reason = 'an answer that is none' } = (answer ?? {}) as { reason?: unknown };
     throw new BrokenFrame(`Python does not start: ${String(reason).slice(0, 500)}`);
@@ -139,7 +135,7 @@ export class Session {
     const { functions, mostCalls, mostBytes } = tools;
     const header = { type: 'cell', isReplay, files: names, tools: { functions, mostCalls, mostBytes } };
     const hear = () => this.#serve(tools);
-    return checked(await this.child.ask(header, [...bodies, sources.tools], cellMs, hear));
+    return checked(await this.child.ask(header, [...bodies, toolsSource], cellMs, hear));
   }
 
   /** Makes the calls that code asks for, until it has ended. Answers what it says then. */

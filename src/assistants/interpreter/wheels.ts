@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { strFromU8, unzipSync } from 'fflate';
-import type { Place } from './child.ts';
+import type { Place } from './deno.ts';
+import type { PythonAbout } from './jail.ts';
 
 /** Packages as Pyodide lists them. */
 interface Package {
@@ -18,7 +19,7 @@ interface Package {
 }
 
 interface Lock {
-  readonly info: object;
+  readonly info: { readonly python: string };
   readonly packages: Readonly<Record<string, Package>>;
 }
 
@@ -38,6 +39,13 @@ export async function lockOf({ pyodide, wheels }: Pick<Place, 'pyodide' | 'wheel
   for (const [name, each] of Object.entries(found))
     found[name] = { ...each, depends: each.depends.filter((needed) => found[needed]) };
   return JSON.stringify({ info, packages: found });
+}
+
+/** What code finds: the version of Python, and of each package. */
+export async function aboutOf(place: Pick<Place, 'pyodide' | 'wheels'>): Promise<PythonAbout> {
+  const { info, packages } = JSON.parse(await lockOf(place)) as Lock;
+  const versions = Object.values(packages).map(({ name, version }) => [name, version] as const);
+  return { version: info.python, packages: Object.fromEntries(versions) };
 }
 
 /** What a wheel says of itself. */

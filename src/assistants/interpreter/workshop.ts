@@ -3,9 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId } from '../../core/ids.ts';
-import { Child, type Place } from './child.ts';
+import { Child } from './child.ts';
+import { folderUrl, launchDeno, type Place } from './deno.ts';
 import { fencesFor } from './fences.ts';
-import { type Base, pythonThread, Session, startHeader } from './session.ts';
+import cells from './guest/cells.py' with { type: 'text' };
+import python from './guest/python.mjs' with { type: 'text' };
+import { type Base, Session } from './session.ts';
 import { lockOf } from './wheels.ts';
 
 export interface WorkshopOptions extends Omit<Place, 'emptyFolder' | 'fences'> {
@@ -40,10 +43,28 @@ export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: Worksh
     await makeSnapshot(place, lock, snapshot);
     await sweep(folder, snapshot);
   }
-  const base = { ...place, lock, snapshot, codeMb: memoryMb, cellMs: cellSeconds * 1_000 };
-  const ownMb = await ownMemoryOf({ ...base, memoryMb: UNMEASURED_MB });
-  return { ...base, memoryMb: ownMb + memoryMb + SPARE_MB };
+  const baseWith = (mostMb: number): Base => ({
+    open: (cpuSeconds) => new Child(launchDeno({ ...place, snapshot, memoryMb: mostMb, cpuSeconds })),
+    start: { ...startHeader(place, lock), snapshot },
+    sources: [pythonThread, cellsSource],
+    codeMb: memoryMb,
+    cellMs: cellSeconds * 1_000,
+    close: () => {},
+  });
+  const ownMb = await ownMemoryOf(snapshot, baseWith(UNMEASURED_MB));
+  return baseWith(ownMb + memoryMb + SPARE_MB);
 }
+
+const [pythonThread, cellsSource] = [python, cells].map((text) => new TextEncoder().encode(text)) as [
+  Uint8Array,
+  Uint8Array,
+];
+
+const startHeader = ({ pyodide, wheels }: Place, lock: string) => ({
+  pyodide: folderUrl(pyodide),
+  wheels: wheels && folderUrl(wheels),
+  lock,
+});
 
 /** A snapshot fits the very files it was made with. */
 async function versionOf({ deno, pyodide }: Place): Promise<string> {
@@ -56,10 +77,10 @@ async function versionOf({ deno, pyodide }: Place): Promise<string> {
 
 async function makeSnapshot(place: Place, lock: string, file: string): Promise<void> {
   const limits = { memoryMb: UNMEASURED_MB, cpuSeconds: SNAPSHOT_CPU_SECONDS };
-  const child = new Child({ ...place, ...limits, snapshot: null });
+  const child = new Child(launchDeno({ ...place, ...limits, snapshot: null }));
   const draft = `${file}-${newId()}`;
   try {
-    const header = { type: 'make-snapshot', ...startHeader({ ...place, lock }) };
+    const header = { type: 'make-snapshot', ...startHeader(place, lock) };
     const answer = await child.ask(header, [pythonThread], SNAPSHOT_MS).catch((error) => complain(child, error));
     const { sizes = [], reason = 'no snapshot' } = answer as { sizes?: number[]; reason?: string };
     const [size] = sizes;
@@ -91,15 +112,15 @@ async function sweep(folder: string, current: string): Promise<void> {
 const measured = new Map<string, number>();
 
 /** Starts one in which no code will run. */
-async function ownMemoryOf(base: Base): Promise<number> {
-  const known = measured.get(base.snapshot!);
+async function ownMemoryOf(snapshot: string, base: Base): Promise<number> {
+  const known = measured.get(snapshot);
   if (known !== undefined) return known;
   const session = new Session(base, { threadId: 'none', workspaceId: 'none' as Session['workspaceId'] });
   try {
     await session.start().catch((error) => complain(session.child, error));
     const reserved = /^VmData:\s+(\d+) kB/m.exec(readFileSync(`/proc/${session.child.pid}/status`, 'utf8'))?.[1];
     const ownMb = reserved ? Math.ceil(Number(reserved) / 1_024) : OWN_MEMORY_MB;
-    measured.set(base.snapshot!, ownMb);
+    measured.set(snapshot, ownMb);
     return ownMb;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return OWN_MEMORY_MB;

@@ -108,7 +108,8 @@ async function start({ seed, limits, snapshot, ...header }, [script]) {
   python.FS.mkdirTree(HOME);
   limitMemory(python._module.HEAPU8.byteLength + limits.memoryBytes);
   const guest = python.runPython(decoder.decode(script), { globals: python.toPy({}) });
-  guest.begin(seed, python.toPy(limits));
+  const evaluate = python.runPython('from pyodide.code import eval_code_async\neval_code_async', { globals: python.toPy({}) });
+  guest.begin(seed, python.toPy(limits), evaluate);
   self.onmessage = ({ data }) => (data.header.type === 'answer' ? answered(data) : run(python, guest, log, data));
   answer({ type: 'ready' });
 }
