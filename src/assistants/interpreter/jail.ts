@@ -63,7 +63,7 @@ const FILE_BLOCKS = WORK_BYTES / 512;
 export const MOST_THREADS = 64;
 export const MOST_FILES = 50_000;
 const WATCH_MS = 250;
-/** Whoever waits for a Python waits less if one has loaded these before. */
+/** A caller waits less for a Python that has loaded these before. */
 const WARM = ['numpy', 'pandas', 'matplotlib.pyplot'];
 const SPARE_MS = 120_000;
 const PROBE_MS = 60_000;

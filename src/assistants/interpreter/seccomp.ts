@@ -8,7 +8,7 @@ interface Calls {
   readonly clone3: number;
   /** Those that a sandbox has no use for, and an escape would have. */
   readonly denied: readonly number[];
-  /** Memory that is nobody's, so that no limit counts it: shmget, shmat, shmctl, memfd_create. */
+  /** Memory that no limit counts: shmget, shmat, shmctl, memfd_create. */
   readonly uncounted: readonly number[];
 }
 
