@@ -127,6 +127,7 @@ export const apiKey = () =>
       workspace_id: z.string(),
       user_id: z.string().nullable(),
       is_own: z.boolean().describe('Its user made it, as member_keys of the workspace allow.'),
+      is_login: z.boolean().describe('A program that its user signed in: it renews itself, and cannot be rotated.'),
       scopes: z.array(z.enum(SCOPES)),
       defaults: z.record(z.string(), z.unknown()),
       ...shownForbidden(),

@@ -48,6 +48,8 @@ export interface ApiKey extends ShownLimits {
   readonly user_id: string | null;
   /** Its user made it, as the rule of the workspace allows. */
   readonly is_own: boolean;
+  /** A program of its user signed in: it renews itself, and cannot be rotated. */
+  readonly is_login: boolean;
   readonly scopes: readonly Scope[];
   readonly defaults: Principal['defaults'] & { readonly config_id?: string; readonly allow_config_override?: boolean };
   readonly forbidden: readonly string[] | null;
@@ -133,6 +135,7 @@ const shownWith = (row: ApiKeyRow, limits: ShownLimits, status: ApiKey['status']
   workspace_id: row.workspace_id,
   user_id: row.user_id,
   is_own: isMembers(row),
+  is_login: row.origin === 'login',
   scopes: JSON.parse(row.scopes),
   defaults: shownDefaults(row),
   forbidden: rulesIn(row.forbidden),

@@ -163,6 +163,7 @@ const withoutPrices = ({ prices: _, ...rest }: Readonly<Record<string, unknown>>
 
 /** What a key becomes. Its secrets go only to the host they were stored for: a move asks for all of them again. */
 export function changed(row: VirtualKeyRow, old: SealedKey, input: Partial<VirtualKeyInput>) {
+  if (input.configurations) refuseMasked(input.configurations, old.configurations);
   const provider = input.provider ?? row.provider;
   const customHost = input.custom_host === undefined ? row.custom_host : input.custom_host || null;
   const moves = provider !== row.provider || customHost !== row.custom_host;
@@ -178,6 +179,21 @@ export function changed(row: VirtualKeyRow, old: SealedKey, input: Partial<Virtu
   const key = input.key === undefined ? old.key : input.key || null;
   return { provider, customHost, key, configurations: input.configurations ?? old.configurations };
 }
+
+/** A client that sends back what it was shown would put the masked form in the place of the secret. */
+function refuseMasked(given: object, stored: object, path = 'configurations'): void {
+  const shown = maskConfigurations(stored, path.split('.').at(-1)) as Readonly<Record<string, unknown>>;
+  for (const [name, value] of Object.entries(given)) {
+    const kept = (stored as Readonly<Record<string, unknown>>)[name];
+    if (kept === undefined || isDeepStrictEqual(value, kept)) continue;
+    if (isObject(value) && isObject(kept)) refuseMasked(value, kept, `${path}.${name}`);
+    else if (value === shown[name])
+      fail('invalid_request', `${path}.${name}`, 'is the masked form of what is stored; send the secret itself again');
+  }
+}
+
+const isObject = (value: unknown): value is object =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 interface Hosts {
   readonly customHost: string | null;

@@ -147,3 +147,50 @@ test('dark and on a phone, the menu opens and the palette finds pages', async ()
   expect(faults).toEqual([]);
   await close();
 });
+
+test('what calls of a key use by themselves is changed, and the secret of a provider may lie in a store', async () => {
+  const { api } = console.gateway;
+  const checks = [{ id: 'default.wordCount', parameters: { maxWords: 500 } }];
+  await api.post('/v1/guardrails', { name: 'Short', slug: 'short', checks });
+  const { key } = await console.gateway.given.apiKey({ name: 'by-itself', defaults: { mcp_tools: 'search' } });
+  const { tab, faults, axe, shot, close } = await console.open('/console/api-keys');
+  await tab.getByRole('button', { name: 'Actions for by-itself' }).click();
+  await tab.getByRole('menuitem', { name: 'Edit' }).click();
+  await tab.getByText('What its calls use when they say nothing else').click();
+  await tab.getByLabel('Provider', { exact: true }).selectOption('sim');
+  await tab.getByRole('textbox', { name: 'Metadata' }).fill('team=search');
+  await tab.getByRole('textbox', { name: 'Guardrails for requests' }).fill('short');
+  expect(await axe()).toEqual([]);
+  await shot('api-keys-defaults');
+  await tab.getByRole('button', { name: 'Save' }).click();
+  await tab.getByText('The key by-itself is changed.').waitFor();
+  const listed = (await api.get('/v1/api-keys?page_size=200')).json.data;
+  expect(listed.find(({ name }: { name: string }) => name === 'by-itself').defaults).toEqual({
+    virtual_key: 'sim',
+    metadata: { team: 'search' },
+    input_guardrails: ['short'],
+    output_guardrails: [],
+    mcp_tools: 'search',
+  });
+  const said = await api.post(
+    '/v1/chat/completions',
+    { model: 'm', messages: [{ role: 'user', content: 'a' }] },
+    { key },
+  );
+  expect(said.status).toBe(200);
+  await tab.getByRole('row').filter({ hasText: 'by-itself' }).click();
+  await tab.getByText('the provider sim; metadata team=search; guardrails for requests: short').waitFor();
+
+  await tab.goto(`${console.gateway.url}/console/providers`);
+  await tab.getByRole('button', { name: 'Add a provider' }).first().click();
+  await tab.getByRole('button', { name: 'It lies in a secret store' }).click();
+  await tab.getByLabel('Reference').fill('vault:team/openai#key');
+  await tab.getByText('Client certificate', { exact: true }).click();
+  await tab.getByLabel('Authorities').waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('providers-reference');
+  await tab.getByRole('button', { name: 'Add it' }).click();
+  await tab.locator('.field-error').filter({ hasText: 'there is no secret store' }).first().waitFor();
+  expect(faults).toEqual([]);
+  await close();
+});

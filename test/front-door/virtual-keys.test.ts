@@ -400,3 +400,29 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     });
   });
 }
+
+test('what is shown masked cannot take the place of the secret', async () => {
+  const gateway = await startGateway();
+  const configurations = {
+    aws_region: 'eu-central-1',
+    aws_access_key_id: 'AKIAEXAMPLEEXAMPLE12',
+    aws_secret_access_key: 'a-secret-that-is-long-enough-to-mask',
+    custom_headers: { 'x-team': 'a-header-that-is-long-enough' },
+  };
+  const made = await gateway.api.post('/v1/virtual-keys', { name: 'Bedrock', provider: 'bedrock', configurations });
+  expect([made.status, made.text]).toEqual([200, expect.any(String)]);
+  const shown = made.json.configurations;
+  expect(shown.aws_secret_access_key).not.toBe(configurations.aws_secret_access_key);
+  const path = `/v1/virtual-keys/${made.json.slug}`;
+
+  const change = async (body: object) => {
+    const { status, json } = await gateway.api.put(path, { configurations: body });
+    return [status, json.error?.param ?? null];
+  };
+  expect(await change(shown)).toEqual([400, 'configurations.aws_access_key_id']);
+  const { custom_headers } = shown;
+  expect(await change({ ...configurations, custom_headers })).toEqual([400, 'configurations.custom_headers.x-team']);
+  expect(await change({ ...configurations, aws_region: 'eu-west-1' })).toEqual([200, null]);
+  expect((await gateway.api.put(path, { name: 'Other' })).json.configurations.aws_region).toBe('eu-west-1');
+  await gateway.stop();
+});

@@ -58,7 +58,7 @@ export default function ApiKeys() {
       ...(may('api_keys.update')
         ? [{ label: 'Edit', icon: 'edit' as const, onSelect: () => setDoing({ what: 'edit', key }) }]
         : []),
-      ...(may('api_keys.rotate')
+      ...(may('api_keys.rotate') && !key.is_login
         ? [
             {
               label: 'Give it a new secret',
@@ -181,7 +181,7 @@ export default function ApiKeys() {
           apiKey={opened}
           onClose={() => setFilters({ open: '' })}
           onEdit={may('api_keys.update') ? () => setDoing({ what: 'edit', key: opened }) : null}
-          onRotate={may('api_keys.rotate') ? () => setDoing({ what: 'rotate', key: opened }) : null}
+          onRotate={may('api_keys.rotate') && !opened.is_login ? () => setDoing({ what: 'rotate', key: opened }) : null}
           onDelete={may('api_keys.delete') ? () => setDoing({ what: 'delete', key: opened }) : null}
         />
       )}

@@ -8,6 +8,7 @@ import { Checkbox, Field, Input, Textarea } from '../../design/field.tsx';
 import type { Scope } from '../../shell/session.tsx';
 import { ForbiddenEditor, type Rule } from '../organisation/forbidden-editor.tsx';
 import { BudgetField, budgetIn, isSameBudget, limitsFrom } from './budget-field.tsx';
+import { DefaultsField, defaultsFrom, defaultsIn } from './defaults-field.tsx';
 import { RateLimitsField, ratesFrom, ratesIn } from './rate-limits-field.tsx';
 import { ScopesField } from './scopes-field.tsx';
 
@@ -37,6 +38,8 @@ export function EditKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly
   const [scopes, setScopes] = useState<readonly Scope[]>(apiKey.scopes);
   const forbiddenBefore = apiKey.forbidden ?? [];
   const [forbidden, setForbidden] = useState<readonly string[]>(forbiddenBefore);
+  const defaultsBefore = defaultsIn(apiKey);
+  const [defaults, setDefaults] = useState(defaultsBefore);
   const save = useAction(
     () =>
       api.put('/v1/api-keys/{id}', {
@@ -49,6 +52,9 @@ export function EditKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly
           ...(!isSameBudget(budget, before) && { usage_limits: limitsFrom(budget) }),
           ...(isReset && { reset_usage: true }),
           ...(JSON.stringify(rates) !== JSON.stringify(ratesBefore) && { rate_limits: ratesFrom(rates) }),
+          ...(JSON.stringify(defaults) !== JSON.stringify(defaultsBefore) && {
+            defaults: defaultsFrom(defaults, apiKey),
+          }),
           ...(!isSame(scopes, apiKey.scopes) && { scopes: [...scopes] }),
           ...(!isSame(forbidden, forbiddenBefore) && {
             forbidden: forbidden.length > 0 ? ([...forbidden] as Rule[]) : null,
@@ -105,6 +111,10 @@ export function EditKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly
           />
         )}
       </Field>
+      <details className="key-fold">
+        <summary>What its calls use when they say nothing else</summary>
+        <DefaultsField draft={defaults} fault={fault} onChange={setDefaults} />
+      </details>
       <details className="key-fold">
         <summary>What it may do ({scopes.length})</summary>
         <ScopesField chosen={scopes} held={apiKey.scopes} error={fault('scopes')} onChange={setScopes} />

@@ -1,3 +1,4 @@
+import { useApi } from '../../api/hooks.ts';
 import type { ApiKey } from '../../api/types.d.ts';
 import { Badge } from '../../design/badge.tsx';
 import { Button } from '../../design/button.tsx';
@@ -5,7 +6,9 @@ import { SidePanel } from '../../design/dialog.tsx';
 import { formatMoney, formatNumber, formatTime } from '../../design/format.ts';
 import { KeyValue, Row, Stack } from '../../design/layout.tsx';
 import { Progress } from '../../design/states.tsx';
+import { nameOf, useMay, useSession } from '../../shell/session.tsx';
 import { TONES } from './api-keys.tsx';
+import { defaultsIn } from './defaults-field.tsx';
 
 type Budget = ApiKey['usage'][number];
 
@@ -40,6 +43,27 @@ export const Usage = ({ usage }: { readonly usage: ApiKey['usage'] }) =>
 
 const rates = (key: ApiKey) =>
   key.rate_limits?.map(({ type, unit, value }) => `${formatNumber(value)} ${type} ${unit}`).join(', ') || 'none';
+
+/** The name of a user, where the viewer may know it. */
+function Person({ id }: { readonly id: string }) {
+  const { user: me } = useSession();
+  const found = useApi('/v1/admin/users/{id}', { params: { id } }, { enabled: useMay()('users.read') && id !== me.id });
+  if (id === me.id) return 'you';
+  return found.data ? nameOf(found.data) : <code>{id}</code>;
+}
+
+/** What its calls use when they say nothing else. */
+function Defaults({ of: key }: { readonly of: ApiKey }) {
+  const { virtualKey, config, metadata, input, output } = defaultsIn(key);
+  const said = [
+    virtualKey && `the provider ${virtualKey}`,
+    config && `the config ${config}`,
+    metadata && `metadata ${metadata}`,
+    input && `guardrails for requests: ${input}`,
+    output && `guardrails for answers: ${output}`,
+  ].filter(Boolean);
+  return said.length > 0 ? said.join('; ') : 'nothing: calls say it themselves';
+}
 
 export const KeyPanel = ({
   apiKey: key,
@@ -84,9 +108,11 @@ export const KeyPanel = ({
           ],
           ['Key', <code key="key">{key.masked_key}</code>],
           ['About', key.description ?? '–'],
-          ['Acts for', key.user_id ? <code key="user">{key.user_id}</code> : 'the application'],
+          ['Acts for', key.user_id ? <Person key="user" id={key.user_id} /> : 'the application'],
+          ...(key.is_login ? [['Belongs to', 'a program that its user signed in; it renews itself'] as const] : []),
           ['Budget', <Usage key="usage" usage={key.usage} />],
           ['Rate limits', rates(key)],
+          ['Uses by itself', <Defaults key="defaults" of={key} />],
           ['Models', key.models?.join(', ') ?? 'all'],
           ['Calls may not bring', key.forbidden?.join(', ') || 'anything is allowed'],
           ['Expires', key.expires_at ? formatTime(key.expires_at) : 'never'],

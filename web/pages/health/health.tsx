@@ -36,6 +36,8 @@ const PARTS: readonly Part[] = [
   { part: 'prices', title: 'Prices', icon: 'star', well: 'The list in force can be used.' },
   { part: 'search', title: 'File search', icon: 'search', well: 'By meaning and by words.' },
   { part: 'tracing', title: 'Traces', icon: 'tree', well: 'Taken, where there is a destination.' },
+  { part: 'backup', title: 'Backups', icon: 'copy', well: 'Made in time, where they are set up.' },
+  { part: 'secrets', title: 'Secret stores', icon: 'key', well: 'Give what is asked, where there are any.' },
   { part: 'export', title: 'Export of the log', icon: 'download', well: 'Taken, where there is a bucket.' },
 ];
 

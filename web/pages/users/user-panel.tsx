@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { api } from '../../api/client.ts';
 import { useAction, useApi } from '../../api/hooks.ts';
 import type { User } from '../../api/types.d.ts';
+import { Badge } from '../../design/badge.tsx';
 import { Button } from '../../design/button.tsx';
 import { SidePanel } from '../../design/dialog.tsx';
 import { Field, Input, Select } from '../../design/field.tsx';
@@ -35,11 +36,27 @@ export function UserPanel({ id, onClose, onRemove, onForget }: Props) {
             rows={[
               ['Email', user.email],
               ['Role', <RoleBadge key="role" role={user.role} />],
+              ...(user.status === 'deactivated'
+                ? [
+                    [
+                      'State',
+                      <Badge key="state" tone="warn">
+                        deactivated
+                      </Badge>,
+                    ] as const,
+                  ]
+                : []),
               ['Workspaces', <Memberships key="workspaces" user={user} />],
               ['Since', formatTime(user.created_at)],
               ['Id', <code key="id">{user.id}</code>],
             ]}
           />
+          {user.status === 'deactivated' && (
+            <Note tone="warn">
+              Your directory has deactivated this person: sign-ins and keys of theirs are refused. Activate them there,
+              and they may come back.
+            </Note>
+          )}
           {may('users.update') && <Change user={user} isMe={user.id === me.id} />}
           {user.id === me.id ? (
             <Note>This is you. Somebody else has to change your role or remove you.</Note>

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react';
 import { useApi } from '../../api/hooks.ts';
 import type { Invite, User } from '../../api/types.d.ts';
+import { Badge } from '../../design/badge.tsx';
 import { Button } from '../../design/button.tsx';
 import { FilterInput } from '../../design/filter-input.tsx';
 import { Card, PageHeader, Stack } from '../../design/layout.tsx';
@@ -46,9 +47,14 @@ const COLUMNS: readonly Column<User>[] = [
   {
     id: 'role',
     header: 'Role',
-    width: '120px',
+    width: '190px',
     sort: ({ role }) => role,
-    cell: (user) => <RoleBadge role={user.role} />,
+    cell: (user) => (
+      <span className="line gap-1">
+        <RoleBadge role={user.role} />
+        {user.status === 'deactivated' && <Badge tone="warn">deactivated</Badge>}
+      </span>
+    ),
   },
   {
     id: 'workspaces',
