@@ -211,20 +211,23 @@ export class Candidates {
     const { sources, sourceOf, numberOf, rowOf, factors } = segment;
     const searched = sources.map(isSearched);
     const { dotProducts, codeSums } = kernel();
-    const bases = Float32Array.from(
-      dotProducts(segment.centres, whole.numbers),
-      (product, block) => product * whole.scale * segment.centreScales[block]!,
-    );
+    const products = dotProducts(segment.centres, whole.numbers);
+    const bases = new Float32Array(products.length);
+    for (let block = 0; block < bases.length; block++)
+      bases[block] = products[block]! * whole.scale * segment.centreScales[block]!;
     const sums = codeSums(segment.codes, tables);
+    let floor = this.#floor;
     for (let block = 0; block < sourceOf.length; block++) {
       if (!searched[sourceOf[block]!]) continue;
-      const [from, to, base] = [rowOf[block]!, rowOf[block + 1]!, bases[block]!];
+      const from = rowOf[block]!;
+      const to = rowOf[block + 1]!;
+      const base = bases[block]!;
       for (let row = from; row < to; row++) {
         const estimate = base + factors[row]! * (sums[row]! * step + least);
         // Also false for a row that has no vector.
-        if (!(estimate > this.#floor)) continue;
-        this.#kept.push({ source: sources[sourceOf[block]!]!, number: numberOf[block]! + row - from, estimate });
-        if (this.#kept.length >= this.#most * 4) this.#cut();
+        if (!(estimate > floor)) continue;
+        this.#add({ source: sources[sourceOf[block]!]!, number: numberOf[block]! + row - from, estimate });
+        floor = this.#floor;
       }
     }
   }
@@ -232,6 +235,11 @@ export class Candidates {
   get result(): readonly Candidate[] {
     this.#cut();
     return this.#kept;
+  }
+
+  #add(candidate: Candidate) {
+    this.#kept.push(candidate);
+    if (this.#kept.length >= this.#most * 4) this.#cut();
   }
 
   #cut() {

@@ -1,18 +1,21 @@
 import { sql } from 'kysely';
 import type { Store } from '../../../storage/store.ts';
 import type { FoundByWords } from './chunk-store.ts';
+import { ENOUGH, foundTogether, joined } from './common-words.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { lexeme } from './thread/lexeme.ts';
 import type { Place } from './thread/requests.ts';
-import { type AskedWord, RANKING, scoreOf, type Term, termsOf, weighed } from './words.ts';
+import { type AskedWord, RANKING, scoreOf, type Term, termsOf, type Weighed, weighed } from './words.ts';
 
 /** Rows of a statement that the thread is asked for. */
 export type Ask = <Row>(query: ReturnType<typeof sql<Row>>) => Promise<Row[]>;
 
-/** So many chunks are ranked in some milliseconds. */
+/** So many chunks are ranked in some milliseconds, and words are counted no further. */
 const MOST_LOOKED_AT = 2_000;
 /** When a single word is in more, the places that come first will do: it tells no chunk from another. */
 const MOST_PLACES = 8_000;
+/** How far words are counted when all of them are common, to know the rarest. */
+const MOST_COUNTED = 50_000;
 
 /** The chunks that the words of a query speak for, best first: BM25 by what the searched stores hold, and nothing else. */
 export async function findByWords(
@@ -25,6 +28,10 @@ export async function findByWords(
   const { terms, chunks } = await counted(ask, scope, words);
   const asked = weighed(terms, chunks, MOST_LOOKED_AT);
   if (asked.terms.length === 0) return [];
+  const areCommon = asked.terms[0]!.chunks > MOST_LOOKED_AT;
+  const scale = areCommon ? weighed(terms, chunks, Number.POSITIVE_INFINITY) : asked;
+  const together = areCommon ? await findCommon(ask, store, { scope, asked: scale, most }) : [];
+  if (together.length >= ENOUGH) return together;
   const rows = asked.terms.flatMap(({ forms, weight }, group) =>
     scope.storeIds.flatMap((storeId) => forms.map((form) => sql`(${group}, ${weight}, ${lexeme(storeId, form)})`)),
   );
@@ -42,30 +49,72 @@ export async function findByWords(
     held as materialized (
       select chunks.id, chunks.source, chunks.number, chunks.words as length, weight, max(times) as times
       from places join chunks on chunks.id = places.doc
-      where chunks.source in ${searchedFiles(store, scope).select('indexed.id')}
+      where ${isSearched(store, scope)}
       group by term_group, chunks.id
     )
     select source, number, sum(weight * times * ${saturation + 1} / (times + ${saturation} *
       (${1 - ofLength} + ${ofLength} * length / (select avg(length) from held)))) as ranked
     from held group by id order by ranked desc, id limit ${most}`);
-  return found.map(({ source, number, ranked }) => ({ source, number, score: scoreOf(ranked, asked) }));
+  return joined(
+    together,
+    found.map(({ source, number, ranked }) => ({ source, number, score: scoreOf(ranked, scale) })),
+  );
 }
 
-/** In how many chunks of the searched stores the words are, and how many these have. */
-async function counted(ask: Ask, { storeIds }: Scope, words: readonly AskedWord[]) {
-  const forms = new Map<string, AskedWord>();
-  for (const asked of words)
-    for (const storeId of storeIds) for (const form of asked.forms) forms.set(lexeme(storeId, form), asked);
-  const rows = await ask<{ word: string | null; chunks: number }>(sql`
-    select term as word, doc as chunks from chunk_terms where term in (${sql.join([...forms.keys()])})
-    union all
-    select null, coalesce(sum(chunks), 0) from indexed_files
-    where store_id in (${sql.join([...storeIds])}) and state = 'current'`);
-  const counts = new Map<string, number>(rows.flatMap(({ word, chunks }) => (word === null ? [] : [[word, chunks]])));
-  const terms = words.map((asked): Term => {
-    // Where a word and its stem are both indexed, the stem is wherever the word is.
-    const most = (storeId: string) => Math.max(...asked.forms.map((form) => counts.get(lexeme(storeId, form)) ?? 0));
-    return { ...asked, chunks: storeIds.reduce((sum, storeId) => sum + most(storeId), 0) };
+/** Asked of each chunk that holds a word: a store may have more files than there are such chunks. */
+const isSearched = (store: Pick<Store, 'db' | 'engine'>, scope: Scope) =>
+  sql`exists ${searchedFiles(store, scope).select('indexed.id').whereRef('indexed.id', '=', sql.ref('chunks.source'))}`;
+
+interface CommonWords {
+  readonly scope: Scope;
+  readonly asked: Weighed;
+  readonly most: number;
+}
+
+/** The chunks that hold several common words, the shorter ones first: how often a word is in a chunk does not count. */
+const findCommon = (
+  ask: Ask,
+  store: Pick<Store, 'db' | 'engine'>,
+  { scope, asked, most }: CommonWords,
+): Promise<FoundByWords[]> =>
+  foundTogether(asked, async (together) => {
+    const { saturation, ofLength } = RANKING;
+    const query = together.map((term) => `(${matchOf(scope.storeIds, term)})`).join(' AND ');
+    const weight = together.reduce((sum, term) => sum + term.weight, 0);
+    const found = await ask<Place & { ranked: number }>(sql`
+      with places as materialized (
+        select rowid as doc from chunk_lexemes where chunk_lexemes match ${query} limit ${MOST_LOOKED_AT}
+      ),
+      held as materialized (
+        select chunks.id, chunks.source, chunks.number, chunks.words as length
+        from places join chunks on chunks.id = places.doc where ${isSearched(store, scope)}
+      )
+      select source, number, ${weight * (saturation + 1)} / (1 + ${saturation} *
+        (${1 - ofLength} + ${ofLength} * length / (select avg(length) from held))) as ranked
+      from held order by ranked desc, id limit ${most}`);
+    return found.map(({ source, number, ranked }) => ({ source, number, score: scoreOf(ranked, asked) }));
   });
-  return { terms, chunks: rows.find(({ word }) => word === null)!.chunks };
+
+/** Chunks of these stores that hold a word in one of its forms, as the index is asked for them. */
+const matchOf = (storeIds: readonly string[], { forms }: AskedWord): string =>
+  storeIds.flatMap((storeId) => forms.map((form) => `"${lexeme(storeId, form).replaceAll('"', '""')}"`)).join(' OR ');
+
+/** In how many chunks of the searched stores the words are, counted no further than matters, and how many these have. */
+async function counted(ask: Ask, { storeIds }: Scope, words: readonly AskedWord[]) {
+  const count = async (most: number): Promise<Term[]> => {
+    const rows = words.map((asked, place) => sql`(${place}, ${matchOf(storeIds, asked)})`);
+    const counts = await ask<{ chunks: number }>(sql`
+      with asked (place, query) as (values ${sql.join(rows)})
+      select (select count(*) from (
+        select rowid from chunk_lexemes where chunk_lexemes match asked.query limit ${most + 1}
+      )) as chunks from asked order by place`);
+    return words.map((asked, place) => ({ ...asked, chunks: counts[place]!.chunks }));
+  };
+  const [all] = await ask<{ chunks: number }>(sql`
+    select coalesce(sum(chunks), 0) as chunks from indexed_files
+    where store_id in (${sql.join([...storeIds])}) and state = 'current'`);
+  const terms = await count(MOST_LOOKED_AT);
+  const found = terms.filter(({ chunks }) => chunks > 0);
+  const areCommon = found.length > 0 && found.every(({ chunks }) => chunks > MOST_LOOKED_AT);
+  return { terms: areCommon ? await count(MOST_COUNTED) : terms, chunks: all!.chunks };
 }

@@ -1,6 +1,7 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import type { Store } from '../../../storage/store.ts';
 import type { ChunkStore, FoundByWords } from './chunk-store.ts';
+import { ENOUGH, foundTogether, joined } from './common-words.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { tsqueryOf, wordQuery } from './thread/postgres.ts';
 import type { NearPlace, Place, SearchThread } from './thread/requests.ts';
@@ -37,7 +38,7 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
 
   /** Counted no further than matters. */
   const countOf = async (storeIds: readonly string[], words: readonly AskedWord[]): Promise<Term[]> => {
-    const queries = words.map(({ forms }) => tsqueryOf(storeIds, forms));
+    const queries = words.map(({ forms }) => tsqueryOf(storeIds, [forms]));
     const { rows } = await sql<{ chunks: number }>`
       select (select count(*) from (
         select 1 from chunks where words @@ query::tsquery limit ${MOST_LOOKED_AT}
@@ -78,6 +79,31 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
     return thread.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
   };
 
+  /** Chunks that a query of words matches, best first. */
+  const ranked = async (
+    scope: Scope,
+    match: string,
+    { asked, scale, most }: { readonly asked: Weighed; readonly scale: Weighed; readonly most: number },
+  ): Promise<FoundByWords[]> => {
+    const { rows } = await sql<Place & { ranked: number }>`
+      with ${searched(searchedFiles(store, scope).select('indexed.id'))},
+      found as materialized (select source, number from chunks where words @@ ${match}::tsquery),
+      candidates as materialized (
+        select source, number from found where source in (select id from searched)
+        order by source, number limit ${MOST_RANKED}
+      ),
+      held as materialized (
+        select source, number, words, coalesce(chunks.length, (ends - begins) / ${LETTERS_OF_WORD}) as length
+        from candidates join chunks using (source, number)
+      )
+      select source, number, ${rankOf(asked)} as ranked
+      from held, (select avg(length)::float8 as usual from held) as lengths
+      order by ranked desc, source, number limit ${most}`.execute(db);
+    return rows.map(({ source, number, ranked: found }): FoundByWords => {
+      return { source, number, score: scoreOf(found, scale) };
+    });
+  };
+
   return {
     newVectors: async () => ((await hasExtension()) ? 'pgvector' : 'scanned'),
     add: (group) => thread.add(group),
@@ -97,27 +123,19 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
       const [counted, all] = await Promise.all([countOf(scope.storeIds, words), chunksIn(scope.storeIds)]);
       const asked = weighed(counted, all, MOST_LOOKED_AT);
       if (asked.terms.length === 0) return [];
-      const match = tsqueryOf(
-        scope.storeIds,
-        asked.terms.flatMap(({ forms }) => forms),
-      );
-      const { rows } = await sql<Place & { ranked: number }>`
-        with ${searched(searchedFiles(store, scope).select('indexed.id'))},
-        found as materialized (select source, number from chunks where words @@ ${match}::tsquery),
-        candidates as materialized (
-          select source, number from found where source in (select id from searched)
-          order by source, number limit ${MOST_RANKED}
-        ),
-        held as materialized (
-          select source, number, words, coalesce(chunks.length, (ends - begins) / ${LETTERS_OF_WORD}) as length
-          from candidates join chunks using (source, number)
-        )
-        select source, number, ${rankOf(asked)} as ranked
-        from held, (select avg(length)::float8 as usual from held) as lengths
-        order by ranked desc, source, number limit ${most}`.execute(db);
-      return rows.map(({ source, number, ranked }): FoundByWords => {
-        return { source, number, score: scoreOf(ranked, asked) };
+      const forms = asked.terms.flatMap((term) => term.forms);
+      if (asked.terms[0]!.chunks < MOST_LOOKED_AT)
+        return ranked(scope, tsqueryOf(scope.storeIds, [forms]), { asked, scale: asked, most });
+      const scale = weighed(counted, all, Number.POSITIVE_INFINITY);
+      const together = await foundTogether(scale, (terms) => {
+        const match = tsqueryOf(
+          scope.storeIds,
+          terms.map((term) => term.forms),
+        );
+        return ranked(scope, match, { asked: { ...scale, terms }, scale, most });
       });
+      if (together.length >= ENOUGH) return together;
+      return joined(together, await ranked(scope, tsqueryOf(scope.storeIds, [forms]), { asked, scale, most }));
     },
     byVector: async (scope, vector, most) => {
       const [found, scanned] = [await byExtension(scope, vector, most), await byScan(scope, vector, most)];

@@ -100,6 +100,22 @@ for (const [name, open] of Object.entries(stores)) {
       lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
     });
 
+    test('a chunk that has all words of a query is found though each of them is in thousands', async () => {
+      const storeId = await lab.newStore();
+      const words = ['harbour', 'lantern', 'meadow'];
+      const others = Array.from({ length: 7_500 }, (_, number) => `${words[number % 3]} ${number}`);
+      lab.embeddings.model = null;
+      await lab.newFile(storeId, others.slice(0, 5_000));
+      const wanted = 'the lantern of the harbour by the meadow';
+      const gone = await lab.newFile(storeId, ['harbour lantern meadow, but removed']);
+      await lab.newFile(storeId, [...others.slice(5_000), 'lantern', 'lantern again', 'a harbour by a meadow', wanted]);
+      await lab.store.transaction((db) => lab.index.remove(db, storeId, gone));
+      const { texts } = await lab.find('harbour meadow lantern', { storeIds: [storeId] });
+      expect(texts.slice(0, 2)).toEqual([wanted, 'a harbour by a meadow']);
+      expect(texts).toHaveLength(10);
+      lab.embeddings.model = { name: 'test-embedding', dimensions: 64 };
+    });
+
     test('several wordings find what one of them finds', async () => {
       const storeId = await lab.newStore();
       await lab.newFile(storeId, ['the physician is in', 'the bakery is open', 'nothing here']);

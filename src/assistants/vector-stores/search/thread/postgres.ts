@@ -169,8 +169,8 @@ function tsvectorOf(storeId: string, words: readonly string[]): string {
   return [quoted(storeId), ...entries].join(' ');
 }
 
-/** Chunks of one of these stores that hold one of these words. */
-export const tsqueryOf = (storeIds: readonly string[], words: readonly string[]): string =>
-  `(${storeIds.map(quoted).join(' | ')}) & (${words.map(quoted).join(' | ')})`;
+/** Chunks of one of these stores that hold each of these words, in one of its forms. */
+export const tsqueryOf = (storeIds: readonly string[], words: readonly (readonly string[])[]): string =>
+  [storeIds, ...words].map((forms) => `(${forms.map(quoted).join(' | ')})`).join(' & ');
 
 export const wordQuery = (words: readonly string[]): string => words.map(quoted).join(' | ');
