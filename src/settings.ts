@@ -160,6 +160,8 @@ export interface Settings {
   };
   /** By what vector stores find meaning. Null: they are searched by words alone. */
   readonly embeddings: EmbeddingSettings | null;
+  /** Where an embedding model that runs in the gateway is installed; null: beside the gateway, if anywhere. */
+  readonly embeddingsFolder: string | null;
   /** From so many chunks on, a search by meaning may miss some of the nearest. */
   readonly approximateFrom: number;
   readonly timeouts: Timeouts;
@@ -315,6 +317,7 @@ export function readSettings(env: Environment): Settings {
       areFencesRequired: fencesOf(get('GATEWAY_INTERPRETER_FENCES')),
     },
     embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
+    embeddingsFolder: pathOf(get('GATEWAY_EMBEDDINGS_FOLDER')),
     approximateFrom: wholeNumber('GATEWAY_SEARCH_APPROXIMATE_FROM', 100_000, 1, 1_000_000_000),
     timeouts: {
       connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),

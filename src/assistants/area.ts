@@ -29,6 +29,7 @@ import type { EmbeddingSettings } from './vector-stores/search/embeddings.ts';
 import { createFileSearchParts } from './vector-stores/search/file-search.ts';
 import { createHostedFileSearch } from './vector-stores/search/hosted.ts';
 import { openChunks } from './vector-stores/search/open-chunks.ts';
+import { openOwnModel } from './vector-stores/search/own/own-model.ts';
 import { startChunkSweeper } from './vector-stores/search/sweeper.ts';
 import { createFileSearch } from './vector-stores/search/tool.ts';
 import { createVectorStores } from './vector-stores/vector-stores.ts';
@@ -49,8 +50,10 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
   readonly settings: {
     readonly runSeconds: number;
     readonly interpreter: InterpreterSettings;
-    /** By what vector stores find meaning. Null: they are searched by words alone. */
+    /** By what vector stores find meaning. Null: by a model that is installed beside the gateway, or by words alone. */
     readonly embeddings: EmbeddingSettings | null;
+    /** Where that model is installed; null: beside the gateway, if anywhere. */
+    readonly embeddingsFolder: string | null;
     /** From so many chunks on, a search by meaning may miss some of the nearest. */
     readonly approximateFrom: number;
   };
@@ -73,9 +76,13 @@ export const assistantsArea = area({
       workerUrl: ownFile('assistants/vector-stores/search/search-worker'),
       approximateFrom: settings.approximateFrom,
     });
+    const own = openOwnModel({
+      folder: settings.embeddingsFolder,
+      workerUrl: ownFile('assistants/vector-stores/search/own/embedding-worker'),
+    });
     const reader = createDocumentReader();
     const fileSearch = createFileSearchParts({
-      ...{ store, chunks, callModel, health, workspaceAsCaller, now },
+      ...{ store, chunks, callModel, health, workspaceAsCaller, own, now },
       embeddings: settings.embeddings,
       resolveKey: async (who, slug) => virtualKeys.resolve(who, slug),
     });
@@ -122,6 +129,7 @@ export const assistantsArea = area({
       close: async () => {
         await sandbox?.stop();
         chunks.close();
+        own?.close();
         reader.close();
       },
     };

@@ -102,6 +102,7 @@ export const variables = {
   GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'virtual key whose provider makes the vectors of vector stores',
   GATEWAY_EMBEDDINGS_MODEL: 'model that makes them',
   GATEWAY_EMBEDDINGS_DIMENSIONS: 'how many numbers they have',
+  GATEWAY_EMBEDDINGS_FOLDER: 'folder of a model that makes them in the gateway itself',
   GATEWAY_SEARCH_APPROXIMATE_FROM: 'from how many chunks on their search may miss some',
   GATEWAY_CONNECT_TIMEOUT_MS: 'limit for reaching a provider',
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: 'limit from sending to the first byte of the answer',

@@ -5,6 +5,7 @@ import type { Principal } from '../../../core/principal.ts';
 import { schemaOf } from '../../../core/schema.ts';
 import type { Proven } from '../../../guardrails/proof.ts';
 import type { CallModel } from '../../../relay/internal.ts';
+import { OWN_MODEL, type OwnModel } from './own/own-model.ts';
 import { MOST_DIMENSIONS, normalised } from './quantised.ts';
 
 /** By what vectors are made. */
@@ -31,6 +32,8 @@ export interface EmbeddingRequest {
   readonly workspaceId: WorkspaceId;
   readonly model: EmbeddingModel;
   readonly texts: readonly string[];
+  /** Whether a client waits for it; chunks that are taken in have time. */
+  readonly isWaitedFor?: boolean;
   /** What the caller has proven to guardrails. */
   readonly proven?: Proven;
   readonly signal: AbortSignal;
@@ -38,6 +41,8 @@ export interface EmbeddingRequest {
 
 export interface EmbeddingsDeps {
   readonly settings: EmbeddingSettings | null;
+  /** Makes the vectors of stores where no virtual key is named for it. Null: it is not installed. */
+  readonly own: OwnModel | null;
   readonly callModel: CallModel;
   /** The workspace as a caller: its limits hold, and it pays. */
   readonly workspaceAsCaller: (workspaceId: WorkspaceId) => Promise<Principal>;
@@ -45,7 +50,7 @@ export interface EmbeddingsDeps {
   readonly resolveKey: (who: Principal, slug: string) => Promise<unknown>;
 }
 
-/** The provider has not made vectors; says why, as far as a client may know. */
+/** The model has not made vectors; says why, as far as a client may know. */
 export class EmbeddingsFailed extends Error {
   override readonly name = 'EmbeddingsFailed';
   readonly status: number;
@@ -66,10 +71,11 @@ const answerSchema = () =>
 const ROUTE = '/v1/vector_stores';
 
 /** Vectors from a model, called as clients call models: limits, retries and the log apply. */
-export function createEmbeddings({ settings, callModel, workspaceAsCaller, resolveKey }: EmbeddingsDeps): Embeddings {
+export function createEmbeddings(deps: EmbeddingsDeps): Embeddings {
+  const { settings, own, callModel, workspaceAsCaller, resolveKey } = deps;
   return {
     async modelFor(workspaceId) {
-      if (!settings) return null;
+      if (!settings) return own && { name: OWN_MODEL, dimensions: null };
       const who = await workspaceAsCaller(workspaceId);
       try {
         await resolveKey(who, settings.virtualKey);
@@ -80,7 +86,10 @@ export function createEmbeddings({ settings, callModel, workspaceAsCaller, resol
       }
     },
 
-    async embed({ workspaceId, model, texts, proven, signal }) {
+    async embed(request) {
+      const { workspaceId, model, texts, proven, signal } = request;
+      if (model.name === OWN_MODEL) return embeddedHere(own, request);
+      if (!settings) throw new EmbeddingsFailed(503, 'no virtual key is configured for it');
       const said = texts.map((text, index) => ({ text, index })).filter(({ text }) => text.trim() !== '');
       const vectors = new Array<Float32Array | null>(texts.length).fill(null);
       if (said.length === 0) return vectors;
@@ -93,7 +102,7 @@ export function createEmbeddings({ settings, callModel, workspaceAsCaller, resol
           encoding_format: 'float',
           ...(model.dimensions !== null && { dimensions: model.dimensions }),
         }),
-        headers: { 'x-gateway-virtual-key': settings!.virtualKey },
+        headers: { 'x-gateway-virtual-key': settings.virtualKey },
         proven,
         signal,
         route: ROUTE,
@@ -103,6 +112,17 @@ export function createEmbeddings({ settings, callModel, workspaceAsCaller, resol
       return vectors;
     },
   };
+}
+
+/** In a thread of the gateway: no provider sees the texts, and no limit counts them. */
+async function embeddedHere(own: OwnModel | null, { texts, isWaitedFor = false, signal }: EmbeddingRequest) {
+  if (!own) throw new EmbeddingsFailed(503, 'it is not installed beside the gateway any more');
+  try {
+    return await own.embed(texts, { isWaitedFor, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new EmbeddingsFailed(503, (error as Error).message);
+  }
 }
 
 const WAITS_MS = [1_000, 2_000, 4_000, 8_000, 16_000];

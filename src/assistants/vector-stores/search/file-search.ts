@@ -8,12 +8,13 @@ import type { ChunkIndex } from '../chunk-index.ts';
 import type { ChunkStore } from './chunk-store.ts';
 import { createEmbeddings, type EmbeddingSettings, patient } from './embeddings.ts';
 import { createChunkIndex } from './indexing.ts';
+import { OWN_MODEL, type OwnModel } from './own/own-model.ts';
 import { createSearch, type Search } from './search.ts';
 
 export interface FileSearchParts {
   readonly index: ChunkIndex;
   readonly search: Search;
-  /** Whether files that the workspace adds are shown to an embedding model. */
+  /** Whether files that the workspace adds are shown to an embedding model of a provider. */
   readonly embeds: (workspaceId: WorkspaceId) => Promise<boolean>;
 }
 
@@ -21,6 +22,7 @@ export interface FileSearchPartsDeps {
   readonly store: Store;
   readonly chunks: ChunkStore;
   readonly embeddings: EmbeddingSettings | null;
+  readonly own: OwnModel | null;
   readonly callModel: CallModel;
   readonly workspaceAsCaller: (workspaceId: WorkspaceId) => Promise<Principal>;
   readonly resolveKey: (who: Principal, slug: string) => Promise<unknown>;
@@ -34,7 +36,8 @@ export function createFileSearchParts({ embeddings: settings, ...deps }: FileSea
   return {
     index: createChunkIndex({ ...deps, embeddings: patient(embeddings) }),
     search: createSearch({ ...deps, embeddings }),
-    embeds: (workspaceId) => embeddings.modelFor(workspaceId).then((model) => model !== null, isOnlyAway),
+    embeds: (workspaceId) =>
+      embeddings.modelFor(workspaceId).then((model) => model !== null && model.name !== OWN_MODEL, isOnlyAway),
   };
 }
 

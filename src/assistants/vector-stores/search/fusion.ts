@@ -1,11 +1,17 @@
-/** A chunk that is as near as this means something else: models of unlike texts still see them point the same way a little. */
-const UNLIKE = 0.2;
-/** As near as this, a chunk says what was asked for; questions and their answers are seldom nearer. */
-const ALIKE = 0.75;
+/** How a model spreads its cosines. */
+export interface Scale {
+  /** A chunk that is as near as this means something else: models see unlike texts point the same way a little, too. */
+  readonly unlike: number;
+  /** As near as this, a chunk says what was asked for; questions and their answers are seldom nearer. */
+  readonly alike: number;
+}
+
+/** Of most models that providers have. */
+export const USUAL_SCALE: Scale = { unlike: 0.2, alike: 0.75 };
 
 /** From 0 to 1: what a cosine says about a chunk. */
-export const meaningOf = (similarity: number): number =>
-  Math.min(1, Math.max(0, (similarity - UNLIKE) / (ALIKE - UNLIKE)));
+export const meaningOf = (similarity: number, { unlike, alike }: Scale): number =>
+  Math.min(1, Math.max(0, (similarity - unlike) / (alike - unlike)));
 
 /**
  * Puts scores of different kinds together: what one of them finds is found, and what both find comes before it. A score says

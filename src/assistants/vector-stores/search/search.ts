@@ -7,7 +7,8 @@ import type { Attributes } from '../chunk-index.ts';
 import type { ChunkStore } from './chunk-store.ts';
 import { type EmbeddingModel, type Embeddings, EmbeddingsFailed } from './embeddings.ts';
 import type { Filter } from './filter.ts';
-import { best, fused, meaningOf } from './fusion.ts';
+import { best, fused, meaningOf, type Scale, USUAL_SCALE } from './fusion.ts';
+import { OWN_MODEL, OWN_SCALE } from './own/own-model.ts';
 import type { NearPlace, Place } from './thread/requests.ts';
 
 export interface SearchDeps {
@@ -55,6 +56,12 @@ const NO_EMBEDDINGS = 'The embedding model cannot be reached: files are searched
 const TOO_MANY =
   'A vector store holds more vectors than can be scanned: it is searched by words alone. PostgreSQL with pgvector has no such limit.';
 
+/** What one model finds: a list for each query. */
+interface Meant {
+  readonly lists: readonly (readonly NearPlace[])[];
+  readonly scale: Scale;
+}
+
 const keyOf = ({ source, number }: Place): string => `${source} ${number}`;
 
 function placeOf(key: string): Place {
@@ -77,7 +84,9 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
     const scores = byWords.map((words, index) =>
       fused([
         words.map((place) => [keyOf(place), place.score] as const),
-        ...byMeaning.map((lists) => lists[index]!.map((place) => [keyOf(place), meaningOf(place.similarity)] as const)),
+        ...byMeaning.map(({ lists, scale }) =>
+          lists[index]!.map((place) => [keyOf(place), meaningOf(place.similarity, scale)] as const),
+        ),
       ]),
     );
     const found = best(scores)
@@ -87,12 +96,12 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
   };
 
   /** For each model that a store was made with, a list for each query. None for a model that does not answer. */
-  async function meaningLists(request: SearchRequest): Promise<(readonly NearPlace[])[][]> {
-    const all: (readonly NearPlace[])[][] = [];
+  async function meaningLists(request: SearchRequest): Promise<Meant[]> {
+    const all: Meant[] = [];
     if (!(await hasEmbeddings(request.workspaceId))) return all;
     for (const { model, storeIds } of await modelsOf(request.storeIds)) {
       const lists = await listsOf(request, model, storeIds);
-      if (lists) all.push(lists);
+      if (lists) all.push({ lists, scale: model.name === OWN_MODEL ? OWN_SCALE : USUAL_SCALE });
     }
     return all;
   }
@@ -113,7 +122,7 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
     model: EmbeddingModel,
     storeIds: readonly string[],
   ): Promise<(readonly NearPlace[])[] | null> {
-    const vectors = await embedded({ workspaceId, model, texts: queries, proven, signal });
+    const vectors = await embedded({ workspaceId, model, texts: queries, isWaitedFor: true, proven, signal });
     if (!vectors) return null;
     const lists: (readonly NearPlace[])[] = [];
     for (const vector of vectors) {
