@@ -6,6 +6,7 @@ import { LOG_COLUMNS, type LogRow } from '../../src/telemetry/log-columns.ts';
 import { type LogTarget, openLogStore } from '../../src/telemetry/log-store.ts';
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 /** Over how many days entries are spread, up to now. */
 export const DAYS = 30;
@@ -87,8 +88,8 @@ const ENTRIES = (table: string) => `insert into ${table} (${LOG_COLUMNS.join(', 
 const LABELS = (table: string) => `insert into ${table} (workspace_id, key, value, created_at, log_id)
   select workspace_id, key, value, created_at + $1, log_id || '-' || $1 from request_log_labels
   where created_at >= $2 and created_at < $2 + ${DAY_MS} and created_at + $1 < $3`;
-const CELLS = (ms: number) => `insert into analytics_cells (grain, cube, bucket, sums, durations, first_bytes)
-  select grain, cube, bucket + $1 / ${ms}, sums, durations, first_bytes from analytics_cells
+const CELLS = (ms: number) => `insert into analytics_cells (grain, cube, bucket, sums, durations, first_bytes, more)
+  select grain, cube, bucket + $1 / ${ms}, sums, durations, first_bytes, more from analytics_cells
   where grain = $4 and bucket >= $2 / ${ms} and bucket < ($2 + ${DAY_MS}) / ${ms} and cast(bucket + 1 as bigint) * ${ms} + $1 <= $3`;
 
 type Run = (text: string, values: readonly number[]) => unknown;
@@ -100,9 +101,9 @@ async function copyCells(
   { firstDay, until, days }: Copying,
 ): Promise<void> {
   for (let day = 1; day <= days; day++)
-    for (const [grain, { name, ms }] of GRAINS.entries())
-      if (grain > 0 || day > days - MINUTES_DAYS)
-        await run(CELLS(ms), [day * DAY_MS, firstDay, Math.min(until, state.rolledBefore[name]), grain]);
+    for (const { name, ms, id } of GRAINS)
+      if (ms >= HOUR_MS || day > days - MINUTES_DAYS)
+        await run(CELLS(ms), [day * DAY_MS, firstDay, Math.min(until, state.rolledBefore[name]), id]);
 }
 
 async function copyInSqlite({ file }: { file: string }, copying: Copying): Promise<void> {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { bigint, bytes, type Engine, type Migration, real, text } from '../storage/migrate.ts';
-import { createAggregates } from './aggregates/schema.ts';
+import { createAggregates, createRuns } from './aggregates/schema.ts';
 import { divideByDay } from './days/dividing.ts';
 import { createGuardrailCounts } from './hits/schema.ts';
 import { LAST_LOG_MIGRATION } from './log-columns.ts';
@@ -39,7 +39,8 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
   { name: '0006-words', up: createWords },
   { name: '0007-days', up: divideByDay },
   { name: '0008-exports', up: createUnshipped },
-  { name: LAST_LOG_MIGRATION, up: createGuardrailCounts },
+  { name: '0009-guardrail-counts', up: createGuardrailCounts },
+  { name: LAST_LOG_MIGRATION, up: createRuns },
 ];
 
 async function createTables(db: Kysely<unknown>, engine: Engine) {

@@ -12,7 +12,7 @@ import { type Amount, SUMS } from './amount.ts';
 import { type Packed, unpack } from './chunk.ts';
 import { type Cube, columnsOfCube, type Kind, metadataCube, textOfKind } from './cubes.ts';
 import type { Source } from './fact.ts';
-import { GRAINS } from './grains.ts';
+import { GRAINS, type GrainName } from './grains.ts';
 import { inOrder } from './histogram.ts';
 import type { FigureOptions } from './options.ts';
 import { type CoreIds, spread } from './spread.ts';
@@ -101,7 +101,7 @@ const cellsOf = (target: LogTarget): Promise<Shown> =>
 const recounted = (target: LogTarget): Promise<Shown> =>
   asking(target, async (ask) => {
     const rows = await ask<Source>('select * from request_logs');
-    const { rolledBefore } = stateIn(await ask('select name, value from analytics_state'));
+    const { rolledBefore, prunedBefore } = stateIn(await ask('select name, value from analytics_state'));
     const entries = rows.map((each) => ({ ...each, created_at: Number(each.created_at), cost: each.cost }));
     const minutes = [...wholesOf(entries.map(numbers), KEYS).values()];
     const texts: string[] = [];
@@ -123,11 +123,12 @@ const recounted = (target: LogTarget): Promise<Shown> =>
         metadata: KEYS.map((key, at) => [metadataCube(key), idOf(metadata[at]!)] as const),
       };
     };
+    const isKept = (begins: number, name: GrainName) => begins >= prunedBefore[name] && begins < rolledBefore[name];
     const expected: Shown = {};
-    for (const [grain, { name, ms }] of GRAINS.entries())
+    for (const { name, ms, id: grain } of GRAINS)
       for (const [cube, buckets] of spread(rebucketed(minutes, ms / GRAINS[0].ms).values(), idsOf))
         for (const [bucket, cells] of buckets)
-          for (const { key, amount } of bucket * ms < rolledBefore[name] ? cells.values() : [])
+          for (const { key, amount } of isKept(bucket * ms, name) ? cells.values() : [])
             expected[`${grain} ${bucket} ${cube} ${key.map((id) => texts[id]).join(' ')}`] = shown(amount);
     return expected;
   });
@@ -238,8 +239,10 @@ for (const [engine, newTarget] of [
           await ask('delete from analytics_cells where bucket % 5 = 0');
           await ask('delete from analytics_guardrails where hour % 2 = 0');
           await ask('update analytics_guardrails set denied = denied + 7');
-          const one = "(select sums from analytics_cells where cube = '+' and grain = 0 order by bucket limit 1)";
-          await ask(`update analytics_cells set sums = ${one} where cube = '+' and bucket % 3 = 0`);
+          const one = (column: string) =>
+            `(select ${column} from analytics_cells where cube = '+' and grain = 0 order by bucket limit 1)`;
+          await ask(`update analytics_cells set sums = ${one('sums')}, more = ${one('more')}
+            where cube = '+' and bucket % 3 = 0`);
         });
         await nodes[0]!.recount(true);
         for (const store of nodes) await maybeFailing(() => store.tend());
@@ -276,6 +279,52 @@ for (const [engine, newTarget] of [
       expect(await cellsOf(target)).toEqual(await recounted(target));
       await store.insert(batchOf(...Array.from({ length: 60 }, of)));
       await settled(store, target);
+      expect(await cellsOf(target)).toEqual(await recounted(target));
+      await store.close();
+    });
+
+    test('are written as the version before reads them until its nodes are gone, and then in runs and by five minutes, too', async () => {
+      const random = seeded(4);
+      const target = await newTarget();
+      let store = await openLogStore(target, 'writer', { figures: FIGURES });
+      const setState = (name: string, value: number) =>
+        asking(target, (ask) => ask(`update analytics_state set value = ${value} where name = '${name}'`));
+      const beginAt = async (moment: number) => {
+        for (const name of ['rolled_fives', 'pruned_fives', 'in_runs_from']) await setState(name, moment);
+      };
+      const layouts = () =>
+        asking(target, async (ask) => {
+          const rows = await ask<{ grain: number; more: unknown }>('select grain, more from analytics_cells');
+          return {
+            plain: rows.filter(({ more }) => more === null).length,
+            inRuns: rows.filter(({ more }) => more !== null).length,
+            fives: rows.filter(({ grain }) => Number(grain) === 4).length,
+          };
+        });
+      const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+      for (const name of ['rolled_hours', 'rolled_quarters', 'rolled_days'])
+        await setState(name, hour - 30 * HOUR_MS - ((hour - 30 * HOUR_MS) % DAY_MS));
+      const of = () => randomRow(random, 30 * HOUR_MS);
+
+      await beginAt(hour + DAY_MS);
+      await store.insert(batchOf(...Array.from({ length: 80 }, of)));
+      await settled(store, target);
+      expect(await layouts()).toMatchObject({ inRuns: 0, fives: 0 });
+      expect(await cellsOf(target)).toEqual(await recounted(target));
+
+      // Hours from before were made of minutes; those from then on are made of fives.
+      await beginAt(hour - 3 * HOUR_MS);
+      await setState('rolled_hours', hour - 5 * HOUR_MS);
+      await asking(target, (ask) =>
+        ask(`delete from analytics_cells where grain = 1 and bucket >= ${hour / HOUR_MS - 5}`),
+      );
+      // Longer buckets are looked for at once by a node that starts.
+      await store.close();
+      store = await openLogStore(target, 'writer', { figures: FIGURES });
+      await store.insert(batchOf(...Array.from({ length: 80 }, of)));
+      await settled(store, target);
+      const { plain, inRuns, fives } = await layouts();
+      expect(Math.min(plain, inRuns, fives)).toBeGreaterThan(0);
       expect(await cellsOf(target)).toEqual(await recounted(target));
       await store.close();
     });

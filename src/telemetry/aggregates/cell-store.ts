@@ -2,8 +2,9 @@ import { type Packed, pack, unpack } from './chunk.ts';
 import { type Cube, columnsOfCube } from './cubes.ts';
 import type { Dictionary } from './dictionary.ts';
 import { GRAINS, HOURS } from './grains.ts';
+import type { Layout } from './layout.ts';
 import { Cells, spread } from './spread.ts';
-import type { State } from './state.ts';
+import { finerThan, type State } from './state.ts';
 import type { Statements } from './statements.ts';
 import { rebucketed, type Whole } from './wholes.ts';
 import type { Work } from './work.ts';
@@ -34,45 +35,46 @@ export class CellStore {
       const added = [...cells].flatMap(([cube, buckets]) =>
         [...buckets].map(([bucket, of]) => ({ grain, cube, bucket, cells: of })),
       );
-      yield* this.#merge(added);
+      yield* this.#merge(added, state.layout);
     }
   }
 
   /** Makes a bucket of the shorter ones; says whether there is anything in it. */
-  *roll(grain: number, begins: number): Work<boolean> {
-    const [{ ms }, finer] = [GRAINS[grain]!, GRAINS[grain - 1]!];
+  *roll(grain: number, begins: number, state: State): Work<boolean> {
+    const [{ ms, id }, finer] = [GRAINS[grain]!, GRAINS[finerThan(grain, begins, state)]!];
     const bucket = begins / ms;
-    const range = [grain - 1, begins / finer.ms, (begins + ms) / finer.ms] as const;
-    yield { text: this.#sql.dropBetween, values: [grain, bucket, bucket + 1] };
+    const range = [finer.id, begins / finer.ms, (begins + ms) / finer.ms] as const;
+    yield { text: this.#sql.dropBetween, values: [id, bucket, bucket + 1] };
     const cubes = (yield { text: this.#sql.cubesBetween, values: range }) as { cube: Cube }[];
     for (const { cube } of cubes) {
       const cells = new Cells();
       const [finerGrain, from, until] = range;
       const rows = yield { text: this.#sql.cellsBetween, values: [finerGrain, cube, from, until] };
       for (const row of rows as ChunkRow[]) addTo(cells, row);
-      yield* this.#put([{ grain, cube, bucket, cells }]);
+      yield* this.#put([{ grain, cube, bucket, cells }], state.layout);
     }
     return cubes.length > 0;
   }
 
   /** Whether anything is kept of a time. */
   *isThere(grain: number, from: number, until: number): Work<boolean> {
-    const { ms } = GRAINS[grain]!;
-    return (yield { text: this.#sql.cubesBetween, values: [grain, from / ms, until / ms] }).length > 0;
+    const { ms, id } = GRAINS[grain]!;
+    return (yield { text: this.#sql.cubesBetween, values: [id, from / ms, until / ms] }).length > 0;
   }
 
   /** Of an hour, what is to be counted anew. */
   *dropHour(hour: number): Work<void> {
-    for (const [grain, { ms }] of GRAINS.slice(0, HOURS + 1).entries())
-      yield { text: this.#sql.dropBetween, values: [grain, hour / ms, (hour + GRAINS[HOURS].ms) / ms] };
+    for (const { ms, id } of GRAINS.slice(0, HOURS + 1))
+      yield { text: this.#sql.dropBetween, values: [id, hour / ms, (hour + GRAINS[HOURS].ms) / ms] };
   }
 
   *dropBefore(grain: number, moment: number): Work<void> {
-    yield { text: this.#sql.dropBefore, values: [grain, moment / GRAINS[grain]!.ms] };
+    const { ms, id } = GRAINS[grain]!;
+    yield { text: this.#sql.dropBefore, values: [id, moment / ms] };
   }
 
-  *#merge(added: readonly Added[]): Work<void> {
-    const rows = added.map(({ grain, cube, bucket }) => [grain, cube, bucket]);
+  *#merge(added: readonly Added[], layout: Layout): Work<void> {
+    const rows = added.map(({ grain, cube, bucket }) => [GRAINS[grain]!.id, cube, bucket]);
     const byPlace = new Map(added.map((each) => [placeOf(each), each.cells]));
     const there = new Map<string, Cells>();
     for (const row of (yield { text: this.#sql.findCells, rows }) as ChunkRow[]) {
@@ -82,13 +84,14 @@ export class CellStore {
       for (const { key, amount } of byPlace.get(placeOf(row))!.values()) cells.add(key, amount);
       there.set(placeOf(row), cells);
     }
-    yield* this.#put(added.map((each) => ({ ...each, cells: there.get(placeOf(each)) ?? each.cells })));
+    const merged = added.map((each) => ({ ...each, cells: there.get(placeOf(each)) ?? each.cells }));
+    yield* this.#put(merged, layout);
   }
 
-  *#put(chunks: readonly Added[]): Work<void> {
+  *#put(chunks: readonly Added[], layout: Layout): Work<void> {
     const packed = chunks.map(({ grain, cube, bucket, cells }) => {
-      const { sums, durations, first_bytes } = pack(cells.values(), columnsOfCube(cube).length);
-      return [grain, cube, bucket, sums, durations, first_bytes] as const;
+      const { sums, durations, first_bytes, more } = pack(cells.values(), columnsOfCube(cube).length, layout);
+      return [GRAINS[grain]!.id, cube, bucket, sums, durations, first_bytes, more] as const;
     });
     // Of nothing, there is no row.
     const gone = packed.filter(([, , , , durations]) => durations.length === 0);

@@ -1,15 +1,17 @@
 import { type Amount, nothing, SUMS } from './amount.ts';
 import { count as countIn, type Histogram, inOrder, type Spectrum } from './histogram.ts';
+import { columnOf, type Layout, layInRuns, layPlainly, readColumns } from './layout.ts';
 
 /**
- * All cells of one cube and one bucket, column by column. The numbers of a column have as many bytes each as the largest
- * needs, so that a reader looks at a column where it lies, and only at the cells it means. Histograms are kept apart: they
- * are longer, and few questions need them.
+ * All cells of one cube and one bucket, column by column (`layout.ts`). Histograms are kept apart: they are longer, and few
+ * questions need them; so are sums that few ask for.
  */
 export interface Packed {
   readonly sums: Uint8Array;
   readonly durations: Uint8Array;
   readonly first_bytes: Uint8Array;
+  /** Null: all sums are in `sums`, as the version before laid them. */
+  readonly more: Uint8Array | null;
 }
 
 export interface Cell {
@@ -95,43 +97,13 @@ class Reading {
   }
 }
 
-/** What a column is kept in: the first that holds all of it; none where all of it is nothing. */
-const KEPT_IN = [Uint8Array, Uint16Array, Int32Array, Float64Array] as const;
-export type Column = InstanceType<(typeof KEPT_IN)[number]>;
-const NOTHING = 255;
-const HEAD_BYTES = 4;
-
-function columnOf(values: readonly number[]): Column | null {
-  let [least, most] = [0, 0];
-  for (const value of values) {
-    if (value < least) least = value;
-    if (value > most) most = value;
-  }
-  if (least === 0 && most === 0) return null;
-  if (least >= 0 && most < 2 ** 8) return Uint8Array.from(values);
-  if (least >= 0 && most < 2 ** 16) return Uint16Array.from(values);
-  return least >= -(2 ** 31) && most < 2 ** 31 ? Int32Array.from(values) : Float64Array.from(values);
-}
-
 /** Cells that amount to nothing are left out. */
-export function pack(cells: Iterable<Cell>, width: number): Packed {
+export function pack(cells: Iterable<Cell>, width: number, layout: Layout): Packed {
   const kept = [...cells].filter(({ amount }) => SUMS.some((name) => amount.sums[name] !== 0)).sort(byKey);
-  const columns = [
-    ...Array.from({ length: width }, (_, at) => columnOf(kept.map(({ key }) => key[at]!))),
-    ...SUMS.map((name) => columnOf(kept.map(({ amount }) => amount.sums[name]))),
-  ];
-  const bytes = columns.reduce((total, column) => total + (column?.byteLength ?? 0), HEAD_BYTES + columns.length);
-  const sums = new Uint8Array(bytes);
-  new DataView(sums.buffer).setUint32(0, kept.length, true);
-  let at = HEAD_BYTES + columns.length;
-  for (const [place, column] of columns.entries()) {
-    sums[HEAD_BYTES + place] = column ? KEPT_IN.findIndex((kind) => column instanceof kind) : NOTHING;
-    if (!column) continue;
-    sums.set(new Uint8Array(column.buffer), at);
-    at += column.byteLength;
-  }
+  const keys = Array.from({ length: width }, (_, at) => kept.map(({ key }) => key[at]!));
+  const sums = SUMS.map((name) => columnOf(kept.map(({ amount }) => amount.sums[name])));
   return {
-    sums,
+    ...(layout === 'in runs' ? layInRuns : layPlainly)(kept.length, keys, sums),
     durations: packHistograms(kept.map(({ amount }) => amount.durations)),
     first_bytes: packHistograms(kept.map(({ amount }) => amount.firstBytes)),
   };
@@ -159,43 +131,6 @@ function packHistograms(histograms: readonly Histogram[]): Uint8Array {
   return pen.written();
 }
 
-/** Keys and sums of a chunk. */
-export interface Columns {
-  readonly count: number;
-  readonly keys: readonly Column[];
-  /** By their place among all sums; null: all are nothing. */
-  sum(place: number): Column | null;
-}
-
-export function unpackColumns(bytes: Uint8Array, width: number): Columns {
-  const count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  const starts: number[] = [];
-  let at = HEAD_BYTES + width + SUMS.length;
-  for (let column = 0; column < width + SUMS.length; column++) {
-    starts.push(at);
-    at += count * (KEPT_IN[bytes[HEAD_BYTES + column]!]?.BYTES_PER_ELEMENT ?? 0);
-  }
-  const read = (column: number): Column | null => {
-    const Kept = KEPT_IN[bytes[HEAD_BYTES + column]!];
-    if (!Kept) return null;
-    const start = bytes.byteOffset + starts[column]!;
-    // Copied, because longer numbers have to lie at multiples of their length.
-    return new Kept(bytes.buffer.slice(start, start + count * Kept.BYTES_PER_ELEMENT) as ArrayBuffer);
-  };
-  const sums = new Map<number, Column | null>();
-  return {
-    count,
-    keys: Array.from({ length: width }, (_, column) => read(column) ?? new Uint8Array(count)),
-    sum: (place) => {
-      const known = sums.get(place);
-      if (known !== undefined) return known;
-      const column = read(width + place);
-      sums.set(place, column);
-      return column;
-    },
-  };
-}
-
 /** Adds the histogram of each cell to the one it belongs to; null: to none. */
 export function addHistograms(bytes: Uint8Array, count: number, to: (cell: number) => Spectrum | null): void {
   readHistograms(bytes, count, to, (spectrum, bucket, times) => spectrum.add(bucket, times));
@@ -221,14 +156,15 @@ function readHistograms<To>(
   }
 }
 
-export function unpack({ sums: bytes, durations, first_bytes }: Packed, width: number): Cell[] {
-  const { count, keys, sum } = unpackColumns(bytes, width);
+export function unpack({ sums: bytes, more, durations, first_bytes }: Packed, width: number): Cell[] {
+  const { count, key, sum } = readColumns(bytes, more, width);
+  const keys = Array.from({ length: width }, (_, at) => key(at));
   const sums = SUMS.map((_, place) => sum(place));
   const cells: Cell[] = [];
   for (let cell = 0; cell < count; cell++) {
     const amount = nothing();
     for (let at = 0; at < SUMS.length; at++) amount.sums[SUMS[at]!] = sums[at]?.[cell] ?? 0;
-    cells.push({ key: keys.map((key) => key[cell]!), amount });
+    cells.push({ key: keys.map((column) => column[cell]!), amount });
   }
   readHistograms(durations, count, (cell) => cells[cell]!.amount.durations, countIn);
   readHistograms(first_bytes, count, (cell) => cells[cell]!.amount.firstBytes, countIn);

@@ -56,7 +56,9 @@ export class Spectrum implements Histogram {
   }
 
   add(bucket: number, times: number): void {
-    const place = this.#placeOf(bucket);
+    let place = bucket - this.#first;
+    // Called for every pair of numbers of every cell that is meant; nearly all have their place.
+    if (place < 0 || place >= this.#times.length) place = this.#placeOf(bucket);
     this.#times[place]! += times;
   }
 
@@ -91,8 +93,10 @@ export class Spectrum implements Histogram {
     const place = bucket - this.#first;
     if (place >= 0 && place < this.#times.length) return place;
     const { length } = this.#times;
-    const first = length === 0 ? bucket - MARGIN : Math.min(this.#first, bucket - MARGIN);
-    const end = length === 0 ? bucket + MARGIN : Math.max(this.#first + length, bucket + MARGIN);
+    // By no less than half of what there is, so that many values in no order make few copies.
+    const margin = Math.max(MARGIN, length >> 1);
+    const first = length === 0 ? bucket - margin : Math.min(this.#first, bucket - margin);
+    const end = length === 0 ? bucket + margin : Math.max(this.#first + length, bucket + margin);
     const wider = new Float64Array(end - first);
     wider.set(this.#times, length === 0 ? 0 : this.#first - first);
     this.#first = first;

@@ -14,6 +14,7 @@ export const USUAL_FIGURES: FigureOptions = {
 
 export const keptMs = ({ minutes, hours, days }: FigureOptions['keepDays']): Record<GrainName, number> => ({
   minutes: minutes * DAY_MS,
+  fives: minutes * DAY_MS,
   hours: hours * DAY_MS,
   quarters: hours * DAY_MS,
   days: days * DAY_MS,

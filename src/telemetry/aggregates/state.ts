@@ -1,4 +1,5 @@
-import { GRAINS, type GrainName } from './grains.ts';
+import { GRAINS, type GrainName, MINUTES } from './grains.ts';
+import type { Layout } from './layout.ts';
 
 /** How far figures are kept; moments are milliseconds since the epoch. */
 export interface State {
@@ -16,6 +17,8 @@ export interface State {
   readonly logPrunedBefore: number;
   /** How often kinds were renamed or deleted; who remembers some has to look again. */
   readonly kindsChanged: number;
+  /** How chunks are written: nodes of the version before, which cannot read the newer way, may be at work for a while. */
+  readonly layout: Layout;
 }
 
 const METADATA = 'metadata.';
@@ -35,8 +38,16 @@ export function stateIn(rows: readonly { readonly name: string; readonly value: 
     rolledBefore: byGrain((name) => (name === 'minutes' ? Number.POSITIVE_INFINITY : of(`rolled_${name}`))),
     logPrunedBefore: of('log_pruned'),
     kindsChanged: of('kinds_changed'),
+    layout: Date.now() >= of('in_runs_from') ? 'in runs' : 'plain',
   };
 }
+
+/** Of which shorter buckets one is made: the longest that were kept already when it began. */
+export const finerThan = (grain: number, begins: number, { prunedBefore }: State): number =>
+  Math.max(
+    MINUTES,
+    GRAINS.findLastIndex(({ name }, at) => at < grain && begins >= prunedBefore[name]),
+  );
 
 const byGrain = (momentOf: (name: GrainName) => number) =>
   Object.fromEntries(GRAINS.map(({ name }) => [name, momentOf(name)])) as Record<GrainName, number>;

@@ -26,7 +26,7 @@ export interface Statements {
   readonly dropKindsOf: string;
 }
 
-const columns = 'grain, cube, bucket, sums, durations, first_bytes';
+const columns = 'grain, cube, bucket, sums, durations, first_bytes, more';
 const sources = FACT_SOURCES.join(', ');
 /** Of an hour of a busy workspace, so many entries are read at a time. */
 export const ENTRIES_AT_ONCE = 5_000;
@@ -55,7 +55,7 @@ const SQLITE: Statements = {
   findKinds: 'select id, key from analytics_kinds where key = ?',
   addKinds: 'insert into analytics_kinds (key, text, workspace_id, cube) values (?, ?, ?, ?) returning id, key',
   findCells: `select ${columns} from analytics_cells where grain = ? and cube = ? and bucket = ?`,
-  putCells: `insert or replace into analytics_cells (${columns}) values (?, ?, ?, ?, ?, ?)`,
+  putCells: `insert or replace into analytics_cells (${columns}) values (?, ?, ?, ?, ?, ?, ?)`,
   dropCells: 'delete from analytics_cells where grain = ? and cube = ? and bucket = ?',
   dropBetween: 'delete from analytics_cells where grain = ? and bucket >= ? and bucket < ?',
   dropBefore: 'delete from analytics_cells where grain = ? and bucket < ?',
@@ -82,9 +82,9 @@ const POSTGRES: Statements = {
   findCells: `select ${columns} from unnest($1::int[], $2::text[], $3::int[]) as asked (grain, cube, bucket)
     join analytics_cells using (grain, cube, bucket)`,
   putCells: `insert into analytics_cells (${columns})
-    select * from unnest($1::int[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bytea[])
+    select * from unnest($1::int[], $2::text[], $3::int[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[])
     on conflict (grain, cube, bucket) do update
-    set sums = excluded.sums, durations = excluded.durations, first_bytes = excluded.first_bytes`,
+    set sums = excluded.sums, durations = excluded.durations, first_bytes = excluded.first_bytes, more = excluded.more`,
   dropCells: `delete from analytics_cells using unnest($1::int[], $2::text[], $3::int[]) as asked (grain, cube, bucket)
     where analytics_cells.grain = asked.grain and analytics_cells.cube = asked.cube
     and analytics_cells.bucket = asked.bucket`,

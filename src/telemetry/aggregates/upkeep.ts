@@ -4,10 +4,10 @@ import type { LogOwner, RecountProgress } from '../log-sink.ts';
 import { CellStore } from './cell-store.ts';
 import { Dictionary } from './dictionary.ts';
 import type { Source } from './fact.ts';
-import { DAY_MS, DAYS, GRAINS, type GrainName, HOUR_MS, HOURS } from './grains.ts';
+import { DAY_MS, DAYS, FIVES, GRAINS, type GrainName, HOUR_MS, HOURS } from './grains.ts';
 import { Guard } from './guard.ts';
 import { keyOfErased, withoutPerson } from './people.ts';
-import { metadataState, type State, stateIn } from './state.ts';
+import { finerThan, metadataState, type State, stateIn } from './state.ts';
 import { ENTRIES_AT_ONCE, type Statements, statementsOf } from './statements.ts';
 import { unpackWholes, type Wholes, wholesOf } from './wholes.ts';
 import type { Answer, Work } from './work.ts';
@@ -76,13 +76,13 @@ export class Upkeep {
   /** Makes the next longer bucket that was over then; says whether there may be more of them. */
   *roll(over: number): Work<boolean> {
     const state = yield* this.#state();
-    for (let grain = HOURS; grain < GRAINS.length; grain++) {
+    for (let grain = FIVES; grain < GRAINS.length; grain++) {
       const { name, ms } = GRAINS[grain]!;
-      const finer = Math.min(over, state.rolledBefore[GRAINS[grain - 1]!.name]);
       let begins = state.rolledBefore[name];
+      const finer = Math.min(over, state.rolledBefore[GRAINS[finerThan(grain, begins, state)]!.name]);
       let isThere = false;
       for (let count = 0; begins + ms <= finer && !isThere && count < MOST_EMPTY; count++, begins += ms)
-        isThere = yield* this.#cells.roll(grain, begins);
+        isThere = yield* this.#cells.roll(grain, begins, state);
       if (begins === state.rolledBefore[name]) continue;
       yield* this.#set(`rolled_${name}`, begins);
       return true;
@@ -94,8 +94,7 @@ export class Upkeep {
   *prune(): Work<true> {
     const state = yield* this.#state();
     for (const [grain, { name, ms }] of GRAINS.entries()) {
-      const longer = GRAINS[grain + 1];
-      const made = longer ? state.rolledBefore[longer.name] : Number.POSITIVE_INFINITY;
+      const made = Math.min(...GRAINS.slice(grain + 1).map((longer) => state.rolledBefore[longer.name]));
       const before = Math.floor(Math.min(this.#options.now() - this.#options.keep[name], made) / ms) * ms;
       if (before <= 0) continue;
       if (before > state.prunedBefore[name]) yield* this.#set(`pruned_${name}`, before);
@@ -192,11 +191,11 @@ export class Upkeep {
   }
 
   /** Quarters are made of hours, and a day of quarters. */
-  *#replaceLonger(day: number, { rolledBefore }: State): Work<void> {
+  *#replaceLonger(day: number, state: State): Work<void> {
     for (let grain = HOURS + 1; grain <= DAYS; grain++) {
       const { name, ms } = GRAINS[grain]!;
-      for (let begins = day; begins < day + DAY_MS && begins < rolledBefore[name]; begins += ms)
-        yield* this.#cells.roll(grain, begins);
+      for (let begins = day; begins < day + DAY_MS && begins < state.rolledBefore[name]; begins += ms)
+        yield* this.#cells.roll(grain, begins, state);
     }
   }
 

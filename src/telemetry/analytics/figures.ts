@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import type { Engine } from '../../storage/migrate.ts';
 import type { Amount, Sum } from '../aggregates/amount.ts';
-import { unpackColumns } from '../aggregates/chunk.ts';
 import { columnsOfCube } from '../aggregates/cubes.ts';
 import type { Source, Value } from '../aggregates/fact.ts';
 import { GRAINS } from '../aggregates/grains.ts';
+import { areSeldom, readColumns } from '../aggregates/layout.ts';
 import { type State, stateIn } from '../aggregates/state.ts';
 import { wholesOf } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
@@ -27,11 +27,13 @@ export interface Looked {
   readonly isOverTime: boolean;
   /** How long buckets are to be. */
   readonly bucketMs?: number;
+  /** Which sums may be wished for. */
+  readonly sums: readonly Sum[];
   /** Which histograms are wanted. */
   readonly histograms?: readonly HistogramName[];
 }
 
-/** What is added up of that. */
+/** What is added up of that: no other sums and histograms than were looked for. */
 export interface Wish {
   readonly sums: readonly Sum[];
   readonly histograms?: readonly HistogramName[];
@@ -40,8 +42,6 @@ export interface Wish {
   /** What is called so belongs to that line; left out: each name stands for itself. */
   readonly lineOf?: (name: Value, then: Value) => number;
 }
-
-export type Asked = Looked & Pick<Wish, 'sums'>;
 
 export const HISTOGRAMS = ['durations', 'firstBytes'] as const;
 export type HistogramName = (typeof HISTOGRAMS)[number];
@@ -95,13 +95,13 @@ export class Figures {
     this.#engine = engine;
   }
 
-  async find(asked: Asked): Promise<Found> {
+  async find(asked: Looked): Promise<Found> {
     const [found] = await this.findAll([asked]);
     return found!;
   }
 
   /** Several questions, answered as of the same moment. */
-  async findAll(asked: readonly Asked[]): Promise<Found[]> {
+  async findAll(asked: readonly Looked[]): Promise<Found[]> {
     const looks = await this.#lookAt(asked);
     return looks.map(({ count, ...look }, at) => ({ ...look, rows: count(asked[at]!) }));
   }
@@ -150,7 +150,7 @@ export class Figures {
     const cells: Chosen[] = [];
     for (const piece of plan.pieces) {
       // Questions about one moment often differ in nothing but what they tell apart.
-      const key = JSON.stringify([piece, meant.cube, looked.histograms, bucketMs]);
+      const key = JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs]);
       const chunks = read.get(key) ?? (await this.#chunks(db, piece, meant, looked, bucketMs));
       read.set(key, chunks);
       const choice = JSON.stringify([key, looked.filter]);
@@ -175,20 +175,21 @@ export class Figures {
     db: Kysely<LogTables>,
     { grain, from, until }: Piece,
     { cube }: Meant,
-    { histograms = [] }: Looked,
+    { sums, histograms = [] }: Looked,
     bucketMs: number | null,
   ): Promise<Chunk[]> {
-    const { ms } = GRAINS[grain]!;
-    const columns = ['bucket', 'sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name])];
+    const { ms, id } = GRAINS[grain]!;
+    const apart = areSeldom(sums) ? ['more'] : [];
+    const columns = ['bucket', 'sums', ...apart, ...histograms.map((name) => HISTOGRAM_COLUMNS[name])];
     const { rows } = await sql<Record<string, Uint8Array> & { bucket: number }>`
       select ${sql.join(columns.map((name) => sql.ref(name)))} from analytics_cells
-      where grain = ${sql.lit(grain)} and cube = ${cube} and bucket >= ${from / ms} and bucket < ${until / ms}`.execute(
+      where grain = ${sql.lit(id)} and cube = ${cube} and bucket >= ${from / ms} and bucket < ${until / ms}`.execute(
       db,
     );
     const width = columnsOfCube(cube).length;
     return rows.map((row) => ({
       bucket: bucketMs === null ? 0 : Math.floor(row.bucket / (bucketMs / ms)),
-      columns: unpackColumns(row.sums!, width),
+      columns: readColumns(row.sums!, row.more ?? null, width),
       histograms: Object.fromEntries(histograms.map((name) => [name, row[HISTOGRAM_COLUMNS[name]]!])),
     }));
   }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { SUMS } from '../aggregates/amount.ts';
 import type { Entries, Selection } from './entries.ts';
 import { COUNTABLE_COLUMNS, everything } from './everything.ts';
-import { type Asked, type Counted, HISTOGRAMS, type Figures as Kept } from './figures.ts';
+import { type Looked, type Counted, HISTOGRAMS, type Figures as Kept } from './figures.ts';
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
@@ -19,7 +19,7 @@ interface Drawing<Row> {
   readonly selection: (bucketMs: number) => Selection;
   readonly tally: () => Tally<Row>;
   /** The same of what was counted when entries were logged: what is asked, and rows of the answer. */
-  readonly counted: Pick<Asked, 'by' | 'sums' | 'histograms'>;
+  readonly counted: Pick<Looked, 'by' | 'sums' | 'histograms'>;
   readonly taken: (row: Counted) => Row | null;
 }
 

@@ -4,7 +4,7 @@ import { cacheStatusOf, endpointOf, verdictOf } from '../aggregates/fact.ts';
 import type { LogRow } from '../log-columns.ts';
 import { labelsOf } from '../log-labels.ts';
 import type { Entries, Selection } from './entries.ts';
-import type { Asked, Found } from './figures.ts';
+import type { Looked, Found } from './figures.ts';
 import type { Sources } from './log-graphs.ts';
 import { columnsOf, type Measure, measured, selected, sumsIn } from './measures.ts';
 import { type FacetQuestion, GROUPS, type GroupQuestion, MADE_GROUPS } from './question.ts';
@@ -49,7 +49,7 @@ export async function listGroups(
   return groupsIn(question, await figures.find(asking(question)), entries, deadline);
 }
 
-const asking = ({ by, filter, range }: Grouping, measures: readonly Measure[] = MEASURED): Asked => ({
+const asking = ({ by, filter, range }: Grouping, measures: readonly Measure[] = MEASURED): Looked => ({
   filter,
   range,
   by,

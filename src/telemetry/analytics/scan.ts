@@ -1,8 +1,9 @@
 import { SUMS } from '../aggregates/amount.ts';
-import { addHistograms, type Columns } from '../aggregates/chunk.ts';
+import { addHistograms } from '../aggregates/chunk.ts';
 import type { Kind } from '../aggregates/cubes.ts';
 import type { Value } from '../aggregates/fact.ts';
 import { Spectrum } from '../aggregates/histogram.ts';
+import type { Columns } from '../aggregates/layout.ts';
 import type { Counted, HistogramName, Wish } from './figures.ts';
 import type { Meant } from './kinds.ts';
 
@@ -29,20 +30,28 @@ export function verdictsOn(known: Known, includes: (kind: Kind) => boolean | nul
 }
 
 /** Which cells of a chunk are meant. Null: of some, that cannot be told. */
-export function cellsMeant({ count, keys }: Columns, verdicts: readonly Uint8Array[]): Int32Array | null {
+export function cellsMeant(columns: Columns, verdicts: readonly Uint8Array[]): Int32Array | null {
+  const { count, runs } = columns;
   const cells = new Int32Array(count);
-  const [first] = verdicts;
-  const [key] = keys;
+  const [first, ...others] = verdicts;
+  const otherKeys = others.map((_, at) => columns.key(at + 1));
+  const ids = runs?.ids ?? columns.key(0);
   let meant = 0;
-  for (let cell = 0; cell < count; cell++) {
-    let verdict = first![key![cell]!]!;
-    for (let at = 1; at < keys.length && verdict; at++) {
-      const other = verdicts[at]![keys[at]![cell]!]!;
-      verdict = other ? verdict | other : 0;
+  let cell = 0;
+  for (let run = 0; run < ids.length; run++) {
+    const end = cell + (runs?.lengths[run] ?? 1);
+    const ofRun = first![ids[run]!]!;
+    if (!ofRun) cell = end;
+    for (; cell < end; cell++) {
+      let verdict = ofRun;
+      for (let at = 0; at < others.length && verdict; at++) {
+        const other = others[at]![otherKeys[at]![cell]!]!;
+        verdict = other ? verdict | other : 0;
+      }
+      if (!verdict) continue;
+      if (verdict >= UNTOLD) return null;
+      cells[meant++] = cell;
     }
-    if (!verdict) continue;
-    if (verdict >= UNTOLD) return null;
-    cells[meant++] = cell;
   }
   return cells.subarray(0, meant);
 }
@@ -108,7 +117,9 @@ export class Scan {
   /** Where in `#places` something stands, by bucket and then by name: one more than its index, 0 where it is not yet. */
   readonly #indexes = new Map<number, Indexes>();
   /** The same, by bucket and then by line, where names are taken together in lines. */
-  readonly #lines = new Map<number, Map<Value, number>>();
+  readonly #lines = new Map<number, number[]>();
+  /** Which line a name belongs to, so that each is looked up once and not in every bucket. */
+  readonly #lineOf = new Map<number, number>();
   /** One after the other, all sums of each. */
   readonly #places: Place[] = [];
   #totals = new Float64Array(1_024);
@@ -120,14 +131,14 @@ export class Scan {
   }
 
   add(chunk: Chunk, cells: Int32Array): void {
-    const { count, keys } = chunk.columns;
+    const { count, key } = chunk.columns;
     const bucket = this.#wish.isTogether ? 0 : chunk.bucket;
     const sums = this.#sums.map((place) => chunk.columns.sum(place));
     const width = sums.length;
     const indexes = this.#indexesIn(bucket);
     const [first, second] = this.#names;
-    const firstKey = first && keys[first.column]!;
-    const secondKey = second && keys[second.column]!;
+    const firstKey = first && key(first.column);
+    const secondKey = second && key(second.column);
     const wanted = this.#wish.histograms ?? [];
     const places = wanted.length > 0 ? new Int32Array(count).fill(-1) : null;
     for (let next = 0; next < cells.length; next++) {
@@ -173,17 +184,26 @@ export class Scan {
     const name = first?.names[Math.floor(number / others)] ?? null;
     const then = second?.names[number % others] ?? null;
     const { lineOf } = this.#wish;
-    const place = lineOf ? this.#lineAt(bucket, lineOf(name, then)) : this.#newPlace(bucket, name, then);
+    const place = lineOf
+      ? this.#lineAt(bucket, this.#lineNumbered(number, () => lineOf(name, then)))
+      : this.#newPlace(bucket, name, then);
     indexes.set(number, place);
     return place;
   }
 
+  #lineNumbered(number: number, find: () => number): number {
+    const known = this.#lineOf.get(number);
+    if (known !== undefined) return known;
+    const line = find();
+    this.#lineOf.set(number, line);
+    return line;
+  }
+
   #lineAt(bucket: number, line: number): number {
-    const lines = this.#lines.get(bucket) ?? new Map<Value, number>();
+    const lines = this.#lines.get(bucket) ?? [];
     this.#lines.set(bucket, lines);
-    const place = lines.get(line) ?? this.#newPlace(bucket, line, null);
-    lines.set(line, place);
-    return place;
+    lines[line] ??= this.#newPlace(bucket, line, null);
+    return lines[line]!;
   }
 
   #newPlace(bucket: number, name: Value, then: Value): number {

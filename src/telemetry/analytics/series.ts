@@ -107,12 +107,13 @@ const histogramsOf = (...names: MetricName[]): HistogramName[] =>
 export async function drawSeries(question: SeriesQuestion, sources: SeriesSources, deadline: number): Promise<Series> {
   const { by, then, limit, filter, range, bucketMs, metric, rankBy } = question;
   const histograms = histogramsOf(metric, rankBy);
-  const look = await sources.figures.look({ filter, range, by, then, isOverTime: true, bucketMs, histograms });
+  const sums = sumsOf(...SHOWN, metric, rankBy);
+  const look = await sources.figures.look({ filter, range, by, then, isOverTime: true, bucketMs, sums, histograms });
   const shortestMs = Math.max(look.shortestMs, MINUTE_MS);
   const buckets = bucketsOf(look.range, { shortestMs, wishedMs: bucketMs });
 
   const named = new NamedEntries();
-  const whole = { sums: sumsOf(...SHOWN, metric, rankBy), histograms: histogramsOf(rankBy) };
+  const whole = { sums, histograms: histogramsOf(rankBy) };
   for (const row of look.count({ ...whole, isTogether: true })) addCounted(named.of(row).amount, row, whole);
   await named.addLogged(look.log, { question, buckets, deadline, entries: sources.entriesFor(filter) });
   const ranked = inOrder(named.all(), METRICS[rankBy]);
