@@ -130,12 +130,7 @@ function layColumns(
 type Read = (column: number) => Column | null;
 
 /** The columns that lie in some bytes behind so many numbers, each of its own length. */
-function columnsIn(
-  bytes: Uint8Array,
-  head: number,
-  lengths: readonly number[],
-  placed: (at: number) => number,
-): Read {
+function columnsIn(bytes: Uint8Array, head: number, lengths: readonly number[], placed: (at: number) => number): Read {
   const kinds = head * COUNT_BYTES;
   const starts: number[] = [];
   let at = kinds + lengths.length;

@@ -48,9 +48,10 @@ export async function createAggregates(db: AnyDb, engine: Engine) {
  */
 export async function createRuns(db: AnyDb, engine: Engine) {
   await sql`alter table analytics_cells add column more ${bytes(engine)}`.execute(db);
-  if (engine === 'postgres')
-    await sql`alter table analytics_cells alter column more set storage external`.execute(db);
-  const { rows } = await sql<{ value: number }>`select value from analytics_state where name = 'rolled_hours'`.execute(db);
+  if (engine === 'postgres') await sql`alter table analytics_cells alter column more set storage external`.execute(db);
+  const { rows } = await sql<{ value: number }>`select value from analytics_state where name = 'rolled_hours'`.execute(
+    db,
+  );
   const isFresh = (await sql`select 1 from analytics_cells limit 1`.execute(db)).rows.length === 0;
   const isAtOnce = engine === 'sqlite' || isFresh;
   const later = Math.ceil((Date.now() + REPLACED_WITHIN_MS) / HOUR_MS) * HOUR_MS;

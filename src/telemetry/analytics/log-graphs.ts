@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { SUMS } from '../aggregates/amount.ts';
 import type { Entries, Selection } from './entries.ts';
 import { COUNTABLE_COLUMNS, everything } from './everything.ts';
-import { type Looked, type Counted, HISTOGRAMS, type Figures as Kept } from './figures.ts';
+import { type Counted, HISTOGRAMS, type Figures as Kept, type Looked } from './figures.ts';
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';

@@ -4,7 +4,7 @@ import { cacheStatusOf, endpointOf, verdictOf } from '../aggregates/fact.ts';
 import type { LogRow } from '../log-columns.ts';
 import { labelsOf } from '../log-labels.ts';
 import type { Entries, Selection } from './entries.ts';
-import type { Looked, Found } from './figures.ts';
+import type { Found, Looked } from './figures.ts';
 import type { Sources } from './log-graphs.ts';
 import { columnsOf, type Measure, measured, selected, sumsIn } from './measures.ts';
 import { type FacetQuestion, GROUPS, type GroupQuestion, MADE_GROUPS } from './question.ts';
