@@ -38,7 +38,7 @@ export function percentileOf(histogram: Histogram, hundredths: number): number |
   return histogram.percentile(hundredths);
 }
 
-/** Buckets that are added when a value lies outside: on both sides of the first one, seven times as much and a seventh of it. */
+/** Buckets that are added on either side when a value lies outside, so that this is seldom needed: seven times as much. */
 const MARGIN = 96;
 
 /** A histogram that much is added to: a place for each bucket between its least and its greatest value. */
@@ -65,6 +65,11 @@ export class Spectrum implements Histogram {
   addSpectrum(other: Spectrum): void {
     const [first, times] = [other.#first, other.#times];
     if (times.length === 0) return;
+    if (this.#times.length === 0) {
+      this.#first = first;
+      this.#times = times.slice();
+      return;
+    }
     this.#placeOf(first);
     this.#placeOf(first + times.length - 1);
     const shift = first - this.#first;
@@ -77,7 +82,7 @@ export class Spectrum implements Histogram {
 
   percentile(hundredths: number): number | null {
     let total = 0;
-    for (const times of this.#times) total += times;
+    for (let at = 0; at < this.#times.length; at++) total += this.#times[at]!;
     if (total <= 0) return null;
     // In whole numbers: 0.99 × 300 is not 297 in binary fractions.
     const rank = Math.ceil((hundredths * total) / 100);

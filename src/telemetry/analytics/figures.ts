@@ -39,8 +39,8 @@ export interface Wish {
   readonly histograms?: readonly HistogramName[];
   /** All buckets as one. */
   readonly isTogether?: boolean;
-  /** What is called so belongs to that line; left out: each name stands for itself. */
-  readonly lineOf?: (name: Value, then: Value) => number;
+  /** So many lines names are taken together in; left out: each name stands for itself. */
+  readonly lines?: { readonly count: number; readonly of: (name: Value, then: Value) => number };
 }
 
 export const HISTOGRAMS = ['durations', 'firstBytes'] as const;
@@ -235,7 +235,7 @@ function countedAs(
   { shared, at, amount: { sums, durations, firstBytes } }: WaitingCell,
   { names: [first, second] }: Meant,
   bucketMs: number | null,
-  { lineOf, isTogether }: Wish,
+  { lines, isTogether }: Wish,
 ): Counted {
   const bucket = bucketMs === null || isTogether ? 0 : Math.floor(at / bucketMs);
   const name = first?.ofShared(shared) ?? null;
@@ -245,7 +245,7 @@ function countedAs(
     bucket,
     durations,
     firstBytes,
-    ...(lineOf ? { name: lineOf(name, then), then: null } : { name, then }),
+    ...(lines ? { name: lines.of(name, then), then: null } : { name, then }),
   };
 }
 

@@ -109,6 +109,8 @@ class Table implements Indexes {
   }
 }
 
+const tableOf = (names: number): Indexes => (names <= MOST_AT_ONCE ? new Table(names) : new Map<number, number>());
+
 interface Adding {
   readonly cells: Int32Array;
   /** Where each of those belongs. */
@@ -148,10 +150,8 @@ export class Scan {
   readonly #names: readonly Names[];
   /** Where in `#places` something stands, by bucket and then by name: one more than its index, 0 where it is not yet. */
   readonly #indexes = new Map<number, Indexes>();
-  /** The same, by bucket and then by line, where names are taken together in lines. */
-  readonly #lines = new Map<number, number[]>();
-  /** Which line a name belongs to, so that each is looked up once and not in every bucket. */
-  readonly #lineOf = new Map<number, number>();
+  /** Which line a name belongs to, one more than its number: each is looked up once, and not in every bucket. */
+  readonly #lines: Indexes | null;
   /** One after the other, all sums of each. */
   readonly #places: Place[] = [];
   #totals = new Float64Array(1_024);
@@ -160,6 +160,7 @@ export class Scan {
     this.#names = names;
     this.#wish = wish;
     this.#sums = wish.sums.map((name) => SUMS.indexOf(name));
+    this.#lines = wish.lines ? tableOf(this.#nameCount) : null;
   }
 
   add(chunk: Chunk, cells: Int32Array): void {
@@ -168,6 +169,7 @@ export class Scan {
     const sums = this.#sums.map((place) => chunk.columns.sum(place));
     const width = sums.length;
     const indexes = this.#indexesIn(bucket);
+    const lines = this.#lines;
     const [first, second] = this.#names;
     const firstKey = first && key(first.column);
     const secondKey = second && key(second.column);
@@ -176,6 +178,7 @@ export class Scan {
       const cell = cells[next]!;
       let name = first ? first.numbers[firstKey![cell]!]! : 0;
       if (second) name = name * second.names.length + second.numbers[secondKey![cell]!]!;
+      if (lines) name = (lines.get(name) || this.#lineFound(name)) - 1;
       places[next] = (indexes.get(name) || this.#placed(bucket, name, indexes)) - 1;
     }
     for (let at = 0; at < width; at++) {
@@ -206,41 +209,32 @@ export class Scan {
   #indexesIn(bucket: number): Indexes {
     const known = this.#indexes.get(bucket);
     if (known) return known;
-    const count = this.#names.reduce((product, { names }) => product * names.length, 1);
-    const indexes = count <= MOST_AT_ONCE ? new Table(count) : new Map<number, number>();
+    const indexes = tableOf(this.#wish.lines?.count ?? this.#nameCount);
     this.#indexes.set(bucket, indexes);
     return indexes;
   }
 
+  get #nameCount(): number {
+    return this.#names.reduce((product, { names }) => product * names.length, 1);
+  }
+
   #placed(bucket: number, number: number, indexes: Indexes): number {
-    const [first, second] = this.#names;
-    const others = second?.names.length ?? 1;
-    const name = first?.names[Math.floor(number / others)] ?? null;
-    const then = second?.names[number % others] ?? null;
-    const { lineOf } = this.#wish;
-    const place = lineOf
-      ? this.#lineAt(
-          bucket,
-          this.#lineNumbered(number, () => lineOf(name, then)),
-        )
-      : this.#newPlace(bucket, name, then);
+    const [name, then] = this.#wish.lines ? [number, null] : this.#called(number);
+    const place = this.#newPlace(bucket, name, then);
     indexes.set(number, place);
     return place;
   }
 
-  #lineNumbered(number: number, find: () => number): number {
-    const known = this.#lineOf.get(number);
-    if (known !== undefined) return known;
-    const line = find();
-    this.#lineOf.set(number, line);
+  #lineFound(number: number): number {
+    const line = this.#wish.lines!.of(...this.#called(number)) + 1;
+    this.#lines!.set(number, line);
     return line;
   }
 
-  #lineAt(bucket: number, line: number): number {
-    const lines = this.#lines.get(bucket) ?? [];
-    this.#lines.set(bucket, lines);
-    lines[line] ??= this.#newPlace(bucket, line, null);
-    return lines[line]!;
+  #called(number: number): readonly [name: Value, then: Value] {
+    const [first, second] = this.#names;
+    const others = second?.names.length ?? 1;
+    return [first?.names[Math.floor(number / others)] ?? null, second?.names[number % others] ?? null];
   }
 
   #newPlace(bucket: number, name: Value, then: Value): number {

@@ -124,7 +124,7 @@ export async function drawSeries(question: SeriesQuestion, sources: SeriesSource
   const points = lines.map(() => Array.from({ length: buckets.count }, nothingYet));
   const wish = { sums: sumsOf(metric), histograms: histogramsOf(metric) };
   const lineOf = (name: Value, then: Value) => places.get(named.of({ name, then })) ?? 0;
-  for (const row of look.count({ ...wish, lineOf }))
+  for (const row of look.count({ ...wish, lines: { count: lines.length, of: lineOf } }))
     addCounted(points[Number(row.name)]![row.bucket - buckets.first]!, row, wish);
   for (const [line, members] of lines.entries())
     for (const { logged } of members)
