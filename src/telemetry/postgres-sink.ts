@@ -153,7 +153,10 @@ const insertBodies = (count: number) => {
   return `insert into request_log_bodies (log_id, content) values ${holes.join(', ')} on conflict do nothing`;
 };
 
-/** Every workspace that has entries, by jumping along the index instead of reading it; null stands for "none". */
+/**
+ * Every workspace that has entries, by jumping along the index instead of reading it; null stands for "none". Whose it is says its
+ * latest entry: without an order PostgreSQL reads day after day from the first, which is all of the log where a workspace is new.
+ */
 export async function workspacesIn(
   db: Kysely<LogTables>,
 ): Promise<{ workspace_id: string | null; organisation_id: string | null }[]> {
@@ -164,7 +167,8 @@ export async function workspacesIn(
       select (select min(workspace_id) from request_logs where workspace_id > jump.workspace_id)
       from jump where jump.workspace_id is not null)
     select workspace_id, (
-      select organisation_id from request_logs where request_logs.workspace_id = jump.workspace_id limit 1
+      select organisation_id from request_logs where request_logs.workspace_id = jump.workspace_id
+      order by created_at desc limit 1
     ) as organisation_id
     from jump where workspace_id is not null`.execute(db);
   return [...rows, { workspace_id: null, organisation_id: null }];
