@@ -172,6 +172,63 @@ test('an owner decides for every workspace: what calls may not bring, guardrails
   await close();
 });
 
+test('an owner says what groups of a directory mean, registers an application, and gives programs settings', async () => {
+  const { api } = console.gateway;
+  const { tab, faults, axe, shot, close } = await console.open('/console/organisation?tab=directory');
+  await tab.getByRole('heading', { name: 'No group means anything yet' }).waitFor();
+  await tab.getByRole('button', { name: 'Give a group a role' }).click();
+  await tab.getByRole('textbox', { name: 'Group' }).fill('ml-engineers');
+  await tab.getByLabel('Where').selectOption('default');
+  await tab.getByLabel('Role').selectOption('manager');
+  expect(await axe()).toEqual([]);
+  await shot('organisation-directory-add');
+  await tab.getByRole('button', { name: 'Save' }).click();
+  await tab.getByRole('row').filter({ hasText: 'ml-engineers' }).filter({ hasText: 'manager' }).waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('organisation-directory');
+  await tab.getByRole('button', { name: 'Take the role from ml-engineers' }).click();
+  await tab.getByLabel('Type ml-engineers to go on').fill('ml-engineers');
+  await tab.getByRole('button', { name: 'Take it' }).click();
+  await tab.getByRole('heading', { name: 'No group means anything yet' }).waitFor();
+
+  await tab.getByRole('tab', { name: 'Applications' }).click();
+  await tab.getByRole('button', { name: 'Register an application' }).click();
+  await tab.getByRole('textbox', { name: 'Name' }).fill('Travel desk');
+  await tab.getByLabel('Addresses it may be led back to').fill('https://travel.example.com/callback');
+  expect(await axe()).toEqual([]);
+  await tab.getByRole('button', { name: 'Register it' }).click();
+  await tab.getByText('Copy the secret now').waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('organisation-app-made');
+  await tab.getByRole('button', { name: 'Done' }).click();
+  await tab.getByRole('row').filter({ hasText: 'Travel desk' }).waitFor();
+  await tab.getByRole('button', { name: 'Actions for Travel desk' }).click();
+  await tab.getByRole('menuitem', { name: 'Give it a new secret' }).click();
+  await tab.getByRole('button', { name: 'Give it a new secret' }).click();
+  await tab.getByText('Copy the secret now').waitFor();
+  await tab.getByRole('button', { name: 'Done' }).click();
+  await shot('organisation-apps');
+
+  await tab.getByRole('tab', { name: 'Programs' }).click();
+  await tab.getByRole('textbox', { name: 'Claude Code' }).fill('{ "model": ');
+  await tab.getByText('This is no JSON object').waitFor();
+  expect(await tab.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+  await tab.getByRole('textbox', { name: 'Claude Code' }).fill('{ "model": "sonnet" }');
+  await tab.getByRole('button', { name: 'Save' }).click();
+  await tab.getByText('Saved. Programs get it when they ask next.').waitFor();
+  expect((await api.get('/v1/admin/organisation/managed-settings')).json.settings).toEqual({ model: 'sonnet' });
+  expect(await axe()).toEqual([]);
+  await shot('organisation-programs');
+  expect(faults).toEqual([]);
+  await close();
+  const narrow = await console.open('/console/organisation?tab=apps', { theme: 'dark', size: NARROW });
+  await narrow.tab.getByRole('row').filter({ hasText: 'Travel desk' }).waitFor();
+  expect(await narrow.axe()).toEqual([]);
+  expect(await narrow.tab.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(NARROW.width);
+  await narrow.shot('organisation-dark-narrow');
+  await narrow.close();
+});
+
 test('a webhook is made with a secret that is shown once, changed, rotated and deleted by its name; a member only looks', async () => {
   const { tab, faults, axe, shot, close } = await console.open('/console/webhooks', { as: 'admin' });
   await tab.getByRole('heading', { name: 'No webhooks yet' }).waitFor();

@@ -105,6 +105,70 @@ test('dark and on a phone it fits, and a member changes nothing', async () => {
   await member.close();
 });
 
+test('tools of a server are gathered in a set under names of their own, and the use of servers is shown', async () => {
+  const { api } = console.gateway;
+  const { tab, faults, axe, shot, close } = await console.open('/console/mcp?tab=sets');
+  await tab.getByRole('heading', { name: 'No tool sets yet' }).waitFor();
+  await tab.getByRole('button', { name: 'Create a tool set' }).click();
+  await tab.getByRole('textbox', { name: 'Name', exact: true }).fill('Travel');
+  await tab.getByRole('checkbox', { name: 'forecast' }).check();
+  await tab.getByRole('checkbox', { name: 'alerts' }).check();
+  await tab.getByRole('textbox', { name: 'What clients call forecast of weather' }).fill('weather_of');
+  await tab.getByRole('button', { name: 'Leave alerts of weather out' }).click();
+  expect(await axe()).toEqual([]);
+  await shot('mcp-set-edit');
+  await tab.getByRole('button', { name: 'Create the tool set' }).click();
+  await tab.getByText('The tool set Travel is made.').waitFor();
+  await tab.getByLabel('Tools of the set').getByText('weather_of').waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('mcp-set');
+  const made = (await api.get('/v1/mcp-tool-sets/travel')).json;
+  expect(made.tools).toMatchObject([{ server: 'weather', tool: 'forecast', name: 'weather_of' }]);
+  await tab.getByRole('button', { name: 'Delete' }).click();
+  await tab.getByLabel('Type travel to go on').fill('travel');
+  await tab.getByRole('dialog').getByRole('button', { name: 'Delete' }).last().click();
+  await tab.getByText('The tool set Travel is deleted.').waitFor();
+
+  await tab.getByRole('tab', { name: 'Use' }).click();
+  await tab.getByRole('heading', { name: 'No call in the last 7 days' }).waitFor();
+  expect(await axe()).toEqual([]);
+  await tab.goto(`${console.gateway.url}/console/mcp/weather?tab=use`);
+  await tab.getByRole('button', { name: 'By user' }).waitFor();
+  expect(await axe()).toEqual([]);
+  await shot('mcp-use');
+  expect(faults).toEqual([]);
+  await close();
+  const member = await console.open('/console/mcp?tab=sets', { as: 'member', theme: 'dark', size: NARROW });
+  await member.tab.getByRole('heading', { name: 'No tool sets yet' }).waitFor();
+  expect(await member.tab.getByRole('button', { name: 'Create a tool set' }).count()).toBe(0);
+  expect(await member.tab.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(NARROW.width);
+  await member.shot('mcp-sets-dark-narrow');
+  await member.close();
+});
+
+test('a server is added from the entry of a registry', async () => {
+  const { tab, faults, axe, shot, close } = await console.open('/console/mcp');
+  await tab.getByRole('button', { name: 'Add a server' }).click();
+  await tab.getByRole('button', { name: 'In a registry' }).click();
+  const entry = tab.getByLabel('Entry of the registry');
+  await entry.fill('{ "name": "com.example/sky", "packages": [] }');
+  await tab.getByText('It names no remote of the type streamable-http.').waitFor();
+  const remotes = [
+    { type: 'streamable-http', url: `${weather.origin}/mcp`, headers: [{ name: 'x-sky-key', isRequired: true }] },
+  ];
+  await entry.fill(JSON.stringify({ server: { name: 'com.example/sky', remotes } }));
+  expect(await tab.getByLabel('Address').inputValue()).toBe(`${weather.origin}/mcp`);
+  expect(await tab.getByRole('textbox', { name: 'Header' }).inputValue()).toBe('x-sky-key');
+  expect(await axe()).toEqual([]);
+  await shot('mcp-registry');
+  await tab.getByLabel('Value').fill('secret-of-the-sky');
+  await tab.getByRole('button', { name: 'Add and try it' }).click();
+  await tab.getByText('Weather 1.4.0').waitFor();
+  expect((await console.gateway.api.get('/v1/mcp-servers/sky')).json.auth_type).toBe('headers');
+  expect(faults).toEqual([]);
+  await close();
+});
+
 test('a member sees the applications that act for them and their servers, and sends an application away', async () => {
   const { gateway } = console;
   await gateway.api.post('/v1/mcp-servers', { name: 'Notes', url: `${weather.origin}/mcp`, auth_type: 'oauth_auto' });

@@ -6,7 +6,6 @@ import { startGateway, type TestGateway } from '../gateway.ts';
 
 const IN_SERIES = 'Overview and Explore draw it from /v1/analytics/series, which has it beside all other figures';
 const IN_LIST = 'the list has all of it';
-const BY_SCRIPT = 'tool sets are made by scripts; the console has no page for them yet';
 
 /** Figures of their own for programs. */
 const FIGURES = [
@@ -37,9 +36,7 @@ const FIGURES = [
 ];
 
 /** Routes of administrators that no page needs, one by one. */
-const OF_ADMINISTRATORS = 'applications are registered by scripts; the console has no page for them yet';
-const OF_SCRIPTS = 'a whole file of settings of another program, kept with the other files and sent by a script';
-const BY_DIRECTORY = 'directories call it; what their groups mean is said by scripts, beside the rest of the setup';
+const BY_DIRECTORY = 'directories call it; the page of the organisation says what their groups mean';
 const BY_TERRAFORM = 'Terraform calls it; pages have the same under the names of our own';
 const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
   'POST /v1/admin/apply/plan': 'for gateway apply, whose file lies in version control',
@@ -87,16 +84,11 @@ const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
       ...['GET', 'PUT', 'PATCH', 'DELETE'].map((method) => [`${method} /scim/v2/${kind}/{id}`, BY_DIRECTORY]),
     ]),
   ),
-  'GET /v1/admin/scim/mappings': BY_DIRECTORY,
-  'POST /v1/admin/scim/mappings': BY_DIRECTORY,
-  'DELETE /v1/admin/scim/mappings/{id}': BY_DIRECTORY,
-  'GET /v1/admin/organisation/managed-settings': OF_SCRIPTS,
-  'PUT /v1/admin/organisation/managed-settings': OF_SCRIPTS,
-  'GET /v1/admin/workspaces/{workspace}/managed-settings': OF_SCRIPTS,
-  'PUT /v1/admin/workspaces/{workspace}/managed-settings': OF_SCRIPTS,
   'GET /v1/alert-channels/{id}': IN_LIST,
   'GET /v1/alerts/{id}': IN_LIST,
   'GET /v1/views/{id}': IN_LIST,
+  'GET /v1/mcp-tool-sets/{slug}': IN_LIST,
+  'GET /v1/mcp-apps/{id}': IN_LIST,
   'GET /v1/policies/rate-limits/{id}': IN_LIST,
   'GET /v1/policies/usage-limits/{id}': 'the list and the groups have all of it',
   'GET /v1/admin/users/invites/{id}': IN_LIST,
@@ -110,13 +102,6 @@ const NOT_FOR_PAGES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(FIGURES.map((path) => [`GET /v1/analytics/${path}`, IN_SERIES])),
   'POST /v1/analytics/rebuild': 'an operator counts figures anew after a repair, with gateway analytics',
   'GET /v1/analytics/rebuild': 'gateway analytics shows how far it is',
-  ...Object.fromEntries(['GET', 'POST'].map((method) => [`${method} /v1/mcp-tool-sets`, BY_SCRIPT])),
-  ...Object.fromEntries(['GET', 'PUT', 'DELETE'].map((method) => [`${method} /v1/mcp-tool-sets/{slug}`, BY_SCRIPT])),
-  ...Object.fromEntries(['GET', 'POST'].map((method) => [`${method} /v1/mcp-apps`, OF_ADMINISTRATORS])),
-  ...Object.fromEntries(['GET', 'PUT', 'DELETE'].map((method) => [`${method} /v1/mcp-apps/{id}`, OF_ADMINISTRATORS])),
-  'POST /v1/mcp-apps/{id}/rotate': OF_ADMINISTRATORS,
-  'GET /v1/mcp-servers/{slug}/usage': 'Explore shows the same figures, by model and user under provider:mcp',
-  'GET /v1/mcp-usage': 'Explore shows the same figures, by virtual key under provider:mcp',
   'GET /v0.1/servers': 'for clients that speak the format of the public registry; the MCP page shows the same servers',
 };
 

@@ -3,8 +3,9 @@ import { api } from '../../api/client.ts';
 import { ApiFault } from '../../api/fault.ts';
 import { useAction } from '../../api/hooks.ts';
 import { FormDialog } from '../../design/dialog.tsx';
-import { Field, Input, Select } from '../../design/field.tsx';
+import { Field, Input, Segmented, Select, Textarea } from '../../design/field.tsx';
 import { useWorkspace } from '../../shell/session.tsx';
+import { readEntry } from './registry-entry.ts';
 
 const WAYS = [
   { value: 'none', label: 'No credential' },
@@ -56,6 +57,16 @@ export function AddServer({
   const workspace_id = useWorkspace().id;
   const [draft, setDraft] = useState(EMPTY);
   const set = (change: Partial<typeof EMPTY>) => setDraft((before) => ({ ...before, ...change }));
+  const [source, setSource] = useState<'address' | 'registry'>('address');
+  const [entry, setEntry] = useState('');
+  const read = entry.trim() === '' ? null : readEntry(entry);
+  const take = (text: string) => {
+    setEntry(text);
+    const found = readEntry(text);
+    if (typeof found === 'string') return;
+    const way = found.header ? ({ way: 'headers', header: found.header } as const) : {};
+    set({ url: found.url, name: found.name, ...way });
+  };
   const name = draft.name || nameIn(draft.url);
   const add = useAction(
     async () => {
@@ -82,6 +93,33 @@ export function AddServer({
       fault={fault?.param === 'url' || fault?.param === 'name' ? null : add.error}
       onSubmit={() => add.mutate()}
     >
+      <Segmented
+        label="Where it is found"
+        value={source}
+        onChange={setSource}
+        choices={[
+          { value: 'address', label: 'By its address' },
+          { value: 'registry', label: 'In a registry' },
+        ]}
+      />
+      {source === 'registry' && (
+        <Field
+          label="Entry of the registry"
+          help="Its server.json, as registry.modelcontextprotocol.io and others show it. The fields below are filled from it."
+          error={typeof read === 'string' ? read : null}
+        >
+          {(control) => (
+            <Textarea
+              {...control}
+              rows={6}
+              spellCheck={false}
+              placeholder='{ "name": "com.example/weather", "remotes": [ … ] }'
+              value={entry}
+              onChange={(event) => take(event.target.value)}
+            />
+          )}
+        </Field>
+      )}
       <Field label="Address" error={about('url')}>
         {(control) => (
           <Input

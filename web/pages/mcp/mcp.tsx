@@ -7,6 +7,7 @@ import { Button } from '../../design/button.tsx';
 import { CopyButton } from '../../design/copy.tsx';
 import { FilterInput } from '../../design/filter-input.tsx';
 import { Card, PageHeader, Stack } from '../../design/layout.tsx';
+import { Tabs } from '../../design/menu.tsx';
 import { EmptyState } from '../../design/states.tsx';
 import { type Column, Table } from '../../design/table.tsx';
 import { useFilters } from '../../shell/filters.ts';
@@ -15,8 +16,10 @@ import { useMay, useWorkspace } from '../../shell/session.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
 import { AddServer } from './add-server.tsx';
 import { AddressToPaste } from './snippets.tsx';
+import { ToolSets } from './tool-sets.tsx';
+import { AllUsage } from './usage.tsx';
 
-const FILTERS = { find: '' };
+const FILTERS = { find: '', tab: 'servers' };
 const MOST = 500;
 
 export const WAYS_IN: Readonly<Record<string, string>> = {
@@ -93,6 +96,41 @@ export default function Mcp() {
     </Button>
   );
   const isEmpty = list.data?.data.length === 0;
+  const serverList = (
+    <Stack>
+      {!isEmpty && (
+        <FilterInput label="Filter servers" value={filters.find} onChange={(find) => setFilters({ find })} />
+      )}
+      <Card isFlush>
+        <Table
+          label="MCP servers"
+          rows={servers}
+          columns={COLUMNS}
+          rowKey={({ id }) => id}
+          onOpen={({ slug }) => open(slug)}
+          error={list.error}
+          onRetry={() => void list.refetch()}
+          empty={
+            wanted ? (
+              <EmptyState icon="search" title={`Nothing matches “${filters.find}”`} />
+            ) : (
+              <EmptyState icon="tools" title="No MCP servers yet" action={add}>
+                Give the address of one: it is tried at once, and its tools appear with a switch for each.
+              </EmptyState>
+            )
+          }
+        />
+      </Card>
+      {!isEmpty && (
+        <AddressToPaste
+          title="All servers at one address"
+          about="Tools are called by the server's slug and their name, such as weather__forecast."
+          name="gateway"
+          url={`${location.origin}/mcp`}
+        />
+      )}
+    </Stack>
+  );
   return (
     <>
       <PageHeader
@@ -101,39 +139,16 @@ export default function Mcp() {
       >
         {!isEmpty && add}
       </PageHeader>
-      <Stack>
-        {!isEmpty && (
-          <FilterInput label="Filter servers" value={filters.find} onChange={(find) => setFilters({ find })} />
-        )}
-        <Card isFlush>
-          <Table
-            label="MCP servers"
-            rows={servers}
-            columns={COLUMNS}
-            rowKey={({ id }) => id}
-            onOpen={({ slug }) => open(slug)}
-            error={list.error}
-            onRetry={() => void list.refetch()}
-            empty={
-              wanted ? (
-                <EmptyState icon="search" title={`Nothing matches “${filters.find}”`} />
-              ) : (
-                <EmptyState icon="tools" title="No MCP servers yet" action={add}>
-                  Give the address of one: it is tried at once, and its tools appear with a switch for each.
-                </EmptyState>
-              )
-            }
-          />
-        </Card>
-        {!isEmpty && (
-          <AddressToPaste
-            title="All servers at one address"
-            about="Tools are called by the server's slug and their name, such as weather__forecast."
-            name="gateway"
-            url={`${location.origin}/mcp`}
-          />
-        )}
-      </Stack>
+      <Tabs
+        label="Of MCP"
+        value={filters.tab}
+        onChange={(tab) => setFilters({ tab })}
+        tabs={[
+          { value: 'servers', label: 'Servers', content: serverList },
+          { value: 'sets', label: 'Tool sets', content: <ToolSets /> },
+          ...(may('analytics.view') ? [{ value: 'use', label: 'Use', content: <AllUsage /> }] : []),
+        ]}
+      />
       {isAdding && <AddServer onClose={() => setAdding(false)} onMade={open} />}
     </>
   );

@@ -19,6 +19,7 @@ import { WAYS_IN } from './mcp.tsx';
 import { Settings } from './settings.tsx';
 import { AddressToPaste } from './snippets.tsx';
 import { Tools } from './tools.tsx';
+import { ServerUsage } from './usage.tsx';
 
 const FILTERS = { tab: 'overview' };
 
@@ -77,6 +78,7 @@ function Opened({ server }: { readonly server: McpServer }) {
         tabs={[
           { value: 'overview', label: 'Overview', content: <Overview server={server} /> },
           { value: 'tools', label: 'Tools', content: <Tools server={server} /> },
+          ...(may('analytics.view') ? [{ value: 'use', label: 'Use', content: <ServerUsage slug={slug} /> }] : []),
           { value: 'people', label: 'People', content: <Connections server={server} /> },
           { value: 'settings', label: 'Settings', content: <Settings server={server} /> },
         ]}

@@ -2,10 +2,13 @@ import { useApi } from '../../api/hooks.ts';
 import { PageHeader } from '../../design/layout.tsx';
 import { Tabs } from '../../design/menu.tsx';
 import { useFilters } from '../../shell/filters.ts';
+import { Apps } from './apps.tsx';
 import { CallRules } from './call-rules.tsx';
+import { Directory } from './directory.tsx';
 import { GuardrailsForAll } from './guardrails-for-all.tsx';
 import { Machines } from './machines.tsx';
 import { Prices } from './prices.tsx';
+import { Programs } from './programs.tsx';
 
 const FILTERS = { tab: 'calls' };
 
@@ -27,6 +30,9 @@ export default function OrganisationPage() {
           { value: 'calls', label: 'Calls', content: <CallRules organisation={organisation} /> },
           { value: 'guardrails', label: 'Guardrails', content: <GuardrailsForAll /> },
           { value: 'machines', label: 'Machines', content: <Machines /> },
+          { value: 'directory', label: 'Directory', content: <Directory /> },
+          { value: 'apps', label: 'Applications', content: <Apps /> },
+          { value: 'programs', label: 'Programs', content: <Programs /> },
           { value: 'prices', label: 'Prices', content: <Prices /> },
         ]}
       />
