@@ -178,8 +178,8 @@ test('an owner says what groups of a directory mean, registers an application, a
   await tab.getByRole('heading', { name: 'No group means anything yet' }).waitFor();
   await tab.getByRole('button', { name: 'Give a group a role' }).click();
   await tab.getByRole('textbox', { name: 'Group' }).fill('ml-engineers');
-  await tab.getByLabel('Where').selectOption('default');
-  await tab.getByLabel('Role').selectOption('manager');
+  await tab.getByLabel('Where', { exact: true }).selectOption('default');
+  await tab.getByLabel('Role', { exact: true }).selectOption('manager');
   expect(await axe()).toEqual([]);
   await shot('organisation-directory-add');
   await tab.getByRole('button', { name: 'Save' }).click();

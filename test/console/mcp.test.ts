@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { serve } from '../gateway.ts';
 import { askingPath } from '../mcp/oauth.ts';
-import { NARROW, startConsole, type TestConsole } from './browser.ts';
+import { NARROW, startConsole, type TestConsole, WIDE } from './browser.ts';
 
 let description = 'The forecast of a place for some days.';
 const HOSTILE = '<img src=x onerror="document.title=1">';
@@ -75,6 +75,15 @@ test('a server is added by its address and tried, its tools have switches, and w
   await diff.locator('.diff-gone').filter({ hasText: 'for some days' }).waitFor();
   await diff.locator('.diff-new').filter({ hasText: 'every secret you know' }).waitFor();
   await shot('mcp-tool-changed');
+  await tab.setViewportSize(NARROW);
+  await shot('mcp-tool-changed-narrow');
+  const wide = await diff.evaluate((element) => {
+    const { scrollWidth, clientWidth } = element as unknown as { scrollWidth: number; clientWidth: number };
+    return scrollWidth - clientWidth;
+  });
+  expect(wide).toBeLessThanOrEqual(1);
+  expect(await tab.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(NARROW.width);
+  await tab.setViewportSize(WIDE);
   await tab.getByRole('button', { name: 'Approve it as it is now' }).click();
   await tab.getByText('One definition differs').waitFor({ state: 'detached' });
   await shot('mcp-tool-panel');
@@ -95,6 +104,9 @@ test('dark and on a phone it fits, and a member changes nothing', async () => {
   await tab.getByText('Weather 1.4.0').waitFor();
   expect(await axe()).toEqual([]);
   await shot('mcp-dark-narrow');
+  await tab.getByRole('tab', { name: 'Tools' }).click();
+  await tab.getByRole('cell', { name: 'forecast', exact: true }).last().waitFor();
+  await shot('mcp-tools-dark-narrow');
   expect(await tab.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(NARROW.width);
   expect(faults).toEqual([]);
   await close();

@@ -7,7 +7,7 @@ import { IconButton } from '../../design/button.tsx';
 import { FormDialog } from '../../design/dialog.tsx';
 import { Checkbox, Field, Input, Select } from '../../design/field.tsx';
 import { useWorkspace } from '../../shell/session.tsx';
-import { SHOWN_AS } from './tool-sets.tsx';
+import { SHOWN_AS } from './tool-set.ts';
 
 interface Member {
   readonly server: string;

@@ -13,6 +13,7 @@ import { useFilters } from '../../shell/filters.ts';
 import { useMay, useWorkspace } from '../../shell/session.tsx';
 import { EditToolSet } from './edit-tool-set.tsx';
 import { AddressToPaste } from './snippets.tsx';
+import { SHOWN_AS } from './tool-set.ts';
 
 const FILTERS = { set: '' };
 const MOST = 200;
@@ -26,13 +27,6 @@ const STATES: Readonly<Record<Tool['status'], readonly [Tone, string]>> = {
   unknown: ['plain', 'not asked yet'],
 };
 const isMissing = ({ status }: Tool) => status !== 'available' && status !== 'unknown';
-
-export const SHOWN_AS = {
-  '': 'as the workspace says',
-  all: 'every tool by itself',
-  search: 'three tools that find, describe and call',
-  code: 'one tool that runs programs',
-} as const;
 
 type Doing = { readonly what: 'edit' | 'delete'; readonly set: McpToolSet } | { readonly what: 'create' } | null;
 

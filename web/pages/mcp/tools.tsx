@@ -103,7 +103,6 @@ export function Tools({ server: { slug } }: { readonly server: McpServer }) {
     {
       id: 'name',
       header: 'Name',
-      width: '260px',
       sort: ({ name }) => name,
       cell: ({ name }) => <code className="truncate">{name}</code>,
     },
@@ -184,6 +183,7 @@ export function Tools({ server: { slug } }: { readonly server: McpServer }) {
                 ['Hash approved', <code key="approved">{opened.approved_hash ?? '–'}</code>],
               ]}
             />
+            <Definition capability={opened} />
             {mayChange && opened.hash && opened.status !== 'approved' && (
               <div>
                 <Button look="primary" icon="check" isBusy={approve.isPending} onClick={() => approve.mutate([opened])}>
@@ -191,7 +191,6 @@ export function Tools({ server: { slug } }: { readonly server: McpServer }) {
                 </Button>
               </div>
             )}
-            <Definition capability={opened} />
           </Stack>
         </SidePanel>
       )}
