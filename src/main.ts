@@ -27,6 +27,7 @@ const USAGE = `gateway ${version}
   gateway audit     prove that nobody tampered with the audit log: verify, head, restart
   gateway erase     forget a person: --user <id or email>
   gateway analytics count figures anew from the request log: rebuild
+  gateway sync      keep a vector store in step with a folder, a bucket or a git repository
   gateway prices    take over a checked list of prices: sync, show, remove
   gateway login     sign in at a gateway with a browser, or keep a key for it; gateway logout forgets it
   gateway token     print what gateway login calls with, for programs that ask a command for their credential
@@ -185,6 +186,7 @@ const commandsWithArguments: Readonly<Record<string, (settings: Settings, rest: 
   mcp: async (settings, rest) => (await import('./cli/mcp.ts')).mcp(settings, rest),
   move: async (settings, rest) => (await import('./cli/move.ts')).move(settings, rest),
   prices: async (settings, rest) => (await import('./cli/prices.ts')).prices(settings, rest),
+  sync: async (settings, rest) => (await import('./cli/sync.ts')).sync(settings, rest),
 };
 
 async function main(): Promise<void> {

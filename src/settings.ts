@@ -42,6 +42,8 @@ import {
   processesOf,
   programUserOf,
   secretStoresOf,
+  type VisionSettings,
+  visionOf,
 } from './settings/choices.ts';
 import { adminKeyOf, encryptionKeyOf, jwtPrivateKeyOf, jwtPublicKeysOf } from './settings/secrets.ts';
 import { headerNameOf, listOf, pathOf, s3Of, urlOf } from './settings/values.ts';
@@ -162,6 +164,8 @@ export interface Settings {
   readonly embeddings: EmbeddingSettings | null;
   /** Where an embedding model that runs in the gateway is installed; null: beside the gateway, if anywhere. */
   readonly embeddingsFolder: string | null;
+  /** Null: pictures in vector stores are not read. */
+  readonly vision: VisionSettings | null;
   /** From so many chunks on, a search by meaning may miss some of the nearest. */
   readonly approximateFrom: number;
   readonly timeouts: Timeouts;
@@ -318,6 +322,7 @@ export function readSettings(env: Environment): Settings {
     },
     embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
     embeddingsFolder: pathOf(get('GATEWAY_EMBEDDINGS_FOLDER')),
+    vision: visionOf(get),
     approximateFrom: wholeNumber('GATEWAY_SEARCH_APPROXIMATE_FROM', 100_000, 1, 1_000_000_000),
     timeouts: {
       connectMs: wholeNumber('GATEWAY_CONNECT_TIMEOUT_MS', 10_000, 0, 600_000),

@@ -72,7 +72,7 @@ export function startS3(): TestS3 {
       const object = objects.get(key);
       if (!object) return `<CommonPrefixes><Prefix>${escaped(key)}</Prefix></CommonPrefixes>`;
       const { bytes, at } = object;
-      return `<Contents><Key>${escaped(key)}</Key><LastModified>${new Date(at).toISOString()}</LastModified><Size>${bytes.byteLength}</Size></Contents>`;
+      return `<Contents><Key>${escaped(key)}</Key><LastModified>${new Date(at).toISOString()}</LastModified><ETag>&quot;${createHash('md5').update(bytes).digest('hex')}&quot;</ETag><Size>${bytes.byteLength}</Size></Contents>`;
     });
     return xml(
       `<ListBucketResult>${contents.join('')}<IsTruncated>${next !== ''}</IsTruncated>${next}</ListBucketResult>`,
@@ -96,7 +96,8 @@ export function startS3(): TestS3 {
     const size = object.bytes.byteLength;
     if (request.method === 'HEAD') return new Response(object.bytes as Uint8Array<ArrayBuffer>);
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get('range') ?? '');
-    if (!range) return new Response(object.bytes as Uint8Array<ArrayBuffer>);
+    const etag = `"${createHash('md5').update(object.bytes).digest('hex')}"`;
+    if (!range) return new Response(object.bytes as Uint8Array<ArrayBuffer>, { headers: { etag } });
     const [start, last] = [Number(range[1]), range[2] ? Math.min(Number(range[2]), size - 1) : size - 1];
     if (start >= size) return refusal(416, 'InvalidRange');
     return new Response(object.bytes.slice(start, last + 1) as Uint8Array<ArrayBuffer>, {

@@ -20,7 +20,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'docs/calling-models.md', 'docs/clients.md', 'docs/coding-agents.md', 'docs/console.md'],
   Models: ['docs/providers.md', 'docs/routing.md', 'docs/guardrails.md', 'docs/limits.md', 'docs/policies.md'],
   'What the API keeps': [
-    ...['docs/files.md', 'docs/assistants.md', 'docs/vector-stores.md', 'docs/file-search.md'],
+    ...['docs/files.md', 'docs/assistants.md', 'docs/vector-stores.md', 'docs/sync.md', 'docs/file-search.md'],
     ...['docs/code-interpreter.md', 'docs/batches.md', 'docs/fine-tuning.md', 'docs/webhooks.md'],
   ],
   Tools: ['docs/mcp.md'],

@@ -25,6 +25,7 @@ import { type InterpreterSettings, openSandbox } from './interpreter/open-sandbo
 import { createPrograms } from './interpreter/programs.ts';
 import { assistantRoutes } from './routes.ts';
 import { vectorStoreEndings } from './vector-stores/endings.ts';
+import { createPictures, type VisionSettings } from './vector-stores/pictures.ts';
 import type { EmbeddingSettings } from './vector-stores/search/embeddings.ts';
 import { createFileSearchParts } from './vector-stores/search/file-search.ts';
 import { createHostedFileSearch } from './vector-stores/search/hosted.ts';
@@ -54,6 +55,8 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
     readonly embeddings: EmbeddingSettings | null;
     /** Where that model is installed; null: beside the gateway, if anywhere. */
     readonly embeddingsFolder: string | null;
+    /** By what pictures in vector stores become text. Null: they are not read. */
+    readonly vision: VisionSettings | null;
     /** From so many chunks on, a search by meaning may miss some of the nearest. */
     readonly approximateFrom: number;
   };
@@ -81,12 +84,20 @@ export const assistantsArea = area({
       workerUrl: ownFile('assistants/vector-stores/search/own/embedding-worker'),
     });
     const reader = createDocumentReader();
+    const resolveKey = async (who: Principal, slug: string) => virtualKeys.resolve(who, slug);
     const fileSearch = createFileSearchParts({
       ...{ store, chunks, callModel, health, workspaceAsCaller, own, now },
       embeddings: settings.embeddings,
-      resolveKey: async (who, slug) => virtualKeys.resolve(who, slug),
+      resolveKey,
     });
-    const vectorStores = createVectorStores({ store, files, ...fileSearch, reader, workers, proofs, now });
+    const pictures =
+      settings.vision && createPictures({ settings: settings.vision, callModel, workspaceAsCaller, resolveKey });
+    /** Whether files of the workspace are shown to any model, which guardrails judge. */
+    const embeds = async (id: WorkspaceId) =>
+      (await fileSearch.embeds(id)) || (pictures !== null && (await pictures.readsFor(id)));
+    const vectorStores = createVectorStores({
+      ...{ store, files, ...fileSearch, embeds, reader, pictures, workers, proofs, now },
+    });
     parts.detachFiles((db, fileId) => vectorStores.files.detach(db, fileId));
     const searching = { store, search: fileSearch.search, used: vectorStores.stores.touch, now };
     parts.hosted.offer('file_search', createHostedFileSearch(searching));

@@ -10,6 +10,8 @@ export interface Remote {
   readonly url: string;
   /** Answers the parsed JSON; throws a sentence for people when there is none. */
   call<Answer>(method: string, path: string, body?: object): Promise<Answer>;
+  /** Answers whatever came back; throws a sentence for people when no gateway answers. */
+  send(path: string, init: RequestInit): Promise<Response>;
 }
 
 /** Where a command finds a gateway that runs. */
@@ -74,6 +76,24 @@ export function remoteFor(
   return keyFile === undefined ? remoteOf(settings, url) : remoteWithKeyIn(keyFile, url);
 }
 
+/** For commands that need an application's key and no more: in a file, in GATEWAY_API_KEY, or as every other command. */
+export function remoteForCaller(
+  settings: Settings,
+  { url, 'key-file': keyFile, 'plain-http': plainHttp }: { url?: string; 'key-file'?: string; 'plain-http': boolean },
+): Remote {
+  const key = settings.environment.GATEWAY_API_KEY?.trim();
+  if (keyFile === undefined && !key) {
+    if (url !== undefined && !plainHttp) refuseInClear(url);
+    return remoteOf(settings, url);
+  }
+  const address = url ?? readLogin()?.url ?? ownAddress(settings);
+  if (!plainHttp) refuseInClear(address);
+  if (keyFile !== undefined) return remoteWithKeyIn(keyFile, address);
+  if (!/^[\x21-\x7e]{1,4096}$/.test(key!))
+    throw new Error('GATEWAY_API_KEY does not hold a key: printable characters, no spaces.');
+  return remoteAt(addressOf(address), async () => key!);
+}
+
 /** With TLS, by the name in the certificate. */
 export const ownAddress = ({ certificate, publicUrl, port }: Settings): string =>
   certificate ? publicUrl : `http://127.0.0.1:${port}`;
@@ -90,6 +110,12 @@ export function localRemote(settings: Settings, given: string | undefined): Remo
 
 const remoteAt = (url: string, credential: () => Promise<string>): Remote => ({
   url,
+  send: async (path, init) =>
+    send(url, path, {
+      ...init,
+      redirect: 'error',
+      headers: { ...(init.headers as Record<string, string>), 'x-gateway-api-key': await credential() },
+    }),
   call: async <Answer>(method: string, path: string, body?: object) => {
     const response = await send(url, path, {
       method,

@@ -11,6 +11,7 @@ export const PREFIXES = {
   part: 'part_',
   vectorStore: 'vs_',
   vectorStoreFileBatch: 'vsfb_',
+  vectorStoreSync: 'vssync_',
   batch: 'batch_',
   batchRequest: 'batch_req_',
   event: 'evt_',

@@ -138,6 +138,16 @@ export function createFiles({ store, blobs, detach, now = Date.now }: FilesDeps)
       }
     },
 
+    /** The same in a transaction that has taken it out of what speaks of it; its bytes go with the next sweep. */
+    async drop(db: Db, id: string): Promise<void> {
+      await db
+        .updateTable('files')
+        .set({ deleted_at: now() })
+        .where('id', '=', id)
+        .where('deleted_at', 'is', null)
+        .execute();
+    },
+
     /** From here on no caller finds it; its bytes go now, or with the next sweep. */
     async delete(workspaceId: WorkspaceId, id: string): Promise<{ id: FileId; object: 'file'; deleted: true }> {
       const { id: found } = await find(store.db, workspaceId, id);

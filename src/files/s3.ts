@@ -14,6 +14,8 @@ export interface S3Place {
   readonly prefix: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
+  /** Of credentials that live for a while only. */
+  readonly sessionToken?: Secret;
 }
 
 export interface S3Request {
@@ -44,8 +46,12 @@ const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
 
 export function createS3({ place, upstream, now }: { place: S3Place; upstream: Upstream; now: Clock }): S3 {
-  const { endpoint, bucket, region, accessKeyId, secretAccessKey } = place;
-  const credentials = { accessKeyId, secretAccessKey: secretAccessKey.reveal() };
+  const { endpoint, bucket, region, accessKeyId, secretAccessKey, sessionToken } = place;
+  const credentials = {
+    accessKeyId,
+    secretAccessKey: secretAccessKey.reveal(),
+    ...(sessionToken && { sessionToken: sessionToken.reveal() }),
+  };
 
   const sendOnce = ({ method, key, query = {}, headers: extra, body }: S3Request): Promise<Incoming> => {
     const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);

@@ -20,6 +20,13 @@ import { type Environment, type Get, refuse } from './variables.ts';
 export type PlainModels = 'first' | 'unambiguous' | 'off';
 export type AnswerCache = 'memory' | 'disk' | 'redis';
 
+/** By what pictures in vector stores become text. */
+export interface VisionSettings {
+  /** The slug of a virtual key of the workspace. */
+  readonly virtualKey: string;
+  readonly model: string;
+}
+
 export interface EmbeddingSettings {
   /** The slug of a virtual key; a workspace that has none of that name has no vectors. */
   readonly virtualKey: string;
@@ -204,6 +211,21 @@ export function embeddingsOf(get: Get, dimensions: () => number): EmbeddingSetti
     return refuse('GATEWAY_EMBEDDINGS_MODEL', 'is missing', 'give one such as text-embedding-3-small');
   const asked = get('GATEWAY_EMBEDDINGS_DIMENSIONS') === undefined ? null : dimensions();
   return { virtualKey, model: { name: model, dimensions: asked } };
+}
+
+/** Null: pictures are not read. */
+export function visionOf(get: Get): VisionSettings | null {
+  const virtualKey = get('GATEWAY_VISION_VIRTUAL_KEY');
+  const model = get('GATEWAY_VISION_MODEL');
+  if (virtualKey === undefined) {
+    if (model !== undefined)
+      refuse('GATEWAY_VISION_MODEL', 'is set without GATEWAY_VISION_VIRTUAL_KEY', 'give the slug of a virtual key');
+    return null;
+  }
+  if (!isSlug(virtualKey))
+    refuse('GATEWAY_VISION_VIRTUAL_KEY', `is "${virtualKey}"`, 'give the slug of a virtual key, such as openai');
+  if (model === undefined) return refuse('GATEWAY_VISION_MODEL', 'is missing', 'give one such as gpt-4.1-mini');
+  return { virtualKey, model };
 }
 
 /** Null: plain HTTP. */

@@ -12,6 +12,7 @@ import { linkedKeys } from './migrations/0011-linked-keys.ts';
 import { backgroundResponses } from './migrations/0013-background-responses.ts';
 import { chunkLengths } from './migrations/0014-chunk-lengths.ts';
 import { chunkCodes } from './migrations/0015-chunk-codes.ts';
+import { storeSyncs } from './migrations/0016-store-syncs.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
 export const migrations: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   backgroundResponses,
   chunkLengths,
   chunkCodes,
+  storeSyncs,
 ];

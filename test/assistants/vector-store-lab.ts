@@ -69,7 +69,7 @@ export async function openVectorStoreLab(engine: Engine) {
 
   const startNode = async (reader = wordReader(), { concurrency = 3 } = {}) => {
     const vectorStores = createVectorStores({
-      ...{ store, files, index, reader, search, now },
+      ...{ store, files, index, reader, pictures: null, search, now },
       embeds: async () => false,
       workers: () => workers,
       proofs: { seal: () => null, open: () => NOTHING_PROVEN },

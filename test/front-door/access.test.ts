@@ -162,6 +162,9 @@ function bodyOf({ path, body }: Route): Record<string, unknown> | undefined {
   if (path.endsWith('/models')) return { models: [] };
   if (path.endsWith('/:slug/workspaces')) return { workspaces: [] };
   if (path.endsWith('/:vector_store_id/files')) return { file_id: ours.file };
+  if (path.endsWith('/sync')) return { source: 'folder:ours', holder: 'a stranger' };
+  if (path.endsWith('/sync/:sync_id'))
+    return { progress: { total: 0, done: 0, uploaded: 0, removed: 0, failed: 0, bytes: 0 } };
   if (path.endsWith('/file_batches')) return { file_ids: [ours.file] };
   if (path.endsWith('/:vector_store_id/files/:file_id')) return { attributes: { name: 'taken over' } };
   if (path.endsWith('/:conversation_id/items')) return { items: [{ role: 'user', content: 'taken over' }] };

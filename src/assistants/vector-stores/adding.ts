@@ -7,6 +7,7 @@ import type { Db, Store } from '../../storage/store.ts';
 import type { Workers } from '../../work/workers.ts';
 import type { Chunking } from '../documents/chunks.ts';
 import type { Attributes } from './chunk-index.ts';
+import { type Origin, originOf } from './origins.ts';
 import { changeFile, endBatch, filesOf, lockBatch } from './rows.ts';
 
 /** The name of the work that taking in a file is. */
@@ -20,6 +21,8 @@ export interface Ingestion {
   readonly position: string;
   /** Sealed: what the caller that added it has proven to guardrails. */
   readonly proofs?: string;
+  /** Of a picture: what a model has said of it. It is paid for, so what goes on after a kill takes this. */
+  readonly described?: string;
 }
 
 /** Who brings files that are to be taken in. */
@@ -37,6 +40,8 @@ export interface FileToAdd {
   readonly fileId: string;
   readonly attributes: Attributes | null;
   readonly chunking: Chunking;
+  /** Left out: a caller adds it. */
+  readonly origin?: Origin;
 }
 
 export interface FilesToAdd {
@@ -76,7 +81,7 @@ export async function addFiles(
       await keep(db, before, file, batchId);
       continue;
     }
-    const row = newRow(store.id, file, batchId, deps.now());
+    const row = newRow(store.id, { ...file, origin: file.origin ?? originOf(before) }, batchId, deps.now());
     if (before) await changeFile(db, row, row);
     else fresh.push(row);
     await enqueue(db, store, row, { ...deps, sealed: deps.proofs.seal(row.position, proofs) });
@@ -151,7 +156,7 @@ async function keep(db: Db, row: VectorStoreFileRow, { attributes }: FileToAdd, 
 
 const newRow = (
   storeId: string,
-  { fileId, attributes, chunking }: FileToAdd,
+  { fileId, attributes, chunking, origin }: FileToAdd,
   batchId: string | null,
   now: number,
 ): VectorStoreFileRow => ({
@@ -167,6 +172,9 @@ const newRow = (
   overlap_tokens: chunking.overlapTokens,
   created_at: now,
   deleted_at: null,
+  source: origin?.source ?? null,
+  source_path: origin?.path ?? null,
+  digest: origin?.digest ?? null,
 });
 
 async function enqueue(

@@ -4,6 +4,7 @@ import { unixSeconds } from '../../core/unix-seconds.ts';
 import type { VectorStoreBatchRow, VectorStoreFileRow } from '../../storage/schema.ts';
 import { attributesRule } from './attributes.ts';
 import { chunkingStrategy, shownChunking, strategyOf } from './chunking.ts';
+import { originOf } from './origins.ts';
 import { type FileCounts, fileCounts } from './store.ts';
 
 const MOST_IN_BATCH = 2_000;
@@ -30,6 +31,11 @@ export type NewFileBatch = Checked<typeof addBatch>;
 
 export const statusFilter = () => z.enum(STATUSES).optional().describe('Only files of this status.');
 
+const originShown = () =>
+  z
+    .object({ source: z.string(), path: z.string(), digest: z.string() })
+    .describe('Where a sync has it from, and by what it tells whether it has changed.');
+
 export const fileObject = () =>
   z
     .object({
@@ -44,6 +50,7 @@ export const fileObject = () =>
         .nullable(),
       chunking_strategy: shownChunking(),
       attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+      origin: originShown().optional(),
     })
     .meta({ id: 'VectorStoreFile' });
 export type StoreFile = Checked<typeof fileObject>;
@@ -59,6 +66,7 @@ export const shownFile = (row: VectorStoreFileRow): StoreFile => ({
   last_error: row.last_error === null ? null : JSON.parse(row.last_error),
   chunking_strategy: strategyOf(row),
   attributes: JSON.parse(row.attributes),
+  ...(row.source !== null && { origin: originOf(row)! }),
 });
 
 export const contentPage = () =>

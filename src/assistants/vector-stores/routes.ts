@@ -18,6 +18,7 @@ import {
 } from './file.ts';
 import { searchRoute } from './search/route.ts';
 import { createStore, storeObject, updateStore } from './store.ts';
+import { syncRoutes } from './sync-routes.ts';
 import type { VectorStores } from './vector-stores.ts';
 
 const filePage = () => page().extend({ filter: statusFilter() });
@@ -132,6 +133,8 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
       { ...reads, summary: 'Files of a batch', query: filePage, response: () => listOf(fileObject) },
       (call) => vectorStores.batches.listFiles(workspaceOf(call), store(call), batch(call), call.query),
     ),
+
+    ...syncRoutes({ syncs: vectorStores.syncs, proven }),
   ];
 };
 

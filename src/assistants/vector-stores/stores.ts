@@ -60,6 +60,7 @@ export function createStores(deps: AddingDeps) {
       expired_at: null,
       created_at: at,
       deleted_at: null,
+      sync: null,
     };
     await db.insertInto('vector_stores').values(row).execute();
     const chunking = chunkingOf(input.chunking_strategy);

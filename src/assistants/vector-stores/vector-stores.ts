@@ -8,10 +8,12 @@ import type { ChunkIndex } from './chunk-index.ts';
 import { clearKind } from './clearing.ts';
 import { createFileBatches, type FileBatches } from './file-batches.ts';
 import { ingestKind } from './ingest.ts';
+import type { Pictures } from './pictures.ts';
 import type { FileSearchParts } from './search/file-search.ts';
 import type { Search } from './search/search.ts';
 import { createStoreFiles, type StoreFiles } from './store-files.ts';
 import { createStores, type Stores } from './stores.ts';
+import { createSyncs, type Syncs } from './syncs.ts';
 
 export interface VectorStoresDeps {
   readonly store: Store;
@@ -20,6 +22,8 @@ export interface VectorStoresDeps {
   readonly search: Search;
   readonly embeds: FileSearchParts['embeds'];
   readonly reader: DocumentReader;
+  /** Null: pictures are not read. */
+  readonly pictures: Pictures | null;
   /** They need the kinds, so they come after them. */
   readonly workers: () => Workers;
   readonly proofs: Pick<WorkProofs, 'seal' | 'open'>;
@@ -30,6 +34,7 @@ export interface VectorStores {
   readonly stores: Stores;
   readonly files: StoreFiles;
   readonly batches: FileBatches;
+  readonly syncs: Syncs;
   readonly search: Search;
   readonly embeds: FileSearchParts['embeds'];
   /** What is done for them beside answering. */
@@ -41,6 +46,7 @@ export const createVectorStores = (deps: VectorStoresDeps): VectorStores => ({
   stores: createStores(deps),
   files: createStoreFiles(deps),
   batches: createFileBatches(deps),
+  syncs: createSyncs(deps),
   search: deps.search,
   embeds: deps.embeds,
   kinds: [ingestKind(deps), clearKind(deps)],

@@ -113,6 +113,15 @@ export const objectErrors = {
     (id: string, status: string) =>
       `File batch '${id}' is ${status}; only a batch that is still in progress can be cancelled.`,
   ),
+  vector_store_sync_busy: openai(
+    409,
+    (sync: { id: string; holder: string; source: string; since: string; until: string }) =>
+      `${sync.holder} is syncing '${sync.source}' into this vector store since ${sync.since} (${sync.id}). Another sync can begin when that one has ended, or at ${sync.until} if nothing is heard of it.`,
+  ),
+  vector_store_sync_lost: openai(
+    409,
+    (id: string, why: string) => `Sync '${id}' is not under way any more: ${why}. Begin a new one.`,
+  ),
   upload_not_found: openai(
     404,
     (id: string) => `No such Upload object: ${id}`,

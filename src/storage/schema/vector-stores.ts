@@ -22,6 +22,8 @@ export interface VectorStoreRow {
   expired_at: number | null;
   created_at: number;
   deleted_at: number | null;
+  /** JSON: the sync that is under way, or the last one; null: there was none. */
+  sync: string | null;
 }
 
 /** A file in a store. One that was taken out stays as a row for a while, so that paging survives it. */
@@ -42,6 +44,11 @@ export interface VectorStoreFileRow {
   overlap_tokens: number;
   created_at: number;
   deleted_at: number | null;
+  /** Where a sync has it from: the name of what is kept in step, and the path there; null: a caller added it. */
+  source: string | null;
+  source_path: string | null;
+  /** By which a sync tells whether it has changed. */
+  digest: string | null;
 }
 
 /** Files that were added to a store together. What became of them is counted by their rows until it has ended. */

@@ -62,6 +62,7 @@ export const EXAMPLES: Readonly<Record<string, Json>> = {
   '/v1/assistants': { model: 'gpt-4o', tools: [{ type: 'file_search' }] },
   '/v1/vector_stores/{vector_store_id}/files': { file_id: '$id:files' },
   '/v1/vector_stores/{vector_store_id}/file_batches': { file_ids: ['$id:files'] },
+  '/v1/vector_stores/{vector_store_id}/sync': { source: 'folder:fuzz', holder: 'fuzz@example' },
   '/v1/batches': { input_file_id: '$id:files', endpoint: '/v1/chat/completions', completion_window: '24h' },
   '/v1/fine_tuning/jobs': { model: 'gpt-4o-mini', training_file: '$id:files' },
   '/v1/uploads': { filename: 'a.txt', purpose: 'assistants', bytes: 4, mime_type: 'text/plain' },
