@@ -103,6 +103,11 @@ export function pdf(pages: readonly string[], trailer = '', more = ''): Uint8Arr
     );
     add(`<< /Length ${content.length} >>\nstream\n${content}\nendstream`);
   }
+  return assembledPdf(objects, trailer);
+}
+
+/** The objects of a document, the first of which is its catalogue, and the table that says where they are. */
+export function assembledPdf(objects: readonly string[], trailer = ''): Uint8Array {
   let text = '%PDF-1.7\n';
   const offsets = objects.map((body, index) => {
     const offset = text.length;
@@ -114,6 +119,20 @@ export function pdf(pages: readonly string[], trailer = '', more = ''): Uint8Arr
   text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}`;
   text += `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R ${trailer}>>\nstartxref\n${start}\n%%EOF\n`;
   return strToU8(text, true);
+}
+
+/** A page with one text in an encoding that PDF takes for known, and no table that says what its bytes stand for. */
+export function pdfInEncoding(encoding: string, collection: string, codes: string): Uint8Array {
+  const content = `BT /F1 12 Tf 1 0 0 1 60 700 Tm <${codes}> Tj ET`;
+  return assembledPdf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [6 0 R] /Count 1 >>',
+    `<< /Type /Font /Subtype /Type0 /BaseFont /Song /Encoding /${encoding} /DescendantFonts [4 0 R] >>`,
+    `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Song /CIDSystemInfo << /Registry (Adobe) /Ordering (${collection}) /Supplement 2 >> /FontDescriptor 5 0 R /DW 1000 >>`,
+    '<< /Type /FontDescriptor /FontName /Song /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 900 /Descent -200 /CapHeight 700 /StemV 80 >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 7 0 R /Resources << /Font << /F1 3 0 R >> >> >>',
+    `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+  ]);
 }
 
 const OPEN_DOCUMENT = 'urn:oasis:names:tc:opendocument:xmlns';

@@ -1,4 +1,4 @@
-import { strToU8 } from 'fflate';
+import { assembledPdf } from '../assistants/documents.ts';
 import type { Content } from './formats.ts';
 
 /**
@@ -227,15 +227,5 @@ function assembled(pages: readonly string[], typeface: Typeface, drawing: Drawin
     );
     objects.push(stream('', body));
   }
-  let text = '%PDF-1.7\n';
-  const offsets = objects.map((body, index) => {
-    const offset = text.length;
-    text += `${index + 1} 0 obj\n${body}\nendobj\n`;
-    return offset;
-  });
-  const table = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
-  const start = text.length;
-  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}`;
-  text += `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`;
-  return strToU8(text, true);
+  return assembledPdf(objects);
 }

@@ -6,7 +6,7 @@ import { brokenRows, gluedNumbers, textsIn, wordsFound } from './extraction.ts';
 import { FORMATS } from './formats.ts';
 import { openJudge } from './judge.ts';
 
-type Api = Pick<ReturnType<typeof client>, 'get' | 'post'>;
+export type Api = Pick<ReturnType<typeof client>, 'get' | 'post'>;
 
 export interface Stored {
   readonly storeId: string;
@@ -17,7 +17,7 @@ export interface Stored {
 }
 
 const PER_BATCH = 500;
-const PATIENCE_MS = 1_800_000;
+export const PATIENCE_MS = 1_800_000;
 
 /** Puts the documents into a store of the gateway, as a client does. */
 export async function stored(api: Api, documents: readonly CorpusDocument[]): Promise<Stored> {

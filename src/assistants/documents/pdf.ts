@@ -1,3 +1,4 @@
+import { CharacterMaps } from './character-maps.ts';
 import { invalid } from './document.ts';
 import { textOfPage } from './pdf-layout.ts';
 
@@ -5,7 +6,13 @@ import { textOfPage } from './pdf-layout.ts';
 export async function textOfPdf(bytes: Uint8Array): Promise<string> {
   const { getDocumentProxy } = await import('unpdf');
   try {
-    const document = await getDocumentProxy(bytes, { verbosity: 0, isEvalSupported: false });
+    const document = await getDocumentProxy(bytes, {
+      verbosity: 0,
+      isEvalSupported: false,
+      useWorkerFetch: false,
+      cMapPacked: false,
+      BinaryDataFactory: CharacterMaps,
+    });
     const pages: string[] = [];
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number);

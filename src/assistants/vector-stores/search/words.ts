@@ -112,6 +112,19 @@ export function weighed(terms: readonly Term[], chunks: number, mostChunks: numb
   return { terms: kept, most: worth * (SATURATION + 1) };
 }
 
-/** From 0 to 1: a chunk with every word of a query once has about 0.8, one with a common word of many has next to nothing. */
-export const scoreOf = (ranked: number, { most }: Pick<Weighed, 'most'>): number =>
-  most === 0 ? 0 : 1 - (1 - Math.min(1, ranked / most)) ** 3;
+/** What a chunk gets that has every word of a query once and is as long as others. */
+const ALL_ONCE = 0.85;
+/** Such a chunk has this part of what one would have that holds all of them very often. */
+const PART_OF_ALL = 1 / (SATURATION + 1);
+
+/**
+ * From 0 to 1: 0.85 for a chunk with every word of a query, about half of that for half of what they are worth, and next to
+ * nothing for a tenth: a chance word of many does not make a passage an answer.
+ */
+export function scoreOf(ranked: number, { most }: Pick<Weighed, 'most'>): number {
+  if (most === 0) return 0;
+  const part = Math.min(1, ranked / most);
+  const held = part / PART_OF_ALL;
+  if (held <= 1) return ALL_ONCE * held ** 2 * (3 - 2 * held);
+  return ALL_ONCE + ((1 - ALL_ONCE) * (part - PART_OF_ALL)) / (1 - PART_OF_ALL);
+}
