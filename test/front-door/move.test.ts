@@ -19,8 +19,15 @@ const move = (home: string, databaseUrl: string, ...rest: string[]) =>
   runGateway({ dataDir: home, arguments: ['move', '--to', databaseUrl, ...rest] });
 const ENCRYPTION_KEY = Buffer.alloc(32, 1).toString('base64');
 
+/** Files get vectors, which move, too. */
+const VECTORS = {
+  GATEWAY_EMBEDDINGS_VIRTUAL_KEY: 'sim',
+  GATEWAY_EMBEDDINGS_MODEL: 'text-embedding-3-small',
+  GATEWAY_EMBEDDINGS_DIMENSIONS: '64',
+};
+
 /** A gateway on the embedded store of a home that outlives it. */
-const embeddedIn = (home: string) => startGateway({ dataDir: join(home, 'data') });
+const embeddedIn = (home: string) => startGateway({ dataDir: join(home, 'data'), environment: VECTORS });
 
 let home: string;
 let old: TestGateway;
@@ -78,7 +85,8 @@ test('everything is there after the move, and goes on', async () => {
   expect([moved.exitCode, moved.errors]).toEqual([0, expect.stringContaining('100 %')]);
   expect(moved.output).toMatch(/^Moved \d+ rows of \d+ tables and \d+ files to /);
 
-  const now = await startGateway({ engine: 'postgres', databaseUrl, dataDir: join(home, 'data') });
+  const dataDir = join(home, 'data');
+  const now = await startGateway({ engine: 'postgres', databaseUrl, dataDir, environment: VECTORS });
   try {
     expect(await seen(now)).toEqual(before);
     const elsewhere = { custom_host: now.provider.url, key: 'sk-test-credential' };

@@ -12,7 +12,7 @@ export const chunkCodes: Migration = {
       .addColumn('first', 'integer', (column) => column.notNull())
       .addColumn('dimensions', 'integer', (column) => column.notNull())
       .addColumn('centre', bytes(engine), (column) => column.notNull())
-      .addColumn('centre_scale', sql`real`, (column) => column.notNull())
+      .addColumn('centre_scale', sql`double precision`, (column) => column.notNull())
       .addColumn('factors', bytes(engine), (column) => column.notNull())
       .addColumn('bits', bytes(engine), (column) => column.notNull())
       .addPrimaryKeyConstraint('chunk_codes_pkey', ['source', 'first'])
