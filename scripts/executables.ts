@@ -46,6 +46,14 @@ export const TARGETS: Readonly<Record<string, Target>> = {
 
 /** Where a program finds itself that was made one with Bun. */
 const PROGRAM = Buffer.from('/$bunfs/root/main');
+/** Where it then looks for its threads. One that lies elsewhere is never started, and nothing it does is done. */
+export const THREADS = [
+  'telemetry/log-worker',
+  'storage/query-worker',
+  'core/token-worker',
+  'guardrails/check-worker',
+  'assistants/vector-stores/search/search-worker',
+] as const;
 
 async function run(command: readonly string[], cwd: string): Promise<string> {
   const child = Bun.spawn([...command], { cwd, stdout: 'pipe', stderr: 'pipe' });
@@ -80,8 +88,14 @@ function faultsOnLinux(file: string, machine: number, loader: string): string[] 
   if (head.readUInt16LE(18) !== machine) faults.push(`is for the processor 0x${head.readUInt16LE(18).toString(16)}`);
   const asked = loaderIn(head);
   if (asked !== loader) faults.push(`asks for ${asked ?? 'no loader'} in the place of ${loader}`);
-  if (!readFileSync(file).includes(PROGRAM)) faults.push('does not hold the program');
-  return faults;
+  return [...faults, ...faultsInside(readFileSync(file))];
+}
+
+export function faultsInside(bytes: Buffer): string[] {
+  if (!bytes.includes(PROGRAM)) return ['does not hold the program'];
+  return THREADS.filter((name) => !bytes.includes(`/$bunfs/root/${name}.js`)).map(
+    (name) => `does not hold the thread ${name} where the program looks for it`,
+  );
 }
 
 /** The segment in which an executable names the program that loads it. */
@@ -105,7 +119,7 @@ function faultsOnMac(bytes: Buffer, machine: number): string[] {
   if (bytes.length < 32 || bytes.readUInt32LE(0) !== 0xfeedfacf) return ['is no Mach-O file of 64 bits'];
   const faults: string[] = [];
   if (bytes.readUInt32LE(4) !== machine) faults.push(`is for the processor 0x${bytes.readUInt32LE(4).toString(16)}`);
-  if (!bytes.includes(PROGRAM)) faults.push('does not hold the program');
+  faults.push(...faultsInside(bytes));
   const unsigned = faultOfSignature(bytes);
   return unsigned ? [...faults, unsigned] : faults;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { faultsOf, TARGETS } from '../scripts/executables.ts';
+import { faultsInside, faultsOf, TARGETS, THREADS } from '../scripts/executables.ts';
 import { publishedManifest } from '../scripts/package.ts';
 
 const root = join(import.meta.dir, '..');
@@ -86,6 +86,20 @@ test('bin/gateway finds Bun behind the links of pnpm, and says what is missing w
   } finally {
     place.end();
   }
+});
+
+test('an executable whose threads lie where the program does not look for them is told from one that is right', () => {
+  const holding = (folder: string) =>
+    Buffer.from(
+      ['main', ...THREADS.map((name) => `${folder}${name}.js`)].map((name) => `/$bunfs/root/${name}`).join(''),
+    );
+  expect(faultsInside(holding(''))).toEqual([]);
+  expect(faultsInside(holding('src/'))).toEqual(
+    THREADS.map((name) => `does not hold the thread ${name} where the program looks for it`),
+  );
+  const built = readFileSync(join(root, 'bin/build'), 'utf8');
+  for (const name of THREADS) expect(built).toContain(`src/${name}.ts`);
+  expect(built.match(/src\/[\w/-]+-worker\.ts/g)).toHaveLength(THREADS.length);
 });
 
 test('an executable for another machine, or without the program in it, is told from one that is right', () => {
