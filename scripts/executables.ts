@@ -53,6 +53,7 @@ export const THREADS = [
   'core/token-worker',
   'guardrails/check-worker',
   'assistants/vector-stores/search/search-worker',
+  'assistants/vector-stores/search/own/embedding-worker',
 ] as const;
 
 async function run(command: readonly string[], cwd: string): Promise<string> {
