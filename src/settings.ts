@@ -14,6 +14,7 @@ import type { CertificateFiles } from './http/own-certificate.ts';
 import type { EgressProxy } from './http/proxy.ts';
 import type { Timeouts } from './http/upstream.ts';
 import type { IdentitySettings } from './identities/settings.ts';
+import type { ServedBy } from './relay/hosted/served/served.ts';
 import type { SecretStoreSettings } from './secrets/settings.ts';
 import {
   type AnswerCache,
@@ -42,6 +43,7 @@ import {
   processesOf,
   programUserOf,
   secretStoresOf,
+  servedByOf,
   type VisionSettings,
   visionOf,
 } from './settings/choices.ts';
@@ -160,6 +162,8 @@ export interface Settings {
     /** Whether code is run only where every fence of the kernel is there. */
     readonly areFencesRequired: boolean;
   };
+  /** By what tools of the Responses API are served for models without them. Null: the tool is off. */
+  readonly hostedModels: { readonly imageGeneration: ServedBy | null; readonly webSearch: ServedBy | null };
   /** By what vector stores find meaning. Null: they are searched by words alone. */
   readonly embeddings: EmbeddingSettings | null;
   /** Where an embedding model that runs in the gateway is installed; null: beside the gateway, if anywhere. */
@@ -319,6 +323,10 @@ export function readSettings(env: Environment): Settings {
       memoryMb: wholeNumber('GATEWAY_INTERPRETER_MEMORY_MB', 512, 64, 3_072),
       processes: wholeNumber('GATEWAY_INTERPRETER_PROCESSES', 4, 1, 64),
       areFencesRequired: fencesOf(get('GATEWAY_INTERPRETER_FENCES')),
+    },
+    hostedModels: {
+      imageGeneration: servedByOf(get, 'IMAGE_GENERATION', 'gpt-image-1'),
+      webSearch: servedByOf(get, 'WEB_SEARCH', 'gpt-5-mini'),
     },
     embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
     embeddingsFolder: pathOf(get('GATEWAY_EMBEDDINGS_FOLDER')),

@@ -28,6 +28,8 @@ export const PREFIXES = {
   hostedResponse: 'resp_gw',
   fileSearchCall: 'fs_',
   codeInterpreterCall: 'ci_',
+  imageGenerationCall: 'ig_',
+  webSearchCall: 'ws_',
   container: 'cntr_',
   mcpCall: 'mcp_',
   mcpList: 'mcpl_',

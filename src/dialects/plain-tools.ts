@@ -29,13 +29,19 @@ export interface KnownTool {
 type FunctionTool = Extract<Tool, { type: 'function' }>;
 
 /** What the gateway runs itself where it can: a client that asks for one would miss it. */
-const RUN_HERE = new Set(['file_search', 'code_interpreter', 'mcp']);
+const RUN_HERE = new Set(['file_search', 'code_interpreter', 'mcp', 'image_generation']);
+const NONE: ReadonlySet<string> = new Set();
 const SHELL = 'local_shell';
 /** The member of a function's arguments that holds the free text of a custom tool. */
 const INPUT = 'input';
 
-export function plainTools(request: ModelRequest, into: DialectName): PlainTools {
-  const made = new Flattening(into);
+/** `standingBy`: tools that run here where the provider has none; others of their kind are left out. */
+export function plainTools(
+  request: ModelRequest,
+  into: DialectName,
+  standingBy: ReadonlySet<string> = NONE,
+): PlainTools {
+  const made = new Flattening(into, standingBy);
   const tools = request.tools?.flatMap((tool, index) => made.tool(tool, tool.at ?? `tools[${index}]`));
   if (!made.isNeeded && !request.turns.some(({ parts }) => parts.some(isForeign(into))))
     return { request, known: made.known, dropped: [], changed: [] };
@@ -72,10 +78,12 @@ class Flattening {
   readonly dropped: Dropped[] = [];
   readonly changed: Changed[] = [];
   readonly #into: DialectName;
+  readonly #standingBy: ReadonlySet<string>;
   readonly #names = new Set<string>();
   isNeeded = false;
 
-  constructor(into: DialectName) {
+  constructor(into: DialectName, standingBy: ReadonlySet<string>) {
+    this.#standingBy = standingBy;
     this.#into = into;
   }
 
@@ -89,7 +97,8 @@ class Flattening {
     if (tool.dialect === this.#into) return [tool];
     if (tool.dialect === 'responses' && tool.raw.type === 'namespace') return this.#namespace(tool.raw, at);
     if (tool.dialect === 'responses' && tool.raw.type === SHELL) return this.#shell(at);
-    if (tool.dialect === 'responses' && RUN_HERE.has(textIn(tool.raw.type) ?? ''))
+    const type = textIn(tool.raw.type) ?? '';
+    if (tool.dialect === 'responses' && (RUN_HERE.has(type) || this.#standingBy.has(type)))
       fail('hosted_tool_off', at, String(tool.raw.type));
     const why = `only ${tool.dialect} has this tool`;
     this.dropped.push({ path: textIn(tool.raw.type) ? `${at} (${tool.raw.type})` : at, why, matters: false });

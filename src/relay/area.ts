@@ -10,6 +10,7 @@ import { ownFile } from '../core/program.ts';
 import { Secret } from '../core/secret.ts';
 import { startSweeper } from '../core/sweeper.ts';
 import { createTokens } from '../core/tokens.ts';
+import { IMAGE_GENERATION } from '../dialects/responses/hosted-items.ts';
 import type { CheckThreads } from '../guardrails/check.ts';
 import type { GuardrailDefaultsStore } from '../guardrails/defaults.ts';
 import type { Guardrails } from '../guardrails/guardrails.ts';
@@ -25,6 +26,9 @@ import { checkVirtualKey } from './check-virtual-key.ts';
 import { thoughtEndings } from './endings.ts';
 import { openGuard } from './guarding/open-guard.ts';
 import { createHosted } from './hosted/hosted.ts';
+import { createImageGeneration } from './hosted/served/image-generation.ts';
+import type { ServedBy } from './hosted/served/served.ts';
+import { createWebSearch, WEB_SEARCH_TYPES } from './hosted/served/web-search.ts';
 import { type CallModel, createCallModel } from './internal.ts';
 import type { ConversationKeeper, ResponseKeeper } from './kept-response.ts';
 import { createKeptThoughts } from './kept-thoughts.ts';
@@ -92,7 +96,10 @@ export interface RelayParts extends Tools, Pick<RelayDeps, Given> {
   readonly guardrails: Guardrails;
   readonly guardrailDefaults: GuardrailDefaultsStore;
   readonly checkThreads: CheckThreads;
-  readonly settings: Pick<RelayDeps, 'timeouts' | 'maxBodyBytes'> & { readonly plainModels: PlainModels };
+  readonly settings: Pick<RelayDeps, 'timeouts' | 'maxBodyBytes'> & {
+    readonly plainModels: PlainModels;
+    readonly hostedModels: { readonly imageGeneration: ServedBy | null; readonly webSearch: ServedBy | null };
+  };
 }
 
 const THOUGHTS_SWEPT_MS = 3_600_000;
@@ -127,6 +134,13 @@ export const relayArea = area({
           ...{ workers: parts.workers, changes: parts.changes, principalOf: parts.principalOf },
         }),
     });
+    const { imageGeneration, webSearch } = parts.settings.hostedModels;
+    const serving = {
+      callModel: () => callModel,
+      resolveKey: async (who: Principal, slug: string) => virtualKeys.resolve(who, slug),
+    };
+    hosted.offer(IMAGE_GENERATION, createImageGeneration({ ...serving, by: imageGeneration }));
+    for (const type of WEB_SEARCH_TYPES) hosted.offer(type, createWebSearch({ ...serving, by: webSearch }));
     const deps: RelayDeps = {
       hosted,
       names,

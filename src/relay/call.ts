@@ -40,6 +40,8 @@ export interface ModelCall {
   readonly isWork?: true;
   /** One round of a response whose tools the gateway runs. */
   readonly isRound?: true;
+  /** Types of tools in it that run here where the provider has none. */
+  readonly standingBy?: ReadonlySet<string>;
   /** The wish for usage in the body is not a client's: a server that refuses it is asked again without it. */
   readonly hopesForUsage?: true;
   /** What the address says of the call. Everything else looks for it in the body, so it is put there. */

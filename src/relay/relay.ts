@@ -28,7 +28,7 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
   readonly virtualKeys: VirtualKeys;
   readonly cache: AnswerCache;
   /** Tools that the gateway runs itself. */
-  readonly hosted: Pick<Hosted, 'answer' | 'answerPlain' | 'standIn'>;
+  readonly hosted: Pick<Hosted, 'answer' | 'answerPlain' | 'standIn' | 'standingBy'>;
 }
 
 /**
@@ -47,8 +47,9 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
   }
   const hosted = await deps.hosted.answer(received);
   if (hosted) return hosted;
+  const standingBy = await deps.hosted.standingBy(received);
   try {
-    return await relayed(received, deps);
+    return await relayed(standingBy.size > 0 ? { ...received, standingBy } : received, deps);
   } catch (error) {
     if (!(error instanceof GatewayError && isLeftToUs(error))) throw error;
     const standIn = await deps.hosted.standIn(received);

@@ -38,6 +38,8 @@ export interface TranslateOptions {
   readonly now: () => number;
   readonly isStrict: boolean;
   readonly showsThoughts: boolean;
+  /** Types of tools that run here where the provider has none. */
+  readonly standingBy?: ReadonlySet<string> | undefined;
   /** What the provider cannot be told is left out and named, and not refused. */
   readonly dropsUnsayable: boolean;
   readonly provider: string;
@@ -64,7 +66,7 @@ export function translate(body: Uint8Array, options: TranslateOptions): Translat
   const outbound = to.outbound!;
   const { kept } = options;
   const request = inbound.decodeRequest(kept ? kept.body : parsedRequest(body));
-  const plain = plainTools(kept ? kept.asked(request) : request, to.name);
+  const plain = plainTools(kept ? kept.asked(request) : request, to.name, options.standingBy);
   const json = jsonWay(plain.request, to.name, quirks);
   const whole = json.request;
   // Usage is wanted for every stream, whether or not the client asked for it.

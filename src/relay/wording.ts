@@ -228,6 +228,7 @@ function translated(
     ...shown(call, to),
     dropsUnsayable: dropsUnsayable(call, to),
     hopesForUsage: call.hopesForUsage,
+    standingBy: call.standingBy,
     forAddress: (edited) => forAddress(edited, endpoint),
     kept: call.kept,
     files: call.files,

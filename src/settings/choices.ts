@@ -11,6 +11,7 @@ import { S3_URL_FORM } from '../files/s3-url.ts';
 import type { CertificateFiles } from '../http/own-certificate.ts';
 import { type EgressProxy, PROXY_URL_FORM, readExceptions, readProxyUrl } from '../http/proxy.ts';
 import { IDENTITIES_FORM, type IdentitySettings, readIdentities } from '../identities/settings.ts';
+import type { ServedBy } from '../relay/hosted/served/served.ts';
 import { identitiesOf, readSecretStores, SECRET_STORES_FORM, type SecretStoreSettings } from '../secrets/settings.ts';
 import type { SearchedWorkspaces } from '../telemetry/search/chosen.ts';
 import { backupKeyOf } from './secrets.ts';
@@ -226,6 +227,18 @@ export function visionOf(get: Get): VisionSettings | null {
     refuse('GATEWAY_VISION_VIRTUAL_KEY', `is "${virtualKey}"`, 'give the slug of a virtual key, such as openai');
   if (model === undefined) return refuse('GATEWAY_VISION_MODEL', 'is missing', 'give one such as gpt-4.1-mini');
   return { virtualKey, model };
+}
+
+/** The model that serves a tool of the Responses API for all others. Null: the tool is off. */
+export function servedByOf(get: Get, tool: 'IMAGE_GENERATION' | 'WEB_SEARCH', example: string): ServedBy | null {
+  const [keyName, modelName] = [`GATEWAY_${tool}_VIRTUAL_KEY`, `GATEWAY_${tool}_MODEL`] as const;
+  const [virtualKey, model] = [get(keyName), get(modelName)];
+  if (virtualKey === undefined) {
+    if (model !== undefined) refuse(modelName, `is set without ${keyName}`, 'give the slug of a virtual key');
+    return null;
+  }
+  if (!isSlug(virtualKey)) refuse(keyName, `is "${virtualKey}"`, 'give the slug of a virtual key, such as openai');
+  return { virtualKey, model: model ?? refuse(modelName, 'is missing', `give one such as ${example}`) };
 }
 
 /** Null: plain HTTP. */

@@ -45,7 +45,7 @@ export const objectErrors = {
   hosted_tool_off: openai(
     400,
     (at: string, tool: string) =>
-      `${at}: the tool ${tool} is run neither by this provider nor here. The gateway runs file_search on vector stores of its own, mcp on servers that are registered with it, and code_interpreter where that is switched on.`,
+      `${at}: the tool ${tool} is run neither by this provider nor here. The gateway runs file_search on vector stores of its own, mcp on servers that are registered with it, code_interpreter where that is switched on, and image_generation and web_search where the operator has named models for them.`,
     named,
   ),
   invalid_beta: openai(

@@ -1,3 +1,4 @@
+import { madeAt } from '../../core/object-ids.ts';
 import type { JsonObject } from '../ir.ts';
 import { isObject, objectIn, objectsIn, textIn } from '../json.ts';
 
@@ -5,6 +6,8 @@ import { isObject, objectIn, objectsIn, textIn } from '../json.ts';
 
 export const FILE_SEARCH = 'file_search';
 export const CODE_INTERPRETER = 'code_interpreter';
+export const IMAGE_GENERATION = 'image_generation';
+export const WEB_SEARCH = 'web_search';
 
 /** The name of a server's tool as a function: providers take letters, digits, lines and 64 of them. */
 export function mcpFunctionName(server: string, tool: string): string {
@@ -45,6 +48,20 @@ function plainItem(item: JsonObject, isRefused: boolean): readonly unknown[] {
       const logs = objectsIn(item.outputs).map((output) => textIn(output.logs) ?? '');
       return asFunction({ id, name: CODE_INTERPRETER, arguments: args, output: logs.join('\n') || NOT_REPEATED });
     }
+    case 'image_generation_call': {
+      // One of a provider is known there by its id.
+      if (madeAt('imageGenerationCall', id) === null) return [item];
+      const args = JSON.stringify({ prompt: textIn(item.revised_prompt) ?? '' });
+      const output = item.status === 'completed' ? 'The image was made, and the user sees it.' : 'No image was made.';
+      return asFunction({ id, name: IMAGE_GENERATION, arguments: args, output });
+    }
+    case 'web_search_call': {
+      if (madeAt('webSearchCall', id) === null) return [item];
+      const { query, sources } = objectIn(item.action);
+      const found = objectsIn(sources).map(({ url }) => `- ${textIn(url) ?? ''}`);
+      const args = JSON.stringify({ query: textIn(query) ?? '' });
+      return asFunction({ id, name: WEB_SEARCH, arguments: args, output: ['Sources:', ...found].join('\n') });
+    }
     case 'mcp_call': {
       const name = mcpFunctionName(textIn(item.server_label) ?? '', textIn(item.name) ?? '');
       const output = textIn(item.output) ?? errorText(item.error) ?? NOT_REPEATED;
@@ -83,10 +100,16 @@ const ON_REQUEST: Readonly<Record<string, { readonly member: string; readonly in
   code_interpreter_call: { member: 'outputs', include: 'code_interpreter_call.outputs' },
 };
 
-export const INCLUDED_HERE: readonly string[] = Object.values(ON_REQUEST).map(({ include }) => include);
+const SOURCES = 'web_search_call.action.sources';
+
+export const INCLUDED_HERE: readonly string[] = [...Object.values(ON_REQUEST).map(({ include }) => include), SOURCES];
 
 /** An item as a client is shown it. */
 export function shownItem(item: JsonObject, include: ReadonlySet<string>): JsonObject {
+  if (item.type === 'web_search_call' && !include.has(SOURCES)) {
+    const { sources: _, ...action } = objectIn(item.action);
+    return { ...item, action };
+  }
   const rule = ON_REQUEST[textIn(objectIn(item).type) ?? ''];
   return rule && item[rule.member] !== undefined && !include.has(rule.include)
     ? { ...item, [rule.member]: null }

@@ -27,6 +27,8 @@ export interface HostedCaller {
 export interface HostedTool {
   /** It runs wherever the provider has no such tool, although the request names nothing of the gateway's. */
   readonly standsIn?: true;
+  /** Whether it would run for this caller. Only of one that providers leave out where they do not have it, rather than refuse. */
+  isOn?(who: Principal): Promise<boolean>;
   /** One that a request names. Null: it is the provider's affair. Throws when it cannot be used as it is asked for. */
   open(tool: JsonObject, at: string, caller: HostedCaller): Promise<OpenTool | null>;
 }
@@ -69,6 +71,8 @@ export interface HostedCall {
   readonly ordinal: number;
   /** By which it was allowed. */
   readonly approvalId?: string;
+  /** Tells the client an event of the call while it runs, without its place. */
+  readonly tell?: (event: JsonObject) => void;
 }
 
 /** An item of the response, and the events beside those of every item, without their place. */

@@ -38,6 +38,8 @@ export interface Hosted {
   answerPlain(call: OpenCall): Promise<Response | null>;
   /** The same for a call whose provider has no such tool: those that stand in for it. */
   standIn(call: OpenCall): Promise<Response | null>;
+  /** The types of tools in a call that a provider without them need not leave out, because they run here then. */
+  standingBy(call: OpenCall): Promise<ReadonlySet<string>>;
   readonly background: Background;
 }
 
@@ -50,6 +52,8 @@ const ITEM_IDS: Readonly<Record<string, ObjectKind>> = {
   file_search_call: 'fileSearchCall',
   code_interpreter_call: 'codeInterpreterCall',
   mcp_call: 'mcpCall',
+  image_generation_call: 'imageGenerationCall',
+  web_search_call: 'webSearchCall',
 };
 
 const newItemId = (item: string): string => newObjectId(ITEM_IDS[item] ?? 'responseItem');
@@ -78,6 +82,13 @@ export function createHosted({ callModel, responses, conversations, report, ...d
     answer: (call) => answered(call, offered, false),
     answerPlain: createPlain({ callModel, report, mcp: () => offered.get('mcp') ?? null }),
     standIn: (call) => answered(call, standIns(), true),
+    standingBy: async (call) => {
+      const types = new Set<string>();
+      for (const [type, { isOn }] of mayAsk(call) ? offered : [])
+        if (isOn && includesBytes(call.body!.head, Buffer.from(`"${type}"`)) && (await isOn(call.principal)))
+          types.add(type);
+      return types;
+    },
     background,
   };
 

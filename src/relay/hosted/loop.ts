@@ -230,7 +230,8 @@ export class HostedLoop {
     const answered = (output: string) => this.#added.push({ type: 'function_call_output', call_id: callId, output });
     const by = this.#request.functions.get(name);
     const ordinal = this.#calls;
-    const call: HostedCall = { id, arguments: args, ordinal };
+    const told = new Told();
+    const call: HostedCall = { id, arguments: args, ordinal, tell: (event) => told.add(event) };
     const asked = this.#isCalling ? null : by?.asks?.(call);
     if (asked) {
       this.#goesOn = false;
@@ -239,8 +240,11 @@ export class HostedLoop {
     else if (ordinal >= this.#mostCalls) answered(TOO_MANY);
     else {
       const run = await this.#about(by, call);
-      const place = yield* this.#out.begin(by.begins(call));
-      const ran = await run();
+      const begun = by.begins(call);
+      const place = yield* this.#out.begin(begun);
+      const running = run();
+      for await (const event of told.during(running)) yield* this.#out.beside(begun.item, place, [event]);
+      const ran = await running;
       this.#out.citables.add(ran);
       yield* this.#out.end(ran, place);
       answered(ran.output);
@@ -305,6 +309,33 @@ export class HostedLoop {
     if (last.status !== 'failed') await this.#deps.keep(this.shaped(last, true));
     const type = `response.${textIn(last.status) ?? 'completed'}`;
     yield this.#out.numbered({ type, response: this.shaped(last) });
+  }
+}
+
+/** What a call has to tell while it runs. */
+class Told {
+  #events: JsonObject[] = [];
+  #wake = Promise.withResolvers<void>();
+
+  add(event: JsonObject): void {
+    this.#events.push(event);
+    this.#wake.resolve();
+  }
+
+  /** Until the call has ended; how is not its affair. */
+  async *during(running: Promise<unknown>): AsyncGenerator<JsonObject> {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+      this.#wake.resolve();
+    };
+    running.then(end, end);
+    for (;;) {
+      await this.#wake.promise;
+      this.#wake = Promise.withResolvers<void>();
+      yield* this.#events.splice(0);
+      if (isOver) return;
+    }
   }
 }
 
