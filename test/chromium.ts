@@ -20,7 +20,7 @@ async function ensureBinary(): Promise<string> {
   if (process.getuid?.() !== 0) throw new Error('The tests need chromium: install it, or run them as root on Debian.');
   // Test files run in parallel processes; a lock lets one install and the others find what it installed.
   const script = `command -v chromium > /dev/null || { ${INSTALL}; }`;
-  const child = Bun.spawn(['flock', join(tmpdir(), 'gateway-chromium-install.lock'), 'sh', '-c', script], {
+  const child = Bun.spawn(['flock', join(tmpdir(), 'gateway-apt.lock'), 'sh', '-c', script], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     stdout: 'ignore',
     stderr: 'ignore',

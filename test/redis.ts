@@ -175,8 +175,9 @@ async function ensureBinary(): Promise<string> {
 async function install(): Promise<string> {
   if (process.getuid?.() !== 0)
     throw new Error('The tests need redis-server: install it, or run them as root on Debian.');
-  // Test files run in parallel processes; a lock lets one install and the others find what it installed.
-  const lock = join(tmpdir(), 'gateway-redis-install.lock');
+  // Test files run in parallel processes; a lock lets one install and the others find what it installed. It is the same for
+  // all packages, because apt-get does not wait for another one.
+  const lock = join(tmpdir(), 'gateway-apt.lock');
   const script = `command -v redis-server > /dev/null || { ${INSTALL}; }`;
   const child = Bun.spawn(['flock', lock, 'sh', '-c', script], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },

@@ -19,11 +19,10 @@ export async function ensureJail(): Promise<void> {
   if (hasAll()) return;
   if (process.getuid?.() !== 0)
     throw new Error(`The tests need ${PACKAGES}: install them, or run the tests as root on Debian.`);
-  // Test files run in parallel processes; a lock lets one install and the others find what it installed. Another file may
-  // be installing its own packages at the same time.
+  // Test files run in parallel processes; a lock lets one install and the others find what it installed.
   const install = `apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends -o DPkg::options::=--force-unsafe-io ${PACKAGES}`;
   const script = `${PYTHON} -c 'import pandas, matplotlib' 2> /dev/null && command -v bwrap > /dev/null || { apt-get update -qq; ${install}; }`;
-  const child = Bun.spawn(['flock', join(tmpdir(), 'gateway-jail-install.lock'), 'sh', '-c', script], {
+  const child = Bun.spawn(['flock', join(tmpdir(), 'gateway-apt.lock'), 'sh', '-c', script], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     stdout: 'ignore',
     stderr: 'pipe',
