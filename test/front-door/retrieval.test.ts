@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { startGateway, type TestGateway } from '../gateway.ts';
+import { calibration } from '../retrieval/calibration.ts';
 import { corpus } from '../retrieval/corpus.ts';
 import { answered, qualityOf, stored } from '../retrieval/measure.ts';
 
@@ -24,3 +25,15 @@ test('questions find their documents as often as with plain BM25 and the right s
   expect(ours.hit5).toBeGreaterThan(0.93);
   expect(ours.mrr).toBeGreaterThanOrEqual(plain.mrr);
 }, 600_000);
+
+test('scores mean the same among ten chunks and among hundreds, and nonsense has next to none', async () => {
+  const [few, many] = await calibration(gateway.api, 12);
+  expect(many.chunks).toBeGreaterThan(300);
+  for (const { scores } of [few, many]) {
+    expect(scores.verbatim[0]!).toBeGreaterThan(0.7);
+    expect(scores.elsewhere.at(-1)!).toBeLessThan(0.25);
+    expect(scores.nonsense.at(-1)!).toBeLessThan(0.25);
+  }
+  for (const [index, score] of few.scores.verbatim.entries())
+    expect(Math.abs(score - many.scores.verbatim[index]!)).toBeLessThan(0.15);
+}, 300_000);
