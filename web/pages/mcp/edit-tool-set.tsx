@@ -6,6 +6,7 @@ import type { McpToolSet } from '../../api/types.d.ts';
 import { IconButton } from '../../design/button.tsx';
 import { FormDialog } from '../../design/dialog.tsx';
 import { Checkbox, Field, Input, Select } from '../../design/field.tsx';
+import { Note } from '../../design/states.tsx';
 import { useWorkspace } from '../../shell/session.tsx';
 import { SHOWN_AS } from './tool-set.ts';
 
@@ -122,6 +123,9 @@ export function EditToolSet({
           </div>
         ))}
       </fieldset>
+      {servers.data?.data.length === 0 && (
+        <Note tone="warn">There is no server yet whose tools could be chosen. Add one first, under Servers.</Note>
+      )}
       <Field label="Add tools of">
         {(control) => (
           <Select
