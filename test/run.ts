@@ -16,6 +16,12 @@ const isLong = process.argv.includes('--long');
 const MEASURING = ['test/attack/loop/'];
 /** Many nodes under load at once, which answer in time only on a machine that has time for them. */
 const LOADED = ['test/front-door/chaos.test.ts', 'test/front-door/rolling.test.ts'];
+/** They watch how often the whole process wakes up, and other files of a worker would keep it awake. */
+const ALONE = [
+  'src/core/runtime/seconds.test.ts',
+  'src/storage/quiet-changes.test.ts',
+  'src/storage/checkpoints.test.ts',
+];
 /** More than there are cores: tests wait for most of their time. */
 const WORKERS = Math.min(8, Math.max(4, navigator.hardwareConcurrency));
 /** Only ends what hangs; as in test/setup.ts, which a worker reads once. */
@@ -172,11 +178,12 @@ try {
     : [
         // Files of a worker share what they import: to load it anew for each took a third of the time.
         ...[`--parallel=${WORKERS}`, '--no-isolate', `--timings=${timings}`, '--update-timings'],
-        ...[...MEASURING, ...LOADED, 'test/long/'].map((each) => `--path-ignore-patterns=${each}**`),
+        ...[...MEASURING, ...LOADED, ...ALONE, 'test/long/'].map((each) => `--path-ignore-patterns=${each}**`),
       ];
   const output = await tests(isLong ? 'long tests' : 'tests', [...options, ...where], environment);
   if (!isLong) {
     await tests('tests under load', LOADED, environment);
+    await tests('tests of a quiet process', ALONE, environment);
     await tests('tests that measure', MEASURING, environment);
   }
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);

@@ -1,10 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { Client } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
-import { eventually } from '../../test/process.ts';
 import { createHealth } from '../core/health.ts';
-import { every, isQuiet, stir } from '../core/runtime/seconds.ts';
-import { listen } from '../http/server.ts';
 import { type Changes, createChanges } from './changes.ts';
 import { openPostgres, openSqlite, type Store } from './store.ts';
 
@@ -160,29 +157,6 @@ test('a node that does not hear notifications finds out by asking', async () => 
   await cutting;
   await within(10_000, () => b.degraded().length === 0);
 });
-
-test('a node that was quiet and told nothing knows of a change before it answers its next request', async () => {
-  const url = await createDatabase();
-  const node = await startNode(url, NEVER_MS);
-  await node.changes.transaction('keys', fact('known'));
-  const seconds = every(1, () => {});
-  cleanups.push(() => seconds.stop());
-  const server = listen({
-    host: '127.0.0.1',
-    port: 0,
-    answer: async () => new Response(String(node.heard())),
-    refuse: () => new Response('', { status: 503 }),
-  });
-  cleanups.push(() => server.stop(0));
-  const heard = async () => Number(await (await fetch(server.url)).text());
-  const before = await heard();
-  await eventually('nobody has asked for a while', isQuiet, 60_000);
-
-  // As if the notification had got lost.
-  await node.store.db.updateTable('versions').set({ version: 1_000 }).where('topic', '=', 'keys').execute();
-  expect(await heard()).toBe(before + 1);
-  expect(stir()).toBeUndefined();
-}, 120_000);
 
 test('what changed while the connection was cut is heard after it is back, and receivers are told to look', async () => {
   const url = await createDatabase();
