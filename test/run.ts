@@ -17,11 +17,7 @@ const MEASURING = ['test/attack/loop/'];
 /** Many nodes under load at once, which answer in time only on a machine that has time for them. */
 const LOADED = ['test/front-door/chaos.test.ts', 'test/front-door/rolling.test.ts'];
 /** They watch how often the whole process wakes up, and other files of a worker would keep it awake. */
-const ALONE = [
-  'src/core/runtime/seconds.test.ts',
-  'src/storage/quiet-changes.test.ts',
-  'src/storage/checkpoints.test.ts',
-];
+const ALONE = ['src/core/runtime/seconds.test.ts', 'src/storage/quiet-changes.test.ts'];
 /** More than there are cores: tests wait for most of their time. */
 const WORKERS = Math.min(8, Math.max(4, navigator.hardwareConcurrency));
 /** Only ends what hangs; as in test/setup.ts, which a worker reads once. */

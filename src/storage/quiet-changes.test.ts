@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { fallAsleep } from '../../test/awake.ts';
 import { createDatabase } from '../../test/postgres.ts';
 import { eventually } from '../../test/process.ts';
 import { createHealth } from '../core/health.ts';
@@ -6,6 +7,8 @@ import { every, isQuiet, stir } from '../core/runtime/seconds.ts';
 import { listen } from '../http/server.ts';
 import { createChanges } from './changes.ts';
 import { openPostgres } from './store.ts';
+
+fallAsleep();
 
 /** Long enough that nothing is noticed by asking. */
 const NEVER_MS = 1_000_000;

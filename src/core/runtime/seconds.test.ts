@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test';
+import { fallAsleep } from '../../../test/awake.ts';
 import { eventually } from '../../../test/process.ts';
 import { every, isQuiet, onWakeUp, stayAwakeWhile, stir, wholeSecond } from './seconds.ts';
+
+fallAsleep();
 
 test('what is asked for every second is done together, until it is stopped', async () => {
   const done: string[] = [];
@@ -22,7 +25,7 @@ test('a process that nobody asks wakes up every five seconds, and the first who 
   const at: number[] = [];
   const counting = every(1, () => at.push(performance.now()));
   let isUnderWay = true;
-  const fallAsleep = stayAwakeWhile(() => isUnderWay);
+  const stopStaying = stayAwakeWhile(() => isUnderWay);
   await eventually('five seconds with something under way', () => at.length >= 5, 60_000);
   expect(isQuiet()).toBe(false);
   isUnderWay = false;
@@ -42,7 +45,7 @@ test('a process that nobody asks wakes up every five seconds, and the first who 
   const awake = at.length;
   await eventually('every second again', () => at.length >= awake + 2, 60_000);
   stopWaking();
-  fallAsleep();
+  stopStaying();
   counting.stop();
 }, 120_000);
 
