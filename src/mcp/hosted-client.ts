@@ -89,7 +89,7 @@ interface Answered {
 
 function sender(
   slug: string,
-  { who, headers: given, signal, traceId }: HostedCaller,
+  { who, whoNow, headers: given, signal, traceId }: HostedCaller,
   { relay, log, now }: HostedClientDeps,
 ) {
   const own: Record<string, string> = {};
@@ -112,6 +112,7 @@ function sender(
       ...(body && { 'content-type': 'application/json', 'content-length': String(body.byteLength) }),
     };
     try {
+      const asks = whoNow && method !== 'DELETE' ? await whoNow() : who;
       const response = await relay(
         {
           ...{
@@ -130,7 +131,7 @@ function sender(
           },
           ...{ providerKey: null, clientAddress: '', log: entry, now: now() },
         },
-        who,
+        asks,
       );
       if (!entry.closesLater) entry.close({ status: response.status });
       const session = response.headers.get('mcp-session-id');

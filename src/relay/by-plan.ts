@@ -3,11 +3,12 @@ import { type ErrorCode, fail, GatewayError } from '../core/errors.ts';
 import type { GuardrailUse } from '../core/guardrails.ts';
 import { READ_LIMITS, shapeFault } from '../core/json-shape.ts';
 import { isInline } from '../http/forbidden-headers.ts';
+import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { UpstreamFailure } from '../http/upstream.ts';
 import type { Breakers } from '../routing/breaker.ts';
 import type { Configs } from '../routing/configs.ts';
-import type { Plan, TargetSettings, TargetStep } from '../routing/plan.ts';
-import { runPlan } from '../routing/strategy.ts';
+import { NO_SETTINGS, type Plan, type TargetSettings, type TargetStep } from '../routing/plan.ts';
+import { runPlan, targetsOf } from '../routing/strategy.ts';
 import { refuseUnlistedChecks } from './allowed-model.ts';
 import { noteFailure } from './ask.ts';
 import { keepWhole } from './body.ts';
@@ -46,6 +47,26 @@ export async function followPlan<Deps extends PlanDeps>(
   const { settings } = plan;
   call.log.aims('config');
   return step(whole, { choice: { by: 'virtual-key', slug: call.slug }, settings, path: 'config' }, attempt, deps);
+}
+
+/**
+ * What holds for a call that serves a tool: of the config of the request whose tool it is, the guardrails, and nothing else.
+ * Those of all its targets do, since the call goes to none of them, and what one denies is not to be had by a tool.
+ */
+export async function settingsInService(
+  call: OpenCall,
+  headers: SentHeaders,
+  { configs }: Pick<PlanDeps, 'configs'>,
+): Promise<TargetSettings> {
+  const { principal } = call;
+  const reference = headerOf(headers, 'x-gateway-config') ?? principal.defaults.config;
+  if (!reference) return NO_SETTINGS;
+  const { root } = await configs.resolve(principal, reference);
+  const uses = targetsOf(root).flatMap(({ settings }) => settings.guardrails ?? []);
+  if (uses.length === 0) return NO_SETTINGS;
+  const guardrails = { input: uses.flatMap(({ input }) => input), output: uses.flatMap(({ output }) => output) };
+  if (isInline(reference)) refuseWritten(call, guardrails);
+  return { ...NO_SETTINGS, guardrails };
 }
 
 function walk<Deps extends PlanDeps>(

@@ -40,6 +40,11 @@ export interface ModelCall {
   readonly isWork?: true;
   /** One round of a response whose tools the gateway runs. */
   readonly isRound?: true;
+  /**
+   * Of a call that serves a tool: the headers of the request whose tool it is. Guardrails look at them, and those of its config
+   * hold for this call, too; no provider gets them.
+   */
+  readonly inServiceOf?: SentHeaders;
   /** Types of tools in it that run here where the provider has none. */
   readonly standingBy?: ReadonlySet<string>;
   /** The wish for usage in the body is not a client's: a server that refuses it is asked again without it. */

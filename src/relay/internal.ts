@@ -34,6 +34,8 @@ export interface InternalCall {
   readonly providerKey?: string | null;
   /** One round of a response whose tools the gateway runs. */
   readonly isRound?: true;
+  /** Of a call that serves a tool: the headers of the request whose tool it is. Its guardrails hold; no provider gets them. */
+  readonly inServiceOf?: SentHeaders;
   /** What was proven when the work was accepted that makes this call. */
   readonly proven?: Proven;
   /** The body asks its stream for usage, and can do without: a server that refuses the wish is asked again without it. */
@@ -70,6 +72,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
       isUnguarded,
       providerKey = null,
       isRound,
+      inServiceOf,
       proven,
       hopesForUsage,
       route,
@@ -119,6 +122,7 @@ export function createCallModel({ relay, log, now, report }: InternalDeps): Call
         readsModel: true,
         isUnguarded,
         isRound,
+        inServiceOf,
         isWork: true,
         proven,
         hopesForUsage,

@@ -7,7 +7,7 @@ import type { Admission } from '../limits/limiter.ts';
 import type { AnswerCache } from '../routing/cache.ts';
 import { NO_SETTINGS } from '../routing/plan.ts';
 import { type AskDeps, ask } from './ask.ts';
-import { followPlan, type PlanDeps } from './by-plan.ts';
+import { followPlan, type PlanDeps, settingsInService } from './by-plan.ts';
 import { type Cached, keeping, lookUp, replay } from './cached.ts';
 import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready, Report } from './call.ts';
 import { type ChooseDeps, choose } from './choose.ts';
@@ -67,7 +67,8 @@ async function relayed(received: OpenCall, deps: RelayDeps): Promise<Response> {
   if (route.by === 'config') return respond(received, await followPlan(open, route.reference, attempt, deps));
   received.log.aims(NO_PLAN);
   const target = await findTarget(route, received.principal, received, deps.virtualKeys);
-  return respond(received, await attempt(open, { target, settings: NO_SETTINGS, path: NO_PLAN }, deps));
+  const settings = received.inServiceOf ? await settingsInService(open, received.inServiceOf, deps) : NO_SETTINGS;
+  return respond(received, await attempt(open, { target, settings, path: NO_PLAN }, deps));
 }
 
 const RESPONSES = 'createModelResponse';

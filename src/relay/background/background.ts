@@ -6,6 +6,7 @@ import type { JsonObject } from '../../dialects/ir.ts';
 import { formatSse } from '../../dialects/sse.ts';
 import { headerOf } from '../../http/headers.ts';
 import { asGatewayError } from '../../http/reply.ts';
+import { SESSION_ID, sessionIn } from '../../http/session-id.ts';
 import type { Configs } from '../../routing/configs.ts';
 import type { Changes } from '../../storage/changes.ts';
 import type { Db, Store } from '../../storage/store.ts';
@@ -44,7 +45,7 @@ export interface BackgroundOptions {
   readonly report: (requestId: string, error: unknown) => void;
 }
 
-export type ToolUser = Pick<HostedCaller, 'who' | 'responseId' | 'headers' | 'proven' | 'signal' | 'said'>;
+export type ToolUser = Pick<HostedCaller, 'who' | 'whoNow' | 'responseId' | 'headers' | 'proven' | 'signal' | 'said'>;
 
 export interface BackgroundDeps extends BackgroundOptions {
   readonly bus: ResponseBus;
@@ -69,7 +70,6 @@ const KEPT_HEADERS = [
   'x-gateway-virtual-key',
   'x-gateway-config',
   'x-gateway-metadata',
-  'x-gateway-session-id',
   'x-gateway-request-timeout',
   'x-gateway-debug',
   'x-gateway-cache-force-refresh',
@@ -113,7 +113,11 @@ export function createBackground(options: BackgroundOptions) {
     /** Takes a request that has been checked. From here on it is made whatever dies. */
     async accept(call: OpenCall, id: string, given: Omit<BackgroundRequest, 'headers'>): Promise<Response> {
       const { principal: who, log, headers: sent } = call;
-      const headers = await keptHeaders(call, KEPT_HEADERS, configs);
+      const session = sessionIn(sent);
+      const headers = {
+        ...(await keptHeaders(call, KEPT_HEADERS, configs)),
+        ...(session !== null && { [SESSION_ID]: session }),
+      };
       const proven = await proofs.prove({ who, headers: sent, kept: headers, endpoint: 'createModelResponse', log });
       const request: BackgroundRequest = { ...given, headers };
       const { body, previousId } = request;

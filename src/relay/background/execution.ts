@@ -109,7 +109,10 @@ export class BackgroundExecution {
     const proven = proofs.open(this.#id, this.#begun.proofs);
     const said = async () => [...request.earlier, ...itemsIn(request.body.input), ...(state?.output ?? [])];
     const opened = await patiently(signal, () =>
-      openAgain(request, { who, proven, signal, said, responseId: this.#id, headers: request.headers }),
+      openAgain(request, {
+        ...{ who, whoNow: () => this.#whoAsks(), proven, signal, said },
+        ...{ responseId: this.#id, headers: request.headers },
+      }),
     );
     let whole: (JsonObject & { readonly id: string }) | null = null;
     const loop = new HostedLoop(

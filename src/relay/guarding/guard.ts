@@ -86,7 +86,8 @@ export async function guardingOf(
 ): Promise<Guarding | null> {
   // A list of names is no text that a model reads or wrote.
   if (call.isUnguarded || call.endpoint === 'listModels') return null;
-  const { principal, headers, log, body, path } = call;
+  const { principal, headers: own, log, body, path } = call;
+  const headers = call.inServiceOf ?? own;
   return guard({
     who: principal,
     principal,

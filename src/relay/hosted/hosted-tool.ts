@@ -1,3 +1,4 @@
+import type { OutgoingTrace } from '../../core/call-log.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import type { Proven } from '../../guardrails/proof.ts';
@@ -6,6 +7,8 @@ import type { SentHeaders } from '../../http/headers.ts';
 /** Who asks for a tool, and until when. */
 export interface HostedCaller {
   readonly who: Principal;
+  /** Of work that goes on without them: the same as they are now, with the limits and rights of now. Throws when they are gone. */
+  readonly whoNow?: () => Promise<Principal>;
   /** The response that the tool is used for. */
   readonly responseId: string;
   readonly headers: SentHeaders;
@@ -15,6 +18,8 @@ export interface HostedCaller {
   readonly isWork: boolean;
   /** Under which all that is done for the call stands in the log. */
   readonly traceId?: string;
+  /** Of which span they are a part, where calls are traced. */
+  readonly trace?: OutgoingTrace | null;
   /** The caller wants the gateway's tool, whatever the provider has; or the provider has none. */
   readonly isWanted: boolean;
   /** The gateway keeps the conversation, or runs other tools of the request. */

@@ -110,6 +110,7 @@ export function createHosted({ callModel, responses, conversations, report, ...d
     const caller: HostedCaller = {
       ...{ who, responseId: id, headers, proven, signal, isWanted, isKept },
       traceId: call.stamp['x-gateway-trace-id'],
+      trace: log.callTrace(),
       isWork: call.isWork === true,
       said: async () => {
         try {

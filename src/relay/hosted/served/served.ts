@@ -2,6 +2,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { Principal } from '../../../core/principal.ts';
 import type { JsonObject } from '../../../dialects/ir.ts';
 import { objectIn, parsed, textIn } from '../../../dialects/json.ts';
+import { sessionIn } from '../../../http/session-id.ts';
 import type { CallModel } from '../../internal.ts';
 import type { HostedCaller } from '../hosted-tool.ts';
 
@@ -33,22 +34,25 @@ export async function servedFor({ by, resolveKey }: ServedDeps, who: Principal):
 }
 
 /** What the caller says of its calls for the log; whom to ask is the operator's affair. */
-const PASSED = ['x-gateway-metadata', 'x-gateway-session-id'];
+const PASSED = ['x-gateway-metadata', 'x-gateway-debug'];
 
-/** Asks the model that serves a tool, as the caller: its limits, the workspace's guardrails, log and ledger hold. */
-export function askServing(
+/** Asks the model that serves a tool, as the caller: its limits, the guardrails of its calls, log and ledger hold. */
+export async function askServing(
   { callModel }: ServedDeps,
   by: ServedBy,
-  { who, headers, signal, traceId, proven }: HostedCaller,
+  { who, whoNow, headers, signal, traceId, trace, proven }: HostedCaller,
   { path, body }: { readonly path: string; readonly body: JsonObject },
 ): Promise<Response> {
   const passed = PASSED.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]] as const]));
   return callModel()({
-    who,
+    who: whoNow ? await whoNow() : who,
     path,
     body: JSON.stringify({ ...body, model: by.model }),
     headers: { ...Object.fromEntries(passed), 'x-gateway-virtual-key': by.virtualKey },
+    inServiceOf: headers,
+    sessionId: sessionIn(headers) ?? undefined,
     signal,
+    trace,
     ...(traceId !== undefined && { traceId }),
     ...(proven !== undefined && { proven }),
     isRound: true,
