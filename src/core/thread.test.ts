@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { type Thread, threadOnDemand } from './thread.ts';
 
 interface Question {
-  readonly does: 'answer' | 'fail' | 'crash' | 'nothing';
+  readonly does: 'answer' | 'fail' | 'crash' | 'leave' | 'nothing';
 }
 type Reply = { readonly id: number; readonly number: number } | { readonly id: number; readonly fault: string };
 
@@ -14,6 +14,7 @@ const worker = `
     if (does === 'answer') self.postMessage({ id, number: asked });
     if (does === 'fail') self.postMessage({ id, fault: 'on purpose' });
     if (does === 'crash') throw new Error('on purpose');
+    if (does === 'leave') process.exit(0);
   };
 `;
 const workerUrl = URL.createObjectURL(new Blob([worker], { type: 'text/javascript' }));
@@ -54,6 +55,9 @@ test('whoever waits for a thread that dies or is closed is told, and the next qu
     'nothing was not answered',
     'crash was not answered',
   ]);
+  expect(await thread.ask({ does: 'answer' })).toBe(1);
+
+  expect(await thread.ask({ does: 'leave' })).toBe('leave was not answered');
   expect(await thread.ask({ does: 'answer' })).toBe(1);
 
   const waiting = thread.ask({ does: 'nothing' });

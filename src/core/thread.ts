@@ -51,7 +51,10 @@ export function threadOnDemand<Question extends object, Reply extends { readonly
       waiting.delete(data.id);
       if (one) settle(one, () => read(data));
     };
-    made.onerror = () => end();
+    // A thread may also end without an error: callers that wait for it are told all the same, unless another has begun since.
+    const ended = () => (worker === made ? end() : undefined);
+    made.onerror = ended;
+    made.addEventListener('close', ended);
     return made;
   };
   const rest = () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { startCheckpoints } from './checkpoints.ts';
+import { openSqliteFile } from './sqlite-file.ts';
 import { openSqlite, type Store } from './store.ts';
 
 let dataDir: string;
@@ -26,9 +27,9 @@ const write = (rows: number) =>
       insert into notes (text) select hex(randomblob(200)) from counted`.execute(db),
   );
 
-async function until(what: () => boolean) {
-  for (const deadline = performance.now() + 60_000; !what(); ) {
-    if (performance.now() > deadline) throw new Error('not within a minute');
+async function until(what: () => boolean, limitMs = 60_000) {
+  for (const deadline = performance.now() + limitMs; !what(); ) {
+    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms`);
     await Bun.sleep(10);
   }
 }
@@ -51,5 +52,26 @@ test('what was committed is moved into the file by a thread, also beside more of
     expect(rows[0]!.rows).toBe(10_000);
   } finally {
     checkpoints.stop();
+  }
+});
+
+test('what a reader of an older state kept from being moved is moved when it has gone, though nothing is written any more', async () => {
+  const workerUrl = new URL('./query-worker.ts', import.meta.url);
+  const reader = openSqliteFile(join(dataDir, 'state.db'), { durability: 'normal', readonly: true });
+  reader.run('begin');
+  reader.query('select count(*) from notes').all();
+  const before = sizeOf('state.db');
+  const checkpoints = await startCheckpoints({ store, dataDir, workerUrl });
+  try {
+    await write(1_000);
+    // Whatever has been tried by now, the reader was in its way.
+    await Bun.sleep(2_500);
+    expect(sizeOf('state.db')).toBe(before);
+    reader.run('commit');
+    // Sooner than an idle thread ends and lets go of the file.
+    await until(() => sizeOf('state.db') > before, 40_000);
+  } finally {
+    checkpoints.stop();
+    reader.close();
   }
 });

@@ -11,6 +11,16 @@ const IDLE_MS = 60_000;
 /** Pages: what the event loop moves by itself, should the thread not come to it. */
 const AT_THE_LATEST = 8_000;
 
+/** What SQLite answers: whether another connection was at it; pages of the log, and how many of them are in the file. */
+interface Moved {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+/** Who reads an older state of the store keeps later pages from being moved. */
+const isAll = ({ busy, log, checkpointed }: Moved): boolean => busy === 0 && checkpointed >= log;
+
 export interface CheckpointsOptions {
   readonly store: Store;
   readonly dataDir: string;
@@ -31,12 +41,12 @@ export async function startCheckpoints(options: CheckpointsOptions): Promise<Che
   const { store, dataDir, workerUrl } = options;
   if (store.engine !== 'sqlite') return { stop: () => {} };
   await sql`pragma wal_autocheckpoint = ${sql.lit(AT_THE_LATEST)}`.execute(store.db);
-  const thread = threadOnDemand<Omit<Question, 'id'>, Reply, void>({
+  const thread = threadOnDemand<Omit<Question, 'id'>, Reply, boolean>({
     workerUrl,
     idleMs: IDLE_MS,
-    // One that did not work is followed by another, and by the store's own at the latest.
-    read: () => {},
-    unanswered: () => {},
+    // One that did not work is followed by another a second later, and by the store's own at the latest.
+    read: (reply) => 'rows' in reply && isAll((reply.rows as Moved[])[0]!),
+    unanswered: () => false,
   });
   const checkpoint = {
     file: join(dataDir, 'state.db'),
@@ -53,8 +63,7 @@ export async function startCheckpoints(options: CheckpointsOptions): Promise<Che
       const { rows } = await sql<{ changes: number }>`select total_changes() as changes`.execute(store.db);
       const { changes } = rows[0]!;
       if (changes - moved < WORTH_IT) return;
-      moved = changes;
-      await thread.ask(checkpoint);
+      if (await thread.ask(checkpoint)) moved = changes;
     } catch {
       // The store is away or closed: others notice, too.
     } finally {

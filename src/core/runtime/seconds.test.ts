@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { fallAsleep } from '../../../test/awake.ts';
 import { eventually } from '../../../test/process.ts';
 import { every, isQuiet, onWakeUp, stayAwakeWhile, stir, wholeSecond } from './seconds.ts';
@@ -47,6 +47,35 @@ test('a process that nobody asks wakes up every five seconds, and the first who 
   stopWaking();
   stopStaying();
   counting.stop();
+}, 120_000);
+
+test('what throws is told once, and keeps neither the others nor the next second from coming', async () => {
+  const told = spyOn(process.stderr, 'write').mockImplementation(() => true);
+  const thrower = () => () => {
+    throw new Error('on purpose');
+  };
+  let turns = 0;
+  const endings = [stayAwakeWhile(thrower()), onWakeUp(thrower())];
+  const failing = every(1, thrower());
+  const counting = every(1, () => turns++);
+  try {
+    await eventually('two seconds are over', () => turns >= 2, 60_000);
+    expect(isQuiet()).toBe(false);
+    endings[0]!();
+    await eventually('nobody has asked for a while', isQuiet, 60_000);
+    expect(stir()).toBeUndefined();
+    const before = turns;
+    await eventually('the next second comes', () => turns > before, 60_000);
+    expect(told.mock.calls.map(([text]) => String(text).split('\n')[0])).toEqual(
+      // Whether it may sleep, what it does every second, what it has missed.
+      Array(3).fill('what this process does at whole seconds failed: Error: on purpose'),
+    );
+  } finally {
+    for (const end of endings) end();
+    failing.stop();
+    counting.stop();
+    told.mockRestore();
+  }
 }, 120_000);
 
 test('who asks after a quiet time does not wait for ever', async () => {

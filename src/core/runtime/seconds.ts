@@ -16,6 +16,8 @@ const PATIENCE_MS = 250;
 const tasks = new Set<Task>();
 const reasonsToStay = new Set<() => boolean>();
 const wakers = new Set<() => unknown>();
+/** What failed the last time it was called. */
+const failing = new WeakSet<object>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let due = Number.NEGATIVE_INFINITY;
 let isStirred = false;
@@ -97,13 +99,28 @@ function turn() {
   for (const task of tasks) {
     if (task.next > second) continue;
     task.next = after(second, task.everySeconds);
-    task.work(lateMs);
+    attempt(task, () => task.work(lateMs), undefined);
   }
 }
 
 function isBusy(): boolean {
-  for (const isBusyThere of reasonsToStay) if (isBusyThere()) return true;
+  // A reason that cannot tell keeps the process awake.
+  for (const isBusyThere of reasonsToStay) if (attempt(isBusyThere, isBusyThere, true)) return true;
   return false;
+}
+
+/** A failure is told to the operator once in a row, and keeps neither the other turns nor the next second from coming. */
+function attempt<Result>(whose: object, work: () => Result, otherwise: Result): Result {
+  try {
+    const result = work();
+    failing.delete(whose);
+    return result;
+  } catch (error) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    if (!failing.has(whose)) process.stderr.write(`what this process does at whole seconds failed: ${text}\n`);
+    failing.add(whose);
+    return otherwise;
+  }
 }
 
 function wakeUp() {
@@ -113,7 +130,7 @@ function wakeUp() {
   // What was due by then is done at the next whole second.
   due = Number.NEGATIVE_INFINITY;
   arm();
-  const found = [...wakers].map((wake) => wake()).filter((each) => each instanceof Promise);
+  const found = [...wakers].map((wake) => attempt(wake, wake, undefined)).filter((each) => each instanceof Promise);
   if (found.length === 0) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   waking = promise;
