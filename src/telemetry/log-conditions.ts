@@ -32,6 +32,10 @@ export const isInWorkspace = (workspace: string | null): Condition =>
     ? sql<boolean>`request_logs.workspace_id is null`
     : sql<boolean>`request_logs.workspace_id = ${workspace}`;
 
+/** On PostgreSQL. */
+export const isInWorkspaces = (workspaces: readonly string[]): Condition =>
+  sql<boolean>`request_logs.workspace_id = any(${workspaces}::text[])`;
+
 export const isLabelled = (workspace: string | null, [key, value]: readonly [string, string]): Condition =>
   sql<boolean>`request_logs.id = label.log_id and label.workspace_id = ${workspace ?? NO_WORKSPACE}
     and label.key = ${key} and label.value = ${value}`;

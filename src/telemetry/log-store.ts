@@ -12,7 +12,9 @@ import type { HitQuestion, Question } from './analytics/question.ts';
 import { drawSeries, type Series } from './analytics/series.ts';
 import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
+import type { TimeRange } from './analytics/time-range.ts';
 import { BodySegments } from './body-segments.ts';
+import { DAY_MS, dayOf } from './days/days.ts';
 import { withDaysPrepared } from './days/dividing.ts';
 import { saidTerms } from './filter/language.ts';
 import { saysOf } from './filter/says.ts';
@@ -30,8 +32,9 @@ import {
   type LogReach,
 } from './log-query.ts';
 import type { LogSink, SinkOptions } from './log-sink.ts';
+import { workspacesWithin, workspacesWithSessions } from './log-workspaces.ts';
 import { decompress, showExchanges, showMessages, unpack } from './packed-bodies.ts';
-import { postgresSink, workspacesIn } from './postgres-sink.ts';
+import { postgresSink } from './postgres-sink.ts';
 import type { LogRecord } from './record.ts';
 import {
   listSessions,
@@ -142,15 +145,11 @@ class SqlLogStore implements LogStore {
 
   async list(query: LogQuery): Promise<LogPage> {
     const { limit } = query;
-    const workspaces = await this.#within(query);
-    let rows: ListedRow[] = [];
-    // One question per workspace keeps every index usable; each branch only looks for what could still make the page.
-    for (const workspace of workspaces) {
-      const oldest = rows.length > limit ? rows[limit]!.created_at : undefined;
-      const branch = await this.#select(query, workspace, oldest)
-        .limit(limit + 1)
-        .execute();
-      rows = rows.length === 0 ? branch : [...rows, ...branch].sort(newestFirst).slice(0, limit + 1);
+    const workspaces = workspacesWithin(this.#db, this.#engine, query);
+    const rows: ListedRow[] = [];
+    for (const time of backwards(query, this.#engine)) {
+      rows.push(...(await this.#newest(query, time, await workspaces(time), limit + 1 - rows.length)));
+      if (rows.length > limit) break;
     }
     const page = rows.slice(0, limit);
     const last = page.at(-1);
@@ -161,6 +160,18 @@ class SqlLogStore implements LogStore {
       has_more: hasMore,
       ...(hasMore && last && { next_cursor: cursorOf({ createdAt: last.created_at, id: last.id }) }),
     };
+  }
+
+  /** The newest entries of a time. */
+  async #newest(query: LogQuery, time: TimeRange, workspaces: readonly (string | null)[], count: number) {
+    let rows: ListedRow[] = [];
+    // One question per workspace keeps every index usable; each branch only looks for what could still make the page.
+    for (const workspace of workspaces) {
+      const from = rows.length < count ? time.from : rows.at(-1)!.created_at;
+      const branch = await this.#select(query, workspace, { from, until: time.until }).limit(count).execute();
+      rows = rows.length === 0 ? branch : [...rows, ...branch].sort(newestFirst).slice(0, count);
+    }
+    return rows;
   }
 
   async read({ organisationId, workspaceId }: LogReach, id: string): Promise<LogDetail | null> {
@@ -214,19 +225,19 @@ class SqlLogStore implements LogStore {
   }
 
   async sessions(query: SessionQuery): Promise<SessionPage> {
-    return listSessions(this.#db, await this.#within(query), query);
+    return listSessions(this.#db, await workspacesWithSessions(this.#db, query), query);
   }
 
   async session(reach: LogReach, id: string): Promise<readonly ShownSession[]> {
-    return readSessions(this.#db, await this.#within(reach), reach, id);
+    return readSessions(this.#db, await workspacesWithSessions(this.#db, reach), reach, id);
   }
 
   async analyse(question: Question, deadline: number): Promise<Analysed> {
     if (performance.now() > deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
     if (question.kind === 'guardrails') return countGuardrails(this.#db, question.reach, question.range);
     if (question.kind === 'hits') return this.#hits(question);
-    const entriesFor = (filter: LogFilter) =>
-      entriesOf({ db: this.#db, filter, workspaces: () => this.#within(question.filter) });
+    const workspaces = workspacesWithin(this.#db, this.#engine, question.filter);
+    const entriesFor = (filter: LogFilter) => entriesOf({ db: this.#db, engine: this.#engine, filter, workspaces });
     if (question.kind === 'series') return drawSeries(question, { entriesFor, figures: this.#figures }, deadline);
     const sources = { entries: entriesFor(question.filter), figures: this.#figures };
     if (question.kind === 'graph') return drawLogGraph(question, sources, deadline);
@@ -259,14 +270,13 @@ class SqlLogStore implements LogStore {
     return stored ? decompress(stored.content) : null;
   }
 
-  #select(query: LogQuery, workspace: string | null, oldest: number | undefined): Select {
+  #select(query: LogQuery, workspace: string | null, { from, until }: TimeRange): Select {
     const pair = firstPair(query);
     let select = pair ? this.#labelled(workspace, pair) : this.#inWorkspace(workspace);
     for (const condition of conditionsOf(query, workspace)) select = select.where(condition);
     for (const term of saidTerms(query.terms)) select = select.where(saysOf(term, this.#engine));
-    if (query.startTime !== undefined) select = select.where('request_logs.created_at', '>=', query.startTime);
-    if (query.endTime !== undefined) select = select.where('request_logs.created_at', '<', query.endTime);
-    if (oldest !== undefined) select = select.where('request_logs.created_at', '>=', oldest);
+    if (from > 0) select = select.where('request_logs.created_at', '>=', from);
+    if (Number.isFinite(until)) select = select.where('request_logs.created_at', '<', until);
     if (query.after) select = select.where(this.#beyond(query.after, pair !== undefined));
     const [time, id] = pair
       ? (['label.created_at', 'label.log_id'] as const)
@@ -296,15 +306,24 @@ class SqlLogStore implements LogStore {
       ? sql<boolean>`(label.created_at, label.log_id) < (${createdAt}, ${id})`
       : sql<boolean>`(request_logs.created_at, request_logs.id) < (${createdAt}, ${id})`;
   }
+}
 
-  /** Workspaces that may have entries within reach. */
-  async #within({ organisationId, workspaceId }: LogReach): Promise<(string | null)[]> {
-    if (workspaceId !== null) return [workspaceId];
-    const all = await workspacesIn(this.#db);
-    return all
-      .filter((each) => each.workspace_id === null || each.organisation_id === organisationId)
-      .map((each) => each.workspace_id);
-  }
+/** How many days are looked through first, and then. */
+const DAYS_BACK = [1, 7];
+
+/**
+ * The time of a query, the latest part first: PostgreSQL looks into the tables of the days that it is asked about, and most pages are
+ * full after the first.
+ */
+function backwards(
+  { startTime = 0, endTime = Number.POSITIVE_INFINITY, after }: LogQuery,
+  engine: Engine,
+): TimeRange[] {
+  if (engine === 'sqlite') return [{ from: startTime, until: endTime }];
+  const until = Math.min(endTime, after ? after.createdAt + 1 : Number.POSITIVE_INFINITY);
+  const last = dayOf(Math.min(until, Date.now()));
+  const bounds = DAYS_BACK.map((days) => last - days * DAY_MS).filter((bound) => bound > startTime);
+  return [...bounds, startTime].map((from, at) => ({ from, until: at === 0 ? until : bounds[at - 1]! }));
 }
 
 const newestFirst = (one: ListedRow, other: ListedRow) =>

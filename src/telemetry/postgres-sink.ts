@@ -14,6 +14,7 @@ import { addedIn, COUNT_COLUMNS, GuardrailCounts } from './hits/counts.ts';
 import { LOG_COLUMNS, type LogRow, type LogTables, NO_WORKSPACE } from './log-columns.ts';
 import { labelsOf, plainText } from './log-labels.ts';
 import { FOUND_MORE, type Kept, type LogOwner, type LogSink, type SinkOptions, USER_LABEL } from './log-sink.ts';
+import { workspacesIn } from './log-workspaces.ts';
 import { compress, type PackedBody } from './packed-bodies.ts';
 import { searchedIn } from './search/said.ts';
 import { postgresAdd } from './search/stores.ts';
@@ -40,8 +41,7 @@ export function postgresSink(
   const run = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work));
   const runInTurn = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work, { waits: true }));
   const tending = new Tending({ upkeep, run, now });
-  const workspaces = async () => (await workspacesIn(db)).map(({ workspace_id }) => workspace_id);
-  const retention = { pool, db, remove: removeRows, workspaces, now };
+  const retention = { pool, db, remove: removeRows, workspaces: () => workspacesIn(db), now };
   let daysAt = 0;
   return {
     /** Before anything is inserted: what figures are kept by is known of every entry then. */
@@ -153,27 +153,6 @@ const insertBodies = (count: number) => {
   return `insert into request_log_bodies (log_id, content) values ${holes.join(', ')} on conflict do nothing`;
 };
 
-/**
- * Every workspace that has entries, by jumping along the index instead of reading it; null stands for "none". Whose it is says its
- * latest entry: without an order PostgreSQL reads day after day from the first, which is all of the log where a workspace is new.
- */
-export async function workspacesIn(
-  db: Kysely<LogTables>,
-): Promise<{ workspace_id: string | null; organisation_id: string | null }[]> {
-  const { rows } = await sql<{ workspace_id: string; organisation_id: string | null }>`
-    with recursive jump(workspace_id) as (
-      select (select min(workspace_id) from request_logs)
-      union all
-      select (select min(workspace_id) from request_logs where workspace_id > jump.workspace_id)
-      from jump where jump.workspace_id is not null)
-    select workspace_id, (
-      select organisation_id from request_logs where request_logs.workspace_id = jump.workspace_id
-      order by created_at desc limit 1
-    ) as organisation_id
-    from jump where workspace_id is not null`.execute(db);
-  return [...rows, { workspace_id: null, organisation_id: null }];
-}
-
 async function eraseRows(
   db: Kysely<LogTables>,
   keys: readonly string[],
@@ -182,9 +161,9 @@ async function eraseRows(
 ): Promise<number> {
   if ('workspaceId' in whose) return eraseIn(db, keys, whose.workspaceId, whose, atMost);
   let erased = 0;
-  for (const { workspace_id } of await workspacesIn(db)) {
+  for (const workspace of await workspacesIn(db)) {
     if (erased >= atMost) break;
-    erased += await eraseIn(db, keys, workspace_id, whose, atMost - erased);
+    erased += await eraseIn(db, keys, workspace, whose, atMost - erased);
   }
   return erased;
 }

@@ -1,15 +1,18 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Engine } from '../../storage/migrate.ts';
 import { FACT_SOURCES } from '../aggregates/fact.ts';
+import { fieldTerms } from '../filter/language.ts';
 import type { LogRow, LogTables } from '../log-columns.ts';
-import { conditionsOf, firstPair, isInWorkspace, isLabelled } from '../log-conditions.ts';
+import { conditionsOf, firstPair, isInWorkspace, isInWorkspaces, isLabelled } from '../log-conditions.ts';
 import type { LogFilter } from '../log-query.ts';
+import type { WorkspacesOf } from '../log-workspaces.ts';
 import type { TimeRange } from './time-range.ts';
 
 export interface EntriesOptions {
   readonly db: Kysely<LogTables>;
+  readonly engine: Engine;
   readonly filter: LogFilter;
-  /** Asked for when entries are. */
-  readonly workspaces: () => Promise<readonly (string | null)[]>;
+  readonly workspaces: WorkspacesOf;
 }
 
 /** What is asked about the entries of a slice, which it finds in the table `entries`. */
@@ -32,46 +35,60 @@ export const WHOLE_ENTRIES: Selection = {
 export type Entries = <Row>(selection: Selection, slice: TimeRange) => Promise<Row[]>;
 
 /** SQLite takes at most 500 selections in one statement, and the text of one grows with them. */
-const WORKSPACES_AT_ONCE = 50;
+const PLACES_AT_ONCE = 50;
 
-export function entriesOf({ db, filter, workspaces: reach }: EntriesOptions): Entries {
-  let asked: Promise<readonly (string | null)[]> | null = null;
+/** Where entries are looked for: in one workspace, in none, or in several at once. */
+type Place = string | null | readonly string[];
+
+export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: EntriesOptions): Entries {
   return async <Row>({ columns, select, where, groups }: Selection, slice: TimeRange) => {
-    asked ??= reach();
-    const workspaces = await asked;
+    const places = placesIn(await workspacesOf(slice), engine, filter);
     let rows: Row[] = [];
-    for (let at = 0; at < workspaces.length; at += WORKSPACES_AT_ONCE) {
-      // A branch for each workspace keeps every index usable: all of them begin with it.
-      const branches = workspaces
-        .slice(at, at + WORKSPACES_AT_ONCE)
-        .map((workspace) => branch(columns, filter, workspace, slice));
+    for (let at = 0; at < places.length; at += PLACES_AT_ONCE) {
+      const branches = places.slice(at, at + PLACES_AT_ONCE).map((place) => branch(columns, filter, place, slice));
       const query = sql<Row>`select ${select} from (${sql.join(branches, sql` union all `)}) as entries
         ${where ? sql`where ${where}` : sql``}
-        ${groups > 0 ? sql`group by ${sql.raw(places(groups))}` : sql``}`;
+        ${groups > 0 ? sql`group by ${sql.raw(numbersTo(groups))}` : sql``}`;
       rows = rows.concat((await query.execute(db)).rows);
     }
     return rows;
   };
 }
 
-const places = (groups: number) => Array.from({ length: groups }, (_, index) => index + 1).join(', ');
+/**
+ * A branch for each workspace keeps every index usable: all of them begin with it. PostgreSQL looks up several in an index by
+ * itself, and plans a question about twenty for longer than it takes to answer it. Labels are asked for by workspace.
+ */
+function placesIn(workspaces: readonly (string | null)[], engine: Engine, filter: LogFilter): readonly Place[] {
+  const asksForLabels = firstPair(filter) !== undefined || fieldTerms(filter.terms).some(({ key }) => key !== null);
+  if (engine === 'sqlite' || asksForLabels) return workspaces;
+  const named = workspaces.filter((workspace) => workspace !== null);
+  return [...(named.length > 0 ? [named] : []), ...(named.length < workspaces.length ? [null] : [])];
+}
 
-function branch(
-  columns: readonly (keyof LogRow)[],
-  filter: LogFilter,
-  workspace: string | null,
-  { from, until }: TimeRange,
-) {
-  const pair = firstPair(filter);
-  const [source, place, time] = pair
-    ? [sql`request_log_labels as label cross join request_logs`, isLabelled(workspace, pair), 'label.created_at']
-    : [sql`request_logs`, isInWorkspace(workspace), 'request_logs.created_at'];
+const numbersTo = (groups: number) => Array.from({ length: groups }, (_, index) => index + 1).join(', ');
+
+function branch(columns: readonly (keyof LogRow)[], filter: LogFilter, place: Place, { from, until }: TimeRange) {
+  const [source, isThere, time] = sourceOf(place, filter);
   const conditions = [
-    place,
+    isThere,
     sql`${sql.ref(time)} >= ${from}`,
     sql`${sql.ref(time)} < ${until}`,
-    ...conditionsOf(filter, workspace),
+    ...conditionsOf(filter, typeof place === 'string' ? place : null),
   ];
   return sql`select ${sql.join(columns.map((column) => sql.ref(`request_logs.${column}`)))}
     from ${source} where ${sql.join(conditions, sql` and `)}`;
+}
+
+function sourceOf(place: Place, filter: LogFilter) {
+  const pair = firstPair(filter);
+  if (Array.isArray(place)) return [sql`request_logs`, isInWorkspaces(place), 'request_logs.created_at'] as const;
+  const workspace = place as string | null;
+  return pair
+    ? ([
+        sql`request_log_labels as label cross join request_logs`,
+        isLabelled(workspace, pair),
+        'label.created_at',
+      ] as const)
+    : ([sql`request_logs`, isInWorkspace(workspace), 'request_logs.created_at'] as const);
 }

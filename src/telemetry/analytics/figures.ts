@@ -9,7 +9,7 @@ import { type State, stateIn } from '../aggregates/state.ts';
 import { wholesOf } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
-import { workspacesIn } from '../postgres-sink.ts';
+import { workspacesWithin } from '../log-workspaces.ts';
 import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
 import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
@@ -159,7 +159,9 @@ export class Figures {
       if (found === null) return fromLog;
       for (const each of found) cells.push(each);
     }
-    const beyond = plan.less ? await entriesBeyond(db, looked.filter, plan.less, [...state.metadata.keys()]) : [];
+    const beyond = plan.less
+      ? await entriesBeyond(db, this.#engine, looked.filter, plan.less, [...state.metadata.keys()])
+      : [];
     const still = waitingMeant([...waiting, ...beyond], plan, meant);
     if (still === null) return fromLog;
     const names = meant.names.map((naming) => namesBy(naming, kinds[naming.column]!, verdicts[naming.column]!));
@@ -209,13 +211,13 @@ function chosenIn(chunks: readonly Chunk[], verdicts: readonly Uint8Array[]): re
 /** Entries of a time, to be taken away from what was counted of it. */
 async function entriesBeyond(
   db: Kysely<LogTables>,
+  engine: Engine,
   { organisationId, workspaceId }: LogFilter,
   range: TimeRange,
   keys: readonly string[],
 ): Promise<WaitingCell[]> {
-  const workspaces = async () =>
-    workspaceId === null ? (await workspacesIn(db)).map(({ workspace_id }) => workspace_id) : [workspaceId];
-  const entries = entriesOf({ db, filter: { organisationId, workspaceId }, workspaces });
+  const filter = { organisationId, workspaceId };
+  const entries = entriesOf({ db, engine, filter, workspaces: workspacesWithin(db, engine, filter) });
   return waitingCells(wholesOf(await entries<Source>(WHOLE_ENTRIES, range), keys, -1));
 }
 

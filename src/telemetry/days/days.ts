@@ -6,7 +6,7 @@ import type { Pool, PoolClient } from 'pg';
  * (`_default`), what was logged before there were days in one called `_before`.
  */
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 /** Which of the coming days have a table; it is looked for every hour. */
 const DAYS_AHEAD = 2;
 /** Makes and drops days. Any number that is not used elsewhere. */
