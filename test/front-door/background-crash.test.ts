@@ -226,3 +226,75 @@ test(
   },
   MOST_MS,
 );
+
+test(
+  'a call that a person has approved is not made twice when its process is killed, and the rest is as undisturbed',
+  async () => {
+    const dataDir = newDataDir();
+    const tools = startSmallServer({ era: 'older', tools: ['read', 'write'] });
+    const provider = startScriptedProvider(({ messages }) => {
+      const last = messages.at(-1);
+      const parts =
+        last.role === 'tool' ? [{ text: SAYS }] : [{ call: `approved-tools__${last.content}`, arguments: '{"a":1}' }];
+      return { parts, isWhole: true };
+    });
+    const first = await startProcess({ dataDir });
+    await first.given.virtualKey(provider.url, 'sim', 'groq');
+    const { key, id: keyId } = (await first.api.post('/v1/api-keys', { name: 'sdk', defaults: { virtual_key: 'sim' } }))
+      .json;
+    await first.api.post('/v1/mcp-servers', { name: 'approved-tools', slug: 'approved-tools', url: tools.url });
+    const openai = openaiClient(first.url, key);
+    const asks = { model: 'm', background: true, tools: [{ type: 'mcp' as const, server_label: 'approved-tools' }] };
+    const calls = (name: string) => tools.heard.filter((said) => said.endsWith(`tools/call ${name}`)).length;
+    const ended = async (client: OpenAI, id: string) => {
+      const read = () => client.responses.retrieve(id);
+      await eventually('it is over', async () => !/queued|in_progress/.test((await read()).status ?? ''), MOST_MS);
+      return read();
+    };
+    /** Asks for a tool, and lets a person allow it. */
+    const approve = async (name: string) => {
+      const asked = await ended(openai, (await openai.responses.create({ ...asks, input: name })).id);
+      const request = asked.output.find(({ type }) => type === 'mcp_approval_request')!;
+      const input = [{ type: 'mcp_approval_response' as const, approval_request_id: request.id!, approve: true }];
+      return (await openai.responses.create({ ...asks, input, previous_response_id: asked.id })).id;
+    };
+    const plain = await ended(openai, await approve('write'));
+    tools.gate = new Promise(() => {});
+    const [reads, writes] = [await approve('read'), await approve('write')];
+    await eventually('both tools run', () => calls('read') === 1 && calls('write') === 2);
+    /** How many answers of the model the ledger has, once it has so many. */
+    const answersPaid = async (count: number) => {
+      const place = { dataDir: first.dataDir, databaseUrl: null } as unknown as TestGateway;
+      const read = async () => (await ledgerOf(place, keyId, 0)).filter((row) => row.output_tokens === 5).length;
+      await eventually(`${count} answers are in the ledger`, async () => (await read()) >= count);
+      return read();
+    };
+    await answersPaid(4);
+    await first.kill();
+    tools.gate = null;
+
+    const second = await startProcess({ dataDir });
+    const again = openaiClient(second.url, key);
+    const [read, written] = [await ended(again, reads), await ended(again, writes)];
+    const paid = await answersPaid(6);
+    await second.kill();
+    provider.stop();
+    tools.stop();
+    removeDataDir(dataDir);
+
+    const kinds = ({ output }: OpenAI.Responses.Response) => output.map(({ type }) => type);
+    expect(kinds(plain).filter((type) => type !== 'mcp_list_tools')).toEqual(['mcp_call', 'message']);
+    for (const each of [read, written]) {
+      expect([each.status, each.usage, kinds(each)]).toEqual(['completed', plain.usage, kinds(plain)]);
+      expect(each.output_text).toBe(SAYS);
+    }
+    const callIn = ({ output }: OpenAI.Responses.Response) => output.find(({ type }) => type === 'mcp_call');
+    expect(callIn(plain)).toMatchObject({ status: 'completed', output: 'write {"a":1}' });
+    expect(callIn(read)).toMatchObject({ status: 'completed', output: 'read {"a":1}' });
+    expect(callIn(written)).toMatchObject({ status: 'failed', error: expect.stringContaining('not known whether') });
+    expect([calls('read'), calls('write')]).toEqual([2, 2]);
+    // Three that asked for a tool, three that answered.
+    expect([provider.requests.length, paid]).toEqual([6, 6]);
+  },
+  MOST_MS,
+);

@@ -337,3 +337,55 @@ describe('the operator and the caller', () => {
     expect(last).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } });
   });
 });
+
+describe('a response that waits in the background', () => {
+  /** Ways in which its user loses their rights. */
+  const endings: Record<string, (user: string) => Promise<unknown>> = {
+    'deactivated by the directory': async (user) => {
+      const { key } = await gateway.given.apiKey({ scopes: ['scim.manage'] });
+      const reply = await gateway.api.call('PATCH', `/scim/v2/Users/${user}`, {
+        ...{ key: null, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/scim+json' } },
+        body: JSON.stringify({
+          schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+          Operations: [{ op: 'replace', path: 'active', value: false }],
+        }),
+      });
+      expect(reply.json.active).toBe(false);
+    },
+    deleted: async (user) => expect((await gateway.api.delete(`/v1/admin/users/${user}`)).status).toBe(200),
+    'taken out of the workspace': async (user) =>
+      expect((await gateway.api.delete(`/v1/admin/workspaces/default/users/${user}`)).status).toBe(200),
+  };
+  for (const [how, ends] of Object.entries(endings))
+    for (const by of ['session', 'key'] as const)
+      test(`does not go on for a user who was ${how}, who asked by their ${by}`, async () => {
+        const twice = { parts: [...draws().parts!, ...draws().parts!] };
+        const slug = await scripted([twice]);
+        const { user, browser } = await givenBrowser(gateway);
+        const own = await gateway.given.apiKey({ user_id: user.id });
+        const headers = { 'x-gateway-virtual-key': slug };
+        const body = { ...BODY, background: true };
+        const { promise, resolve } = Promise.withResolvers<void>();
+        gate = promise;
+        const begun =
+          by === 'key'
+            ? await post(own.key, headers, body)
+            : await browser.call('POST', '/v1/responses', body, headers);
+        expect([begun.status, begun.json.status]).toEqual([200, 'queued']);
+        await eventually('the first image is being made', () => asked.length === 1);
+        await ends(user.id);
+        resolve();
+        const { key } = await gateway.given.apiKey();
+        let last: Loose;
+        await eventually('it has ended', async () => {
+          last = await gateway.api.get(`/v1/responses/${begun.json.id}`, { key });
+          return last.status === 404 || !['queued', 'in_progress'].includes(last.json.status);
+        });
+        // What a user who is deleted has asked for may go with them.
+        if (last.status === 200)
+          expect(last.json).toMatchObject({
+            ...{ status: 'failed', error: { message: expect.stringContaining('was removed or has expired') } },
+          });
+        expect(asked).toHaveLength(1);
+      });
+});
