@@ -44,10 +44,15 @@ export const managedState = (place: Place): Promise<string> =>
         ? "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
         : "select name from sqlite_master where type = 'table'",
     );
+    const managed = tables.map(({ name }) => name).filter((name) => !OF_ITS_OWN.test(name));
     const lines: string[] = [];
-    for (const { name } of tables) {
-      if (OF_ITS_OWN.test(name)) continue;
-      for (const row of await ask(`select * from "${name}"`)) lines.push(`${name} ${JSON.stringify(row)}`);
+    if (place.databaseUrl) {
+      // One question for all: each would have to be sent, planned and waited for.
+      const parts = managed.map((name) => `select '${name} ' || to_jsonb(each)::text as line from "${name}" each`);
+      for (const { line } of await ask<{ line: string }>(parts.join(' union all '))) lines.push(line);
+    } else {
+      for (const name of managed)
+        for (const row of await ask(`select * from "${name}"`)) lines.push(`${name} ${JSON.stringify(row)}`);
     }
     return lines.sort().join('\n');
   });

@@ -413,10 +413,9 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         process.stderr.write = tellOperator;
       });
       process.stderr.write = () => true;
+      const before = await managedState(gateway);
       for (const { title, path, body, form, as, changesNothing } of calls) {
         if (changesNothing) continue;
-        const before = await managedState(gateway);
-
         const reply = await gateway.api.call(title.split(' ')[0]!, path, { body: form ?? body, ...as });
 
         expect(`${title} ${reply.status}`).toBe(`${title} 500`);
