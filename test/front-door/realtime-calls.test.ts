@@ -460,17 +460,6 @@ describe('a call by WebRTC', () => {
     expect((await gateway.api.post(`/v1/realtime/calls/${id}/hangup`)).status).toBe(200);
   });
 
-  test('whose side channel says nothing is not given to the holder of a secret, whose session it could not keep', async () => {
-    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'vendor' } });
-    const session = { ...SESSION, model: 'gpt-realtime' };
-    const secret = (await gateway.api.post('/v1/realtime/client_secrets', { session }, { key })).json.value;
-    const before = new Set(simulatedCalls.keys());
-    const refused = await place(gateway.url, { key: secret, session: null, sdp: offer('silent') });
-    expect(refused.error.code).toBe('call_not_watched');
-    const [left] = [...simulatedCalls.values()].filter(({ id }) => !before.has(id));
-    await isOver(left!);
-  });
-
   test('is ended by the official client', async () => {
     const client = new OpenAI({ apiKey: ADMIN_KEY, baseURL: `${gateway.url}/v1` });
     // biome-ignore lint/suspicious/noExplicitAny: versions name it differently
@@ -544,7 +533,19 @@ describe('a call by WebRTC', () => {
     await joined.closed;
   });
 
-  test('counts among the WebSockets of its key, and ends when it is idle, too old, or the process stops', async () => {
+  // These wait for most of their time, and do so together.
+  test.concurrent('whose side channel says nothing is not given to the holder of a secret, whose session it could not keep', async () => {
+    const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'vendor' } });
+    const session = { ...SESSION, model: 'gpt-realtime' };
+    const secret = (await gateway.api.post('/v1/realtime/client_secrets', { session }, { key })).json.value;
+    const before = new Set(simulatedCalls.keys());
+    const refused = await place(gateway.url, { key: secret, session: null, sdp: offer('silent') });
+    expect(refused.error.code).toBe('call_not_watched');
+    const [left] = [...simulatedCalls.values()].filter(({ id }) => !before.has(id));
+    await isOver(left!);
+  });
+
+  test.concurrent('counts among the WebSockets of its key, and ends when it is idle, too old, or the process stops', async () => {
     const limits = { GATEWAY_SOCKETS_PER_KEY: '1', GATEWAY_SOCKET_IDLE_SECONDS: '10', GATEWAY_SHUTDOWN_SECONDS: '30' };
     const other = await startGateway({ environment: limits });
     await other.given.virtualKey({ slug: 'vendor', provider: 'openai', custom_host: other.provider.url });
@@ -566,7 +567,7 @@ describe('a call by WebRTC', () => {
   });
 });
 
-test('a call whose process is killed is ended by the next one, and its response counts once', async () => {
+test.concurrent('a call whose process is killed is ended by the next one, and its response counts once', async () => {
   const dataDir = newDataDir();
   const provider = startProvider();
   let gateway = await startProcess({ dataDir, environment: forTests });
@@ -601,7 +602,7 @@ test('a call whose process is killed is ended by the next one, and its response 
   removeDataDir(dataDir);
 }, 300_000);
 
-test('a call whose node is killed is ended by another node', async () => {
+test.concurrent('a call whose node is killed is ended by another node', async () => {
   const databaseUrl = await createDatabase();
   const provider = startProvider();
   const [one, two] = [await startNode(databaseUrl), await startNode(databaseUrl)];
@@ -623,7 +624,7 @@ test('a call whose node is killed is ended by another node', async () => {
   provider.stop();
 }, 300_000);
 
-test('two nodes: a call is ended by its owner through either, and share its budget', async () => {
+test.concurrent('two nodes: a call is ended by its owner through either, and share its budget', async () => {
   const one = await startGateway({ engine: 'postgres' });
   const two = await startGateway({ engine: 'postgres', databaseUrl: one.databaseUrl! });
   await one.given.virtualKey({ slug: 'vendor', provider: 'openai', custom_host: one.provider.url });

@@ -24,7 +24,7 @@ const MOST_WAITING = 8 << 20;
 /** How long a provider has to say what a response took that was cancelled. */
 const LAST_WORD_MS = 5_000;
 /** A key that was revoked, or whose user has gone, is noticed within so long. */
-const IDENTIFY_MS = 15_000;
+const IDENTIFY_MS = 2_000;
 const PING_MS = 30_000;
 const UNAUTHENTICATED = 401;
 const UNREADABLE_FRAME = new Set(['invalid_request', 'body_too_large', 'invalid_model']);
