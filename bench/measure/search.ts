@@ -101,7 +101,7 @@ export async function fill({ dataFolder, storeId, chunks: count, vectorOf }: Fil
     const source = `source-${file}`;
     for (let first = 0; first < PER_FILE; first += GROUP) {
       const group = Array.from({ length: GROUP }, (_, index) => ({
-        ...{ text: sentence(WORDS_PER_CHUNK, file * PER_FILE + first + index), begins: 0, ends: 1 },
+        ...{ text: sentence(WORDS_PER_CHUNK, file * PER_FILE + first + index), begins: 0, ends: 1, locator: null },
         vector: normalised(vectorOf(file, first + index)),
       }));
       await chunks.add({ source, storeId, first, dimensions: DIMENSIONS, vectors: 'scanned', chunks: group });

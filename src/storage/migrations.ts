@@ -13,6 +13,7 @@ import { backgroundResponses } from './migrations/0013-background-responses.ts';
 import { chunkLengths } from './migrations/0014-chunk-lengths.ts';
 import { chunkCodes } from './migrations/0015-chunk-codes.ts';
 import { storeSyncs } from './migrations/0016-store-syncs.ts';
+import { chunkLocators } from './migrations/0017-chunk-locators.ts';
 
 /** The history of the state database, one step per release. Append only; a released step never changes. */
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   chunkLengths,
   chunkCodes,
   storeSyncs,
+  chunkLocators,
 ];

@@ -88,6 +88,23 @@ export function xlsx(name: string, rows: readonly (readonly (string | number | b
   });
 }
 
+/** A page for each list of lines. */
+export function pdfOfLines(pages: readonly (readonly string[])[]): Uint8Array {
+  const content = (lines: readonly string[]) => {
+    const drawn = lines.map((line) => `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`).join('\n');
+    return `BT /F1 8 Tf 10 TL 40 760 Td\n${drawn}\nET`;
+  };
+  return assembledPdf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Kids [${pages.map((_, index) => `${4 + index * 2} 0 R`).join(' ')}] /Count ${pages.length} >>`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    ...pages.flatMap((lines, index) => [
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + index * 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
+      `<< /Length ${content(lines).length} >>\nstream\n${content(lines)}\nendstream`,
+    ]),
+  ]);
+}
+
 /** A page for each text, with more drawn on it. */
 export function pdf(pages: readonly string[], trailer = '', more = ''): Uint8Array {
   const objects: string[] = [];

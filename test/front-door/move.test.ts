@@ -64,7 +64,10 @@ async function seen({ url, api }: TestGateway) {
     messages: (await openai.beta.threads.messages.list(thread.id)).data,
     steps: (await openai.beta.threads.runs.steps.list(run.id, { thread_id: thread.id })).data,
     file: await (await openai.files.content(file.id)).text(),
-    found: (await openai.vectorStores.search(store.id, { query: 'heron' })).data.map(({ content }) => content),
+    found: (await openai.vectorStores.search(store.id, { query: 'heron' })).data.map(({ content, ...more }) => ({
+      content,
+      locator: (more as { locator?: unknown }).locator,
+    })),
     batch: await openai.batches.retrieve(batch.id),
     lines: await (await openai.files.content((await openai.batches.retrieve(batch.id)).output_file_id!)).text(),
     job: await openai.fineTuning.jobs.retrieve(job.id),

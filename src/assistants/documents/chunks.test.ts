@@ -54,7 +54,7 @@ test('neighbours share about as many tokens as was asked for', () => {
 });
 
 test('a short text is one chunk, and one of space alone is none', () => {
-  expect(cut('Hello there', 800, 400)).toEqual([{ text: 'Hello there', start: 0, end: 11 }]);
+  expect(cut('Hello there', 800, 400)).toEqual([{ text: 'Hello there', start: 0, end: 11, locator: null }]);
   expect(cut(' \n\t ', 800, 400)).toEqual([]);
 });
 

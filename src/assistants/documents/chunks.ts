@@ -1,6 +1,7 @@
 import type { Tokenizer, Word } from '../../core/tokenizer.ts';
 import { invalid } from './document.ts';
-import type { Extracted, Table } from './tables.ts';
+import { type Locator, locatorsOf } from './locators.ts';
+import type { Extracted, Table } from './marks.ts';
 
 /**
  * A piece of a file's text that search finds as a whole: `text.slice(start, end)`, in UTF-16 units. One that begins in the
@@ -10,6 +11,8 @@ export interface Chunk {
   readonly text: string;
   readonly start: number;
   readonly end: number;
+  /** Null: the format says nothing about it. */
+  readonly locator?: Locator | null;
 }
 
 export interface Chunking {
@@ -32,7 +35,9 @@ interface Piece {
 const MOST_OF_HEADER = 4;
 
 /** Cuts a text into chunks that overlap, between words. Every word is in one of them, and none has too many tokens. */
-export function* chunksOf({ text, tables }: Extracted, { chunkTokens, overlapTokens }: Chunking, tokenizer: Tokenizer) {
+export function* chunksOf(extracted: Extracted, { chunkTokens, overlapTokens }: Chunking, tokenizer: Tokenizer) {
+  const { text, tables } = extracted;
+  const locate = locatorsOf(extracted);
   const headers = headersOf(text, tables, chunkTokens, tokenizer);
   let window: Piece[] = [];
   let held = 0;
@@ -43,7 +48,7 @@ export function* chunksOf({ text, tables }: Extracted, { chunkTokens, overlapTok
     total += piece.tokens;
     if (total > MOST_TOKENS) invalid(`The file has more than ${MOST_TOKENS} tokens.`);
     if (held + piece.tokens + header.tokens > chunkTokens) {
-      yield* chunkOf(text, window, header);
+      yield* chunkOf(text, window, header, locate);
       let dropped = 0;
       for (; held > overlapTokens || held + piece.tokens > chunkTokens; dropped++) held -= window[dropped]!.tokens;
       header = headers(window[dropped] ?? piece);
@@ -60,7 +65,7 @@ export function* chunksOf({ text, tables }: Extracted, { chunkTokens, overlapTok
     held += piece.tokens;
     isShown = false;
   }
-  if (!isShown) yield* chunkOf(text, window, header);
+  if (!isShown) yield* chunkOf(text, window, header, locate);
 
   /** In a table, a chunk begins with a row where it can. */
   function isInRow(at: number): boolean {
@@ -98,10 +103,16 @@ function headerOf(text: string, { start, headerEnd }: Table, chunkTokens: number
 }
 
 /** Space alone is none. Space around it stays: without it, the first word might have more tokens than were counted. */
-function* chunkOf(text: string, window: readonly Piece[], header: Header): Generator<Chunk> {
+function* chunkOf(
+  text: string,
+  window: readonly Piece[],
+  header: Header,
+  locate: ReturnType<typeof locatorsOf>,
+): Generator<Chunk> {
   const [start, end] = [window[0]!.start, window.at(-1)!.end];
-  const chunk = { text: header.text + text.slice(start, end), start, end };
-  if (/\S/.test(text.slice(start, end))) yield chunk;
+  if (!/\S/.test(text.slice(start, end))) return;
+  const locator = locate({ start, end, shift: header.text.length });
+  yield { text: header.text + text.slice(start, end), start, end, locator };
 }
 
 function* piecesOf(text: string, most: number, tokenizer: Tokenizer): Generator<Piece> {

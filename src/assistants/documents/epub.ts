@@ -1,6 +1,7 @@
 import { partsOf, partText } from './archive.ts';
 import { invalid } from './document.ts';
 import { textOfHtml } from './html.ts';
+import { markedPart } from './marks.ts';
 import { readXml } from './xml.ts';
 
 const CONTAINER = 'META-INF/container.xml';
@@ -26,7 +27,8 @@ export function textOfEpub(bytes: Uint8Array): string {
     const page = partText(parts, chapter);
     return page === null ? '' : textOfHtml(page);
   });
-  return texts.filter(Boolean).join('\n\n');
+  // A chapter without a heading is not part of the one before.
+  return texts.filter(Boolean).map(markedPart).join('\n\n');
 }
 
 /** Where the book says what it consists of. */

@@ -1,23 +1,33 @@
 import { decodePage, decodeText } from './decode-text.ts';
 import { extensionOf, type Format, formatOf, invalid } from './document.ts';
-import { type Extracted, separatedValues, withTables } from './tables.ts';
+import { type Extracted, hardened, readMarks } from './marks.ts';
+import { separatedValues } from './tables.ts';
 
 /** Far more than the most tokens a file may have. */
 const MOST_CHARACTERS = 128 << 20;
 
 const SEPARATED = new Set(['csv', 'tsv']);
 const JSONS = new Set(['json', 'jsonl', 'ndjson']);
+const MARKDOWN = new Set(['md', 'markdown', 'mdx']);
 
-/** The text of a file, whatever its format, and the tables in it. Throws a DocumentFault; whatever else is thrown was not foreseen. */
+/** The text of a file, whatever its format, the tables in it, and its pages, headings and lines. Throws a DocumentFault; whatever else is thrown was not foreseen. */
 export async function extract(filename: string, bytes: Uint8Array): Promise<Extracted> {
   const format = formatOf(filename, bytes);
   const text = await textIn(format, filename, bytes);
   if (text.length > MOST_CHARACTERS) return invalid(`The file has more than ${MOST_CHARACTERS} characters.`);
   // PostgreSQL stores every character but this one, and no halves of characters.
   const clean = text.replaceAll('\0', '').toWellFormed();
-  if (!/\S/.test(clean)) return invalid('The file has no text.');
-  if (format !== 'text') return withTables(clean);
-  return SEPARATED.has(extensionOf(filename)) ? separatedValues(clean) : { text: clean, tables: [] };
+  const extracted = format === 'text' ? await plainText(extensionOf(filename), clean) : readMarks(clean);
+  return /\S/.test(extracted.text) ? extracted : invalid('The file has no text.');
+}
+
+/** What is text in the file itself: its lines are the file's. */
+async function plainText(extension: string, text: string): Promise<Extracted> {
+  if (JSONS.has(extension)) return { text: hardened(text), tables: [], lines: text };
+  if (SEPARATED.has(extension)) return { text, tables: separatedValues(text), lines: text };
+  if (!MARKDOWN.has(extension)) return { text, tables: [], lines: text };
+  const { sectionsOfMarkdown } = await import('./markdown.ts');
+  return { text, tables: [], sections: sectionsOfMarkdown(text), lines: text };
 }
 
 /** Parsers are loaded when the first file of their format comes. */

@@ -1,6 +1,7 @@
 import { Parser } from 'htmlparser2';
 import { invalid } from './document.ts';
-import { tableText, unmarked } from './tables.ts';
+import { HEADING_ENDS, headingBegins, unmarked } from './marks.ts';
+import { tableText } from './tables.ts';
 
 const SILENT = new Set(['script', 'style', 'template', 'noscript', 'svg', 'head']);
 const BLOCKS = new Set(
@@ -9,6 +10,8 @@ const BLOCKS = new Set(
     'header hr li main nav ol p pre section summary table tbody td tfoot th thead title tr ul'
   ).split(' '),
 );
+
+const HEADING = /^h[1-6]$/;
 
 /** The parser's time grows with the depth; pages that forget to close what they open are no deeper than this. */
 const MOST_DEPTH = 10_000;
@@ -29,7 +32,19 @@ export function textOfHtml(page: string): string {
   let silentDepth = 0;
   let preDepth = 0;
   let depth = 0;
+  /** The heading that is open. It begins with its first letter; one in a table says nothing about what stands below. */
+  let heading: { readonly level: number; isSaid: boolean } | null = null;
   const put = (text: string) => (tables.at(-1)?.cell ?? pieces).push(text);
+  const say = (text: string) => {
+    const letter = heading && !heading.isSaid ? text.search(/\S/) : -1;
+    if (!heading || letter < 0) return put(text);
+    heading.isSaid = true;
+    put(`${text.slice(0, letter)}${headingBegins(heading.level)}${text.slice(letter)}`);
+  };
+  const endHeading = () => {
+    if (heading?.isSaid) put(HEADING_ENDS);
+    heading = null;
+  };
 
   const openCell = (name: string) => {
     const table = tables.at(-1);
@@ -72,7 +87,14 @@ export function textOfHtml(page: string): string {
       if (name === 'pre') preDepth++;
       // A title stands in the silent head and is worth finding.
       if (name === 'title') silentDepth--;
-      if (name === 'table') openTable();
+      // A heading that the page does not close ends with the next block.
+      if (heading?.isSaid && name !== 'br' && BLOCKS.has(name)) endHeading();
+      if (name === 'table') {
+        endHeading();
+        openTable();
+      }
+      if (HEADING.test(name) && tables.length === 0 && silentDepth <= 0)
+        heading = { level: Number(name[1]), isSaid: false };
       if (name === 'td' || name === 'th') openCell(name);
       else if (BLOCKS.has(name)) put('\n');
       if (name === 'tr') {
@@ -81,12 +103,13 @@ export function textOfHtml(page: string): string {
       }
     },
     ontext: (text) => {
-      if (silentDepth <= 0) put(unmarked(preDepth > 0 ? text : text.replace(/\s+/g, ' ')));
+      if (silentDepth <= 0) say(unmarked(preDepth > 0 ? text : text.replace(/\s+/g, ' ')));
     },
     onclosetag: (name) => {
       depth--;
       if (SILENT.has(name)) silentDepth--;
       if (name === 'pre') preDepth--;
+      if (HEADING.test(name)) endHeading();
       if (name === 'title') silentDepth++;
       if (name === 'td' || name === 'th') closeCell();
       if (name === 'table') closeTable();

@@ -1,7 +1,7 @@
 import PostalMime, { type Address } from 'postal-mime';
 import { DocumentFault, invalid } from './document.ts';
 import { textOfHtml } from './html.ts';
-import { unmarked } from './tables.ts';
+import { unmarked } from './marks.ts';
 
 const MOST_DEPTH = 50;
 const MOST_HEADER_BYTES = 1 << 20;

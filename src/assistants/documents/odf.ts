@@ -1,6 +1,7 @@
 import { partsOf, partText } from './archive.ts';
 import { invalid } from './document.ts';
-import { tableText, unmarked } from './tables.ts';
+import { markedHeading, markedPage, unmarked } from './marks.ts';
+import { tableText } from './tables.ts';
 import { readXml } from './xml.ts';
 
 /** What a sheet says once and means many times: so many cells at most are written out. */
@@ -28,8 +29,18 @@ export function textOfOdf(bytes: Uint8Array): string {
   const paragraphs: string[] = [];
   let silent = 0;
   let repeated = 0;
-  const put = (text: string) => {
-    if (text.trim()) (tables.at(-1)?.cell ?? blocks).push(text.trim());
+  /** Of each of these, if it is a heading. */
+  const levels: (number | null)[] = [];
+  /** Slides that began since the last block. */
+  let slides = '';
+  const put = (text: string, level: number | null = null) => {
+    const said = text.trim();
+    if (!said) return;
+    if (tables.length > 0) tables.at(-1)!.cell.push(said);
+    else {
+      blocks.push(`${slides}${level === null ? said : markedHeading(level, said)}`);
+      slides = '';
+    }
   };
   const say = (text: string) => {
     if (silent === 0 && paragraphs.length > 0) paragraphs[paragraphs.length - 1] += text;
@@ -43,7 +54,11 @@ export function textOfOdf(bytes: Uint8Array): string {
     open: (name, attributes) => {
       const table = tables.at(-1);
       if (SILENT.has(name)) silent++;
-      if (name === 'p' || name === 'h') paragraphs.push('');
+      if (name === 'page') slides += markedPage('');
+      if (name === 'p' || name === 'h') {
+        paragraphs.push('');
+        levels.push(name === 'h' ? Number(attributes['text:outline-level'] ?? 1) || 1 : null);
+      }
       if (name === 'tab') say('\t');
       if (name === 's') say(' '.repeat(Math.min(1_000, Number(attributes['text:c'] ?? 1) || 1)));
       if (name === 'line-break') say('\n');
@@ -54,7 +69,7 @@ export function textOfOdf(bytes: Uint8Array): string {
     text: (text) => say(unmarked(text)),
     close: (name) => {
       if (SILENT.has(name)) silent--;
-      if (name === 'p' || name === 'h') put(paragraphs.pop() ?? '');
+      if (name === 'p' || name === 'h') put(paragraphs.pop() ?? '', levels.pop() ?? null);
       const table = tables.at(-1);
       if (!table) return;
       if (CELLS.has(name)) {

@@ -1,4 +1,5 @@
-import { tableText, unmarked } from './tables.ts';
+import { markedHeading, unmarked } from './marks.ts';
+import { tableText } from './tables.ts';
 import { readXml } from './xml.ts';
 
 interface OpenTable {
@@ -9,22 +10,37 @@ interface OpenTable {
 
 /**
  * The paragraphs of a part of an Office document, and its tables: each row is one line. Text that was deleted while changes
- * were tracked, and the instructions of fields, are in elements of other names.
+ * were tracked, and the instructions of fields, are in elements of other names. `levels`: of styles that make a paragraph a heading.
  */
-export function paragraphsIn(xml: string, between: string): string {
+export function paragraphsIn(xml: string, between: string, levels?: ReadonlyMap<string, number>): string {
   const blocks: string[] = [];
   const tables: OpenTable[] = [];
   let paragraph = '';
   let isText = false;
   /** The same once more, for programs that do not know the first form. */
   let fallbacks = 0;
-  const put = (text: string) => {
-    if (text.trim()) (tables.at(-1)?.cell ?? blocks).push(text.trim());
+  /** Of paragraphs within each other: whether each is a heading, and how deep. */
+  const headings: (number | null)[] = [];
+  /** How paragraphs were before a tracked change. */
+  let changes = 0;
+  const put = (text: string, level: number | null = null) => {
+    const said = text.trim();
+    if (!said) return;
+    if (tables.length > 0) tables.at(-1)!.cell.push(said);
+    else blocks.push(level === null ? said : markedHeading(level, said));
+  };
+  const style = (name: string, value: string | undefined) => {
+    if (headings.length === 0 || changes > 0 || value === undefined) return;
+    const level = name === 'pStyle' ? (levels?.get(value) ?? null) : outlineLevel(value);
+    headings[headings.length - 1] = level ?? headings.at(-1)!;
   };
   readXml(xml, {
-    open: (name) => {
+    open: (name, attributes) => {
       if (name === 'Fallback') fallbacks++;
       if (fallbacks > 0) return;
+      if (name === 'p') headings.push(null);
+      if (name === 'pPrChange') changes++;
+      if (levels && (name === 'pStyle' || name === 'outlineLvl')) style(name, attributes['w:val']);
       if (name === 't') isText = true;
       if (name === 'tab') paragraph += '\t';
       if (name === 'br' || name === 'cr') paragraph += '\n';
@@ -37,8 +53,9 @@ export function paragraphsIn(xml: string, between: string): string {
     close: (name) => {
       if (name === 'Fallback') fallbacks--;
       if (name === 't') isText = false;
+      if (name === 'pPrChange' && changes > 0) changes--;
       if (name === 'p') {
-        put(paragraph);
+        put(paragraph, (fallbacks > 0 ? null : headings.pop()) ?? null);
         paragraph = '';
       }
       const table = tables.at(-1);
@@ -52,3 +69,6 @@ export function paragraphsIn(xml: string, between: string): string {
   });
   return blocks.join(between);
 }
+
+/** Null: text below headings. */
+export const outlineLevel = (value: string): number | null => (/^[0-8]$/.test(value) ? Number(value) + 1 : null);

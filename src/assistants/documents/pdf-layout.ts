@@ -1,4 +1,4 @@
-import { marked, unmarked } from './tables.ts';
+import { markedTable, unmarked } from './marks.ts';
 
 /** A stretch of text on a page, as the parser gives it. */
 export interface Run {
@@ -216,7 +216,7 @@ function plainText(lines: readonly Line[]): string {
     const before = lines[at - 1];
     if (before) text = joinedTo(text, before, lines[at]!);
     if (rows >= LEAST_LINES) {
-      text += marked(
+      text += markedTable(
         lines
           .slice(at, at + rows)
           .map(lineText)

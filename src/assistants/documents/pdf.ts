@@ -1,5 +1,6 @@
 import { CharacterMaps } from './character-maps.ts';
 import { invalid } from './document.ts';
+import { markedPage } from './marks.ts';
 import { textOfPage } from './pdf-layout.ts';
 
 /** The text of a document's pages. A scanned page has none, unless its text was laid over it. */
@@ -17,7 +18,7 @@ export async function textOfPdf(bytes: Uint8Array): Promise<string> {
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number);
       const { items } = await page.getTextContent();
-      pages.push(textOfPage(items.filter((item) => 'str' in item)));
+      pages.push(markedPage(textOfPage(items.filter((item) => 'str' in item))));
       page.cleanup();
     }
     return pages.join('\n\n');

@@ -1,5 +1,6 @@
 import { invalid } from './document.ts';
-import { tableText, unmarked } from './tables.ts';
+import { unmarked } from './marks.ts';
+import { tableText } from './tables.ts';
 
 /** What stands in groups of these names is no text of the document. */
 const SILENT = new Set(

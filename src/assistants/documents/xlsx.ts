@@ -1,6 +1,6 @@
 import { partsOf, partText } from './archive.ts';
 import { invalid } from './document.ts';
-import { marked, unmarked } from './tables.ts';
+import { markedHeading, markedTable, unmarked } from './marks.ts';
 import { readXml, relationsIn } from './xml.ts';
 
 const WORKBOOK = 'xl/workbook.xml';
@@ -18,7 +18,7 @@ export function textOfXlsx(bytes: Uint8Array): string {
       if (name !== 'sheet') return;
       const xml = partText(parts, targets.get(attributes['r:id'] ?? '') ?? '');
       const rows = xml ? rowsIn(xml, strings, dates) : '';
-      if (rows) texts.push(`${unmarked(attributes.name ?? '')}\n${marked(unmarked(rows))}`);
+      if (rows) texts.push(`${markedHeading(1, unmarked(attributes.name ?? ''))}\n${markedTable(unmarked(rows))}`);
     },
   });
   return texts.join('\n\n');

@@ -10,7 +10,7 @@ import { DocumentFault } from '../documents/document.ts';
 import type { Document, DocumentReader } from '../documents/reader.ts';
 import { ReadingFailed } from '../documents/reading-process.ts';
 import { INGEST, type Ingestion } from './adding.ts';
-import type { ChunkIndex, FencedTransaction } from './chunk-index.ts';
+import type { Chunk, ChunkIndex, FencedTransaction } from './chunk-index.ts';
 import { dropReplaced } from './dropping.ts';
 import type { LastError } from './file.ts';
 import { DescriptionFailed, MARK_BYTES, type Pictures, pictureTypeOf } from './pictures.ts';
@@ -123,7 +123,7 @@ async function takeIn(lease: Lease, transaction: FencedTransaction, deps: Ingest
     const file = await files.row(workspaceId, fileId);
     const proven = proofs.open(position, sealed);
     const text = await described(lease, file, proven, deps);
-    const chunks = reader.chunks(
+    const read = reader.chunks(
       {
         ...(text ?? { filename: file.filename, bytes: file.bytes, open: () => files.open(file) }),
         tenant: workspaceId,
@@ -132,6 +132,8 @@ async function takeIn(lease: Lease, transaction: FencedTransaction, deps: Ingest
       },
       signal,
     );
+    // Lines of what a model said of a picture are none of the file.
+    const chunks = text ? withoutLocators(read) : read;
     const options = { signal, transaction, proven };
     const { usageBytes } = await index.put({ storeId, fileId, workspaceId }, chunks, options);
     return { status: 'completed', usageBytes };
@@ -147,6 +149,10 @@ async function takeIn(lease: Lease, transaction: FencedTransaction, deps: Ingest
       return failed('invalid_file', 'The file cannot be read with the memory and time that a file may take.');
     throw error;
   }
+}
+
+async function* withoutLocators(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
+  for await (const chunk of chunks) yield { ...chunk, locator: null };
 }
 
 /** What a model says of a picture, as a file to read; null: it is no picture, or pictures are not read here. */

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite';
 import { createHash } from 'node:crypto';
+import { hasLocators } from '../../assistants/vector-stores/search/thread/embedded.ts';
 import { openPostgresChunks } from '../../assistants/vector-stores/search/thread/postgres.ts';
 import type { BlobId, Blobs } from '../../files/blobs.ts';
 import type { Db } from '../../storage/store.ts';
@@ -45,6 +46,7 @@ interface Chunk {
   readonly text: string;
   readonly begins: bigint;
   readonly ends: bigint;
+  readonly locator: string | null;
 }
 
 const CHUNKS = 'chunks';
@@ -61,7 +63,7 @@ export async function copyChunks(
   const chunks = openPostgresChunks(db);
   const storeOf = state.query<{ store_id: string }, [string]>('select store_id from indexed_files where id = ?');
   const next = search.query<Chunk, [string, number]>(
-    `select source, number, text, begins, ends from chunks where (source, number) > (?, ?)
+    `select source, number, text, begins, ends, ${hasLocators(search) ? 'locator' : 'null as locator'} from chunks where (source, number) > (?, ?)
      order by source, number limit ${MOST_CHUNKS}`,
   );
   let { rows, after, isDone } = mark.tables[CHUNKS] ?? { rows: 0, after: null, isDone: false };
@@ -76,10 +78,11 @@ export async function copyChunks(
       if (storeId === undefined) continue;
       await chunks.add({
         ...{ source: first!.source, storeId, first: Number(first!.number), dimensions: null, vectors: 'none' },
-        chunks: group.map(({ text, begins, ends }) => ({
+        chunks: group.map(({ text, begins, ends, locator }) => ({
           text,
           begins: Number(begins),
           ends: Number(ends),
+          locator,
           vector: null,
         })),
       });

@@ -94,6 +94,8 @@ export interface ChunkRow {
   text: string;
   begins: number;
   ends: number;
+  /** Where in its file it is, as JSON; null: that is not known, or was not when it was written. */
+  locator: string | null;
   /** In words; null for one that was written before they were counted. */
   length: number | null;
   words: string;

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { api } from '../../api/client.ts';
 import { useAction, useApi } from '../../api/hooks.ts';
-import type { VectorStore, VectorStoreFile } from '../../api/types.d.ts';
+import type { VectorStore, VectorStoreFile, VectorStoreSearchResults } from '../../api/types.d.ts';
 import { Badge, type Tone } from '../../design/badge.tsx';
 import { Button, IconButton } from '../../design/button.tsx';
 import { ConfirmByName, SidePanel } from '../../design/dialog.tsx';
@@ -98,12 +98,13 @@ function Search({ store }: { readonly store: VectorStore }) {
       {search.error && <ErrorNote error={search.error} />}
       {search.data?.data.length === 0 && <p className="soft">Nothing fits.</p>}
       <ol className="assistants-found">
-        {search.data?.data.map(({ file_id, filename, score, content }, index) => (
+        {search.data?.data.map(({ file_id, filename, score, content, locator }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one file may be found several times
           <li key={`${file_id} ${index}`}>
             <span className="line gap-2">
               <strong>{filename}</strong>
               <Badge tone="accent">{score.toFixed(2)}</Badge>
+              {locator && <span className="soft small">{placeOf(locator)}</span>}
             </span>
             <p className="assistants-text soft">{content.map(({ text: each }) => each).join('\n')}</p>
           </li>
@@ -112,6 +113,20 @@ function Search({ store }: { readonly store: VectorStore }) {
     </Stack>
   );
 }
+
+type Locator = NonNullable<VectorStoreSearchResults['data'][number]['locator']>;
+
+const placeOf = ({ page, last_page, headings, line, last_line }: Locator): string =>
+  [
+    page !== undefined && spanOf('page', page, last_page),
+    headings?.join(' › '),
+    line !== undefined && spanOf('line', line, last_line),
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+const spanOf = (what: string, first: number, last = first): string =>
+  first === last ? `${what} ${first}` : `${what}s ${first}–${last}`;
 
 function Files({ store }: { readonly store: VectorStore }) {
   const may = useMay();

@@ -3,6 +3,8 @@ import type { ChunkGroup, NearPlace, Place } from './thread/requests.ts';
 
 export interface ChunkText extends Place {
   readonly text: string;
+  /** Where in its file it is, as JSON; null: that is not known. */
+  readonly locator: string | null;
 }
 
 export interface FoundByWords extends Place {

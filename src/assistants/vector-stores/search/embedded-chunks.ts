@@ -42,7 +42,9 @@ export function createEmbeddedChunks({ store, reader, writer, approximateFrom }:
     read: async (places) => {
       if (places.length === 0) return [];
       const wanted = sql.join(places.map(({ source, number }) => sql`(${source}, ${number})`));
-      return ask<ChunkText>(sql`select source, number, text from chunks where (source, number) in (values ${wanted})`);
+      return ask<ChunkText>(
+        sql`select source, number, text, locator from chunks where (source, number) in (values ${wanted})`,
+      );
     },
     close: () => {
       reader.close();

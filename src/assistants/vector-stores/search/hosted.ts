@@ -6,6 +6,7 @@ import { markerOf } from '../../../relay/hosted/cited-text.ts';
 import type { HostedCall, HostedCaller, HostedTool, OpenTool, Ran } from '../../../relay/hosted/hosted-tool.ts';
 import { storeById, usableStore } from '../rows.ts';
 import { type Filter, readFilter } from './filter.ts';
+import { locatorOf } from './locating.ts';
 import type { SearchResult } from './search.ts';
 import {
   type FileSearchDeps,
@@ -100,10 +101,11 @@ async function searched(call: HostedCall, asked: Asked, caller: HostedCaller, de
   return { item: { ...item, results: kept.map(shownResult) }, events: [event('completed')], output, citables };
 }
 
-const shownResult = ({ fileId, filename, score, text, attributes }: SearchResult): JsonObject => ({
+const shownResult = ({ fileId, filename, score, text, attributes, locator }: SearchResult): JsonObject => ({
   file_id: fileId,
   filename,
   score,
   text,
   attributes,
+  locator: locatorOf({ locator }),
 });

@@ -44,8 +44,9 @@ export function createChunkIndex({ store, chunks, embeddings, now }: ChunkIndexD
         signal.throwIfAborted();
         const made = model ? await vectorsOf(file, model, group, { signal, proven }) : null;
         row.dimensions = sameDimensions(row.dimensions, made);
-        const toAdd = group.map(({ text, start, end }, index): ChunkToAdd => {
-          return { text: storable(text), begins: start, ends: end, vector: made?.[index] ?? null };
+        const toAdd = group.map(({ text, start, end, locator }, index): ChunkToAdd => {
+          const where = locator ? storable(JSON.stringify(locator)) : null;
+          return { text: storable(text), begins: start, ends: end, locator: where, vector: made?.[index] ?? null };
         });
         await chunks.add({
           source: row.id,

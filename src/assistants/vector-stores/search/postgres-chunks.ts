@@ -147,7 +147,7 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
         ? Promise.resolve([])
         : db
             .selectFrom('chunks')
-            .select(['source', 'number', 'text'])
+            .select(['source', 'number', 'text', 'locator'])
             .where((where) => where.or(places.map(({ source, number }) => where.and({ source, number }))))
             .execute(),
     close: () => thread.close(),

@@ -11,6 +11,7 @@ import { retrieval } from '../../runs/tracing.ts';
 import { workspaceOf, writes } from '../../shared-route.ts';
 import { usableStore } from '../rows.ts';
 import { readFilter } from './filter.ts';
+import { locatorOf, shownLocator } from './locating.ts';
 import type { Search, SearchResult } from './search.ts';
 
 const LONGEST_QUERY = 16_384;
@@ -43,6 +44,7 @@ export const searchPage = () =>
           score: z.number().min(0).max(1),
           attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
           content: z.array(z.object({ type: z.literal('text'), text: z.string() })),
+          locator: shownLocator().nullable(),
         }),
       ),
       has_more: z.boolean(),
@@ -114,10 +116,11 @@ async function provenBy(call: Call, proofs: SearchRouteParts['proofs']): Promise
   }
 }
 
-const shown = ({ fileId, filename, score, attributes, text }: SearchResult) => ({
+const shown = ({ fileId, filename, score, attributes, text, locator }: SearchResult) => ({
   file_id: fileId,
   filename,
   score,
   attributes: { ...attributes },
   content: [{ type: 'text' as const, text }],
+  locator: locatorOf({ locator }),
 });

@@ -279,7 +279,9 @@ test('vectors made before pgvector was there are found together with those made 
   await lab.store.db.updateTable('indexed_files').set({ vectors: 'scanned' }).where('id', '=', id).execute();
   await lab.chunks.add({
     ...{ source: id, storeId, first: 0, dimensions: 64, vectors: 'scanned' },
-    chunks: [{ text: 'x', begins: 0, ends: 1, vector: vectorFor('an automobile without the extension', 64) }],
+    chunks: [
+      { text: 'x', begins: 0, ends: 1, locator: null, vector: vectorFor('an automobile without the extension', 64) },
+    ],
   });
   expect((await lab.find('vehicle', { storeIds: [storeId] })).texts.sort()).toEqual([
     'an automobile with the extension',

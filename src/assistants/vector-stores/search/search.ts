@@ -3,6 +3,7 @@ import type { Health } from '../../../core/health.ts';
 import type { WorkspaceId } from '../../../core/ids.ts';
 import type { Proven } from '../../../guardrails/proof.ts';
 import type { Store } from '../../../storage/store.ts';
+import type { Locator } from '../../documents/locators.ts';
 import type { Attributes } from '../chunk-index.ts';
 import type { ChunkStore } from './chunk-store.ts';
 import { type EmbeddingModel, type Embeddings, EmbeddingsFailed } from './embeddings.ts';
@@ -39,6 +40,8 @@ export interface SearchResult {
   /** From 0 to 1: how much of what was asked for the passage has, by its words and its meaning. */
   readonly score: number;
   readonly text: string;
+  /** Where in the file it is; null: that is not known. */
+  readonly locator: Locator | null;
 }
 
 export interface SearchAnswer {
@@ -163,7 +166,7 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
   async function shown(found: readonly [key: string, score: number][]): Promise<SearchResult[]> {
     if (found.length === 0) return [];
     const places = found.map(([key]) => placeOf(key));
-    const texts = new Map((await chunks.read(places)).map((chunk) => [keyOf(chunk), chunk.text]));
+    const read = new Map((await chunks.read(places)).map((chunk) => [keyOf(chunk), chunk]));
     const files = await db
       .selectFrom('indexed_files as indexed')
       .innerJoin('vector_store_files as file', (join) =>
@@ -176,10 +179,11 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
     const bySource = new Map(files.map((file) => [file.id, file]));
     return found.flatMap(([key, score]) => {
       const file = bySource.get(placeOf(key).source);
-      const text = texts.get(key);
-      if (!file || text === undefined) return [];
+      const chunk = read.get(key);
+      if (!file || !chunk) return [];
       const attributes = JSON.parse(file.attributes) as Attributes;
-      return [{ fileId: file.file_id, filename: file.filename, attributes, score, text }];
+      const locator = chunk.locator === null ? null : (JSON.parse(chunk.locator) as Locator);
+      return [{ fileId: file.file_id, filename: file.filename, attributes, score, text: chunk.text, locator }];
     });
   }
 }

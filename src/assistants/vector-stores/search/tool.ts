@@ -10,6 +10,7 @@ import type { ToolCall } from '../../runs/step.ts';
 import type { Tool, ToolResources } from '../../tools.ts';
 import { usableStore } from '../rows.ts';
 import { whenTakenIn } from '../waiting.ts';
+import { toldPlace, withPages } from './locating.ts';
 import type { Search, SearchResult } from './search.ts';
 
 export interface FileSearchDeps {
@@ -45,7 +46,8 @@ export const OFFER = {
     'Searches the files that were given to this conversation, by words and by meaning, and answers passages of them. ' +
     'Use it whenever the answer may be in these files. Each passage has a marker such as ' +
     `${markerOf(0, 0)}. When you use something from a passage, write its marker, exactly as it is, right behind the ` +
-    'statement that comes from it. Write no marker that you were not given, and do not explain them.',
+    'statement that comes from it. Write no marker that you were not given, and do not explain them. Behind the name of ' +
+    'its file stands where a passage is: pages, headings, lines. A line such as [page 4] in it says where that page begins.',
   parameters: {
     type: 'object',
     properties: {
@@ -180,8 +182,8 @@ export function within(results: readonly SearchResult[]): SearchResult[] {
   });
 }
 
-export const passage = ({ filename, text }: SearchResult, { marker }: Pick<Citable, 'marker'>): string =>
-  `${marker} ${JSON.stringify(filename)}\n${text}`;
+export const passage = (result: SearchResult, { marker }: Pick<Citable, 'marker'>): string =>
+  `${marker} ${JSON.stringify(result.filename)}${toldPlace(result)}\n${withPages(result)}`;
 
 function shownCall(
   { id }: BuiltInCall,

@@ -30,6 +30,7 @@ const SCHEMA = [
     words integer not null default 0,
     begins integer not null,
     ends integer not null,
+    locator text,
     text text not null,
     unique (source, number)
   )`,
@@ -69,6 +70,7 @@ function openWriter({ file, stateFile }: SqlitePlace): Database {
       const isOld = hasOldWords(database);
       if (isOld) for (const statement of WITHOUT_OLD_WORDS) database.run(statement);
       for (const statement of SCHEMA) database.run(statement);
+      if (!hasLocators(database)) database.run('alter table chunks add column locator text');
       if (isOld) indexAgain(database);
     })
     .immediate();
@@ -78,6 +80,10 @@ function openWriter({ file, stateFile }: SqlitePlace): Database {
 /** Words of all stores together, as they were indexed once. */
 const hasOldWords = (database: Database): boolean =>
   database.query("select 1 from sqlite_master where name = 'chunk_words'").get() !== null;
+
+/** Chunks that were written before have none. */
+export const hasLocators = (database: Database): boolean =>
+  database.query("select 1 from pragma_table_info('chunks') where name = 'locator'").get() !== null;
 
 const WITHOUT_OLD_WORDS = [
   'drop table if exists chunk_terms',
@@ -184,12 +190,12 @@ function rowsAt(
 
 function addGroup(database: Database, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup) {
   const insertChunk = database.query(
-    `insert into chunks (source, number, text, begins, ends, words) values (?, ?, ?, ?, ?, ?)
+    `insert into chunks (source, number, text, begins, ends, locator, words) values (?, ?, ?, ?, ?, ?, ?)
     on conflict do nothing returning id`,
   );
-  for (const [index, { text, begins, ends }] of chunks.entries()) {
+  for (const [index, { text, begins, ends, locator }] of chunks.entries()) {
     const { lexemes, length } = indexedWords(text);
-    const row = insertChunk.get(source, first + index, text, begins, ends, length) as { id: number } | null;
+    const row = insertChunk.get(source, first + index, text, begins, ends, locator, length) as { id: number } | null;
     if (row) insertLexemes(database, row.id, storeId, lexemes);
   }
   if (vectors === 'none' || dimensions === null) return;

@@ -61,7 +61,7 @@ export function openPostgresChunks(
 }
 
 async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup): Promise<void> {
-  const rows = chunks.map(({ text, begins, ends, vector }, index) => {
+  const rows = chunks.map(({ text, begins, ends, locator, vector }, index) => {
     const hasVector = vectors === 'pgvector' && vector !== null;
     const { lexemes, length } = indexedWords(text);
     return {
@@ -70,6 +70,7 @@ async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, c
       text,
       begins,
       ends,
+      locator,
       length,
       words: sql<string>`${tsvectorOf(storeId, lexemes)}::tsvector`,
       embedding: hasVector ? sql<string>`${`{${vector.join(',')}}`}::real[]` : null,

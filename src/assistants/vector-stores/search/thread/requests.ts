@@ -15,6 +15,8 @@ export interface ChunkToAdd {
   readonly text: string;
   readonly begins: number;
   readonly ends: number;
+  /** Where in its file it is, as JSON; null: that is not known. */
+  readonly locator: string | null;
   /** Of length one; null: it has none. */
   readonly vector: Float32Array | null;
 }
