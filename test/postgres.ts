@@ -117,7 +117,7 @@ export async function startPostgres(): Promise<TestPostgres> {
       '-c',
       'checkpoint_timeout=1h',
       '-c',
-      'max_connections=400',
+      'max_connections=800',
     ]);
     server = Bun.spawn(['sh', '-c', GUARD, 'sh', ...command], {
       env: { ...environment, GUARDED_DATA: data, GUARDED_BIN: bin },

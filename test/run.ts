@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { warmUp } from './assistants/sandbox.ts';
 import { bundle } from './bundle.ts';
@@ -18,8 +18,10 @@ const MEASURING = ['test/attack/loop/'];
 const LOADED = ['test/front-door/chaos.test.ts', 'test/front-door/rolling.test.ts'];
 /** They watch how often the whole process wakes up, and other files of a worker would keep it awake. */
 const ALONE = ['src/core/runtime/seconds.test.ts', 'src/storage/quiet-changes.test.ts'];
-/** More than there are cores: tests wait for most of their time. */
-const WORKERS = Math.min(8, Math.max(4, navigator.hardwareConcurrency));
+/** What a worker may come to need, with the processes and browsers of its tests. */
+const WORKER_BYTES = 2 * 2 ** 30;
+/** More than there are cores, where there is memory for them: four on two cores waited for half of their time. */
+const WORKERS = Math.max(4, Math.min(8, Math.round(totalmem() / WORKER_BYTES)));
 /** Only ends what hangs; as in test/setup.ts, which a worker reads once. */
 const LIMIT_MS = isLong ? 600_000 : 300_000;
 const root = new URL('..', import.meta.url).pathname;
@@ -179,8 +181,11 @@ try {
   const output = await tests(isLong ? 'long tests' : 'tests', [...options, ...where], environment);
   if (!isLong) {
     await tests('tests under load', LOADED, environment);
-    await tests('tests of a quiet process', ALONE, environment);
-    await tests('tests that measure', MEASURING, environment);
+    // A process that is quiet takes nothing from those that measure.
+    await Promise.all([
+      tests('tests of a quiet process', ALONE, environment),
+      tests('tests that measure', MEASURING, environment),
+    ]);
   }
   console.log(`\nThe slowest tests:\n${slowest(output, 20).join('\n')}`);
   const unknown = isLong ? [] : unknownSlow(timings);

@@ -13,7 +13,17 @@ const folder = fileURLToPath(new URL('../../node_modules/.cache/gateway-interpre
 
 /** The first time takes seconds, and many of them on a machine that is busy. */
 export const PREPARED_MS = 180_000;
-export async function warmUp(): Promise<void> {
+let warming: Promise<void> | undefined;
+/** Once for all files of a worker. */
+export function warmUp(): Promise<void> {
+  warming ??= runOnce().catch((error) => {
+    warming = undefined;
+    throw error;
+  });
+  return warming;
+}
+
+async function runOnce(): Promise<void> {
   const sandbox = openTestSandbox();
   await threadOf(sandbox).run('1');
   await sandbox.stop();
@@ -21,12 +31,17 @@ export async function warmUp(): Promise<void> {
 
 /** A data dir in which what was made lies already. */
 export async function dataDirWithSnapshot(): Promise<string> {
-  await warmUp();
   const dataDir = mkdtempSync(join(tmpdir(), 'gateway-test-'));
-  mkdirSync(join(dataDir, 'interpreter'), { mode: 0o700 });
+  await laySnapshot(dataDir);
+  return dataDir;
+}
+
+/** Lays what was made into a data dir; makes that, too, where there is none yet. */
+export async function laySnapshot(dataDir: string): Promise<void> {
+  await warmUp();
+  mkdirSync(join(dataDir, 'interpreter'), { mode: 0o700, recursive: true });
   for (const name of readdirSync(folder).filter((each) => each.endsWith('.snapshot')))
     copyFileSync(join(folder, name), join(dataDir, 'interpreter', name));
-  return dataDir;
 }
 
 export function openTestSandbox(options: Partial<SandboxOptions> = {}): SandboxPool {

@@ -5,6 +5,7 @@ import { Glob } from 'bun';
 import { exportJWK, generateKeyPair } from 'jose';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { exportedMessage, writeExportFolder } from '../assistants/export-folder.ts';
+import { laySnapshot } from '../assistants/sandbox.ts';
 import { startSmallServer } from '../mcp/small-server.ts';
 import { createDatabase } from '../postgres.ts';
 import { newDataDir, removeDataDir, root, startProcess } from '../process.ts';
@@ -57,6 +58,7 @@ beforeAll(async () => {
   const thread = { id: 'thread_one', object: 'thread', created_at: 1_700_000_000, metadata: {} };
   writeExportFolder(join(folder, 'export'), { threads: [thread], messages: [exportedMessage(thread.id, 'Hello')] });
   database = await createDatabase();
+  await laySnapshot(dataDir);
   gateway = await startProcess({
     cwd: folder,
     environment: { GATEWAY_DATA_DIR: dataDir, TRUSTED_CUSTOM_HOSTS: '127.0.0.1' },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { newId } from '../../core/ids.ts';
 import { Child } from './child.ts';
 import { folderUrl, launchDeno, type Place } from './deno.ts';
@@ -51,7 +51,7 @@ export async function prepare({ folder, memoryMb, cellSeconds, ...rest }: Worksh
     cellMs: cellSeconds * 1_000,
     close: () => {},
   });
-  const ownMb = await ownMemoryOf(snapshot, baseWith(UNMEASURED_MB));
+  const ownMb = await ownMemoryOf(`${basename(snapshot)} ${place.wheels}`, baseWith(UNMEASURED_MB));
   return baseWith(ownMb + memoryMb + SPARE_MB);
 }
 
@@ -108,19 +108,19 @@ async function sweep(folder: string, current: string): Promise<void> {
   }
 }
 
-/** The same for as long as this process lives. */
+/** By version and wheels. The same for as long as this process lives. */
 const measured = new Map<string, number>();
 
 /** Starts one in which no code will run. */
-async function ownMemoryOf(snapshot: string, base: Base): Promise<number> {
-  const known = measured.get(snapshot);
+async function ownMemoryOf(kind: string, base: Base): Promise<number> {
+  const known = measured.get(kind);
   if (known !== undefined) return known;
   const session = new Session(base, { threadId: 'none', workspaceId: 'none' as Session['workspaceId'] });
   try {
     await session.start().catch((error) => complain(session.child, error));
     const reserved = /^VmData:\s+(\d+) kB/m.exec(readFileSync(`/proc/${session.child.pid}/status`, 'utf8'))?.[1];
     const ownMb = reserved ? Math.ceil(Number(reserved) / 1_024) : OWN_MEMORY_MB;
-    measured.set(snapshot, ownMb);
+    measured.set(kind, ownMb);
     return ownMb;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return OWN_MEMORY_MB;
