@@ -184,6 +184,15 @@ export const PAGES: readonly Page[] = [
     load: () => import('./pages/assistants/assistants.tsx'),
   },
   {
+    path: '/responses',
+    title: 'Responses',
+    group: 'Build',
+    icon: 'clock',
+    scopes: ['completions.write'],
+    letter: 'q',
+    load: () => import('./pages/responses/responses.tsx'),
+  },
+  {
     path: '/batches',
     title: 'Batches',
     group: 'Build',

@@ -1,16 +1,25 @@
 import * as z from 'zod';
 import { fail } from '../core/errors.ts';
-import { listQuery } from '../core/list.ts';
+import { listOf, listQuery } from '../core/list.ts';
 import { isObjectId } from '../core/object-ids.ts';
 import { headerOf } from '../http/headers.ts';
 import { type CallAt, del, get, post, type Route } from '../http/route.ts';
 import type { Background } from '../relay/background/background.ts';
 import type { ModelCall } from '../relay/call.ts';
+import { responseSummary } from './response-summary.ts';
 import type { ResponseStore } from './responses-store.ts';
 
 const wording = 'openai' as const;
 const details = { scopes: ['completions.write'] as const, wording, isProviders: true };
 const page = () => listQuery();
+const runningPage = () =>
+  listQuery().extend({
+    running: z
+      .enum(['true', 'false'])
+      .default('false')
+      .describe('Only those in the background that wait or are being made.'),
+    id: z.string().max(200).optional().describe('Only this one, as the list has it.'),
+  });
 
 /** Lists in a query are written `include[]=a&include[]=b` by the vendor's clients. */
 export const included = (search: string): ReadonlySet<string> => {
@@ -66,6 +75,18 @@ export const responseRoutes = ({
   };
   const id = (call: CallAt<'response_id'>) => call.params.response_id;
   return [
+    get(
+      '/v1/responses',
+      {
+        ...{
+          ...details,
+          summary: 'Responses that the gateway keeps: your own, or with logs.list those of the workspace',
+        },
+        ...{ query: runningPage, response: () => listOf(responseSummary) },
+      },
+      ({ principal, query: { running, ...query } }) =>
+        responses.list(principal, { ...query, isRunning: running === 'true' }),
+    ),
     get('/v1/responses/:response_id', { ...details, summary: 'One response', query: () => z.looseObject({}) }, (call) =>
       ours(call, async () => {
         const response = await responses.read(call.principal, id(call), included(call.search));

@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import { fail } from '../core/errors.ts';
-import { type List, type ListQuery, listed } from '../core/list.ts';
+import { type Bounds, type List, type ListQuery, listed, listPage } from '../core/list.ts';
+import { PREFIXES } from '../core/object-ids.ts';
 import type { Principal } from '../core/principal.ts';
 import type { JsonObject, Turn } from '../dialects/ir.ts';
 import { isObject } from '../dialects/json.ts';
@@ -7,10 +9,12 @@ import { decodeItems } from '../dialects/responses/decode-items.ts';
 import { plainItems, shownItem } from '../dialects/responses/hosted-items.ts';
 import { withShownTools } from '../dialects/responses/shown-tools.ts';
 import { RESPONSE } from '../relay/background/background.ts';
+import { withinBounds } from '../storage/keyset.ts';
 import type { ResponseItemRow, ResponseRow } from '../storage/schema.ts';
 import type { Db, Store } from '../storage/store.ts';
 import type { Workers } from '../work/workers.ts';
 import { inputItems, isReference, outputItems, type StoredItem } from './response-items.ts';
+import { type ResponseSummary, type SummaryRow, shownSummary } from './response-summary.ts';
 
 const DAY_MS = 86_400_000;
 const KEPT_MS = 30 * DAY_MS;
@@ -32,6 +36,16 @@ export interface NewResponse {
   /** As the client sent it, references resolved. */
   readonly input: unknown;
   readonly previousId?: string;
+  /** Under which its calls are in the log. */
+  readonly traceId?: string;
+}
+
+/** Which responses a list has. */
+export interface ResponsesWish extends ListQuery {
+  /** Only those in the background that wait or are being made. */
+  readonly isRunning: boolean;
+  /** Only this one. */
+  readonly id?: string;
 }
 
 export interface DeletedResponse {
@@ -91,7 +105,8 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
     return items.map(itemOf);
   }
 
-  async function insert(transaction: Db, who: Principal, { response, input, previousId }: NewResponse): Promise<void> {
+  async function insert(transaction: Db, who: Principal, made: NewResponse): Promise<void> {
+    const { response, input, previousId, traceId } = made;
     const { output, ...body } = response;
     const at = now();
     const { id } = response;
@@ -101,7 +116,7 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
       workspace_id: who.workspaceId,
       user_id: who.userId,
       previous_id: previousId ?? null,
-      body: keptBody(body),
+      body: keptBody(body, traceId),
       bytes: bytesOf(rows),
       created_at: at,
       expires_at: at + KEPT_MS,
@@ -120,34 +135,37 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
 
     /** What is told of it beside its output. */
     async change(transaction: Db, id: string, { output: _, ...body }: JsonObject): Promise<void> {
+      const row = await transaction.selectFrom('responses').select('body').where('id', '=', id).executeTakeFirst();
+      if (!row) return;
       await transaction
         .updateTable('responses')
-        .set({ body: keptBody(body) })
+        .set({ body: keptBody(body, traceIn(row)) })
         .where('id', '=', id)
         .execute();
     },
 
     /** Keeps the output of one that was begun. One that is gone stays so. */
     async end(transaction: Db, id: string, { output, ...body }: JsonObject): Promise<void> {
-      const row = await transaction.selectFrom('responses').select('bytes').where('id', '=', id).executeTakeFirst();
+      const rows = transaction.selectFrom('responses').select(['bytes', 'body']).where('id', '=', id);
+      const row = await rows.executeTakeFirst();
       if (!row) return;
       const { last } = await transaction
         .selectFrom('response_items')
         .select(({ fn }) => fn.max('position').as('last'))
         .where('response_id', '=', id)
         .executeTakeFirstOrThrow();
-      const rows = itemRows(id, [], outputItems(output, now()), last === null ? 0 : Number(last) + 1);
-      await insertItems(transaction, rows);
+      const items = itemRows(id, [], outputItems(output, now()), last === null ? 0 : Number(last) + 1);
+      await insertItems(transaction, items);
       await transaction
         .updateTable('responses')
-        .set({ body: keptBody(body), bytes: Number(row.bytes) + bytesOf(rows) })
+        .set({ body: keptBody(body, traceIn(row)), bytes: Number(row.bytes) + bytesOf(items) })
         .where('id', '=', id)
         .execute();
     },
 
     async bodyOf(transaction: Db, id: string): Promise<JsonObject | null> {
       const row = await transaction.selectFrom('responses').select('body').where('id', '=', id).executeTakeFirst();
-      return row ? JSON.parse(row.body) : null;
+      return row ? shownBody(row) : null;
     },
 
     async has(who: Principal, id: string): Promise<boolean> {
@@ -155,11 +173,48 @@ export function createResponseStore({ store, workers, now, mostBytes }: Response
     },
 
     async read(who: Principal, id: string, include: ReadonlySet<string> = NOTHING): Promise<JsonObject> {
-      const response = JSON.parse((await find(who, id)).body);
+      const response = shownBody(await find(who, id));
       const items = isUnderWay(response)
         ? await reachedBy(db, id)
         : (await sideOf(db, id, 'output').orderBy('position').execute()).map(itemOf);
       return { ...response, output: items.map((item) => shownItem(item, include)) };
+    },
+
+    /** What is told of responses in a list, the newest first: nothing that was said. */
+    list(who: Principal, { isRunning, id, ...query }: ResponsesWish): Promise<List<ResponseSummary>> {
+      /** Who may see every call of the workspace sees every response; others see what they made themselves. */
+      const seen = () => {
+        const all = readable(who);
+        return who.scopes.has('logs.list') ? all : all.where('user_id', who.userId === null ? 'is' : '=', who.userId);
+      };
+      const between = async (bounds: Bounds): Promise<SummaryRow[]> => {
+        const pages = RANGES.map(async ({ first, behind }) => {
+          const rows = seen()
+            .select(['id', 'user_id', 'previous_id', 'created_at', 'expires_at'])
+            .select(SUMMED.map((name) => memberOf(store.engine, name).as(name)))
+            .where('id', '>=', first)
+            .where('id', '<', behind);
+          const named = id === undefined ? rows : rows.where('id', '=', id);
+          const some = isRunning
+            ? named.where(({ exists, selectFrom }) =>
+                exists(
+                  selectFrom('response_work')
+                    .select('response_id')
+                    .whereRef('response_id', '=', 'responses.id')
+                    .where('ended_at', 'is', null),
+                ),
+              )
+            : named;
+          const within = { ...bounds, above: inRange(first, bounds.above), below: inRange(first, bounds.below) };
+          return (await withinBounds(some, within).execute()) as SummaryRow[];
+        });
+        const [turn, rows] = [bounds.sort === 'asc' ? 1 : -1, (await Promise.all(pages)).flat()];
+        return rows.sort((one, other) => (digitsOf(one.id) < digitsOf(other.id) ? -turn : turn)).slice(0, bounds.limit);
+      };
+      return listPage(query, 'response', {
+        has: async (id) => (await seen().select('id').where('id', '=', id).executeTakeFirst()) !== undefined,
+        between: async (bounds) => (await between(bounds)).map(shownSummary),
+      });
     },
 
     /** Those that went on from it cannot be gone on from any more: what they said depends on it. */
@@ -229,8 +284,40 @@ export type ResponseStore = ReturnType<typeof createResponseStore>;
 /** Ids come from clients, and messages are no place for a book. */
 const shown = (id: string): string => id.slice(0, 80);
 
+/** A member of what is kept that clients are not told. */
+const TRACE = 'gateway_trace_id';
+
 /** What is kept of a response never holds what a client gave for the servers of its tools. */
-const keptBody = (body: JsonObject): string => JSON.stringify(withShownTools(body));
+const keptBody = (body: JsonObject, traceId: string | undefined): string =>
+  JSON.stringify({ ...withShownTools(body), [TRACE]: traceId });
+
+function shownBody({ body }: Pick<ResponseRow, 'body'>): JsonObject {
+  const { [TRACE]: _, ...shown } = JSON.parse(body);
+  return shown;
+}
+
+const traceIn = ({ body }: Pick<ResponseRow, 'body'>): string | undefined => JSON.parse(body)[TRACE];
+
+/** Ids of both kinds have their time behind what they begin with: each kind is read by its ids, and the two are merged. */
+const RANGES = [
+  { first: PREFIXES.response, behind: PREFIXES.hostedResponse },
+  { first: PREFIXES.hostedResponse, behind: 'resp_gx' },
+] as const;
+
+const digitsOf = (id: string): string =>
+  id.slice((id.startsWith(PREFIXES.hostedResponse) ? PREFIXES.hostedResponse : PREFIXES.response).length);
+
+/** An id as one of that kind would be that was made at the same time. */
+const inRange = (first: string, id: string | undefined): string | undefined =>
+  id === undefined ? undefined : `${first}${digitsOf(id)}`;
+
+const SUMMED = ['status', 'model', 'background', 'usage', 'error', TRACE] as const;
+
+/** One member of what is kept, as text: instructions may be as long as a book, and a list does not read them. */
+const memberOf = (engine: Store['engine'], name: (typeof SUMMED)[number]) =>
+  engine === 'postgres'
+    ? sql<string | null>`responses.body::json ->> ${sql.lit(name)}`
+    : sql<string | number | null>`json_extract(responses.body, ${sql.lit(`$.${name}`)})`;
 
 const itemOf = ({ body }: Pick<ResponseItemRow, 'body'>): ResponseItem => JSON.parse(body);
 

@@ -27,6 +27,7 @@ interface Made {
   readonly response: Response;
   readonly input: unknown;
   readonly previousId?: string;
+  readonly traceId?: string;
 }
 
 /** Where conversations are kept that responses go on in. */
@@ -52,6 +53,7 @@ export async function openKeptResponse(
   who: Principal,
   bytes: Uint8Array,
   keeper: ResponseKeeper,
+  traceId?: string,
 ): Promise<KeptResponse> {
   const body = await keeper.resolved(who, parsedRequest(bytes));
   const members = isObject(body) ? body : {};
@@ -63,7 +65,8 @@ export async function openKeptResponse(
     asked: (request) => continued(takeKept(request).request, earlier),
     keep: async (request, response) => {
       if (!takeKept(request).kept.isStored) return;
-      await keeper.create(who, { response, input: members.input, ...(previousId && { previousId }) });
+      const { input } = members;
+      await keeper.create(who, { response, input, ...(previousId && { previousId }), ...(traceId && { traceId }) });
     },
   };
 }

@@ -46,7 +46,7 @@ export async function putInWords({ call, guarding }: Edited, to: Attempt, deps: 
 async function readyToKeep({ call, guarding }: Edited, to: Attempt, deps: WordingDeps): Promise<Ready> {
   const { responses } = deps;
   if (!call.isJson || !call.body || !responses) return ready({ call, guarding }, to, deps);
-  const kept = await openKeptResponse(call.principal, call.body.head, responses);
+  const kept = await openKeptResponse(call.principal, call.body.head, responses, call.stamp['x-gateway-trace-id']);
   const later = guarding?.judgesAnswers ? keptAfterVerdict(kept) : null;
   const made = ready({ call: { ...call, kept: later?.kept ?? kept }, guarding }, to, deps);
   return { ...made, call, ...(later && { onPassed: later.passed }) };

@@ -37,6 +37,7 @@ export type PassageLocator = { page?: number; last_page?: number; headings?: str
 export type PolicyEntity = { id: string; object: 'policy_entity'; value_key: string; current_usage: number; status: 'active' | 'exhausted'; resets_at: string | null; unpriced_calls?: number };
 export type PriceList = { object: 'price_list'; source: string; sha256: string; as_of: string | null; models: number; synced_at: string };
 export type RateLimitsPolicy = { id: string; name: string | null; description: string | null; organisation_id: string; workspace_id: string | null; conditions: ({ key: string; value: string | string[]; excludes?: boolean })[]; group_by: { key: string }[]; status: 'active'; created_at: string; last_updated_at: string; object: 'policy_rate_limits'; type: 'requests' | 'tokens'; unit: 'rps' | 'rpm' | 'rph' | 'rpd' | 'rpw'; value: number; target: 'llm' | 'mcp_tools' };
+export type ResponseSummary = { id: string; object: 'response'; created_at: number; status: string; model: string | null; background: boolean; previous_response_id: string | null; usage: { input_tokens: number; output_tokens: number; total_tokens: number } | null; error: { code: string | null; message: string } | null; user_id: string | null; trace_id: string | null; expires_at: number };
 export type Run = { model: string; instructions: string; tools: ({ type: 'code_interpreter' } | { type: 'file_search'; file_search?: { max_num_results?: number; ranking_options?: { ranker?: 'auto' | 'default_2024_08_21'; score_threshold: number } } } | { type: 'function'; function: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean | null } })[]; temperature: number | null; top_p: number | null; max_prompt_tokens: number | null; max_completion_tokens: number | null; truncation_strategy: { type: 'auto' | 'last_messages'; last_messages: number | null }; tool_choice: 'none' | 'auto' | 'required' | { type: 'file_search' | 'code_interpreter' } | { type: 'function'; function: { name: string } }; parallel_tool_calls: boolean; response_format: 'auto' | 'none' | { type: 'text' | 'json_object' } | { type: 'json_schema'; json_schema: { name: string; description?: string; schema?: Record<string, unknown>; strict?: boolean | null } }; id: string; object: 'thread.run'; created_at: number; thread_id: string; assistant_id: string; status: 'queued' | 'in_progress' | 'requires_action' | 'cancelling' | 'completed' | 'incomplete' | 'failed' | 'cancelled' | 'expired'; required_action: { type: 'submit_tool_outputs'; submit_tool_outputs: { tool_calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] } } | null; last_error: { code: 'server_error' | 'rate_limit_exceeded' | 'invalid_prompt'; message: string } | null; expires_at: number | null; started_at: number | null; cancelled_at: number | null; failed_at: number | null; completed_at: number | null; incomplete_details: { reason: 'max_completion_tokens' | 'max_prompt_tokens' } | null; metadata: Record<string, string>; usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null };
 export type RunStep = { id: string; object: 'thread.run.step'; created_at: number; assistant_id: string; thread_id: string; run_id: string; type: 'message_creation' | 'tool_calls'; status: 'in_progress' | 'cancelled' | 'failed' | 'completed' | 'expired'; step_details: { type: 'message_creation'; message_creation: { message_id: string } } | { type: 'tool_calls'; tool_calls: ({ id: string; type: 'function'; function: { name: string; arguments: string; output: string | null } } | { id: string; type: 'file_search'; file_search: { ranking_options?: { ranker: string; score_threshold: number }; results?: { file_id: string; file_name: string; score: number; content?: { type: 'text'; text: string }[] }[] } } | { id: string; type: 'code_interpreter'; code_interpreter: { input: string; outputs: ({ type: 'logs'; logs: string } | { type: 'image'; image: { file_id: string } })[] } })[] }; last_error: { code: 'server_error' | 'rate_limit_exceeded' | 'invalid_prompt'; message: string } | null; expired_at: number | null; cancelled_at: number | null; failed_at: number | null; completed_at: number | null; metadata: Record<string, string>; usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null };
 export type ScimList = { totalResults: number; startIndex: number; itemsPerPage: number; Resources: Record<string, unknown>[] };
@@ -295,6 +296,10 @@ export interface Paths {
   '/v1/uploads/{upload_id}/cancel': {
     post: { params: { upload_id: string }; response: Upload };
   };
+  '/v1/responses': {
+    get: { query: { limit?: number; order?: 'asc' | 'desc'; after?: string; before?: string; running?: 'true' | 'false'; id?: string }; response: { object: 'list'; data: ResponseSummary[]; first_id: string; last_id: string; has_more: boolean } };
+    post: { response: unknown };
+  };
   '/v1/responses/{response_id}': {
     get: { params: { response_id: string }; response: unknown };
     delete: { params: { response_id: string }; response: unknown };
@@ -358,9 +363,6 @@ export interface Paths {
     post: { response: unknown };
   };
   '/v1/messages/count_tokens': {
-    post: { response: unknown };
-  };
-  '/v1/responses': {
     post: { response: unknown };
   };
   '/v1/models': {

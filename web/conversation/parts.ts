@@ -8,7 +8,23 @@ export type Part =
   | { readonly kind: 'file'; readonly name: string }
   | { readonly kind: 'call'; readonly id: string | null; readonly name: string; readonly args: string }
   | { readonly kind: 'result'; readonly id: string | null; readonly parts: readonly Part[] }
+  | {
+      /** Of a tool that ran beside the model: what it was asked, and what came of it. */
+      readonly kind: 'ran';
+      readonly name: string;
+      readonly status: string;
+      readonly given: string;
+      readonly parts: readonly Part[];
+    }
+  | { readonly kind: 'log'; readonly text: string }
+  | { readonly kind: 'sources'; readonly sources: readonly Source[] }
   | { readonly kind: 'other'; readonly json: string };
+
+/** What an answer leans on: a page, or a file. */
+export interface Source {
+  readonly title: string;
+  readonly url: string;
+}
 
 export interface Turn {
   readonly role: string;
@@ -36,9 +52,10 @@ const dataUrl = (type: unknown, data: unknown): string => `data:${textIn(type)};
 /** A block of any of the formats: what it is called there says what it is. */
 function partOf(block: Json): Part[] {
   switch (block.type) {
+    case 'output_text':
+      return [...partsOf(textIn(block.text)), ...sourcesOf(block.annotations)];
     case 'text':
     case 'input_text':
-    case 'output_text':
     case 'summary_text':
     case 'reasoning_text':
       return partsOf(textIn(block.text));
@@ -77,9 +94,77 @@ function partOf(block: Json): Part[] {
       return [{ kind: 'file', name: textIn(file.filename) || textIn(file.title) || textIn(file.file_id) || 'a file' }];
     }
     default:
-      return plainPart(block);
+      return ranPart(block) ?? plainPart(block);
   }
 }
+
+/** Several annotations may lean on the same. */
+function sourcesOf(annotations: unknown): Part[] {
+  const sources = listIn(annotations)
+    .filter(isRecord)
+    .map(
+      (each): Source => ({
+        title: textIn(each.title) || textIn(each.filename) || textIn(each.file_id),
+        url: textIn(each.url),
+      }),
+    )
+    .filter(({ title, url }) => title || url);
+  const once = [...new Map(sources.map((source) => [`${source.title} ${source.url}`, source])).values()];
+  return once.length > 0 ? [{ kind: 'sources', sources: once }] : [];
+}
+
+/** What an item of the Responses API says of a tool that ran beside the model; null: it is no such item. */
+function ranPart(item: Json): Part[] | null {
+  const ran = (name: string, given: string, parts: readonly Part[] = []): Part[] => [
+    { kind: 'ran', name, given, status: textIn(item.status), parts: [...parts, ...failureOf(item.error)] },
+  ];
+  switch (item.type) {
+    case 'file_search_call': {
+      const found = listIn(item.results).filter(isRecord);
+      const sources = found.map(({ filename, score }) => ({
+        title: `${textIn(filename)}${typeof score === 'number' ? ` (${score.toFixed(2)})` : ''}`,
+        url: '',
+      }));
+      return ran('file search', listIn(item.queries).map(textIn).join('\n'), [{ kind: 'sources', sources }]);
+    }
+    case 'web_search_call': {
+      const action = isRecord(item.action) ? item.action : {};
+      return ran('web search', textIn(action.query) || textIn(action.url), sourcesOf(action.sources));
+    }
+    case 'code_interpreter_call':
+      return ran('code interpreter', textIn(item.code), listIn(item.outputs).filter(isRecord).map(outputOf));
+    case 'image_generation_call': {
+      const format = textIn(item.output_format) || 'png';
+      const made = textIn(item.result);
+      const source = dataUrl(`image/${format}`, made);
+      return ran('image generation', textIn(item.revised_prompt), made ? [{ kind: 'image', source }] : []);
+    }
+    case 'mcp_call':
+      return ran(
+        `${textIn(item.server_label)} ${textIn(item.name)}`,
+        textIn(item.arguments),
+        item.output ? [{ kind: 'log', text: textIn(item.output) }] : [],
+      );
+    case 'mcp_list_tools':
+      return ran(
+        `tools of ${textIn(item.server_label)}`,
+        listIn(item.tools)
+          .filter(isRecord)
+          .map(({ name }) => textIn(name))
+          .join('\n'),
+      );
+    case 'mcp_approval_request':
+      return ran(`${textIn(item.server_label)} ${textIn(item.name)} waits to be allowed`, textIn(item.arguments));
+    default:
+      return null;
+  }
+}
+
+const outputOf = (output: Json): Part =>
+  output.type === 'image' ? { kind: 'image', source: textIn(output.url) } : { kind: 'log', text: textIn(output.logs) };
+
+const failureOf = (error: unknown): Part[] =>
+  error === null || error === undefined ? [] : [{ kind: 'log', text: asText(error) }];
 
 function reasoningOf(block: Json): Part[] {
   const said = [...partsOf(block.summary), ...partsOf(block.content)].flatMap((part) =>

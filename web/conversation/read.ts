@@ -75,7 +75,7 @@ export function turnsOf(body: Json): Turn[] {
 const contentOf = (content: unknown): unknown => (isRecord(content) ? content.parts : content);
 
 /** An item of the Responses API; or a text to embed. */
-function itemTurn(item: unknown): Turn[] {
+export function itemTurn(item: unknown): Turn[] {
   if (!isRecord(item)) return turnOf('user', typeof item === 'string' ? item : JSON.stringify(item));
   if (item.type === 'message' || item.role !== undefined) return [messageTurn(item)];
   return turnOf(item.type === 'function_call_output' ? 'tool' : 'assistant', item);

@@ -1,11 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { pictureOf } from '../api/files.ts';
 import { Badge } from '../design/badge.tsx';
 import { Button } from '../design/button.tsx';
 import { CopyButton } from '../design/copy.tsx';
 import { Icon, type IconName } from '../design/icon.tsx';
 import { JsonText, prettyJson } from '../design/json-view.tsx';
 import { Markdown } from '../design/markdown.tsx';
-import type { Part, Turn } from './parts.ts';
+import type { Part, Source, Turn } from './parts.ts';
 
 const ROLES: Readonly<Record<string, { readonly name: string; readonly icon: IconName }>> = {
   system: { name: 'System', icon: 'settings' },
@@ -19,6 +21,9 @@ const ROLES: Readonly<Record<string, { readonly name: string; readonly icon: Ico
 const FOLD_FROM = 3_000;
 const SAFE_IMAGE = /^data:image\/(png|jpe?g|gif|webp|avif);base64,[\w+/=-]+$/;
 const SAFE_AUDIO = /^data:audio\/[\w.+-]{1,30};base64,[\w+/=-]+$/;
+
+/** What code drew is a file of the workspace: it is asked for here, whatever host the address names. */
+const STORED_FILE = /\/v1\/files\/(file-[0-9A-Za-z]{1,60})\/content$/;
 
 export const textOf = (turn: Turn): string =>
   turn.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n\n');
@@ -78,6 +83,8 @@ function PartView({ part }: { readonly part: Part }) {
     case 'image':
       return SAFE_IMAGE.test(part.source) ? (
         <img className="turn-image" src={part.source} alt="" loading="lazy" />
+      ) : STORED_FILE.test(part.source) ? (
+        <StoredPicture id={STORED_FILE.exec(part.source)![1]!} />
       ) : (
         <Elsewhere icon="file" what="A picture" source={part.source} />
       );
@@ -106,11 +113,43 @@ function PartView({ part }: { readonly part: Part }) {
           <JsonText text={prettyJson(part.args)} label={`What ${part.name} is called with`} />
         </div>
       );
+    case 'ran':
+      return (
+        <div className="turn-use">
+          <div className="turn-use-head">
+            <Icon name="tools" size={13} />
+            <code>{part.name}</code>
+            {part.status && (
+              <Badge tone={part.status === 'failed' ? 'bad' : 'plain'}>{part.status.replaceAll('_', ' ')}</Badge>
+            )}
+          </div>
+          {part.given && <JsonText text={prettyJson(part.given)} label={`What ${part.name} was given`} />}
+          <Parts parts={part.parts} />
+        </div>
+      );
+    case 'log':
+      return part.text ? <JsonText text={part.text} label="What came of it" /> : null;
+    case 'sources':
+      return part.sources.length > 0 ? <Sources sources={part.sources} /> : null;
     case 'result':
       return <Result parts={part.parts} id={part.id} />;
     default:
       return <JsonText text={part.json} label="A part that the console does not know" />;
   }
+}
+
+function StoredPicture({ id }: { readonly id: string }) {
+  const picture = useQuery({
+    queryKey: ['/v1/files/{file_id}/content', id, 'picture'],
+    queryFn: ({ signal }) => pictureOf(id, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  return picture.data ? (
+    <img className="turn-image" src={picture.data} alt="" />
+  ) : (
+    <Elsewhere icon="file" what={picture.error ? 'A picture that is not there any more' : 'A picture'} source={id} />
+  );
 }
 
 function Result({ parts, id }: { readonly parts: readonly Part[]; readonly id: string | null }) {
@@ -127,6 +166,29 @@ function Result({ parts, id }: { readonly parts: readonly Part[]; readonly id: s
     </div>
   );
 }
+
+const LINK = /^https?:\/\//i;
+
+/** What was found, or what an answer names as its ground. Only http and https are links, and they open elsewhere. */
+const Sources = ({ sources }: { readonly sources: readonly Source[] }) => (
+  <ul className="turn-sources" aria-label="Sources">
+    {sources.map(({ title, url }, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: what is found may have equal names
+      <li key={index}>
+        <Icon name={url ? 'external' : 'file'} size={12} />
+        {LINK.test(url) ? (
+          <a href={url} target="_blank" rel="noopener noreferrer">
+            {title || url}
+          </a>
+        ) : (
+          <span>
+            {title} {url}
+          </span>
+        )}
+      </li>
+    ))}
+  </ul>
+);
 
 /** The page loads nothing from elsewhere: it says where it would be. */
 const Elsewhere = ({

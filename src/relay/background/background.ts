@@ -120,14 +120,16 @@ export function createBackground(options: BackgroundOptions) {
       };
       const proven = await proofs.prove({ who, headers: sent, kept: headers, endpoint: 'createModelResponse', log });
       const request: BackgroundRequest = { ...given, headers };
-      const { body, previousId } = request;
+      const { body, previousId, traceId } = request;
       const keepsEvents = body.stream === true;
       const at = now();
       const response = queuedResponse(id, request, Math.floor(at / 1_000)) as JsonObject & { readonly id: string };
       await workers().accept({ kind: RESPONSE, tenant: who.workspaceId, ref: id }, async (db) => {
         await refuseTooMany(db, who.workspaceId);
         await rememberCaller(db, who, at);
-        await responses.begin(db, who, { response, input: body.input, ...(previousId && { previousId }) });
+        await responses.begin(db, who, {
+          ...{ response, input: body.input, ...(previousId && { previousId }), ...(traceId && { traceId }) },
+        });
         await db
           .insertInto('response_work')
           .values({

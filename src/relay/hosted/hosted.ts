@@ -188,8 +188,12 @@ export function createHosted({ callModel, responses, conversations, report, ...d
           }),
         events: eventsIn,
         keep: async (response) => {
+          const traceId = call.stamp['x-gateway-trace-id'];
+          const { input } = body;
           if (body.store !== false)
-            await responses.create(who, { response, input: body.input, ...(previousId && { previousId }) });
+            await responses.create(who, {
+              ...{ response, input, ...(previousId && { previousId }), ...(traceId && { traceId }) },
+            });
           if (conversation !== null)
             await conversations.said(who, conversation, { input: body.input, output: response.output });
         },
