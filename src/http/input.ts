@@ -59,16 +59,22 @@ export function parseJson(bytes: Uint8Array, wording: Wording = 'own', limits = 
   return value;
 }
 
-/** The query of one of our own routes, checked by its schema; a parameter given twice is refused. */
+/**
+ * The query of one of our own routes, checked by its schema. A parameter given twice is refused, unless it is a list by its name:
+ * `include[]=a&include[]=b`, as clients of vendors write it.
+ */
 export function readQuery<Schema extends z.ZodType>(
   search: string,
   schema: Schema,
   wording: Wording = 'own',
 ): z.infer<Schema> {
-  const query: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(search)) {
-    if (Object.hasOwn(query, name)) refuse(wording, name, 'is given twice in the query');
-    Object.defineProperty(query, name, { value, enumerable: true });
+  const query: Record<string, string | readonly string[]> = {};
+  const given = new URLSearchParams(search);
+  for (const [name, one] of given) {
+    const isAgain = Object.hasOwn(query, name);
+    if (isAgain && !name.endsWith('[]')) refuse(wording, name, 'is given twice in the query');
+    const value = isAgain ? given.getAll(name) : one;
+    Object.defineProperty(query, name, { value, enumerable: true, configurable: true });
   }
   return checked(schema, query, 'query', wording);
 }

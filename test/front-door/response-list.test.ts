@@ -139,6 +139,14 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(data).toMatchObject([{ status: 'cancelled', trace_id: expect.any(String) }]);
     });
 
+    test('what is included may be named several times, as clients of the vendor do; other parameters may not', async () => {
+      const { id } = (await ask(service)).json;
+      const read = (search: string) => gateway.api.get(`/v1/responses/${id}?${search}`, { key: service });
+      const both = await read('include[]=file_search_call.results&include[]=code_interpreter_call.outputs');
+      expect(both).toMatchObject({ status: 200, json: { id } });
+      expect((await read('stream=false&stream=true')).status).toBe(400);
+    });
+
     test('what has expired is not listed; what is asked wrongly is told', async () => {
       const { id } = (await ask(service)).json;
       await query(gateway, `update responses set expires_at = 1 where id = '${id}'`);

@@ -8,7 +8,7 @@ const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(
 export const JsonText = memo(({ text, label }: { readonly text: string; readonly label: string }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keyboard
   <section className="json-text" tabIndex={0} aria-label={label}>
-    <pre>{text.length > MOST_COLOURED ? text : coloured(text)}</pre>
+    <pre>{text.length > MOST_COLOURED || !/^\s*[[{"]/.test(text) ? text : coloured(text)}</pre>
   </section>
 ));
 

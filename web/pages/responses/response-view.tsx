@@ -116,7 +116,7 @@ function Facts({ told, id, onResponse }: { readonly told: Json; readonly id: str
         rows={[
           ['Model', <strong key="model">{textIn(told.model) || '–'}</strong>],
           ['Made', told.background === true ? 'in the background' : 'at once'],
-          ['Asked', typeof told.created_at === 'number' ? formatTime(told.created_at * 1_000) : '–'],
+          ['Asked', summary ? formatTime(summary.created_at * 1_000) : '–'],
           ['Tokens', usage ? `${count(usage.input_tokens)} in, ${count(usage.output_tokens)} out` : '–'],
           ...(spent
             ? [
