@@ -164,6 +164,7 @@ const WITHOUT_A_NAME: Readonly<Record<string, string>> = {
   'pages/account/account.tsx': "a session of one's own that ends is begun again by signing in",
   'shell/header-menus.tsx': 'signing out',
   'pages/assistants/timeline.tsx': 'an answer that is stopped is asked for again',
+  'pages/responses/response-list.tsx': 'what was reached stays, and a response that is stopped is asked for again',
   'api/hooks.ts': 'an example in a comment',
 };
 
