@@ -170,6 +170,8 @@ export interface Settings {
   readonly embeddingsFolder: string | null;
   /** Null: pictures in vector stores are not read. */
   readonly vision: VisionSettings | null;
+  /** Models that help searches of vector stores. */
+  readonly searchModels: { readonly rerank: ServedBy | null; readonly rewrite: ServedBy | null };
   /** From so many chunks on, a search by meaning may miss some of the nearest. */
   readonly approximateFrom: number;
   readonly timeouts: Timeouts;
@@ -327,6 +329,10 @@ export function readSettings(env: Environment): Settings {
     hostedModels: {
       imageGeneration: servedByOf(get, 'IMAGE_GENERATION', 'gpt-image-1'),
       webSearch: servedByOf(get, 'WEB_SEARCH', 'gpt-5-mini'),
+    },
+    searchModels: {
+      rerank: servedByOf(get, 'RERANK', 'rerank-v3.5'),
+      rewrite: servedByOf(get, 'QUERY_REWRITE', 'gpt-4.1-mini'),
     },
     embeddings: embeddingsOf(get, () => wholeNumber('GATEWAY_EMBEDDINGS_DIMENSIONS', 0, 1, 8_192)),
     embeddingsFolder: pathOf(get('GATEWAY_EMBEDDINGS_FOLDER')),

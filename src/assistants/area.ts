@@ -9,6 +9,7 @@ import type { Tokens } from '../core/tokens.ts';
 import type { Files } from '../files/files.ts';
 import type { ModelCall } from '../relay/call.ts';
 import type { Hosted } from '../relay/hosted/hosted.ts';
+import type { ServedBy } from '../relay/hosted/served/served.ts';
 import type { WorkProofs } from '../relay/work-proofs.ts';
 import type { Configs } from '../routing/configs.ts';
 import type { Endings } from '../storage/ending.ts';
@@ -55,6 +56,8 @@ export interface AssistantsParts extends Tools, Pick<AssistantsApiDeps, 'callMod
     readonly embeddings: EmbeddingSettings | null;
     /** Where that model is installed; null: beside the gateway, if anywhere. */
     readonly embeddingsFolder: string | null;
+    /** Models that help searches of vector stores: one that puts passages in order, and one that rewrites queries. */
+    readonly searchModels: { readonly rerank: ServedBy | null; readonly rewrite: ServedBy | null };
     /** By what pictures in vector stores become text. Null: they are not read. */
     readonly vision: VisionSettings | null;
     /** From so many chunks on, a search by meaning may miss some of the nearest. */
@@ -88,6 +91,8 @@ export const assistantsArea = area({
     const fileSearch = createFileSearchParts({
       ...{ store, chunks, callModel, health, workspaceAsCaller, own, now },
       embeddings: settings.embeddings,
+      rerankBy: settings.searchModels.rerank,
+      rewriteBy: settings.searchModels.rewrite,
       resolveKey,
     });
     const pictures =

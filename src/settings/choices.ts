@@ -229,8 +229,10 @@ export function visionOf(get: Get): VisionSettings | null {
   return { virtualKey, model };
 }
 
-/** The model that serves a tool of the Responses API for all others. Null: the tool is off. */
-export function servedByOf(get: Get, tool: 'IMAGE_GENERATION' | 'WEB_SEARCH', example: string): ServedBy | null {
+type Service = 'IMAGE_GENERATION' | 'WEB_SEARCH' | 'RERANK' | 'QUERY_REWRITE';
+
+/** The model that serves a tool of the Responses API for all others, or helps searches. Null: that is off. */
+export function servedByOf(get: Get, tool: Service, example: string): ServedBy | null {
   const [keyName, modelName] = [`GATEWAY_${tool}_VIRTUAL_KEY`, `GATEWAY_${tool}_MODEL`] as const;
   const [virtualKey, model] = [get(keyName), get(modelName)];
   if (virtualKey === undefined) {

@@ -62,14 +62,14 @@ export async function openVectorStoreLab(engine: Engine) {
   const blobs = folderBlobs(join(folder, 'blobs'));
   const files = createFiles({ store, blobs, now });
   const { index, chunks } = listIndex();
-  const search: Search = async () => ({ mode: 'full-text', results: [] });
+  const search: Search = async () => ({ mode: 'full-text', ranker: 'own', results: [] });
   const workspaceId = newId<WorkspaceId>();
   const nodes: Workers[] = [];
   const errors: string[] = [];
 
   const startNode = async (reader = wordReader(), { concurrency = 3 } = {}) => {
     const vectorStores = createVectorStores({
-      ...{ store, files, index, reader, pictures: null, search, now },
+      ...{ store, files, index, reader, pictures: null, search, rewrite: null, now },
       embeds: async () => false,
       workers: () => workers,
       proofs: { seal: () => null, open: () => NOTHING_PROVEN },

@@ -176,7 +176,7 @@ export async function openLab(
   const embeddings = testEmbeddings(model);
   const health = createHealth({ now: Date.now });
   const index = createChunkIndex({ store, chunks, embeddings: patient(embeddings, [1, 1]), now: Date.now });
-  const search = createSearch({ store, chunks, embeddings, health });
+  const search = createSearch({ store, chunks, embeddings, rerank: null, health });
   const workspaceId = newId<WorkspaceId>();
   const fenced: FencedTransaction = (step) => store.transaction(step);
   const signal = new AbortController().signal;

@@ -1,5 +1,8 @@
+import type { OutgoingTrace } from '../../core/call-log.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
+import type { Principal } from '../../core/principal.ts';
 import type { Proven } from '../../guardrails/proof.ts';
+import type { SentHeaders } from '../../http/headers.ts';
 import type { RunRow } from '../../storage/schema.ts';
 import { codeIn } from '../interpreter/code-argument.ts';
 import type { Tool } from '../tools.ts';
@@ -54,8 +57,21 @@ export interface BuiltInCall extends ThreadPlace {
   readonly run: RunBody;
   /** What the caller that let the run go on has proven to guardrails, for models that the tool asks. */
   readonly proven: Proven;
+  /** In whose name the tool may ask models, as the run does. */
+  readonly caller: ToolCaller;
   /** Aborted when the run is cancelled, expires, or goes on elsewhere. */
   readonly signal: AbortSignal;
+}
+
+export interface ToolCaller {
+  /** As they are now; throws when they are gone. */
+  readonly who: () => Promise<Principal>;
+  readonly headers: SentHeaders;
+  readonly proven: Proven;
+  readonly traceId: string;
+  readonly trace: OutgoingTrace | null;
+  readonly sessionId: string;
+  readonly route: string;
 }
 
 export interface BuiltInResult {

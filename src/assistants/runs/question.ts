@@ -52,6 +52,18 @@ export function sendQuestion(
   { callModel, proofs }: Pick<QuestionDeps, 'callModel' | 'proofs'>,
   signal: AbortSignal,
 ) {
+  return callModel({
+    ...callsOf(run, proofs),
+    who,
+    path: '/chat/completions',
+    body: prompt.body,
+    hopesForUsage: true,
+    signal,
+  });
+}
+
+/** What all calls of models have that are made for a run. */
+export function callsOf(run: RunRow, proofs: QuestionDeps['proofs']) {
   const {
     'x-gateway-trace-id': traceId = run.id,
     traceparent: _,
@@ -59,19 +71,7 @@ export function sendQuestion(
     ...headers
   } = JSON.parse(run.headers) as Record<string, string>;
   const proven = proofs.open(run.id, run.proofs);
-  return callModel({
-    who,
-    path: '/chat/completions',
-    body: prompt.body,
-    headers,
-    proven,
-    hopesForUsage: true,
-    signal,
-    traceId,
-    trace: parentOfCalls(run),
-    sessionId: run.thread_id,
-    route: ROUTE,
-  });
+  return { headers, proven, traceId, trace: parentOfCalls(run), sessionId: run.thread_id, route: ROUTE };
 }
 
 /** The numbers of the provider; without them, what was sent and said is counted here. Nothing for a call never made. */

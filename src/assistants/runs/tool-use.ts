@@ -5,6 +5,7 @@ import { outputsDelta } from './answer.ts';
 import { type BuiltInResult, type BuiltInTools, isBuiltIn, placeOf } from './built-in.ts';
 import { usageOfStep } from './calls.ts';
 import { failRun } from './failures.ts';
+import { callsOf, type QuestionDeps } from './question.ts';
 import { putStep, stepsOf } from './rows.ts';
 import { bodyOf } from './run.ts';
 import { detailsOf, type Exchange, exchangesOf, type ToolCall } from './step.ts';
@@ -15,6 +16,7 @@ export interface ToolUseDeps {
   readonly store: Store;
   readonly builtIns: BuiltInTools;
   readonly proofs: Pick<WorkProofs, 'open'>;
+  readonly principalOf: QuestionDeps['principalOf'];
   readonly signal: AbortSignal;
   /** What a call has brought about, for those who watch. */
   readonly onOutput: (delta: object) => void;
@@ -44,14 +46,15 @@ export async function useTools(step: RunStepRow, deps: ToolUseDeps): Promise<Too
       deps.builtIns[exchange.type] ?? failRun('server_error', `This gateway has no ${exchange.type} any more.`);
     const { id, arguments: text } = exchange;
     const call = { id, ordinal: before + index, arguments: text, runId: run.id, run: bodyOf(run), signal };
-    const proven = deps.proofs.open(run.id, run.proofs);
+    const caller = { ...callsOf(run, deps.proofs), who: () => deps.principalOf(run) };
+    const { proven } = caller;
     const startedAt = now();
     const used = (result: BuiltInResult | null) => {
       if (!addSpan || !trace) return;
       for (const span of toolSpans(trace, exchange, { ordinal: call.ordinal, startedAt, endedAt: now(), result }))
         addSpan(span);
     };
-    const result = await builtIn.carryOut({ ...call, ...placeOf(run), proven }).catch((error) => {
+    const result = await builtIn.carryOut({ ...call, ...placeOf(run), proven, caller }).catch((error) => {
       used(null);
       throw error;
     });

@@ -66,6 +66,7 @@ export const vectorStoreRoutes = ({ vectorStores, store: state, proofs }: Vector
     searchRoute({
       store: state,
       search: (request) => vectorStores.search(request),
+      rewrite: vectorStores.rewrite,
       proofs,
       used: (ids) => vectorStores.stores.touch(ids),
     }),

@@ -20,6 +20,7 @@ export interface VectorStoresDeps {
   readonly files: Files;
   readonly index: ChunkIndex;
   readonly search: Search;
+  readonly rewrite: FileSearchParts['rewrite'];
   readonly embeds: FileSearchParts['embeds'];
   readonly reader: DocumentReader;
   /** Null: pictures are not read. */
@@ -36,6 +37,7 @@ export interface VectorStores {
   readonly batches: FileBatches;
   readonly syncs: Syncs;
   readonly search: Search;
+  readonly rewrite: FileSearchParts['rewrite'];
   readonly embeds: FileSearchParts['embeds'];
   /** What is done for them beside answering. */
   readonly kinds: readonly Kind[];
@@ -48,6 +50,7 @@ export const createVectorStores = (deps: VectorStoresDeps): VectorStores => ({
   batches: createFileBatches(deps),
   syncs: createSyncs(deps),
   search: deps.search,
+  rewrite: deps.rewrite,
   embeds: deps.embeds,
   kinds: [ingestKind(deps), clearKind(deps)],
 });

@@ -8,6 +8,7 @@ import { storeById, usableStore } from '../rows.ts';
 import { type Filter, readFilter } from './filter.ts';
 import { locatorOf } from './locating.ts';
 import type { SearchResult } from './search.ts';
+import type { SearchCaller } from './served-model.ts';
 import {
   type FileSearchDeps,
   MALFORMED,
@@ -33,6 +34,8 @@ interface Asked {
   readonly most: number;
   readonly scoreThreshold: number;
   readonly filter: Filter | null;
+  /** Whether a model may put the passages in order. */
+  readonly isReranked: boolean;
 }
 
 const MOST_STORES = 10;
@@ -64,6 +67,7 @@ async function readTool(
     storeIds: ids,
     most,
     scoreThreshold,
+    isReranked: ranking?.take('ranker') !== 'none',
     filter: filter === undefined ? null : readFilter(filter, fields.pathOf('filters')),
   };
 }
@@ -92,7 +96,16 @@ async function searched(call: HostedCall, asked: Asked, caller: HostedCaller, de
   if (!queries) return { item: { ...item, results: [] }, events: [event('completed')], output: MALFORMED };
   const { who, proven, signal } = caller;
   await deps.used(asked.storeIds);
-  const { results } = await deps.search({ workspaceId: who.workspaceId, queries, ...asked, proven, signal });
+  const { isReranked, ...wanted } = asked;
+  const rerankFor = isReranked ? callerOf(caller) : undefined;
+  const { results } = await deps.search({
+    workspaceId: who.workspaceId,
+    queries,
+    ...wanted,
+    rerankFor,
+    proven,
+    signal,
+  });
   const kept = within(results);
   const citables = kept.map(({ fileId, filename }, index) => {
     return { marker: markerOf(call.ordinal, index), file_id: fileId, filename };
@@ -100,6 +113,12 @@ async function searched(call: HostedCall, asked: Asked, caller: HostedCaller, de
   const output = kept.map((result, index) => passage(result, citables[index]!)).join('\n\n') || NOTHING;
   return { item: { ...item, results: kept.map(shownResult) }, events: [event('completed')], output, citables };
 }
+
+const callerOf = ({ who, whoNow, headers, proven, traceId, trace }: HostedCaller): SearchCaller => ({
+  ...{ headers, proven, traceId, trace },
+  who: whoNow ?? (async () => who),
+  route: '/v1/responses',
+});
 
 const shownResult = ({ fileId, filename, score, text, attributes, locator }: SearchResult): JsonObject => ({
   file_id: fileId,

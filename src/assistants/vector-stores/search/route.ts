@@ -12,7 +12,9 @@ import { workspaceOf, writes } from '../../shared-route.ts';
 import { usableStore } from '../rows.ts';
 import { readFilter } from './filter.ts';
 import { locatorOf, shownLocator } from './locating.ts';
+import type { Rewrite } from './rewriting.ts';
 import type { Search, SearchResult } from './search.ts';
+import type { SearchCaller } from './served-model.ts';
 
 const LONGEST_QUERY = 16_384;
 const MOST_QUERIES = 16;
@@ -55,13 +57,29 @@ export const searchPage = () =>
 export interface SearchRouteParts {
   readonly store: Store;
   readonly search: Search;
+  /** Null: queries are searched for as they are. */
+  readonly rewrite: Rewrite | null;
   readonly proofs: Pick<WorkProofs, 'prove'>;
   /** Notes that a store was in use: from then on its time to live counts. */
   readonly used: (storeIds: readonly string[]) => Promise<void>;
 }
 
-/** Searching a vector store. What was looked at is said in a header: words and meaning, or words alone. */
-export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): Route =>
+/** What was asked for, in the words of a model where it is wanted and can be had. */
+async function rewritten(
+  queries: readonly string[],
+  caller: SearchCaller,
+  signal: AbortSignal,
+  rewrite: Rewrite | null,
+) {
+  const served = rewrite ? await rewrite({ caller, queries, signal }) : ({ kind: 'off' } as const);
+  return served.kind === 'answered' ? { by: 'model', queries: served.answer } : { by: served.kind, queries };
+}
+
+/**
+ * Searching a vector store. Headers say how it was done: by words and meaning or by words alone, by whose ranking, and whether a
+ * model has rewritten the query.
+ */
+export const searchRoute = ({ store, search, rewrite, proofs, used }: SearchRouteParts): Route =>
   post(
     '/v1/vector_stores/:vector_store_id/search',
     {
@@ -76,16 +94,21 @@ export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): 
       const workspaceId = workspaceOf(call);
       const filter = body.filters === undefined || body.filters === null ? null : readFilter(body.filters);
       const { id } = await usableStore(store.db, workspaceId, params.vector_store_id, call.now);
-      const queries = typeof body.query === 'string' ? [body.query] : body.query;
+      const asked = typeof body.query === 'string' ? [body.query] : body.query;
       await used([id]);
       const begun = performance.now();
-      const { mode, results } = await search({
+      const caller = callerOf(call);
+      const { by, queries } = body.rewrite_query
+        ? await rewritten(asked, caller, request.signal, rewrite)
+        : { by: null, queries: asked };
+      const { mode, ranker, results } = await search({
         workspaceId,
         storeIds: [id],
         queries,
         most: body.max_num_results,
         scoreThreshold: body.ranking_options.score_threshold,
         filter,
+        rerankFor: body.ranking_options.ranker === 'none' ? undefined : caller,
         proven: await provenBy(call, proofs),
         signal: request.signal,
       });
@@ -102,9 +125,18 @@ export const searchRoute = ({ store, search, proofs, used }: SearchRouteParts): 
       };
       const response = json(page);
       response.headers.set('x-gateway-search', mode);
+      response.headers.set('x-gateway-ranker', ranker);
+      if (by !== null) response.headers.set('x-gateway-query-rewrite', by);
       return response;
     },
   );
+
+const callerOf = ({ principal, headers, log }: Call): SearchCaller => ({
+  who: async () => principal,
+  headers,
+  trace: log.callTrace(),
+  route: '/v1/vector_stores/:vector_store_id/search',
+});
 
 async function provenBy(call: Call, proofs: SearchRouteParts['proofs']): Promise<Proven> {
   try {

@@ -10,12 +10,16 @@ import { type EmbeddingModel, type Embeddings, EmbeddingsFailed } from './embedd
 import type { Filter } from './filter.ts';
 import { best, fused, meaningOf, type Scale, USUAL_SCALE } from './fusion.ts';
 import { OWN_MODEL, OWN_SCALE } from './own/own-model.ts';
+import { MOST_RANKED, type Rerank } from './reranking.ts';
+import type { SearchCaller } from './served-model.ts';
 import type { NearPlace, Place } from './thread/requests.ts';
 
 export interface SearchDeps {
   readonly store: Store;
   readonly chunks: ChunkStore;
   readonly embeddings: Embeddings;
+  /** Null: no model puts passages in order. */
+  readonly rerank: Rerank | null;
   readonly health: Pick<Health, 'degraded' | 'well'>;
 }
 
@@ -28,6 +32,8 @@ export interface SearchRequest {
   readonly most: number;
   readonly scoreThreshold: number;
   readonly filter: Filter | null;
+  /** Left out: no model of the caller's is asked to put the passages in order. */
+  readonly rerankFor?: SearchCaller;
   /** What the searching caller has proven to guardrails, which judge the call of the embedding model. */
   readonly proven?: Proven;
   readonly signal: AbortSignal;
@@ -37,7 +43,7 @@ export interface SearchResult {
   readonly fileId: string;
   readonly filename: string;
   readonly attributes: Attributes;
-  /** From 0 to 1: how much of what was asked for the passage has, by its words and its meaning. */
+  /** From 0 to 1: how much of what was asked for the passage has, by its words and its meaning, or by the model that ranks. */
   readonly score: number;
   readonly text: string;
   /** Where in the file it is; null: that is not known. */
@@ -47,6 +53,8 @@ export interface SearchResult {
 export interface SearchAnswer {
   /** Whether meaning was looked at, or words alone. */
   readonly mode: 'hybrid' | 'full-text';
+  /** By what passages are in this order; `failed`: by our own ranking, because the model that should have ranked them did not. */
+  readonly ranker: 'own' | 'model' | 'failed';
   readonly results: readonly SearchResult[];
 }
 
@@ -73,7 +81,7 @@ function placeOf(key: string): Place {
 }
 
 /** Finds chunks by their words and, where there are vectors, by their meaning, and puts both together. */
-export function createSearch({ store, chunks, embeddings, health }: SearchDeps): Search {
+export function createSearch({ store, chunks, embeddings, rerank, health }: SearchDeps): Search {
   const { db } = store;
 
   return async (request) => {
@@ -92,11 +100,26 @@ export function createSearch({ store, chunks, embeddings, health }: SearchDeps):
         ),
       ]),
     );
-    const found = best(scores)
-      .filter(([, score]) => score > 0 && score >= scoreThreshold)
-      .slice(0, most);
-    return { mode: byMeaning.length > 0 ? 'hybrid' : 'full-text', results: await shown(found) };
+    const mode = byMeaning.length > 0 ? 'hybrid' : 'full-text';
+    const found = best(scores).filter(([, score]) => score > 0);
+    const byModel = await reranked(request, found.slice(0, MOST_RANKED));
+    if (Array.isArray(byModel))
+      return { mode, ranker: 'model', results: byModel.filter(({ score }) => score >= scoreThreshold).slice(0, most) };
+    const kept = found.filter(([, score]) => score >= scoreThreshold).slice(0, most);
+    return { mode, ranker: byModel, results: await shown(kept) };
   };
+
+  /** The passages in the order of the model that ranks, with its scores; else who has ranked them instead. */
+  async function reranked(
+    { queries, rerankFor: caller, signal }: SearchRequest,
+    found: readonly [key: string, score: number][],
+  ): Promise<SearchResult[] | 'own' | 'failed'> {
+    if (!rerank || !caller || found.length === 0) return 'own';
+    const passages = await shown(found);
+    const served = await rerank({ caller, queries, texts: passages.map(({ text }) => text), signal });
+    if (served.kind !== 'answered') return served.kind === 'off' ? 'own' : 'failed';
+    return served.answer.map(({ index, score }) => ({ ...passages[index]!, score }));
+  }
 
   /** For each model that a store was made with, a list for each query. None for a model that does not answer. */
   async function meaningLists(request: SearchRequest): Promise<Meant[]> {

@@ -85,6 +85,7 @@ async function carryOut(call: BuiltInCall, deps: FileSearchDeps): Promise<BuiltI
     most: options.most,
     scoreThreshold: options.scoreThreshold,
     filter: null,
+    rerankFor: call.caller,
     proven: call.proven,
     signal: call.signal,
   });
