@@ -10,10 +10,10 @@ import {
   onPostgres,
   spawnGateway,
 } from '../gateway.ts';
-import type { Lab } from '../lab.ts';
-import type { OpenLoopJob, OpenLoopResult } from '../load/job.ts';
+import { type Lab, UNPINNED } from '../lab.ts';
+import { moment, type OpenLoopJob, type OpenLoopResult, type Span } from '../load/job.ts';
 import { DAYS, fillLog } from '../load/log-entries.ts';
-import { percentile, short } from '../numbers.ts';
+import { percentile, percentiles, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres } from '../stores.ts';
 import { CONSOLE_PAGES, CONSOLE_SPANS_MS } from './console-pages.ts';
@@ -27,6 +27,8 @@ export interface AnalyticsSample {
   /** Milliseconds, over several times and filters, while calls pass. */
   readonly p50: number;
   readonly p95: number;
+  /** What the calls that pass take meanwhile, and what they took while nothing was asked; of pages alone. */
+  readonly calls?: { readonly p99: number; readonly aloneP99: number };
 }
 
 export const CALLS_PER_SECOND = 200;
@@ -45,9 +47,15 @@ const FILTERS = ['', '&provider=openai', '&model=anthropic-model-1&status=200'];
 const TIMES = 2;
 const PAGE_TIMES = 6;
 const PAUSE_MS = 5;
+/** Somebody opens a page so often. */
+const PAGE_EVERY_MS = 1_000;
+/** What calls take while nothing is asked is measured so long, after as long again. */
+const ALONE_MS = 15_000;
 
 /** Every analytics route on logs of growing length, on both stores, while calls pass. */
-export async function measureAnalytics(lab: Lab): Promise<AnalyticsSample[]> {
+export async function measureAnalytics(pinned: Lab): Promise<AnalyticsSample[]> {
+  // Questions are answered by a thread of their own: on one core with the calls it would wait for them, and they for it.
+  const lab: Lab = { ...pinned, cores: UNPINNED };
   const postgres = await openPostgres(lab.cores.stores);
   const samples: AnalyticsSample[] = [];
   for (const store of ['embedded', 'PostgreSQL'] as const)
@@ -101,9 +109,12 @@ async function filled(lab: Lab, { store, target }: Place, organisationId: string
 }
 
 async function measured(lab: Lab, place: Place, entries: number): Promise<AnalyticsSample[]> {
-  const gateway = await spawnGateway(lab, { ...place, core: lab.cores.proxy });
+  const gateway = await spawnGateway(lab, place);
   const key = String((await create(gateway.origin, '/v1/api-keys', { name: 'calls' })).key);
-  const passing = await calls(lab, gateway, key);
+  const passing = calls(lab, gateway, key);
+  // The code of calls is compiled first, and some of them wait to be taken into the figures then.
+  await Bun.sleep(ALONE_MS);
+  const alone = await during(() => Bun.sleep(ALONE_MS));
   // The first question reads which kinds there are; operators ask more than once.
   for (const route of ROUTES) await timed(gateway, route, SPANS_MS[0]!, '');
   const samples: AnalyticsSample[] = [];
@@ -121,23 +132,28 @@ async function measured(lab: Lab, place: Place, entries: number): Promise<Analyt
       p95: percentile(took, 0.95),
     });
   }
+  const opened: (AnalyticsSample & { readonly span: Span })[] = [];
   for (const [name, questions] of Object.entries(CONSOLE_PAGES)) {
     const took: number[] = [];
-    for (let time = 0; time < PAGE_TIMES; time++)
-      for (const span of CONSOLE_SPANS_MS) {
-        const until = Date.now();
-        const began = performance.now();
-        await Promise.all(questions(until - span, until).map((path) => asked(gateway, path)));
-        took.push(performance.now() - began);
-        await Bun.sleep(PAUSE_MS);
-      }
-    samples.push({
-      ...{ store: place.store, entries, route: `console: ${name}`, isPage: true },
-      p50: percentile(took, 0.5),
-      p95: percentile(took, 0.95),
+    const span = await during(async () => {
+      for (let time = 0; time < PAGE_TIMES; time++)
+        for (const span of CONSOLE_SPANS_MS) {
+          const until = Date.now();
+          const began = performance.now();
+          await Promise.all(questions(until - span, until).map((path) => asked(gateway, path)));
+          took.push(performance.now() - began);
+          await Bun.sleep(Math.max(PAUSE_MS, PAGE_EVERY_MS - took.at(-1)!));
+        }
     });
+    const [p50, p95] = [percentile(took, 0.5), percentile(took, 0.95)];
+    opened.push({ store: place.store, entries, route: `console: ${name}`, isPage: true, p50, p95, span });
   }
-  await passing.end();
+  const answered = await passing.end();
+  const p99 = ({ from, to }: Span) => {
+    const within = answered.filter((call) => call.from >= from && call.from < to);
+    return percentiles(within.map((call) => call.to - call.from)).p99;
+  };
+  samples.push(...opened.map(({ span, ...page }) => ({ ...page, calls: { p99: p99(span), aloneP99: p99(alone) } })));
   await gateway.running.end();
   for (const isPage of [false, true]) {
     const [worst] = samples.filter((each) => each.isPage === isPage).sort((one, other) => other.p95 - one.p95);
@@ -164,24 +180,50 @@ async function asked({ origin }: GatewayProcess, path: string): Promise<Record<s
   return JSON.parse(text);
 }
 
-const LONG_MS = 1_800_000;
+async function during(work: () => Promise<unknown>): Promise<Span> {
+  const from = moment();
+  await work();
+  return { from, to: moment() };
+}
 
-/** Calls at a fixed rate until told to end. */
-async function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
+/** How long one round of calls takes: what they took is told after each. */
+const ROUND_MS = 5_000;
+const MOST_ROUNDS = 1_000;
+
+/** Calls at a fixed rate until told to end; then what each of them took. */
+function calls(lab: Lab, { origin }: GatewayProcess, key: string) {
   const headers = { 'content-type': 'application/json', 'x-gateway-api-key': key, 'x-gateway-virtual-key': 'bench' };
   const job: OpenLoopJob = {
     arms: [{ name: 'gateway', url: `${origin}${CHAT}`, headers }],
     body: chatRequest(300),
     callsPerSecond: CALLS_PER_SECOND,
-    sliceMs: 1_000,
-    cycles: LONG_MS / 1_000,
-    rounds: 1,
+    sliceMs: ROUND_MS,
+    cycles: 1,
+    rounds: MOST_ROUNDS,
     isAlone: false,
   };
   const generator = lab.processes.converse(join(import.meta.dir, '../load/open-loop.ts'), job, lab.cores.load);
-  // Until some of them wait to be taken into the figures.
-  await Bun.sleep(3_000);
-  return { end: () => generator.running.end(), next: () => generator.next<OpenLoopResult>(LONG_MS) };
+  const answered: Span[] = [];
+  let failed = 0;
+  let isOver = false;
+  const listening = (async () => {
+    while (!isOver) {
+      const { arms } = await generator.next<OpenLoopResult>(10 * ROUND_MS);
+      for (const arm of arms) {
+        answered.push(...arm.calls);
+        failed += arm.failed;
+      }
+    }
+  })();
+  return {
+    end: async () => {
+      isOver = true;
+      await listening;
+      await generator.running.end();
+      if (failed > 0) lab.note(`analytics: ${failed} of the calls beside it failed`);
+      return answered;
+    },
+  };
 }
 
 function graph(name: string): string {

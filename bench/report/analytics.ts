@@ -6,6 +6,8 @@ import { atMost, shown, type Verdict } from './verdict.ts';
 const MOST_MS = 100;
 /** Until all that a page of the console asks for is there. */
 const MOST_PAGE_MS = 500;
+/** What pages may do to the calls beside them. */
+const MOST_TIMES = 2;
 /** What the target is about. */
 const ENTRIES = 10_000_000;
 
@@ -22,7 +24,22 @@ export function analyticsVerdicts(samples: readonly AnalyticsSample[]): Verdict[
     const measured = { what, unit: 'ms', value: worst.p95, detail: ` (${worst.route})` };
     return most >= ENTRIES ? [atMost(isPage ? MOST_PAGE_MS : MOST_MS, measured)] : [shown(measured)];
   };
-  return STORES.flatMap((store) => [...verdictOf(store, false), ...verdictOf(store, true)]);
+  return STORES.flatMap((store) => [
+    ...verdictOf(store, false),
+    ...verdictOf(store, true),
+    ...callsVerdict(samples.filter((sample) => sample.store === store && sample.entries === most)),
+  ]);
+}
+
+/** Pages that somebody opens must not hold the calls of others up. */
+function callsVerdict(samples: readonly AnalyticsSample[]): Verdict[] {
+  const pages = samples.flatMap(({ calls, ...page }) => (calls ? [{ ...page, ...calls }] : []));
+  const [worst] = pages.sort((one, other) => other.p99 / other.aloneP99 - one.p99 / one.aloneP99);
+  if (!worst) return [];
+  const what = `p99 of calls while pages are opened, ${worst.store}, as a multiple of p99 without`;
+  const detail = ` (${worst.route}: ${short(worst.p99)} and ${short(worst.aloneP99)} ms)`;
+  const measured = { what, unit: 'times', value: worst.p99 / worst.aloneP99, detail };
+  return worst.entries >= ENTRIES ? [atMost(MOST_TIMES, measured)] : [shown(measured)];
 }
 
 export function analyticsDetails(samples: readonly AnalyticsSample[]): string[] {
