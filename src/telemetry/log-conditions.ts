@@ -10,6 +10,10 @@ type Condition = RawBuilder<boolean>;
 /** The pair by which entries are found, when there is one; further pairs are looked up for each entry. */
 export const firstPair = ({ metadata = {} }: LogFilter): [string, string] | undefined => Object.entries(metadata)[0];
 
+/** Labels are found by workspace: a question about them has to be asked about each. */
+export const asksForLabels = (filter: LogFilter): boolean =>
+  firstPair(filter) !== undefined || fieldTerms(filter.terms).some(({ key }) => key !== null);
+
 /** What a filter asks of an entry of that workspace, beside its first pair of metadata. */
 export function conditionsOf(filter: LogFilter, workspace: string | null): Condition[] {
   const conditions = [sql<boolean>`request_logs.organisation_id = ${filter.organisationId}`, ...exactly(filter)];

@@ -1,9 +1,15 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Engine } from '../../storage/migrate.ts';
 import { FACT_SOURCES } from '../aggregates/fact.ts';
-import { fieldTerms } from '../filter/language.ts';
 import type { LogRow, LogTables } from '../log-columns.ts';
-import { conditionsOf, firstPair, isInWorkspace, isInWorkspaces, isLabelled } from '../log-conditions.ts';
+import {
+  asksForLabels,
+  conditionsOf,
+  firstPair,
+  isInWorkspace,
+  isInWorkspaces,
+  isLabelled,
+} from '../log-conditions.ts';
 import type { LogFilter } from '../log-query.ts';
 import type { WorkspacesOf } from '../log-workspaces.ts';
 import type { TimeRange } from './time-range.ts';
@@ -57,11 +63,10 @@ export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: Entr
 
 /**
  * A branch for each workspace keeps every index usable: all of them begin with it. PostgreSQL looks up several in an index by
- * itself, and plans a question about twenty for longer than it takes to answer it. Labels are asked for by workspace.
+ * itself, and plans a question about twenty for longer than it takes to answer it.
  */
 function placesIn(workspaces: readonly (string | null)[], engine: Engine, filter: LogFilter): readonly Place[] {
-  const asksForLabels = firstPair(filter) !== undefined || fieldTerms(filter.terms).some(({ key }) => key !== null);
-  if (engine === 'sqlite' || asksForLabels) return workspaces;
+  if (engine === 'sqlite' || asksForLabels(filter)) return workspaces;
   const named = workspaces.filter((workspace) => workspace !== null);
   return [...(named.length > 0 ? [named] : []), ...(named.length < workspaces.length ? [null] : [])];
 }

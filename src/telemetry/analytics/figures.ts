@@ -148,16 +148,20 @@ export class Figures {
       return known;
     });
     const cells: Chosen[] = [];
+    // Questions about one moment often differ in nothing but what they tell apart.
+    const keyOf = (piece: Piece) =>
+      JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs]);
+    const unread = plan.pieces.filter((piece) => !read.has(keyOf(piece)));
+    const found = await this.#chunks(db, unread, meant, looked, bucketMs);
+    for (const [at, piece] of unread.entries()) read.set(keyOf(piece), found[at]!);
     for (const piece of plan.pieces) {
-      // Questions about one moment often differ in nothing but what they tell apart.
-      const key = JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs]);
-      const chunks = read.get(key) ?? (await this.#chunks(db, piece, meant, looked, bucketMs));
-      read.set(key, chunks);
+      const key = keyOf(piece);
+      const chunks = read.get(key)!;
       const choice = JSON.stringify([key, looked.filter]);
-      const found = chosen.has(choice) ? chosen.get(choice)! : chosenIn(chunks, verdicts);
-      chosen.set(choice, found);
-      if (found === null) return fromLog;
-      for (const each of found) cells.push(each);
+      const meantOf = chosen.has(choice) ? chosen.get(choice)! : chosenIn(chunks, verdicts);
+      chosen.set(choice, meantOf);
+      if (meantOf === null) return fromLog;
+      for (const each of meantOf) cells.push(each);
     }
     const beyond = plan.less
       ? await entriesBeyond(db, this.#engine, looked.filter, plan.less, [...state.metadata.keys()])
@@ -173,27 +177,35 @@ export class Figures {
     return { range: plan.range, shortestMs, log: plan.log, count };
   }
 
+  /** Of each piece; all of them are read by one statement. */
   async #chunks(
     db: Kysely<LogTables>,
-    { grain, from, until }: Piece,
+    pieces: readonly Piece[],
     { cube }: Meant,
     { sums, histograms = [] }: Looked,
     bucketMs: number | null,
-  ): Promise<Chunk[]> {
-    const { ms, id } = GRAINS[grain]!;
+  ): Promise<Chunk[][]> {
+    const chunks: Chunk[][] = pieces.map(() => []);
+    if (pieces.length === 0) return chunks;
     const apart = areSeldom(sums) ? ['more'] : [];
     const columns = ['bucket', 'sums', ...apart, ...histograms.map((name) => HISTOGRAM_COLUMNS[name])];
-    const { rows } = await sql<Record<string, Uint8Array> & { bucket: number }>`
-      select ${sql.join(columns.map((name) => sql.ref(name)))} from analytics_cells
-      where grain = ${sql.lit(id)} and cube = ${cube} and bucket >= ${from / ms} and bucket < ${until / ms}`.execute(
-      db,
-    );
+    const branches = pieces.map(({ grain, from, until }, at) => {
+      const { ms, id } = GRAINS[grain]!;
+      return sql`select ${sql.lit(at)} as piece, ${sql.join(columns.map((name) => sql.ref(name)))} from analytics_cells
+        where grain = ${sql.lit(id)} and cube = ${cube} and bucket >= ${from / ms} and bucket < ${until / ms}`;
+    });
+    const { rows } = await sql<Record<string, Uint8Array> & { bucket: number; piece: number }>`
+      ${sql.join(branches, sql` union all `)}`.execute(db);
     const width = columnsOfCube(cube).length;
-    return rows.map((row) => ({
-      bucket: bucketMs === null ? 0 : Math.floor(row.bucket / (bucketMs / ms)),
-      columns: readColumns(row.sums!, row.more ?? null, width),
-      histograms: Object.fromEntries(histograms.map((name) => [name, row[HISTOGRAM_COLUMNS[name]]!])),
-    }));
+    for (const row of rows) {
+      const { ms } = GRAINS[pieces[row.piece]!.grain]!;
+      chunks[row.piece]!.push({
+        bucket: bucketMs === null ? 0 : Math.floor(row.bucket / (bucketMs / ms)),
+        columns: readColumns(row.sums!, row.more ?? null, width),
+        histograms: Object.fromEntries(histograms.map((name) => [name, row[HISTOGRAM_COLUMNS[name]]!])),
+      });
+    }
+    return chunks;
   }
 }
 
