@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test';
-import { openLab, type SearchLab, stores } from '../../../../test/search/stores.ts';
+import { openLab, type SearchLab, stores, vectorFor } from '../../../../test/search/stores.ts';
 import { anyDirection, recallOf, topicsOf } from '../../../../test/search/topics.ts';
 import { Candidates, codeQuery, encoded, segmentOf, turned } from './codes.ts';
 import { createKernel, plainCodeSums } from './dot-products.ts';
 import { MOST_DIMENSIONS, quantised, strideOf } from './quantised.ts';
-import { CodeScan } from './thread/code-scan.ts';
-import type { Place } from './thread/requests.ts';
+import { CodeScan, nearestOf as nearestRows } from './thread/code-scan.ts';
 
 const SLOW_MS = 240_000;
 const signal = new AbortController().signal;
@@ -76,12 +75,15 @@ test('with room for a part of the codes, a scan finds each chunk once, however o
       loads++;
       return new Map(sources.map((source) => [source, [encoded(vectorsOf(Number(source)), 64, 0)]]));
     },
-    rows: async (places: readonly Place[]) =>
-      places.map(({ source, number }) => {
-        const { scales, rows } = blocks[Number(source)]!;
-        const at = number * strideOf(64);
-        return { source, number, scale: scales[number]!, row: rows.subarray(at, at + strideOf(64)) };
-      }),
+    compare: async (asked) =>
+      nearestRows(
+        asked.candidates.map(({ source, number }) => {
+          const { scales, rows } = blocks[Number(source)]!;
+          const at = number * strideOf(64);
+          return { source, number, scale: scales[number]!, row: rows.subarray(at, at + strideOf(64)) };
+        }),
+        asked,
+      ),
     keptBytes: 60_000,
     mostBytes: Number.POSITIVE_INFINITY,
   });
@@ -99,6 +101,7 @@ test('with room for a part of the codes, a scan finds each chunk once, however o
 for (const [name, files] of [
   ['the embedded store', 200],
   ['PostgreSQL', 40],
+  ['PostgreSQL with pgvector', 30],
 ] as const) {
   describe(name, () => {
     const perFile = 100;
@@ -183,3 +186,25 @@ test('vectors that were stored before there were codes are found by codes, too',
   });
   await lab.close();
 });
+
+test(
+  'with pgvector, files from before there were codes are found beside those that have some',
+  async () => {
+    const lab = await openLab(() => stores['PostgreSQL with pgvector']!(1));
+    const storeId = await lab.newStore();
+    const before = await lab.newFile(storeId, ['an automobile of before', 'a loaf of before']);
+    const hidden = await lab.newFile(storeId, ['an automobile that no code leads to']);
+    await lab.newFile(storeId, ['an automobile of now', 'some cash of now']);
+    const { db } = lab.store;
+    const sourceOf = (fileId: string) => db.selectFrom('indexed_files').select('id').where('file_id', '=', fileId);
+    await db.deleteFrom('chunk_codes').where('source', '=', sourceOf(before)).execute();
+    // Not a number, as of a chunk without a vector: what is found of it was found by looking at everything.
+    const factors = Buffer.from(new Float32Array([Number.NaN]).buffer);
+    await db.updateTable('chunk_codes').set({ factors }).where('source', '=', sourceOf(hidden)).execute();
+    const found = await lab.chunks.byVector({ storeIds: [storeId], filter: null }, vectorFor('vehicle', 64)!, 2);
+    const texts = (await lab.chunks.read(found!)).map(({ text }) => text);
+    expect(texts.sort()).toEqual(['an automobile of before', 'an automobile of now']);
+    await lab.close();
+  },
+  SLOW_MS,
+);

@@ -4,7 +4,7 @@ import type { ChunkStore, FoundByWords } from './chunk-store.ts';
 import { ENOUGH, foundTogether, joined } from './common-words.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { tsqueryOf, wordQuery } from './thread/postgres.ts';
-import type { NearPlace, Place, SearchThread } from './thread/requests.ts';
+import type { Nearest, NearPlace, Place, SearchThread } from './thread/requests.ts';
 import { type AskedWord, RANKING, scoreOf, type Term, termsOf, type Weighed, weighed } from './words.ts';
 
 export interface PostgresChunksOptions {
@@ -57,10 +57,26 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
     return Number(all ?? 0);
   };
 
+  const isLarge = async (counted: { execute(): Promise<readonly { readonly chunks: number | null }[]> }) => {
+    const [row] = await counted.execute();
+    return Number(row?.chunks ?? 0) >= approximateFrom;
+  };
+
+  /** As a thread is told of them. */
+  const asked = (files: ReturnType<typeof searchedFiles>): Pick<Nearest, 'files'> => {
+    const { sql: text, parameters } = files.select(['indexed.id', 'indexed.chunks', 'indexed.dimensions']).compile();
+    return { files: { sql: text, parameters } };
+  };
+
   const byExtension = async (scope: Scope, vector: Float32Array, most: number): Promise<readonly NearPlace[]> => {
     if (!(await hasExtension())) return [];
     const only = { vectors: 'pgvector', dimensions: vector.length } as const;
-    const files = searchedFiles(store, scope, only).select('indexed.id');
+    const all = searchedFiles(store, scope, only);
+    if (await isLarge(all.select(({ fn }) => fn.sum<number | null>('indexed.chunks').as('chunks')))) {
+      const found = await thread.nearest({ ...asked(all), isByExtension: true, vector, most, approximateFrom });
+      if (found) return found;
+    }
+    const files = all.select('indexed.id');
     const distance = sql`(embedding::vector <=> ${`[${vector.join(',')}]`}::vector)`;
     const { rows } = await sql<NearPlace>`
       with ${searched(files)} select source, number, 1 - ${distance} as similarity from chunks
@@ -75,8 +91,7 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
     const files = searchedFiles(store, scope, only);
     const isAny = await files.select('indexed.id').limit(1).executeTakeFirst();
     if (!isAny) return [];
-    const { sql: text, parameters } = files.select(['indexed.id', 'indexed.chunks', 'indexed.dimensions']).compile();
-    return thread.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
+    return thread.nearest({ ...asked(files), vector, most, approximateFrom });
   };
 
   /** Chunks that a query of words matches, best first. */

@@ -1,6 +1,6 @@
 import { Candidates, type CodeBlock, codeQuery, type Segment, segmentOf } from '../codes.ts';
 import { kernel } from '../dot-products.ts';
-import { type QuantisedQuery, quantisedQuery, strideOf } from '../quantised.ts';
+import { quantisedQuery, strideOf } from '../quantised.ts';
 import type { SearchedFile } from './blocks.ts';
 import type { NearPlace, Place } from './requests.ts';
 
@@ -10,11 +10,20 @@ export interface StoredRow extends Place {
   readonly row: Int8Array;
 }
 
+/** What is looked at with all its numbers. */
+export interface Compared {
+  readonly candidates: readonly Place[];
+  /** Sources of which there are no codes: all their chunks. */
+  readonly uncoded: readonly string[];
+  readonly vector: Float32Array;
+  readonly most: number;
+}
+
 export interface CodeScanOptions {
   /** The codes of sources, of vectors of one length. */
   readonly load: (sources: readonly string[], dimensions: number) => Promise<Map<string, CodeBlock[]>>;
-  /** The vectors of some chunks. Those that are gone meanwhile are missing. */
-  readonly rows: (places: readonly Place[], dimensions: number) => Promise<StoredRow[]>;
+  /** Those that are nearest, of chunks that may be, nearest first. Those that are gone meanwhile are missing. */
+  readonly compare: (asked: Compared) => Promise<readonly NearPlace[]>;
   /** How many bytes of codes stay in memory. */
   readonly keptBytes: number;
   /** How many bytes of codes one search may look at. */
@@ -54,6 +63,7 @@ export class CodeScan {
     const sources = new Set(searched.map(({ id }) => id));
     const candidates = new Candidates(codeQuery(vector), most * CANDIDATES);
     const waiting = new Set(sources);
+    const uncoded: string[] = [];
     while (waiting.size > 0) {
       const some = waiting.values().take(SOURCES_AT_ONCE).toArray();
       for (const segment of await this.#segmentsOf(some, vector.length)) {
@@ -61,10 +71,9 @@ export class CodeScan {
         candidates.look(segment, (source) => sources.has(source) && waiting.has(source));
         for (const source of segment.sources) waiting.delete(source);
       }
-      for (const source of some) waiting.delete(source);
+      for (const source of some) if (waiting.delete(source)) uncoded.push(source);
     }
-    const rows = await this.#options.rows(candidates.result, vector.length);
-    return nearestOf(rows, quantisedQuery(vector), most);
+    return this.#options.compare({ candidates: candidates.result, uncoded, vector, most });
   }
 
   async #segmentsOf(sources: readonly string[], dimensions: number): Promise<Set<Segment>> {
@@ -114,7 +123,12 @@ function segmentsIn(loaded: ReadonlyMap<string, readonly CodeBlock[]>): Segment[
   return segments;
 }
 
-function nearestOf(rows: readonly StoredRow[], { numbers, scale }: QuantisedQuery, most: number): NearPlace[] {
+/** The nearest of vectors that lie in bytes. */
+export function nearestOf(
+  rows: readonly StoredRow[],
+  { vector, most }: Pick<Compared, 'vector' | 'most'>,
+): NearPlace[] {
+  const { numbers, scale } = quantisedQuery(vector);
   const stride = strideOf(numbers.length);
   const together = new Int8Array(rows.length * stride);
   for (const [index, { row }] of rows.entries()) together.set(row, index * stride);

@@ -13,7 +13,7 @@ import {
   rowOf,
   type SearchedFile,
 } from './blocks.ts';
-import { type CodeRow, CodeScan, codeRowOf, codesIn, type StoredRow } from './code-scan.ts';
+import { type CodeRow, CodeScan, codeRowOf, codesIn, nearestOf, type StoredRow } from './code-scan.ts';
 import { lexeme } from './lexeme.ts';
 import type { ChunkGroup, ChunkPlace, Nearest, Place, SearchThread, Statement } from './requests.ts';
 
@@ -142,7 +142,10 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
       }
       return codes;
     },
-    rows: async (places, dimensions) => rowsAt(places, dimensions, (parameters) => all({ sql: BLOCK, parameters })),
+    compare: async (asked) => {
+      const blockAt = (parameters: [string, number]) => all<BlockRow>({ sql: BLOCK, parameters });
+      return nearestOf(rowsAt(asked.candidates, asked.vector.length, blockAt), asked);
+    },
     keptBytes: KEPT_BYTES,
     mostBytes: Number.POSITIVE_INFINITY,
   });

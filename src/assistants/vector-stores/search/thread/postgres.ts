@@ -13,8 +13,8 @@ import {
   rowOf,
   type SearchedFile,
 } from './blocks.ts';
-import { type CodeRow, CodeScan, codeRowOf, codesIn, type StoredRow } from './code-scan.ts';
-import type { ChunkGroup, Place, SearchThread } from './requests.ts';
+import { type CodeRow, CodeScan, type Compared, codeRowOf, codesIn, nearestOf, type StoredRow } from './code-scan.ts';
+import type { ChunkGroup, NearPlace, Place, SearchThread } from './requests.ts';
 
 /** Of vectors kept in memory while they are in use, and the most that one search without pgvector looks at. */
 export const MOST_SCANNED_BYTES = 256 << 20;
@@ -42,16 +42,23 @@ export function openPostgresChunks(
         for (const [source, blocks] of blocksIn(await blockRowsOf(db, missing))) codes.set(source, blocks.map(codesOf));
       return codes;
     },
-    rows: (places, dimensions) => rowsAt(db, places, dimensions),
+    compare: async (asked) => nearestOf(await rowsAt(db, asked.candidates, asked.vector.length), asked),
+    keptBytes: MOST_SCANNED_BYTES,
+    mostBytes: mostScannedBytes,
+  });
+  const extensionScan = new CodeScan({
+    load: async (sources) => codesIn(await codeRowsOf(db, sources)),
+    compare: (asked) => comparedByExtension(db, asked),
     keptBytes: MOST_SCANNED_BYTES,
     mostBytes: mostScannedBytes,
   });
   return {
     add: (group) => db.transaction().execute((transaction) => addGroup(transaction, group)),
     remove: (source, most) => db.transaction().execute((transaction) => removeSome(transaction, source, most)),
-    nearest: async ({ files, vector, most, approximateFrom }) => {
+    nearest: async ({ files, isByExtension, vector, most, approximateFrom }) => {
       const query = CompiledQuery.raw(files.sql, [...files.parameters]) as CompiledQuery<SearchedFile>;
       const { rows } = await db.executeQuery(query);
+      if (isByExtension) return extensionScan.nearest(rows, vector, most);
       const isLarge = isApproximate(rows, vector.length, { from: approximateFrom, keptBytes: mostScannedBytes });
       return (isLarge ? codeScan : scan).nearest(rows, vector, most);
     },
@@ -81,13 +88,14 @@ async function addGroup(db: Db, { source, storeId, first, dimensions, vectors, c
     .values(rows)
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  if (vectors !== 'scanned' || dimensions === null) return;
+  if (vectors === 'none' || dimensions === null) return;
   const made = chunks.map(({ vector }) => vector);
-  await db
-    .insertInto('chunk_vectors')
-    .values(blocksOf(made, dimensions, first).map((block) => rowOf(source, block)))
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  if (vectors === 'scanned')
+    await db
+      .insertInto('chunk_vectors')
+      .values(blocksOf(made, dimensions, first).map((block) => rowOf(source, block)))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
   await db
     .insertInto('chunk_codes')
     .values(codeRowOf(source, encoded(made, dimensions, first)))
@@ -135,6 +143,24 @@ async function rowsAt(db: Db, places: readonly Place[], dimensions: number): Pro
       scale: new DataView(scale.buffer, scale.byteOffset).getFloat32(0, true),
       row: new Int8Array(row.buffer, row.byteOffset, row.byteLength),
     }));
+}
+
+/** The nearest of some chunks, and of all those of sources without codes: files that were taken in before there were any. */
+async function comparedByExtension(
+  db: Db,
+  { candidates, uncoded, vector, most }: Compared,
+): Promise<readonly NearPlace[]> {
+  const [sources, numbers] = [candidates.map(({ source }) => source), candidates.map(({ number }) => number)];
+  const distance = sql`(embedding::vector <=> ${`[${vector.join(',')}]`}::vector)`;
+  const { rows } = await sql<NearPlace>`
+    select source, number, 1 - ${distance} as similarity from (
+      select source, number, embedding
+      from unnest(${sources}::text[], ${numbers}::integer[]) as wanted (source, number) join chunks using (source, number)
+      union all
+      select source, number, embedding from chunks where source = any(${[...uncoded]}::text[])
+    ) as looked_at
+    where embedding is not null order by ${distance} limit ${most}`.execute(db);
+  return rows;
 }
 
 async function removeSome(db: Db, source: string, most: number): Promise<boolean> {

@@ -35,6 +35,8 @@ export interface ChunkGroup {
 export interface Nearest {
   /** Which files are searched: rows of `id`, `chunks` and `dimensions`. */
   readonly files: Statement;
+  /** The database compares their vectors itself, where these are looked at with all their numbers; else they lie in blocks. */
+  readonly isByExtension?: true;
   readonly vector: Float32Array;
   readonly most: number;
   /** From so many chunks on, the nearest are found by codes, which may miss some. */
