@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { clientFor, conversation } from '../assistants/client.ts';
 import { type ChatRequest, type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
+import { startIssuer } from '../attack/guardrail/scene.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { eventually } from '../process.ts';
 
@@ -265,6 +266,48 @@ describe('a model that rewrites', () => {
       expect({ what, ...found }).toMatchObject({ what, rewrite: 'failed', said: ['otter'], names: ['otter.txt'] });
     }
   });
+});
+
+test('where a token is asked for, a search and a run need one for the model that ranks, and go on without it', async () => {
+  const guarded = await startGateway({ environment: MODELS });
+  await keys(guarded);
+  const at = await storeOf(guarded.api, TEXTS);
+  const model = startScriptedProvider(({ messages, stream }) => ({
+    parts: messages.some(({ role }) => role === 'tool')
+      ? [{ text: 'Found.' }]
+      : [{ call: 'file_search', arguments: '{"queries":["forest"]}' }],
+    isWhole: stream !== true,
+  }));
+  await guarded.given.virtualKey({ slug: 'searches', provider: 'groq', key: 'k', custom_host: model.url });
+  const { openai, key } = await clientFor(guarded, 'searches');
+  const { assistant_id, thread_id } = await conversation(openai, {
+    assistant: { tools: [{ type: 'file_search' }], tool_resources: { file_search: { vector_store_ids: [at] } } },
+  });
+  const issuer = await startIssuer();
+  const checks = [{ id: 'default.jwt', parameters: { jwks: issuer.jwks, headerKey: 'x-user-token' } }];
+  const organisation_id = (await guarded.api.get('/v1/admin/organisation')).json.id;
+  const body = { name: 'Users', checks, actions: { deny: true }, organisation_id };
+  const { slug } = (await guarded.api.post('/v1/guardrails', body)).json;
+  const named = await guarded.api.put('/v1/admin/organisation/defaults', { input_guardrails: [slug] });
+  expect([named.status, named.text]).toEqual([200, named.text]);
+  const signed = { 'x-user-token': await issuer.token({ sub: 'ada@corp' }) };
+  const searchAs = async (headers: Record<string, string>) => {
+    const query = { query: 'forest', rewrite_query: true };
+    const reply = await guarded.api.post(`/v1/vector_stores/${at}/search`, query, { key, headers });
+    return ['x-gateway-ranker', 'x-gateway-query-rewrite'].map((name) => reply.headers.get(name));
+  };
+  expect(await searchAs({})).toEqual(['failed', 'failed']);
+  expect(asked).toEqual([]);
+  expect(await searchAs(signed)).toEqual(['model', 'model']);
+  const run = await openai.beta.threads.runs.createAndPoll(thread_id, { assistant_id }, { headers: signed });
+  expect([run.status, run.last_error]).toEqual(['completed', null]);
+  const told = model.requests
+    .at(-1)!
+    .messages.find(({ role }) => role === 'tool')!
+    .content.match(/"\w+\.txt"/g);
+  expect(told).toEqual(['"lynx.txt"', '"otter.txt"', '"bear.txt"']);
+  model.stop();
+  await guarded.stop();
 });
 
 test('without these settings no model is asked', async () => {

@@ -51,37 +51,46 @@ export const withoutSoft = (text: string): string => text.replaceAll(SOFT_BREAK,
 export const softened = (text: string): string => withoutSoft(text).replaceAll('\n', SOFT_BREAK);
 export const hardened = (text: string): string => text.replaceAll(SOFT_BREAK, '\n');
 
+/** Of a heading: more of it is not read. */
+const MOST_OF_HEADING = 1_000;
+
 /** The text without its marks, and what these said. */
 export function readMarks(given: string): Extracted {
   const tables: Table[] = [];
   const pages: number[] = [];
   const outline = new Outline();
-  let text = '';
-  let table: number | null = null;
-  let heading: { readonly level: number; readonly start: number } | null = null;
+  // Put together once: to look into a text that grows takes as long as it is.
+  const pieces: string[] = [];
+  let length = 0;
+  let table: { readonly start: number; headerEnd: number | null } | null = null;
+  let heading: { readonly level: number; readonly start: number; said: string } | null = null;
+  const say = (piece: string) => {
+    const line = table && table.headerEnd === null ? piece.indexOf('\n') : -1;
+    if (table && line >= 0) table.headerEnd = length + line + 1;
+    if (heading && heading.said.length < MOST_OF_HEADING) heading.said += piece.slice(0, MOST_OF_HEADING);
+    pieces.push(piece);
+    length += piece.length;
+  };
+  const endTable = () => {
+    if (table) tables.push({ start: table.start, headerEnd: table.headerEnd ?? length, end: length });
+    table = null;
+  };
   const endHeading = () => {
-    if (heading) outline.add(heading.start, heading.level, text.slice(heading.start));
+    if (heading) outline.add(heading.start, heading.level, heading.said);
     heading = null;
   };
   for (const piece of given.split(MARK)) {
     const code = piece.length === 1 ? piece.charCodeAt(0) : 0;
-    if (piece === TABLE) table = text.length;
-    else if (piece === TABLE_ENDS) {
-      if (table !== null) tables.push(tableAt(text, table, text.length));
-      table = null;
-    } else if (piece === PAGE) pages.push(text.length);
-    else if (piece === HEADINGS_END) outline.clear(text.length);
+    if (piece === TABLE) table = { start: length, headerEnd: null };
+    else if (piece === TABLE_ENDS) endTable();
+    else if (piece === PAGE) pages.push(length);
+    else if (piece === HEADINGS_END) outline.clear(length);
     else if (piece === HEADING_ENDS) endHeading();
     else if (code >= FIRST_LEVEL && code <= LAST_LEVEL) {
       endHeading();
-      heading = { level: code - FIRST_LEVEL, start: text.length };
-    } else text += piece;
+      heading = { level: code - FIRST_LEVEL, start: length, said: '' };
+    } else say(piece);
   }
   endHeading();
-  return { text, tables, pages, sections: outline.sections };
-}
-
-function tableAt(text: string, start: number, end: number): Table {
-  const line = text.indexOf('\n', start);
-  return { start, headerEnd: line < 0 || line > end ? end : line + 1, end };
+  return { text: pieces.join(''), tables, pages, sections: outline.sections };
 }
