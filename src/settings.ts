@@ -33,6 +33,7 @@ import {
   logExportOf,
   logSearchOf,
   machineIdentitiesOf,
+  mcpRegistryOf,
   metadataKeysOf,
   oidcOf,
   originsOf,
@@ -179,6 +180,8 @@ export interface Settings {
   readonly pricesFile: string | null;
   /** Lists of prices that are taken over: by whose signature, and from where by itself. */
   readonly pricesSync: PricesSync;
+  /** The registry in which people look for MCP servers. Null: none is asked. */
+  readonly mcpRegistry: string | null;
   /** Where traces and metrics go. Null: nowhere. */
   readonly otel: OtelSettings | null;
   /** Every variable that could be a provider's key; the registry decides which are. */
@@ -346,6 +349,7 @@ export function readSettings(env: Environment): Settings {
     },
     pricesFile: pathOf(get('GATEWAY_PRICES_FILE')),
     pricesSync: pricesSyncOf(get),
+    mcpRegistry: mcpRegistryOf(get),
     otel: readOtel({ get, refuse, readFile: (path) => readFileSync(path, 'utf8') }),
     environment: env,
   });

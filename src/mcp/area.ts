@@ -14,6 +14,7 @@ import { mcpCapabilityRoutes } from './admin/capabilities.ts';
 import { mcpConnectionRoutes } from './admin/connections.ts';
 import { mcpIntegrationRoutes } from './admin/integrations.ts';
 import { ownAppRoutes } from './admin/own-apps.ts';
+import { mcpRegistryRoutes } from './admin/registry.ts';
 import { mcpServerRoutes } from './admin/servers.ts';
 import { mcpToolSetRoutes } from './admin/tool-sets.ts';
 import { mcpUsageRoutes } from './admin/usage.ts';
@@ -24,6 +25,7 @@ import { createMcp, type McpDeps } from './mcp.ts';
 import { oauthRoutes } from './oauth/routes.ts';
 import { createMcpLimits } from './policy/limits.ts';
 import { mcpRoutes } from './routes.ts';
+import { createPublicRegistry } from './server/public-registry.ts';
 
 export interface McpParts
   extends Tools,
@@ -47,6 +49,8 @@ export interface McpParts
     readonly jwtPrivateKey: { reveal(): string } | null;
     readonly jwtPublicKeysExtra: readonly string[];
     readonly programs: ProgramSettings;
+    /** Where people look for servers to add. Null: nowhere. */
+    readonly mcpRegistry: string | null;
   };
 }
 
@@ -118,6 +122,7 @@ export const mcpArea = area({
       routes: [
         ...mcpCapabilityRoutes(mcp.capabilities),
         ...mcpServerRoutes(mcp.servers),
+        ...mcpRegistryRoutes(createPublicRegistry({ address: settings.mcpRegistry, upstream })),
         ...mcpIntegrationRoutes(mcp.servers, mcp.capabilities),
         ...mcpConnectionRoutes(mcp.servers),
         ...mcpToolSetRoutes(mcp.toolSets),

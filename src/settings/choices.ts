@@ -367,6 +367,17 @@ export function metadataKeysOf(value: string | undefined): readonly string[] {
   return keys;
 }
 
+/** It is asked without a credential, so an address that holds one is a mistake. */
+export function mcpRegistryOf(get: Get): string | null {
+  const example = 'https://registry.modelcontextprotocol.io';
+  const url = urlOf(get('GATEWAY_MCP_REGISTRY_URL'), 'GATEWAY_MCP_REGISTRY_URL', ['http:', 'https:'], example);
+  if (url === undefined) return null;
+  const { username, password, search } = new URL(url);
+  if (username || password || search)
+    refuse('GATEWAY_MCP_REGISTRY_URL', 'holds a credential or a query', `give one such as ${example}`);
+  return url;
+}
+
 export function pricesSyncOf(get: Get): PricesSync {
   const url = urlOf(
     get('GATEWAY_PRICES_SYNC_URL'),

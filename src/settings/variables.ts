@@ -53,6 +53,7 @@ export const variables = {
   GATEWAY_MCP_PROCESSES: 'most of them at once',
   GATEWAY_MCP_MEMORY_MB: 'how much memory each process of them may have',
   GATEWAY_MCP_IDLE_SECONDS: 'how long one runs that is not used',
+  GATEWAY_MCP_REGISTRY_URL: 'registry in which people look for MCP servers to add',
   GATEWAY_PLAIN_MODELS: "whether a model's plain name chooses its virtual key: first, unambiguous or off",
   GATEWAY_ANSWER_CACHE: 'where answers are kept for configs with a cache: memory, disk or redis',
   GATEWAY_LOG_BODIES: 'store request and response bodies',

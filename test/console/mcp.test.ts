@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { serve } from '../gateway.ts';
 import { askingPath } from '../mcp/oauth.ts';
+import { HOSTILE as REGISTRY_HOSTILE, startRegistry } from '../mcp/registry.ts';
 import { NARROW, startConsole, type TestConsole, WIDE } from './browser.ts';
 
 let description = 'The forecast of a place for some days.';
@@ -202,4 +203,46 @@ test('a member sees the applications that act for them and their servers, and se
   await tab.getByText('No application acts for you.').waitFor();
   expect(faults).toEqual([]);
   await close();
+});
+
+test('servers are searched for in the registry that the operator has named, and picking one fills the form in', async () => {
+  const registry = startRegistry(`${weather.origin}/mcp`);
+  const named = await startConsole({ environment: { GATEWAY_MCP_REGISTRY_URL: registry.url } });
+  try {
+    const { tab, faults, axe, shot, close } = await named.open('/console/mcp');
+    await tab
+      .getByRole('button', { name: /^Add a server|^Add an MCP server/ })
+      .first()
+      .click();
+    await tab.getByRole('button', { name: 'In a registry' }).click();
+    const found = tab.getByRole('region', { name: 'Servers of the registry' });
+    await found.getByText('It comes as a package').waitFor();
+    await found.getByText(REGISTRY_HOSTILE, { exact: true }).waitFor();
+    expect(await axe()).toEqual([]);
+    await shot('mcp-registry-search');
+    await tab.getByLabel('Search the registry').fill('keyed');
+    await tab.keyboard.press('Enter');
+    await found.getByRole('button', { name: 'Pick com.example/keyed' }).click();
+    expect(await tab.getByLabel('Header', { exact: true }).inputValue()).toBe('X-Api-Key');
+    await tab.getByLabel('Search the registry').fill('weather');
+    await tab.getByRole('button', { name: 'Search', exact: true }).click();
+    await found.getByRole('button', { name: 'Pick Weather' }).click();
+    expect(await tab.getByLabel('Address').inputValue()).toBe(`${weather.origin}/mcp`);
+    expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('Weather');
+    await tab.emulateMedia({ colorScheme: 'dark' });
+    await tab.setViewportSize(NARROW);
+    expect(await axe()).toEqual([]);
+    await shot('mcp-registry-search-dark-narrow');
+    registry.state.answer = () => new Response('no', { status: 503 });
+    await tab.getByLabel('Search the registry').fill('else');
+    await tab.keyboard.press('Enter');
+    await tab.getByText('it answered 503').waitFor();
+    await tab.getByRole('button', { name: 'Add and try it' }).click();
+    await tab.getByRole('heading', { name: 'Weather', level: 1 }).waitFor();
+    expect(faults).toEqual([]);
+    await close();
+  } finally {
+    await named.stop();
+    registry.stop();
+  }
 });

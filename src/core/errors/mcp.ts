@@ -43,6 +43,14 @@ export const mcpErrors = {
     (slug: string, status: number) =>
       `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. An administrator must renew the credential.`,
   ),
+  mcp_registry_off: error(
+    501,
+    () => 'No registry of MCP servers is named here. The operator names one by GATEWAY_MCP_REGISTRY_URL.',
+  ),
+  mcp_registry_failed: error(
+    502,
+    (host: string, why: string) => `The registry ${host} gave no list of MCP servers: ${why}.`,
+  ),
   mcp_code_off: error(
     501,
     () =>

@@ -6,6 +6,7 @@ import { FormDialog } from '../../design/dialog.tsx';
 import { Field, Input, Segmented, Select, Textarea } from '../../design/field.tsx';
 import { useWorkspace } from '../../shell/session.tsx';
 import { readEntry } from './registry-entry.ts';
+import { RegistrySearch } from './registry-search.tsx';
 
 const WAYS = [
   { value: 'none', label: 'No credential' },
@@ -103,15 +104,24 @@ export function AddServer({
         ]}
       />
       {source === 'registry' && (
+        <RegistrySearch
+          onPick={({ url, title, name: full, header }) => {
+            setEntry('');
+            const way = header ? ({ way: 'headers', header } as const) : ({ way: 'none' } as const);
+            set({ url: url ?? '', name: title || full.split('/').at(-1)!, ...way });
+          }}
+        />
+      )}
+      {source === 'registry' && (
         <Field
           label="Entry of the registry"
-          help="Its server.json, as registry.modelcontextprotocol.io and others show it. The fields below are filled from it."
+          help="Or paste its server.json, as registry.modelcontextprotocol.io and others show it. The fields below are filled from it."
           error={typeof read === 'string' ? read : null}
         >
           {(control) => (
             <Textarea
               {...control}
-              rows={6}
+              rows={3}
               spellCheck={false}
               placeholder='{ "name": "com.example/weather", "remotes": [ … ] }'
               value={entry}
