@@ -388,16 +388,15 @@ print(sum(isinstance(each, ToolError) for each in made), [str(each) for each in 
 
   test('cannot say anything to the gateway but the name of a tool and its arguments', async () => {
     const before = orders.calls.length;
-    const raw = (name: string, given: string) => `import js
-from pyodide.ffi import to_js
+    const raw = (what: string, id: number, name: string, given: string) => `
 result = await js.eval(r'''new Promise((resolve) => {
   const heard = self.onmessage;
-  self.onmessage = (event) => (event.data.header.type === 'answer' && event.data.header.id === 900
+  self.onmessage = (event) => (event.data.header.type === 'answer' && event.data.header.id === ${id}
     ? resolve(new TextDecoder().decode(event.data.bodies[0])) : heard(event));
   const text = (value) => new TextEncoder().encode(value);
-  self.postMessage({ header: { type: 'call', id: 900 }, bodies: [text(${JSON.stringify(name)}), text(${JSON.stringify(given)})] });
+  self.postMessage({ header: { type: 'call', id: ${id} }, bodies: [text(${JSON.stringify(name)}), text(${JSON.stringify(given)})] });
 })''')
-print(result)`;
+print(${JSON.stringify(what)}, "|", result.replace("\\n", " "))`;
     const attempts: Readonly<Record<string, readonly [string, string]>> = {
       'another method': ['code-orders__list_orders', '{}},"method":"resources/read","x":{"y":1}'],
       'a member twice': ['code-orders__list_orders', '{"month":"a","month":"b"}'],
@@ -407,10 +406,11 @@ print(result)`;
       'an object too deep': ['code-orders__list_orders', `{"a":${'['.repeat(500)}${']'.repeat(500)}}`],
       'a prototype': ['__proto__', '{}'],
     };
-    for (const [what, [name, given]] of Object.entries(attempts)) {
-      const { said } = await run(raw(name, given));
-      expect(`${what}: ${said}`).toContain('"error"');
-    }
+    const code = Object.entries(attempts).map(([what, [name, given]], index) => raw(what, 900 + index, name, given));
+    const { said } = await run(`import js\n${code.join('\n')}`);
+    const lines = said.trimEnd().split('\n');
+    expect(lines.map((line) => line.split(' | ')[0])).toEqual(Object.keys(attempts));
+    for (const line of lines) expect(line).toContain('"error"');
     expect(orders.calls.slice(before)).toEqual([]);
   });
 

@@ -113,34 +113,53 @@ const refusals: Readonly<Record<string, readonly [code: string, says: string]>> 
   'arguments that are no JSON': ['await add(a={1, 2})', 'not JSON serializable'],
   'a number that JSON does not have': ['await add(a=float("nan"))', 'not JSON compliant'],
   'arguments without an end': ['x = []\nx.append(x)\nawait add(a=x)', 'nested more than 60 levels deep'],
+  'arguments that are too large': ['await add(a="x" * 200_000)', 'the arguments have 200009 bytes; at most 100000'],
+  'a tool that it was not given': ['await secret_tool()', "name 'secret_tool' is not defined"],
   'arguments as deep as it gets': [
     'x = []\nfor _ in range(200_000): x = [x]\nawait add(a=x)',
     'nested more than 60 levels deep',
   ],
-  'arguments that are too large': ['await add(a="x" * 200_000)', 'the arguments have 200009 bytes; at most 100000'],
-  'one call too many': ['for _ in range(21): await words()', 'not called: one program makes at most 20 calls'],
-  'a tool that it was not given': ['await secret_tool()', "name 'secret_tool' is not defined"],
 };
-for (const [name, [code, says]] of Object.entries(refusals))
-  test(`${name} is an error that a model can act on`, async () => {
-    const { printed, how } = await run(code);
+test('what cannot be called is an error that a model can act on', async () => {
+  const attempts = Object.entries(refusals).map(
+    ([name, [code]]) => `try:
+${code.replace(/^/gm, '    ')}
+except Exception as error:
+    print(${JSON.stringify(name)}, "|", type(error).__name__, error)`,
+  );
+  const { printed, how } = await run(attempts.join('\n'));
 
-    expect(printed).toContain(says);
-    expect(how).toBe('failed');
-    expect(made.length).toBe(name === 'one call too many' ? 20 : 0);
-  });
+  expect(how).toBe('well');
+  const lines = printed.trimEnd().split('\n');
+  expect(lines.map((line) => line.split(' | ')[0])).toEqual(Object.keys(refusals));
+  for (const [index, [, says]] of Object.values(refusals).entries()) expect(lines[index]).toContain(says);
+  expect(made).toEqual([]);
+});
+
+test('one call too many is an error that a model can act on', async () => {
+  const { printed, how } = await run('for _ in range(21): await words()');
+
+  expect(printed).toContain('not called: one program makes at most 20 calls');
+  expect(how).toBe('failed');
+  expect(made).toHaveLength(20);
+});
 
 test('large calls that wait for their turn wait in the sandbox, and all are made', async () => {
   const code =
     'import asyncio\nmade = await asyncio.gather(*[add(a="x" * 2_000_000, b="y") for _ in range(20)])\nprint(len(made))';
   expect((await run(code, { mostBytes: 3 << 20 })).printed).toBe('20\n');
   expect(made).toHaveLength(20);
-  const left = await run(
-    `import asyncio\n${'asyncio.ensure_future(call_tool("never", {"a": "x" * 2_000_000}));'.repeat(15)}\nawait asyncio.sleep(1)\nwhile True: pass`,
-    { mostBytes: 3 << 20 },
-  );
+  const quick = openTestSandbox({ cellSeconds: 4 });
+  const hasty = createPrograms({ sandbox: quick, cellSeconds: 4, memoryMb: 256, report: () => {} });
+  const left = await hasty.run({
+    workspaceId: 'workspace' as WorkspaceId,
+    code: `import asyncio\n${'asyncio.ensure_future(call_tool("never", {"a": "x" * 2_000_000}));'.repeat(15)}\nawait asyncio.sleep(1)\nwhile True: pass`,
+    tools: tools({ mostBytes: 3 << 20 }),
+    signal: new AbortController().signal,
+  });
+  await quick.stop();
   expect(left.how).toBe('too_long');
-}, 60_000);
+});
 
 test('two programs never share anything', async () => {
   await run('secret = 1\nopen("/mnt/data/left", "w").write("x")\nimport builtins\nbuiltins.left = 1');

@@ -115,7 +115,7 @@ test('a sandbox that is not where its thread is, is not used', async () => {
 });
 
 test('code that takes too long is stopped, and what was there before it is there again', async () => {
-  const quick = openTestSandbox({ cellSeconds: 12 });
+  const quick = openTestSandbox({ cellSeconds: 6 });
   const { run } = threadOf(quick);
   await run('x = 1');
 
@@ -127,7 +127,7 @@ test('code that takes too long is stopped, and what was there before it is there
 });
 
 test('cells that do not come to an end when they are repeated are given up, and their files are mounted', async () => {
-  const quick = openTestSandbox({ cellSeconds: 12 });
+  const quick = openTestSandbox({ cellSeconds: 6 });
   const { run, past } = threadOf(quick);
   past.push(cell('x = 1', { 'a.txt': 'still here' }), cell('while True: pass'));
 
