@@ -55,6 +55,10 @@ test('an owner makes an assistant and talks to it; files are read, searched and 
   await tab.getByLabel('Search this store').fill('refunds');
   await tab.keyboard.press('Enter');
   await tab.locator('.assistants-found').getByText('Refunds take a week.').waitFor();
+  await tab
+    .locator('.assistants-found')
+    .getByText(/^Returns, lines? 1/)
+    .waitFor();
   expect(await axe()).toEqual([]);
   await shot('assistants-store');
   expect(faults).toEqual([]);
