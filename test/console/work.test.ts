@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { serve } from '../gateway.ts';
 import { NARROW, startConsole, type TestConsole } from './browser.ts';
 
 let console: TestConsole;
 beforeAll(async () => {
-  console = await startConsole();
+  console = await startConsole({ environment: { GATEWAY_ALERTS_SECONDS: '1' } });
 });
 afterAll(() => console.stop());
 
@@ -106,6 +107,40 @@ test('a batch and a fine-tuning job are begun, followed to their end, and their 
   await shot('fine-tuning-done');
   expect(faults).toEqual([]);
   await close();
+});
+
+test('health says how what is told outside took it, the failing first', async () => {
+  const { gateway } = console;
+  const taken = serve(() => new Response('ok'));
+  const refusing = serve(() => new Response('no', { status: 500 }));
+  const channel = async (name: string, url: string) => {
+    const made = await gateway.api.post('/v1/alert-channels', { name, kind: 'slack', settings: { url } });
+    expect(made.status).toBe(200);
+    return made.json.id as string;
+  };
+  const { tab, faults, axe, shot, close } = await console.open('/console/health');
+  const card = tab.locator('section.card').filter({ has: tab.getByRole('heading', { name: 'Integrations' }) });
+  await card.getByText('Nothing outside is told anything').waitFor();
+  const [good, bad] = [await channel('Good place', taken.origin), await channel('<b>Bad</b> place', refusing.origin)];
+  const condition = { type: 'key_expiring' };
+  await gateway.api.post('/v1/alerts', { name: 'Keys end', condition, channels: [good, bad] });
+  await gateway.given.apiKey({ name: 'soon over', expires_at: new Date(Date.now() + 86_400_000).toISOString() });
+  await card.getByText('Took what it was told').waitFor();
+  await card.getByText(/Did not take it .*500|Given up .*500/).waitFor();
+  expect(await card.locator('li strong').first().innerText()).toBe('<b>Bad</b> place (slack)');
+  expect(await axe()).toEqual([]);
+  await card.scrollIntoViewIfNeeded();
+  await shot('health-integrations');
+  await tab.emulateMedia({ colorScheme: 'dark' });
+  await tab.setViewportSize(NARROW);
+  expect(await axe()).toEqual([]);
+  await card.scrollIntoViewIfNeeded();
+  await shot('health-integrations-dark-narrow');
+  expect(await tab.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(NARROW.width);
+  expect(faults).toEqual([]);
+  await close();
+  taken.stop();
+  refusing.stop();
 });
 
 test('health says in words how everything is; dark and on a phone these pages fit', async () => {

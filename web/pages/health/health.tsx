@@ -8,6 +8,7 @@ import { Card, Grid, KeyValue, PageHeader, Stack } from '../../design/layout.tsx
 import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/states.tsx';
 import { type Column, Table } from '../../design/table.tsx';
 import { Ago } from '../../design/time.tsx';
+import { Integrations } from './integrations.tsx';
 import { useMetrics } from './metrics.ts';
 
 const REFRESH_MS = 5_000;
@@ -77,6 +78,7 @@ export default function Health() {
   const health = useApi('/health', {}, { refetchInterval: REFRESH_MS });
   const ready = useApi('/ready', {}, { refetchInterval: REFRESH_MS });
   const status = useApi('/v1/admin/status', {}, { refetchInterval: REFRESH_MS });
+  const metrics = useMetrics(REFRESH_MS);
   const degraded = health.data?.degraded ?? [];
   const isReady = ready.data?.store === 'ok';
   return (
@@ -95,7 +97,7 @@ export default function Health() {
         {health.data?.notes?.map((note) => (
           <Note key={note}>{note}</Note>
         ))}
-        <Figures status={status.data} />
+        <Figures status={status.data} metrics={metrics} />
         <Card title="Background work" about="Batches, runs, ingestion and the like, over all nodes." isFlush>
           <Table
             label="Background work"
@@ -111,6 +113,7 @@ export default function Health() {
             }
           />
         </Card>
+        <Integrations everyMs={REFRESH_MS} metrics={metrics} />
         <Card title="Parts">
           <ul className="health-parts">
             {PARTS.map((part) => (
@@ -180,8 +183,13 @@ function PartRow({
 
 const STORES = { sqlite: 'embedded (SQLite)', postgres: 'PostgreSQL' } as const;
 
-function Figures({ status }: { readonly status: ResponseOf<'/v1/admin/status'> | undefined }) {
-  const metrics = useMetrics(REFRESH_MS);
+function Figures({
+  status,
+  metrics,
+}: {
+  readonly status: ResponseOf<'/v1/admin/status'> | undefined;
+  readonly metrics: ReturnType<typeof useMetrics>;
+}) {
   if (!status) return <Skeleton lines={3} />;
   const figure = (name: string, show: (value: number) => ReactNode) => {
     const value = metrics.sum(name);
