@@ -45,7 +45,7 @@ test('what codes say of a cosine is near to it', () => {
     const vectors = Array.from({ length: 50 }, (_, number) => topics.chunk(3, number));
     const query = topics.question(3, 7);
     const candidates = new Candidates(codeQuery(query), 50);
-    candidates.look(segmentOf([['file', encoded(vectors, dimensions, 0)]]), () => true);
+    candidates.look(segmentOf([['file', encoded(vectors, dimensions, 0)]]), Uint8Array.of(1));
     expect(candidates.result).toHaveLength(50);
     const off = candidates.result.map(({ number, estimate }) => Math.abs(estimate - product(query, vectors[number]!)));
     expect(off.reduce((sum, each) => sum + each, 0) / off.length).toBeLessThan(0.6 / Math.sqrt(dimensions));
@@ -60,7 +60,10 @@ test('a chunk without a vector is no candidate, and a source that is not searche
     ['empty', encoded([null], 32, 0)],
   ]);
   const candidates = new Candidates(codeQuery(one), 10);
-  candidates.look(segment, (source) => source !== 'other');
+  candidates.look(
+    segment,
+    Uint8Array.from(segment.sources, (source) => (source === 'other' ? 0 : 1)),
+  );
   expect(candidates.result.map(({ source, number }) => [source, number])).toEqual([['mixed', 6]]);
 });
 

@@ -151,6 +151,8 @@ export interface Segment {
   readonly centres: Int8Array;
   readonly centreScales: Float32Array;
   readonly factors: Float32Array;
+  /** For each block, the largest of its factors. */
+  readonly mostOf: Float32Array;
   /** Of each 16 rows the first byte, then of each the second one, and so on. */
   readonly codes: Uint8Array;
   readonly bytes: number;
@@ -168,6 +170,7 @@ export function segmentOf(blocks: readonly (readonly [source: string, block: Cod
   const centres = new Int8Array(blocks.length * centre.length);
   const centreScales = new Float32Array(blocks.length);
   const factors = new Float32Array(count);
+  const mostOf = new Float32Array(blocks.length);
   const codes = new Uint8Array(Math.ceil(count / LANES) * LANES * width);
   let row = 0;
   for (const [index, [source, block]] of blocks.entries()) {
@@ -176,15 +179,16 @@ export function segmentOf(blocks: readonly (readonly [source: string, block: Cod
     centres.set(block.centre, index * centre.length);
     centreScales[index] = block.centreScale;
     factors.set(block.factors, row);
+    for (const factor of block.factors) if (factor > mostOf[index]!) mostOf[index] = factor;
     for (let own = 0; own < block.factors.length; own++, row++) {
       const group = (row - (row % LANES)) * width + (row % LANES);
       for (let at = 0; at < width; at++) codes[group + at * LANES] = block.bits[own * width + at]!;
     }
     rowOf[index + 1] = row;
   }
-  const parts = [sourceOf, numberOf, rowOf, centres, centreScales, factors, codes];
+  const parts = [sourceOf, numberOf, rowOf, centres, centreScales, factors, mostOf, codes];
   const bytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return { dimensions, sources, sourceOf, numberOf, rowOf, centres, centreScales, factors, codes, bytes };
+  return { dimensions, sources, sourceOf, numberOf, rowOf, centres, centreScales, factors, mostOf, codes, bytes };
 }
 
 export interface Candidate {
@@ -193,58 +197,86 @@ export interface Candidate {
   readonly estimate: number;
 }
 
+/** So many times more than are asked for are kept before the worse ones are left out. */
+const ROOM = 4;
+
 /** The rows that may be nearest to a query, of however many segments are shown to it. */
 export class Candidates {
   readonly #query: CodeQuery;
   readonly #most: number;
-  #kept: Candidate[] = [];
+  readonly #estimates: Float64Array;
+  readonly #kept: Candidate[] = [];
   #floor = Number.NEGATIVE_INFINITY;
 
   constructor(query: CodeQuery, most: number) {
     this.#query = query;
     this.#most = most;
+    this.#estimates = new Float64Array(most * ROOM);
   }
 
-  /** Looks at those of the segment's sources that are searched. */
-  look(segment: Segment, isSearched: (source: string) => boolean) {
+  /** Looks at those of the segment's sources that are searched: for each of them 1, for the others 0. */
+  look(segment: Segment, searched: Uint8Array) {
     const { whole, tables, step, least } = this.#query;
-    const { sources, sourceOf, numberOf, rowOf, factors } = segment;
-    const searched = sources.map(isSearched);
+    const { sources, sourceOf, numberOf, rowOf, factors, mostOf, centreScales } = segment;
     const { dotProducts, codeSums } = kernel();
-    const products = dotProducts(segment.centres, whole.numbers);
-    const bases = new Float32Array(products.length);
-    for (let block = 0; block < bases.length; block++)
-      bases[block] = products[block]! * whole.scale * segment.centreScales[block]!;
+    // The next answer of the kernel takes the place of this one.
+    const products = dotProducts(segment.centres, whole.numbers).slice();
     const sums = codeSums(segment.codes, tables);
-    let floor = this.#floor;
     for (let block = 0; block < sourceOf.length; block++) {
-      if (!searched[sourceOf[block]!]) continue;
+      if (searched[sourceOf[block]!] === 0) continue;
       const from = rowOf[block]!;
       const to = rowOf[block + 1]!;
-      const base = bases[block]!;
+      const base = products[block]! * whole.scale * centreScales[block]!;
+      let enough = this.#enoughFor(base, mostOf[block]!);
       for (let row = from; row < to; row++) {
+        // Nearly all rows end here.
+        if (sums[row]! < enough) continue;
         const estimate = base + factors[row]! * (sums[row]! * step + least);
         // Also false for a row that has no vector.
-        if (!(estimate > floor)) continue;
+        if (!(estimate > this.#floor)) continue;
         this.#add({ source: sources[sourceOf[block]!]!, number: numberOf[block]! + row - from, estimate });
-        floor = this.#floor;
+        enough = this.#enoughFor(base, mostOf[block]!);
       }
     }
   }
 
+  /** The best first. */
   get result(): readonly Candidate[] {
     this.#cut();
-    return this.#kept;
+    return this.#kept.toSorted((one, other) => other.estimate - one.estimate);
+  }
+
+  /** A row whose sum is less, in a block with this base and this largest factor, is no candidate. */
+  #enoughFor(base: number, mostFactor: number): number {
+    const { step, least } = this.#query;
+    const gap = this.#floor - base;
+    // Below the base, small factors bring a row nearer to it: nothing is known by the sum alone.
+    if (gap < 0) return 0;
+    return Math.floor((gap / mostFactor - least) / step);
   }
 
   #add(candidate: Candidate) {
+    this.#estimates[this.#kept.length] = candidate.estimate;
     this.#kept.push(candidate);
-    if (this.#kept.length >= this.#most * 4) this.#cut();
+    if (this.#kept.length === this.#estimates.length) this.#cut();
   }
 
+  /** Leaves the best. */
   #cut() {
-    this.#kept.sort((one, other) => other.estimate - one.estimate);
-    this.#kept = this.#kept.slice(0, this.#most);
-    if (this.#kept.length === this.#most) this.#floor = this.#kept.at(-1)!.estimate;
+    const count = this.#kept.length;
+    if (count < this.#most) return;
+    const floor = this.#estimates.slice(0, count).sort()[count - this.#most]!;
+    let kept = 0;
+    // Those above first, so that of equal ones no more are left than there is room for.
+    let equal = this.#most;
+    for (let at = 0; at < count; at++) if (this.#estimates[at]! > floor) equal--;
+    for (let at = 0; at < count; at++) {
+      const estimate = this.#estimates[at]!;
+      if (estimate < floor || (estimate === floor && equal-- <= 0)) continue;
+      this.#estimates[kept] = estimate;
+      this.#kept[kept++] = this.#kept[at]!;
+    }
+    this.#kept.length = kept;
+    this.#floor = floor;
   }
 }

@@ -44,7 +44,7 @@ export class CodeScan {
   readonly #options: CodeScanOptions;
   /** In the order in which they were last used. */
   readonly #segments = new Set<Segment>();
-  readonly #segmentOf = new Map<string, Segment>();
+  readonly #placeOf = new Map<string, { readonly segment: Segment; readonly index: number }>();
   #bytes = 0;
 
   constructor(options: CodeScanOptions) {
@@ -60,38 +60,54 @@ export class CodeScan {
     const searched = files.filter(({ dimensions }) => dimensions === vector.length);
     const chunks = searched.reduce((sum, file) => sum + file.chunks, 0);
     if ((chunks * vector.length) / 8 > this.#options.mostBytes) return null;
-    const sources = new Set(searched.map(({ id }) => id));
     const candidates = new Candidates(codeQuery(vector), most * CANDIDATES);
-    const waiting = new Set(sources);
+    const { known, missing } = this.#chosen(searched);
+    for (const [segment, isSearched] of known) candidates.look(segment, isSearched);
     const uncoded: string[] = [];
-    while (waiting.size > 0) {
-      const some = waiting.values().take(SOURCES_AT_ONCE).toArray();
-      for (const segment of await this.#segmentsOf(some, vector.length)) {
-        // A segment may have been dropped for want of room and be loaded in another form: none is looked at twice.
-        candidates.look(segment, (source) => sources.has(source) && waiting.has(source));
-        for (const source of segment.sources) waiting.delete(source);
-      }
-      for (const source of some) if (waiting.delete(source)) uncoded.push(source);
+    for (let at = 0; at < missing.length; at += SOURCES_AT_ONCE) {
+      const some = missing.slice(at, at + SOURCES_AT_ONCE);
+      const loaded = await this.#options.load(some, vector.length);
+      for (const segment of this.#keep(segmentsIn(loaded)))
+        candidates.look(segment, new Uint8Array(segment.sources.length).fill(1));
+      uncoded.push(...some.filter((source) => !loaded.has(source)));
     }
     return this.#options.compare({ candidates: candidates.result, uncoded, vector, most });
   }
 
-  async #segmentsOf(sources: readonly string[], dimensions: number): Promise<Set<Segment>> {
-    const missing = sources.filter((source) => !this.#segmentOf.has(source));
-    const made = missing.length > 0 ? segmentsIn(await this.#options.load(missing, dimensions)) : [];
-    const used = new Set(sources.flatMap((source) => this.#segmentOf.get(source) ?? []));
-    for (const segment of used) {
-      this.#segments.delete(segment);
-      this.#segments.add(segment);
+  /**
+   * The segments that are there, with which of their sources are searched, and the sources that are in none. Each source is looked
+   * for once: a million chunks have many, and their names are long.
+   */
+  #chosen(files: readonly SearchedFile[]) {
+    const known = new Map<Segment, Uint8Array>();
+    const missing: string[] = [];
+    for (const { id } of files) {
+      const place = this.#placeOf.get(id);
+      if (!place) {
+        missing.push(id);
+        continue;
+      }
+      const { segment, index } = place;
+      let isSearched = known.get(segment);
+      if (!isSearched) {
+        isSearched = new Uint8Array(segment.sources.length);
+        known.set(segment, isSearched);
+        this.#segments.delete(segment);
+        this.#segments.add(segment);
+      }
+      isSearched[index] = 1;
     }
+    return { known, missing };
+  }
+
+  #keep(made: readonly Segment[]): readonly Segment[] {
     for (const segment of made) {
-      used.add(segment);
       this.#segments.add(segment);
       this.#bytes += segment.bytes;
-      for (const source of segment.sources) this.#segmentOf.set(source, segment);
+      for (const [index, source] of segment.sources.entries()) this.#placeOf.set(source, { segment, index });
     }
     this.#makeRoom();
-    return used;
+    return made;
   }
 
   #makeRoom() {
@@ -99,7 +115,9 @@ export class CodeScan {
       if (this.#bytes <= this.#options.keptBytes) return;
       this.#segments.delete(oldest);
       this.#bytes -= oldest.bytes;
-      for (const source of oldest.sources) this.#segmentOf.delete(source);
+      // Another search may have loaded a source meanwhile.
+      for (const source of oldest.sources)
+        if (this.#placeOf.get(source)?.segment === oldest) this.#placeOf.delete(source);
     }
   }
 }
