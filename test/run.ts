@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, totalmem } from 'node:os';
+import { constants, setPriority, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { warmUp } from './assistants/sandbox.ts';
 import { bundle } from './bundle.ts';
@@ -146,6 +146,9 @@ if (!isLong) {
   await check('lint and format', [...tool('biome'), 'check', '.']);
   await types;
 }
+// A gateway starts sandboxes at a lower priority than its own; below the lowest there is none, so here they have the same
+// as the tests, and do not wait until all others have nothing to do.
+if (!isLong) setPriority(constants.priority.PRIORITY_LOW);
 await ensureCurl();
 const postgres = await startPostgres();
 const temporary = newTemporaryFolder();
