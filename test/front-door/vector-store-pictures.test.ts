@@ -182,3 +182,30 @@ test('killed while it is embedded, a picture is not paid for again', async () =>
   await second.stop();
   removeDataDir(dataDir);
 }, 240_000);
+
+test('a budget of the workspace that is spent lets no picture be read, and the file says so', async () => {
+  const gateway = await startGateway({ environment: VISION });
+  const { api } = gateway;
+  const usage_limits = { type: 'tokens', credit_limit: 900 };
+  const { id: workspace_id } = await gateway.given.workspace({ usage_limits });
+  const { key } = await gateway.given.apiKey({ workspace_id });
+  const custom_host = provider.url;
+  await gateway.given.virtualKey({ workspace_id, slug: 'sees', provider: 'openai', key: 'sk-test', custom_host });
+  const store: string = (await api.post('/v1/vector_stores', {}, { key })).json.id;
+  const before = provider.seen.length;
+  const add = async (name: string) => {
+    const form = new FormData();
+    form.set('purpose', 'assistants');
+    form.set('file', new File([png(name) as Uint8Array<ArrayBuffer>], name));
+    const { id } = (await api.post('/v1/files', form, { key })).json;
+    await api.post(`/v1/vector_stores/${store}/files`, { file_id: id }, { key });
+    const read = async () => (await api.get(`/v1/vector_stores/${store}/files/${id}`, { key })).json;
+    await eventually('the file has ended', async () => (await read()).status !== 'in_progress');
+    return read();
+  };
+  const spent = await add('over.png');
+  expect(spent).toMatchObject({ status: 'failed', last_error: { code: 'server_error' } });
+  expect(spent.last_error.message).toContain('budget');
+  expect(provider.seen).toHaveLength(before);
+  await gateway.stop();
+}, 240_000);
