@@ -21,7 +21,7 @@ const ALONE = ['src/core/runtime/seconds.test.ts', 'src/storage/quiet-changes.te
 /** What a worker may come to need, with the processes and browsers of its tests. */
 const WORKER_BYTES = 2 * 2 ** 30;
 /** More than there are cores, where there is memory for them: four on two cores waited for half of their time. */
-const WORKERS = Math.max(4, Math.min(8, Math.round(totalmem() / WORKER_BYTES)));
+const WORKERS = Math.max(4, Math.min(6, Math.round(totalmem() / WORKER_BYTES)));
 /** Only ends what hangs; as in test/setup.ts, which a worker reads once. */
 const LIMIT_MS = isLong ? 600_000 : 300_000;
 const root = new URL('..', import.meta.url).pathname;
