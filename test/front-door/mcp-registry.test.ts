@@ -100,7 +100,7 @@ test('the policy for addresses holds for it, and it is off until the operator na
   const before = registry.asked.length;
   try {
     const { status, json } = await off.api.get(PATH);
-    expect([status, json.error.code]).toEqual([501, 'mcp_registry_off']);
+    expect([status, json.error.code]).toEqual([400, 'mcp_registry_off']);
     const refused = await strict.api.get(PATH);
     expect(refused.json.error).toMatchObject({ code: 'egress_refused' });
     expect(refused.json.error.message).toContain('TRUSTED_CUSTOM_HOSTS');

@@ -44,7 +44,7 @@ export const mcpErrors = {
       `MCP server ${slug} answered ${status} to the credential that the gateway holds for it. An administrator must renew the credential.`,
   ),
   mcp_registry_off: error(
-    501,
+    400,
     () => 'No registry of MCP servers is named here. The operator names one by GATEWAY_MCP_REGISTRY_URL.',
   ),
   mcp_registry_failed: error(
