@@ -68,7 +68,7 @@ export function startSmallServer({ era, tools, pageSize = 100 }: SmallOptions): 
       id,
       method,
       params = {},
-    } = JSON.parse(server.last) as {
+    } = (JSON.parse(server.last) ?? {}) as {
       id?: unknown;
       method: string;
       params?: Record<string, unknown>;
