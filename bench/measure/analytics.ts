@@ -16,6 +16,7 @@ import { DAYS, fillLog } from '../load/log-entries.ts';
 import { percentile, percentiles, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres } from '../stores.ts';
+import { pagesInBrowser } from './browser-pages.ts';
 import { CONSOLE_PAGES, CONSOLE_SPANS_MS } from './console-pages.ts';
 
 export interface AnalyticsSample {
@@ -148,12 +149,18 @@ async function measured(lab: Lab, place: Place, entries: number): Promise<Analyt
     const [p50, p95] = [percentile(took, 0.5), percentile(took, 0.95)];
     opened.push({ store: place.store, entries, route: `console: ${name}`, isPage: true, p50, p95, span });
   }
+  const seen = Map.groupBy(await pagesInBrowser(gateway), ({ page }) => page);
   const answered = await passing.end();
   const p99 = ({ from, to }: Span) => {
     const within = answered.filter((call) => call.from >= from && call.from < to);
     return percentiles(within.map((call) => call.to - call.from)).p99;
   };
   samples.push(...opened.map(({ span, ...page }) => ({ ...page, calls: { p99: p99(span), aloneP99: p99(alone) } })));
+  for (const [page, opened] of seen) {
+    const took = opened.map(({ ms }) => ms);
+    const [p50, p95] = [percentile(took, 0.5), percentile(took, 0.95)];
+    samples.push({ store: place.store, entries, route: `in a browser: ${page}`, isPage: true, p50, p95 });
+  }
   await gateway.running.end();
   for (const isPage of [false, true]) {
     const [worst] = samples.filter((each) => each.isPage === isPage).sort((one, other) => other.p95 - one.p95);
