@@ -66,9 +66,9 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       }
     });
 
-    test.if(engine === 'postgres')(
-      'a user who is shut out while they sign in for the first time stays out',
-      async () => {
+    // The embedded store has one writer, so nobody is shut out in the middle of a sign-in there.
+    if (engine === 'postgres')
+      test('a user who is shut out while they sign in for the first time stays out', async () => {
         const person = givenPerson();
         const user = await givenUser(gateway, { email: person.email, role: 'admin' });
         const visitor = new Visitor();
@@ -93,8 +93,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
           status: 'deactivated',
           role: 'member',
         });
-      },
-    );
+      });
 
     test('a user with that verified address is signed in, and known from then on', async () => {
       const person = givenPerson();
