@@ -17,6 +17,7 @@ const WAITING = 50_000;
 const MINUTES_DAYS = 4;
 
 const WORKSPACES = 20;
+const FIRST_WORKSPACE = 'workspace-0';
 const KEYS_EACH = 10;
 const USERS = 500;
 const PROVIDERS = ['openai', 'anthropic', 'google', 'mistral', 'groq', 'cohere', 'bedrock', 'azure-openai'];
@@ -41,6 +42,8 @@ export interface Filling {
   /** Empty so far. */
   readonly target: LogTarget;
   readonly organisationId: string;
+  /** One that can be looked at in the console: a twentieth of the entries are its own. */
+  readonly workspaceId?: string;
   readonly entries: number;
   readonly days?: number;
 }
@@ -53,7 +56,7 @@ const FIGURES = { metadataKeys: ['_user'], keepDays: { minutes: 3_650, hours: 3_
  * figures, copied within the database. A test counts such figures anew and finds the same. Keys belong to a workspace and
  * mostly call the same few models, as applications do.
  */
-export async function fillLog({ target, organisationId, entries, days = DAYS }: Filling): Promise<void> {
+export async function fillLog({ target, organisationId, workspaceId, entries, days = DAYS }: Filling): Promise<void> {
   // What the gateway has logged when it was prepared is newer.
   const until = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - 2 * MINUTE_MS;
   const firstDay = Math.floor(Date.now() / DAY_MS) * DAY_MS - days * DAY_MS;
@@ -64,6 +67,7 @@ export async function fillLog({ target, organisationId, entries, days = DAYS }: 
     const rows = Array.from({ length: Math.min(BATCH, count - at) }, (_, index) =>
       entry(organisationId, Math.floor(firstDay + ((at + index) * DAY_MS) / count), below),
     );
+    if (workspaceId) for (const row of rows) if (row.workspace_id === FIRST_WORKSPACE) row.workspace_id = workspaceId;
     await store.insert({ rows, bodies: rows.map(() => null) });
     if ((at + BATCH) % WAITING === 0) while (await store.tend());
   }
@@ -71,6 +75,8 @@ export async function fillLog({ target, organisationId, entries, days = DAYS }: 
   await store.close();
   await (target.engine === 'sqlite' ? copyInSqlite : copyInPostgres)(target as never, { firstDay, until, days });
 }
+
+type Writable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
 
 interface Copying {
   readonly days: number;
@@ -172,7 +178,7 @@ async function copyInPostgres({ url }: { url: string }, copying: Copying): Promi
   await client.end();
 }
 
-function entry(organisationId: string, createdAt: number, below: (bound: number) => number): LogRow {
+function entry(organisationId: string, createdAt: number, below: (bound: number) => number): Writable<LogRow> {
   const key = below(WORKSPACES * KEYS_EACH);
   const provider = PROVIDERS[(key + (below(5) === 0 ? 1 : 0)) % PROVIDERS.length]!;
   const failure = below(25) === 0 ? FAILURES[below(FAILURES.length)]! : null;

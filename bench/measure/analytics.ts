@@ -12,7 +12,7 @@ import {
 } from '../gateway.ts';
 import { type Lab, UNPINNED } from '../lab.ts';
 import { moment, type OpenLoopJob, type OpenLoopResult, type Span } from '../load/job.ts';
-import { DAYS, fillLog } from '../load/log-entries.ts';
+import { DAYS, type Filling, fillLog } from '../load/log-entries.ts';
 import { percentile, percentiles, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres } from '../stores.ts';
@@ -65,7 +65,7 @@ export async function measureAnalytics(pinned: Lab): Promise<AnalyticsSample[]> 
       const file = join(dataFolder, 'logs.db');
       const place =
         store === 'embedded' ? embedded(dataFolder, file) : onServer(dataFolder, await postgres.createDatabase());
-      await filled(lab, place, await prepare(lab, place), entries);
+      await filled(lab, place, { ...(await prepare(lab, place)), entries });
       samples.push(...(await measured(lab, place, entries)));
       rmSync(dataFolder, { recursive: true, force: true });
     }
@@ -94,19 +94,20 @@ const onServer = (dataFolder: string, url: string): Place => ({
 });
 
 /** The gateway makes its tables and the keys; then it is ended, for one process at a time may write the embedded log. */
-async function prepare(lab: Lab, place: Place): Promise<string> {
+async function prepare(lab: Lab, place: Place): Promise<Pick<Filling, 'organisationId' | 'workspaceId'>> {
   const gateway = await spawnGateway(lab, place);
   await createVirtualKey(gateway.origin, 'bench', `${lab.upstream.url}/v1`);
   const { id } = await asked(gateway, '/v1/admin/organisation');
+  const { data } = await asked(gateway, '/v1/admin/workspaces');
   await gateway.running.end();
-  return String(id);
+  return { organisationId: String(id), workspaceId: (data as [{ id: string }])[0].id };
 }
 
-async function filled(lab: Lab, { store, target }: Place, organisationId: string, entries: number) {
+async function filled(lab: Lab, { store, target }: Place, filling: Omit<Filling, 'target'>) {
   const began = performance.now();
-  await fillLog({ target, organisationId, entries });
+  await fillLog({ target, ...filling });
   const seconds = (performance.now() - began) / 1_000;
-  lab.say(`analytics on ${store}: ${short(entries)} entries, written in ${short(seconds)} s`);
+  lab.say(`analytics on ${store}: ${short(filling.entries)} entries, written in ${short(seconds)} s`);
 }
 
 async function measured(lab: Lab, place: Place, entries: number): Promise<AnalyticsSample[]> {

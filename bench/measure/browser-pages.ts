@@ -20,7 +20,7 @@ const SCROLLS = 20;
 export async function pagesInBrowser(gateway: GatewayProcess): Promise<BrowserSample[]> {
   const chromium = await startChromium();
   try {
-    const context = await chromium.newContext({ viewport: { width: 1440, height: 900 } });
+    const context = await chromium.newContext({ viewport: { width: 1440, height: 900 }, bypassCSP: true });
     await context.addCookies([{ ...(await cookieOf(gateway)), url: gateway.origin, httpOnly: true, sameSite: 'Lax' }]);
     const tab = await context.newPage();
     const open = async (page: string, range: string) => {
