@@ -53,6 +53,18 @@ test('what cannot be added as it is says why; what is hostile is cut, and is no 
   expect(evil.header).toBeNull();
 });
 
+test('an address that would be cut, or that hides letters, is not offered as another one', async () => {
+  for (const url of [`https://long.example.com/${'a'.repeat(2_048)}`, 'https://hid\u200bden.example.com/mcp']) {
+    const server = { name: 'com.example/odd', remotes: [{ type: 'streamable-http', url }] };
+    registry.state.answer = () => Response.json({ servers: [{ server }] });
+    expect((await search()).json.data[0]).toMatchObject({
+      url: null,
+      problem: expect.stringContaining('can be called'),
+    });
+  }
+  registry.state.answer = null;
+});
+
 test('an answer that is too large, no list, an error or a redirect is told in words, and leads nowhere', async () => {
   const visited: string[] = [];
   const inside = serve((request) => {

@@ -114,7 +114,7 @@ function found(entry: Json): FoundServer[] {
   if (name === '') return [];
   const remotes = listIn(server.remotes);
   const remote = remotes.find(({ type, url }) => type === 'streamable-http' && typeof url === 'string');
-  const url = textIn(remote?.url, LONGEST_URL);
+  const url = typeof remote?.url === 'string' ? remote.url.trim() : '';
   const header = listIn(remote?.headers).find(
     ({ isRequired, isSecret }) => isRequired === true || isSecret === true,
   )?.name;
@@ -139,7 +139,14 @@ function problemOf({ remotes, packages }: Json, hasRemote: boolean, url: string)
         : 'It names no address.';
   if (/[{}]/.test(url)) return 'Its address has places that only you can fill in: add it by its address.';
   const parsed = URL.parse(url);
-  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password)
+  // One that is cut, or that hides letters, would be another address than the one that is shown.
+  if (
+    !parsed ||
+    url !== textIn(url, LONGEST_URL) ||
+    !/^https?:$/.test(parsed.protocol) ||
+    parsed.username ||
+    parsed.password
+  )
     return 'Its address is not one that can be called.';
   return null;
 }
