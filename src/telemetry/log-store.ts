@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { Kysely, PostgresDialect, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { fail } from '../core/errors.ts';
 import { unpackHookResults } from '../core/hook-results.ts';
+import { oneByOne } from '../core/one-by-one.ts';
 import type { Engine } from '../storage/migrate.ts';
 import { entriesOf } from './analytics/entries.ts';
 import { Figures } from './analytics/figures.ts';
@@ -10,7 +11,8 @@ import { drawLogGraph } from './analytics/log-graphs.ts';
 import { type Facets, type GroupPage, listFacets, listGroups } from './analytics/log-groups.ts';
 import type { HitQuestion, Question } from './analytics/question.ts';
 import { drawSeries, type Series } from './analytics/series.ts';
-import { ANSWER_WITHIN_MS } from './analytics/slices.ts';
+import { ANSWER_WITHIN_MS, allInSlices, type Slices } from './analytics/slices.ts';
+import { type Snapshots, sqliteSnapshots } from './analytics/snapshots.ts';
 import { type Summed, sumUp } from './analytics/sums.ts';
 import type { TimeRange } from './analytics/time-range.ts';
 import { BodySegments } from './body-segments.ts';
@@ -79,17 +81,26 @@ async function openSqlite(file: string, role: LogRole, sinkOptions?: SinkOptions
   const sink = role === 'writer' ? await openSqliteSink(file, sinkOptions) : NO_SINK;
   const segments = new BodySegments(join(dirname(file), 'bodies'));
   const options = { durability: 'normal', readonly: role === 'reader' } as const;
-  const db = new Kysely<LogTables>({ dialect: sqliteDialect(file, options) });
+  const open = () => new Kysely<LogTables>({ dialect: sqliteDialect(file, options) });
+  // Questions about figures hold their connection until all of a page are answered; who reads a log entry waits for none.
+  const [db, figures] = [open(), open()];
   const close = async () => {
     await sink.close();
     segments.close();
-    await db.destroy();
+    await Promise.all([db.destroy(), figures.destroy()]);
   };
-  return new SqlLogStore({ db, engine: 'sqlite', segments, sink: { ...sink, close } });
+  return new SqlLogStore({
+    db,
+    snapshots: sqliteSnapshots(figures),
+    engine: 'sqlite',
+    segments,
+    sink: { ...sink, close },
+  });
 }
 
 async function openPostgres(url: string, role: LogRole, sinkOptions?: SinkOptions): Promise<LogStore> {
   const { postgresPool } = await import('../storage/postgres.ts');
+  const { postgresSnapshots } = await import('./analytics/postgres-snapshots.ts');
   const pool = postgresPool(url, role === 'reader' ? 4 : 2);
   const db = new Kysely<LogTables>({ dialect: new PostgresDialect({ pool }) });
   try {
@@ -97,7 +108,13 @@ async function openPostgres(url: string, role: LogRole, sinkOptions?: SinkOption
     if (role === 'writer') await withDaysPrepared(pool, () => migrateLog(db, 'postgres'));
     const sink = role === 'writer' ? postgresSink(pool, db, sinkOptions) : NO_SINK;
     if ('begin' in sink) await sink.begin();
-    return new SqlLogStore({ db, engine: 'postgres', segments: null, sink: { ...sink, close } });
+    return new SqlLogStore({
+      db,
+      snapshots: postgresSnapshots(pool),
+      engine: 'postgres',
+      segments: null,
+      sink: { ...sink, close },
+    });
   } catch (error) {
     await db.destroy();
     throw error;
@@ -116,6 +133,15 @@ const NO_SINK: LogSink = {
 
 type Select = SelectQueryBuilder<LogTables, 'request_logs', ListedRow>;
 
+interface SqlLogParts {
+  readonly db: Kysely<LogTables>;
+  /** What figures are read in. */
+  readonly snapshots: Snapshots;
+  readonly engine: Engine;
+  readonly segments: BodySegments | null;
+  readonly sink: LogSink;
+}
+
 class SqlLogStore implements LogStore {
   readonly insert: LogSink['insert'];
   readonly prune: LogSink['prune'];
@@ -126,14 +152,15 @@ class SqlLogStore implements LogStore {
   readonly #db: Kysely<LogTables>;
   readonly #engine: Engine;
   readonly #figures: Figures;
+  readonly #inTurn = oneByOne();
   /** Where the embedded store keeps bodies; PostgreSQL keeps them itself, for every node to read. */
   readonly #segments: BodySegments | null;
 
-  constructor(parts: { db: Kysely<LogTables>; engine: Engine; segments: BodySegments | null; sink: LogSink }) {
+  constructor(parts: SqlLogParts) {
     this.#db = parts.db;
     this.#segments = parts.segments;
     this.#engine = parts.engine;
-    this.#figures = new Figures(parts.db, parts.engine);
+    this.#figures = new Figures(parts.snapshots, parts.engine);
     const { insert, prune, erase, tend, recount, close } = parts.sink;
     this.insert = insert;
     this.prune = prune;
@@ -257,14 +284,20 @@ class SqlLogStore implements LogStore {
     if (question.kind === 'hits') return this.#hits(question);
     const workspaces = workspacesWithin(this.#db, this.#engine, question.filter);
     const entriesFor = (filter: LogFilter) => entriesOf({ db: this.#db, engine: this.#engine, filter, workspaces });
-    if (question.kind === 'series') return drawSeries(question, { entriesFor, figures: this.#figures }, deadline);
-    const sources = { entries: entriesFor(question.filter), figures: this.#figures };
+    const [figures, slices] = [this.#figures, this.#slices];
+    if (question.kind === 'series') return drawSeries(question, { entriesFor, figures, slices }, deadline);
+    const sources = { entries: entriesFor(question.filter), figures, slices };
     if (question.kind === 'graph') return drawLogGraph(question, sources, deadline);
     if (question.kind === 'sums') return sumUp(question, sources, deadline);
     return question.kind === 'group'
       ? listGroups(question, sources, deadline)
       : listFacets(question, sources, deadline);
   }
+
+  /** One question at a time: a client that reads a log entry waits for one slice at most, however many are asked. */
+  readonly #slices: Slices = async (times, ask, deadline) => {
+    if (times.length > 0) await this.#inTurn(() => allInSlices(times, ask, deadline));
+  };
 
   async #hits({ reach, guardrail, limit }: HitQuestion): Promise<LogPage> {
     const ids = await latestHits(this.#db, reach, guardrail, limit);

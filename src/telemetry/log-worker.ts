@@ -293,15 +293,6 @@ function answer({ target }: LogWorkerOptions): Handler {
       self.postMessage({ kind: 'failed', number, code, message: String(error) });
     }
   };
-  let analysing: Promise<unknown> = Promise.resolve();
-  /**
-   * One analysis at a time: a client that reads a log entry waits for one slice at most, however many analyses wait.
-   */
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const turn = analysing.then(work);
-    analysing = turn.catch(() => {});
-    return turn;
-  };
   return (message) => {
     if (typeof message === 'string') return;
     if (message.kind === 'list') void reply(message.number, (store) => store.list(message.query));
@@ -311,7 +302,7 @@ function answer({ target }: LogWorkerOptions): Handler {
       void reply(message.number, (store) => store.session(message.reach, message.id));
     else if (message.kind === 'analyse') {
       const deadline = performance.now() + message.withinMs;
-      void reply(message.number, (store) => inTurn(() => store.analyse(message.question, deadline)));
+      void reply(message.number, (store) => store.analyse(message.question, deadline));
     } else if (message.kind === 'close') {
       const closing = opened ? opened.then((store) => store.close()).catch(() => {}) : Promise.resolve();
       void closing.then(() => self.postMessage({ kind: 'done', number: message.number }));

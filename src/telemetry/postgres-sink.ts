@@ -1,5 +1,6 @@
 import { CompiledQuery, type Kysely, sql } from 'kysely';
 import type { Pool } from 'pg';
+import { oneByOne } from '../core/one-by-one.ts';
 import { arrivalsOf, type Earlier, leavingOf } from './aggregates/arrivals.ts';
 import { FACT_SOURCES, type Source } from './aggregates/fact.ts';
 import { keptMs, USUAL_FIGURES } from './aggregates/options.ts';
@@ -31,15 +32,10 @@ export function postgresSink(
   const keys = figures.metadataKeys;
   const now = Date.now;
   const upkeep = new Upkeep({ engine: 'postgres', keys, keep: keptMs(figures.keepDays), now });
-  let last: Promise<unknown> = Promise.resolve();
-  /** One at a time, so that inserts always find a connection. */
-  const oneByOne = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const next = last.then(work, work);
-    last = next.catch(() => {});
-    return next;
-  };
-  const run = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work));
-  const runInTurn = <Result>(work: Work<Result>) => oneByOne(() => runOnPostgres(pool, upkeep, work, { waits: true }));
+  // So that inserts always find a connection.
+  const inTurn = oneByOne();
+  const run = <Result>(work: Work<Result>) => inTurn(() => runOnPostgres(pool, upkeep, work));
+  const runInTurn = <Result>(work: Work<Result>) => inTurn(() => runOnPostgres(pool, upkeep, work, { waits: true }));
   const tending = new Tending({ upkeep, run, now });
   const retention = { pool, db, remove: removeRows, workspaces: () => workspacesIn(db), now };
   let daysAt = 0;

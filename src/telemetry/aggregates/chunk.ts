@@ -91,6 +91,28 @@ class Reading {
     return value;
   }
 
+  /** Where a histogram ends, which begins with its length. */
+  endOfNext(): number {
+    const length = this.next();
+    return this.at + length;
+  }
+
+  /** Passes over so many histograms: a question means few of many. */
+  pass(count: number): void {
+    const bytes = this.#bytes;
+    let at = this.at;
+    for (let left = count; left > 0; left--) {
+      const length = bytes[at]!;
+      if (length < 128) {
+        at += 1 + length;
+        continue;
+      }
+      this.at = at;
+      at = this.endOfNext();
+    }
+    this.at = at;
+  }
+
   nextSigned(): number {
     const value = this.next();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
@@ -131,28 +153,30 @@ function packHistograms(histograms: readonly Histogram[]): Uint8Array {
   return pen.written();
 }
 
-/** Adds the histogram of each cell to the one it belongs to; null: to none. */
-export function addHistograms(bytes: Uint8Array, count: number, to: (cell: number) => Spectrum | null): void {
-  readHistograms(bytes, count, to, (spectrum, bucket, times) => spectrum.add(bucket, times));
+/** Adds the histograms of some cells, which are in order, each to the one it belongs to: the first of them is number 0. */
+export function addHistograms(bytes: Uint8Array, cells: Int32Array, to: (number: number) => Spectrum): void {
+  const reading = new Reading(bytes);
+  let passed = 0;
+  for (let number = 0; number < cells.length; number++) {
+    reading.pass(cells[number]! - passed);
+    passed = cells[number]! + 1;
+    const spectrum = to(number);
+    const end = reading.endOfNext();
+    for (let bucket = 0; reading.at < end; ) {
+      bucket += reading.next();
+      spectrum.add(bucket, reading.nextSigned());
+    }
+  }
 }
 
-function readHistograms<To>(
-  bytes: Uint8Array,
-  count: number,
-  to: (cell: number) => To | null,
-  add: (to: To, bucket: number, times: number) => void,
-): void {
+function readHistograms(bytes: Uint8Array, to: readonly Histogram[]): void {
   const reading = new Reading(bytes);
-  for (let cell = 0; cell < count; cell++) {
-    const length = reading.next();
-    const histogram = length > 0 ? to(cell) : null;
-    const end = reading.at + length;
-    let bucket = 0;
-    while (histogram && reading.at < end) {
+  for (const histogram of to) {
+    const end = reading.endOfNext();
+    for (let bucket = 0; reading.at < end; ) {
       bucket += reading.next();
-      add(histogram, bucket, reading.nextSigned());
+      countIn(histogram, bucket, reading.nextSigned());
     }
-    reading.at = end;
   }
 }
 
@@ -166,7 +190,13 @@ export function unpack({ sums: bytes, more, durations, first_bytes }: Packed, wi
     for (let at = 0; at < SUMS.length; at++) amount.sums[SUMS[at]!] = sums[at]?.[cell] ?? 0;
     cells.push({ key: keys.map((column) => column[cell]!), amount });
   }
-  readHistograms(durations, count, (cell) => cells[cell]!.amount.durations, countIn);
-  readHistograms(first_bytes, count, (cell) => cells[cell]!.amount.firstBytes, countIn);
+  readHistograms(
+    durations,
+    cells.map(({ amount }) => amount.durations),
+  );
+  readHistograms(
+    first_bytes,
+    cells.map(({ amount }) => amount.firstBytes),
+  );
   return cells;
 }

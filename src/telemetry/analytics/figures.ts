@@ -1,19 +1,21 @@
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
+import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../storage/migrate.ts';
 import type { Amount, Sum } from '../aggregates/amount.ts';
-import { columnsOfCube } from '../aggregates/cubes.ts';
+import { columnsOfCube, type KindCube } from '../aggregates/cubes.ts';
 import type { Source, Value } from '../aggregates/fact.ts';
 import { GRAINS } from '../aggregates/grains.ts';
 import { areSeldom, readColumns } from '../aggregates/layout.ts';
 import { type State, stateIn } from '../aggregates/state.ts';
 import { wholesOf } from '../aggregates/wholes.ts';
-import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
 import { workspacesWithin } from '../log-workspaces.ts';
 import { entriesOf, WHOLE_ENTRIES } from './entries.ts';
 import { type By, conditionsIn, Kinds, type Meant, meantBy } from './kinds.ts';
 import { type Piece, type Plan, planOf, resolutionAt } from './plan.ts';
-import { type Chunk, cellsMeant, namesBy, Scan, verdictsOn } from './scan.ts';
+import { type Chunk, cellsMeant, type Known, namesBy, Scan, verdictsOn } from './scan.ts';
+import { ANSWER_WITHIN_MS } from './slices.ts';
+import type { Snapshot, Snapshots } from './snapshots.ts';
 import { bucketsOf, type TimeRange } from './time-range.ts';
 import { Waiting, type WaitingCell, waitingCells } from './waiting.ts';
 
@@ -69,14 +71,37 @@ export interface Found extends Omit<Look, 'count'> {
   readonly rows: readonly Counted[];
 }
 
-interface Moment {
+/** What is known as of one moment; most of it was found out for another question. */
+class Moment {
+  readonly snapshot: Snapshot;
   readonly state: State;
   readonly waiting: readonly WaitingCell[];
-  /** What was read for another question, and which of it was meant. */
-  readonly read: Map<string, readonly Chunk[]>;
-  readonly verdicts: Map<string, Uint8Array>;
-  readonly chosen: Map<string, readonly Chosen[] | null>;
+  readonly kinds = new Map<KindCube, Promise<Known>>();
+  readonly verdicts = new Map<string, Uint8Array>();
+  readonly chunks = new Map<string, readonly Chunk[]>();
+  readonly chosen = new Map<string, readonly Chosen[] | null>();
+  readonly beyond = new Map<string, Promise<readonly WaitingCell[]>>();
+  /** How much of the cells has been read. */
+  bytes = 0;
+
+  constructor(snapshot: Snapshot, state: State, waiting: readonly WaitingCell[]) {
+    this.snapshot = snapshot;
+    this.state = state;
+    this.waiting = waiting;
+  }
 }
+
+/** Questions that are to be answered as of the same moment. */
+interface Asked {
+  readonly all: readonly Looked[];
+  readonly deadline: number;
+  readonly resolve: (looks: Look[]) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** A client that asks for a log entry waits for so many questions at most, and what they have read lies in memory as long. */
+const MOST_TOGETHER = 16;
+const MOST_BYTES_TOGETHER = 32 << 20;
 
 interface Chosen {
   readonly chunk: Chunk;
@@ -85,52 +110,99 @@ interface Chosen {
 
 /** Answers from what was counted when entries were logged. */
 export class Figures {
-  readonly #db: Kysely<LogTables>;
+  readonly #snapshots: Snapshots;
   readonly #engine: Engine;
   readonly #kinds = new Kinds();
   readonly #waiting = new Waiting();
+  /** They wait for their moment. */
+  readonly #asked: Asked[] = [];
+  #isLooking = false;
 
-  constructor(db: Kysely<LogTables>, engine: Engine) {
-    this.#db = db;
+  constructor(snapshots: Snapshots, engine: Engine) {
+    this.#snapshots = snapshots;
     this.#engine = engine;
   }
 
-  async find(asked: Looked): Promise<Found> {
-    const [found] = await this.findAll([asked]);
+  async find(asked: Looked, deadline: number): Promise<Found> {
+    const [found] = await this.findAll([asked], deadline);
     return found!;
   }
 
   /** Several questions, answered as of the same moment. */
-  async findAll(asked: readonly Looked[]): Promise<Found[]> {
-    const looks = await this.#lookAt(asked);
+  async findAll(asked: readonly Looked[], deadline: number): Promise<Found[]> {
+    const looks = await this.#lookAt(asked, deadline);
     return looks.map(({ count, ...look }, at) => ({ ...look, rows: count(asked[at]!) }));
   }
 
-  async look(looked: Looked): Promise<Look> {
-    const [look] = await this.#lookAt([looked]);
+  async look(looked: Looked, deadline: number): Promise<Look> {
+    const [look] = await this.#lookAt([looked], deadline);
     return look!;
   }
 
-  #lookAt(all: readonly Looked[]): Promise<Look[]> {
-    const transaction = this.#db.transaction();
-    // Cells and what waits for them must be of one moment.
-    return (this.#engine === 'postgres' ? transaction.setIsolationLevel('repeatable read') : transaction).execute(
-      async (snapshot) => {
-        const { rows } = await sql<{ name: string; value: number }>`select name, value from analytics_state`.execute(
-          snapshot,
-        );
-        const state = stateIn(rows);
-        const waiting = await this.#waiting.in(snapshot);
-        const looks: Look[] = [];
-        const moment: Moment = { state, waiting, read: new Map(), verdicts: new Map(), chosen: new Map() };
-        for (const each of all) looks.push(await this.#look(snapshot, each, moment));
-        return looks;
-      },
-    );
+  #lookAt(all: readonly Looked[], deadline: number): Promise<Look[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<Look[]>();
+    this.#asked.push({ all, deadline, resolve, reject });
+    if (!this.#isLooking) void this.#answerAsked();
+    return promise;
   }
 
-  async #look(db: Kysely<LogTables>, looked: Looked, moment: Moment): Promise<Look> {
-    const { state, waiting, read, chosen } = moment;
+  /** A page asks much at once: what came while the first question was answered is answered together. */
+  async #answerAsked(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#asked.length > 0) {
+      const left = new Set(this.#asked.splice(0, MOST_TOGETHER));
+      const { size } = left;
+      try {
+        await this.#snapshots((snapshot) => this.#answer(left, snapshot));
+      } catch (error) {
+        // Where one of them failed, it knows; the others get another moment.
+        if (left.size === size) for (const each of left) this.#refuse(left, each, error);
+      }
+      this.#asked.unshift(...left);
+    }
+    this.#isLooking = false;
+  }
+
+  /** Takes those away that were answered. */
+  async #answer(left: Set<Asked>, snapshot: Snapshot): Promise<void> {
+    const { db } = snapshot;
+    const { rows } = await sql<{ name: string; value: number }>`select name, value from analytics_state`.execute(db);
+    const moment = new Moment(snapshot, stateIn(rows), await this.#waiting.in(db));
+    for (const asked of left) {
+      try {
+        if (performance.now() > asked.deadline) fail('analytics_too_slow', ANSWER_WITHIN_MS / 1_000);
+        const looks = await this.#looks(asked.all, moment);
+        if (looks === null) continue;
+        left.delete(asked);
+        asked.resolve(looks);
+      } catch (error) {
+        this.#refuse(left, asked, error);
+        throw error;
+      }
+      // Other questions to this thread get their turn.
+      await new Promise(setImmediate);
+    }
+  }
+
+  #refuse(left: Set<Asked>, asked: Asked, error: unknown): void {
+    left.delete(asked);
+    asked.reject(error);
+  }
+
+  /** Null: more would have to be read than this moment has room for. */
+  async #looks(all: readonly Looked[], moment: Moment): Promise<Look[] | null> {
+    const mayRead = moment.bytes < MOST_BYTES_TOGETHER;
+    const looks: Look[] = [];
+    for (const each of all) {
+      const look = await this.#look(each, moment, mayRead);
+      if (look === null) return null;
+      looks.push(look);
+    }
+    return looks;
+  }
+
+  async #look(looked: Looked, moment: Moment, mayRead: boolean): Promise<Look | null> {
+    const { state, waiting, chunks: read, chosen } = moment;
     const shortestMs = resolutionAt(looked.range.from, state);
     const fromLog: Look = { range: looked.range, shortestMs, log: [looked.range], count: () => [] };
     const by = [looked.by, looked.then ?? null].filter((each) => each !== null);
@@ -140,32 +212,28 @@ export class Figures {
     const bucketMs = looked.isOverTime ? bucketsOf(looked.range, { shortestMs, wishedMs: looked.bucketMs }).ms : null;
     const coarsest = GRAINS.findLastIndex(({ ms }) => bucketMs === null || ms <= bucketMs);
     const plan = planOf(looked.range, state, { from: since, coarsest, now: Date.now() });
-    const kinds = await Promise.all(meant.columns.map(({ cube }) => this.#kinds.of(db, cube, state.kindsChanged)));
+    const kinds: Known[] = [];
+    for (const { cube } of meant.columns)
+      kinds.push(await known(moment.kinds, cube, () => this.#kinds.of(moment.snapshot.db, cube, state.kindsChanged)));
     const verdicts = meant.columns.map(({ cube, includes }, at) => {
       const key = JSON.stringify([meant.columns.length, cube, looked.filter]);
-      const known = moment.verdicts.get(key) ?? verdictsOn(kinds[at]!, includes);
-      moment.verdicts.set(key, known);
-      return known;
+      return known(moment.verdicts, key, () => verdictsOn(kinds[at]!, includes));
     });
     const cells: Chosen[] = [];
     // Questions about one moment often differ in nothing but what they tell apart.
     const keyOf = (piece: Piece) =>
       JSON.stringify([piece, meant.cube, looked.histograms, areSeldom(looked.sums), bucketMs]);
     const unread = plan.pieces.filter((piece) => !read.has(keyOf(piece)));
-    const found = await this.#chunks(db, unread, meant, looked, bucketMs);
+    if (unread.length > 0 && !mayRead) return null;
+    const found = await this.#chunks(moment, unread, meant, looked, bucketMs);
     for (const [at, piece] of unread.entries()) read.set(keyOf(piece), found[at]!);
     for (const piece of plan.pieces) {
       const key = keyOf(piece);
-      const chunks = read.get(key)!;
-      const choice = JSON.stringify([key, looked.filter]);
-      const meantOf = chosen.has(choice) ? chosen.get(choice)! : chosenIn(chunks, verdicts);
-      chosen.set(choice, meantOf);
+      const meantOf = known(chosen, JSON.stringify([key, looked.filter]), () => chosenIn(read.get(key)!, verdicts));
       if (meantOf === null) return fromLog;
       for (const each of meantOf) cells.push(each);
     }
-    const beyond = plan.less
-      ? await entriesBeyond(db, this.#engine, looked.filter, plan.less, [...state.metadata.keys()])
-      : [];
+    const beyond = plan.less ? await this.#entriesBeyond(looked.filter, plan.less, moment) : [];
     const still = waitingMeant([...waiting, ...beyond], plan, meant);
     if (still === null) return fromLog;
     const names = meant.names.map((naming) => namesBy(naming, kinds[naming.column]!, verdicts[naming.column]!));
@@ -177,9 +245,9 @@ export class Figures {
     return { range: plan.range, shortestMs, log: plan.log, count };
   }
 
-  /** Of each piece; all of them are read by one statement. */
+  /** Of each piece. */
   async #chunks(
-    db: Kysely<LogTables>,
+    moment: Moment,
     pieces: readonly Piece[],
     { cube }: Meant,
     { sums, histograms = [] }: Looked,
@@ -187,26 +255,41 @@ export class Figures {
   ): Promise<Chunk[][]> {
     const chunks: Chunk[][] = pieces.map(() => []);
     if (pieces.length === 0) return chunks;
-    const apart = areSeldom(sums) ? ['more'] : [];
-    const columns = ['bucket', 'sums', ...apart, ...histograms.map((name) => HISTOGRAM_COLUMNS[name])];
-    const branches = pieces.map(({ grain, from, until }, at) => {
-      const { ms, id } = GRAINS[grain]!;
-      return sql`select ${sql.lit(at)} as piece, ${sql.join(columns.map((name) => sql.ref(name)))} from analytics_cells
-        where grain = ${sql.lit(id)} and cube = ${cube} and bucket >= ${from / ms} and bucket < ${until / ms}`;
-    });
-    const { rows } = await sql<Record<string, Uint8Array> & { bucket: number; piece: number }>`
-      ${sql.join(branches, sql` union all `)}`.execute(db);
+    const apart = areSeldom(sums) ? (['more'] as const) : [];
+    const columns = ['sums', ...histograms.map((name) => HISTOGRAM_COLUMNS[name]), ...apart] as const;
     const width = columnsOfCube(cube).length;
-    for (const row of rows) {
-      const { ms } = GRAINS[pieces[row.piece]!.grain]!;
-      chunks[row.piece]!.push({
-        bucket: bucketMs === null ? 0 : Math.floor(row.bucket / (bucketMs / ms)),
-        columns: readColumns(row.sums!, row.more ?? null, width),
-        histograms: Object.fromEntries(histograms.map((name) => [name, row[HISTOGRAM_COLUMNS[name]]!])),
+    for (const { piece, bucket, bytes } of await moment.snapshot.cells(pieces, cube, columns)) {
+      const { ms } = GRAINS[pieces[piece]!.grain]!;
+      for (const each of bytes) moment.bytes += each?.length ?? 0;
+      const more = apart.length > 0 ? bytes.at(-1)! : null;
+      chunks[piece]!.push({
+        bucket: bucketMs === null ? 0 : Math.floor(bucket / (bucketMs / ms)),
+        columns: readColumns(bytes[0]!, more, width),
+        histograms: Object.fromEntries(histograms.map((name, at) => [name, bytes[at + 1]!])),
       });
     }
     return chunks;
   }
+
+  /** Entries of a time, to be taken away from what was counted of it. */
+  #entriesBeyond(
+    { organisationId, workspaceId }: LogFilter,
+    range: TimeRange,
+    { snapshot: { db }, state, beyond }: Moment,
+  ) {
+    const filter = { organisationId, workspaceId };
+    return known(beyond, JSON.stringify([filter, range]), async () => {
+      const workspaces = workspacesWithin(db, this.#engine, filter);
+      const entries = entriesOf({ db, engine: this.#engine, filter, workspaces });
+      const rows = await entries<Source>(WHOLE_ENTRIES, range);
+      return waitingCells(wholesOf(rows, [...state.metadata.keys()], -1));
+    });
+  }
+}
+
+function known<Key, Value>(found: Map<Key, Value>, key: Key, find: () => Value): Value {
+  if (!found.has(key)) found.set(key, find());
+  return found.get(key)!;
 }
 
 /** Null: whether some of it is meant cannot be told. */
@@ -218,19 +301,6 @@ function chosenIn(chunks: readonly Chunk[], verdicts: readonly Uint8Array[]): re
     if (cells.length > 0) chosen.push({ chunk, cells });
   }
   return chosen;
-}
-
-/** Entries of a time, to be taken away from what was counted of it. */
-async function entriesBeyond(
-  db: Kysely<LogTables>,
-  engine: Engine,
-  { organisationId, workspaceId }: LogFilter,
-  range: TimeRange,
-  keys: readonly string[],
-): Promise<WaitingCell[]> {
-  const filter = { organisationId, workspaceId };
-  const entries = entriesOf({ db, engine, filter, workspaces: workspacesWithin(db, engine, filter) });
-  return waitingCells(wholesOf(await entries<Source>(WHOLE_ENTRIES, range), keys, -1));
 }
 
 /** What waits, of what is asked for. Null: whether some of it is meant cannot be told. */

@@ -1,4 +1,4 @@
-import { inSlices } from './slices.ts';
+import type { Slices } from './slices.ts';
 import type { Figures, Tally } from './tallies.ts';
 import { type BucketRule, bucketsOf, type TimeRange } from './time-range.ts';
 
@@ -22,11 +22,12 @@ export interface GraphSource<Row> extends BucketRule {
   readonly known?: Iterable<readonly [row: Row, bucket: number]>;
   /** For which time rows are asked for, when that is not the whole range. */
   readonly asks?: readonly TimeRange[];
+  readonly slices: Slices;
   readonly deadline: number;
 }
 
 export async function drawGraph<Row>(source: GraphSource<Row>): Promise<Graph> {
-  const { range, tally, rows, known = [], asks = [range], deadline } = source;
+  const { range, tally, rows, known = [], asks = [range], slices, deadline } = source;
   const { ms, first, count } = bucketsOf(range, source);
   const summary = tally();
   const points = Array.from({ length: count }, tally);
@@ -38,7 +39,7 @@ export async function drawGraph<Row>(source: GraphSource<Row>): Promise<Graph> {
   const addSlice = async (slice: TimeRange) => {
     for (const row of await rows(slice, ms)) add(row, row.bucket);
   };
-  for (const part of asks) await inSlices(part, addSlice, { deadline });
+  await slices(asks, addSlice, deadline);
   return {
     object: 'analytics-graph',
     bucket_seconds: ms / 1_000,

@@ -6,12 +6,14 @@ import { type Counted, HISTOGRAMS, type Figures as Kept, type Looked } from './f
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
+import type { Slices } from './slices.ts';
 import { durations, type Figures, occurrences, ratio, sumsOf, type Tally, type UserRow, users } from './tallies.ts';
 import { MINUTE_MS, type TimeRange } from './time-range.ts';
 
 export interface Sources {
   readonly entries: Entries;
   readonly figures: Kept;
+  readonly slices: Slices;
 }
 
 /** What is read of the entries, and how it is taken together. */
@@ -118,11 +120,14 @@ const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
 
 export async function drawLogGraph(
   { name, filter, range: asked, bucketMs: wishedMs }: GraphQuestion,
-  { entries, figures }: Sources,
+  { entries, figures, slices }: Sources,
   deadline: number,
 ): Promise<Graph> {
   const { selection, tally, counted, taken } = DRAWINGS[name];
-  const found = await figures.find({ filter, range: asked, isOverTime: true, bucketMs: wishedMs, ...counted });
+  const found = await figures.find(
+    { filter, range: asked, isOverTime: true, bucketMs: wishedMs, ...counted },
+    deadline,
+  );
   const { range, shortestMs, log: asks } = found;
   const known: [row: unknown, bucket: number][] = [];
   for (const row of found.rows) {
@@ -131,5 +136,5 @@ export async function drawLogGraph(
   }
   const rows = (slice: TimeRange, bucketMs: number) => entries<Bucketed<unknown>>(selection(bucketMs), slice);
   const lengths = { shortestMs: Math.max(shortestMs, MINUTE_MS), wishedMs };
-  return drawGraph({ range, ...lengths, tally, rows, known, asks, deadline });
+  return drawGraph({ range, ...lengths, tally, rows, known, asks, slices, deadline });
 }

@@ -3,12 +3,11 @@ import { type Page, page } from '../../core/paging.ts';
 import { cacheStatusOf, endpointOf, verdictOf } from '../aggregates/fact.ts';
 import type { LogRow } from '../log-columns.ts';
 import { labelsOf } from '../log-labels.ts';
-import type { Entries, Selection } from './entries.ts';
+import type { Selection } from './entries.ts';
 import type { Found, Looked } from './figures.ts';
 import type { Sources } from './log-graphs.ts';
 import { columnsOf, type Measure, measured, selected, sumsIn } from './measures.ts';
 import { type FacetQuestion, GROUPS, type GroupQuestion, MADE_GROUPS } from './question.ts';
-import { inSlices } from './slices.ts';
 import { ratio, sumsOf, type Tally } from './tallies.ts';
 import { MINUTE_MS, type TimeRange } from './time-range.ts';
 
@@ -41,12 +40,8 @@ export interface Facets {
 }
 
 /** The groups with the most requests first. Entries that have no such value are a group of their own, named null. */
-export async function listGroups(
-  question: GroupQuestion,
-  { entries, figures }: Sources,
-  deadline: number,
-): Promise<GroupPage> {
-  return groupsIn(question, await figures.find(asking(question)), entries, deadline);
+export async function listGroups(question: GroupQuestion, sources: Sources, deadline: number): Promise<GroupPage> {
+  return groupsIn(question, await sources.figures.find(asking(question), deadline), sources, deadline);
 }
 
 const asking = ({ by, filter, range }: Grouping, measures: readonly Measure[] = MEASURED): Looked => ({
@@ -58,9 +53,9 @@ const asking = ({ by, filter, range }: Grouping, measures: readonly Measure[] = 
 });
 type Grouping = Pick<GroupQuestion, 'by' | 'filter' | 'range'>;
 
-async function groupsIn(question: GroupQuestion, found: Found, entries: Entries, deadline: number): Promise<GroupPage> {
+async function groupsIn(question: GroupQuestion, found: Found, sources: Sources, deadline: number): Promise<GroupPage> {
   const { by } = question;
-  const groups = await sumsByName(MEASURED, by, found, entries, deadline);
+  const groups = await sumsByName(MEASURED, by, found, sources, deadline);
   const key = typeof by === 'string' ? by : 'value';
   const all = groups.map(([name, figures]) => shown(key, name, figures));
   all.sort((one, other) => mostRequests(one, other) || byName(one[key]!, other[key]!));
@@ -74,7 +69,7 @@ async function sumsByName<Wanted extends Measure>(
   measures: readonly (Wanted | 'requests')[],
   by: GroupQuestion['by'],
   found: Found,
-  entries: Entries,
+  { entries, slices }: Sources,
   deadline: number,
 ): Promise<[name: Name, figures: Counts<Wanted>][]> {
   const { column, nameOf } = inLog(by);
@@ -91,7 +86,7 @@ async function sumsByName<Wanted extends Measure>(
     for (const row of await entries<Counts<Wanted> & { readonly group_name: Name }>(selection, slice))
       add(nameOf(row.group_name), row);
   };
-  for (const part of found.log) await inSlices(part, addSlice, { deadline });
+  await slices(found.log, addSlice, deadline);
   return [...groups]
     .map(([name, group]): [Name, Counts<Wanted>] => [name, group.figures() as Counts<Wanted>])
     .filter(([, { requests }]) => requests !== 0);
@@ -111,14 +106,17 @@ const FACETS = [...Object.values(GROUPS), ...Object.values(MADE_GROUPS)];
 /** Which values there are of everything that entries can be told apart by, in whole hours or days. */
 export async function listFacets(
   { filter, range, limit }: FacetQuestion,
-  { entries, figures }: Sources,
+  sources: Sources,
   deadline: number,
 ): Promise<Facets> {
   const facets: Record<string, Facets['facets'][string]> = {};
   const wide = widely(range);
-  const found = await figures.findAll(FACETS.map((by) => asking({ by, filter, range: wide }, ['requests'])));
+  const found = await sources.figures.findAll(
+    FACETS.map((by) => asking({ by, filter, range: wide }, ['requests'])),
+    deadline,
+  );
   for (const [at, by] of FACETS.entries()) {
-    const counts = await sumsByName(['requests'], by, found[at]!, entries, deadline);
+    const counts = await sumsByName(['requests'], by, found[at]!, sources, deadline);
     const values = counts.map(([value, { requests }]) => ({ value, requests }));
     values.sort((one, other) => other.requests - one.requests || byName(one.value, other.value));
     facets[by] = { values: values.slice(0, limit), has_more: values.length > limit };

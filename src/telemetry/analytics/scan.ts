@@ -164,7 +164,7 @@ export class Scan {
   }
 
   add(chunk: Chunk, cells: Int32Array): void {
-    const { count, key } = chunk.columns;
+    const { key } = chunk.columns;
     const bucket = this.#wish.isTogether ? 0 : chunk.bucket;
     const sums = this.#sums.map((place) => chunk.columns.sum(place));
     const width = sums.length;
@@ -185,14 +185,8 @@ export class Scan {
       const column = sums[at];
       if (column) addColumn(column, { cells, places, totals: this.#totals, width, at });
     }
-    const wanted = this.#wish.histograms ?? [];
-    if (wanted.length === 0) return;
-    const placeOf = new Int32Array(count).fill(-1);
-    for (let next = 0; next < cells.length; next++) placeOf[cells[next]!] = places[next]!;
-    for (const each of wanted)
-      addHistograms(chunk.histograms[each]!, count, (cell) =>
-        placeOf[cell]! < 0 ? null : this.#places[placeOf[cell]!]!.histograms![each]!,
-      );
+    for (const each of this.#wish.histograms ?? [])
+      addHistograms(chunk.histograms[each]!, cells, (number) => this.#places[places[number]!]!.histograms![each]!);
   }
 
   found(): Counted[] {

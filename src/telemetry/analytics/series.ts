@@ -7,13 +7,14 @@ import { type Entries, WHOLE_ENTRIES } from './entries.ts';
 import { type Counted, type Figures, HISTOGRAMS, type HistogramName, type Wish } from './figures.ts';
 import { nameIn } from './kinds.ts';
 import type { SeriesQuestion } from './question.ts';
-import { inSlices } from './slices.ts';
+import type { Slices } from './slices.ts';
 import { ratio, tidy } from './tallies.ts';
 import { type Buckets, bucketsOf, MINUTE_MS, type TimeRange } from './time-range.ts';
 
 export interface SeriesSources {
   readonly figures: Figures;
   readonly entriesFor: (filter: LogFilter) => Entries;
+  readonly slices: Slices;
 }
 
 interface Metric {
@@ -108,14 +109,23 @@ export async function drawSeries(question: SeriesQuestion, sources: SeriesSource
   const { by, then, limit, filter, range, bucketMs, metric, rankBy } = question;
   const histograms = histogramsOf(metric, rankBy);
   const sums = sumsOf(...SHOWN, metric, rankBy);
-  const look = await sources.figures.look({ filter, range, by, then, isOverTime: true, bucketMs, sums, histograms });
+  const look = await sources.figures.look(
+    { filter, range, by, then, isOverTime: true, bucketMs, sums, histograms },
+    deadline,
+  );
   const shortestMs = Math.max(look.shortestMs, MINUTE_MS);
   const buckets = bucketsOf(look.range, { shortestMs, wishedMs: bucketMs });
 
   const named = new NamedEntries();
   const whole = { sums, histograms: histogramsOf(rankBy) };
   for (const row of look.count({ ...whole, isTogether: true })) addCounted(named.of(row).amount, row, whole);
-  await named.addLogged(look.log, { question, buckets, deadline, entries: sources.entriesFor(filter) });
+  await named.addLogged(look.log, {
+    question,
+    buckets,
+    deadline,
+    entries: sources.entriesFor(filter),
+    slices: sources.slices,
+  });
   const ranked = inOrder(named.all(), METRICS[rankBy]);
 
   const [shown, others] = [ranked.slice(0, limit), ranked.slice(limit)];
@@ -162,6 +172,7 @@ interface Logging {
   readonly question: SeriesQuestion;
   readonly buckets: Buckets;
   readonly entries: Entries;
+  readonly slices: Slices;
   readonly deadline: number;
 }
 
@@ -182,7 +193,7 @@ class NamedEntries {
     return all.filter(({ amount }) => amount.sums.calls !== 0);
   }
 
-  async addLogged(log: readonly TimeRange[], { question, buckets, entries, deadline }: Logging): Promise<void> {
+  async addLogged(log: readonly TimeRange[], { question, buckets, entries, slices, deadline }: Logging): Promise<void> {
     const { by, then } = question;
     const keys = [by, then].flatMap((each) => (each === null || typeof each === 'string' ? [] : [each.metadata]));
     const addSlice = async (slice: TimeRange) => {
@@ -195,7 +206,7 @@ class NamedEntries {
         addFact(amount, fact);
       }
     };
-    for (const part of log) await inSlices(part, addSlice, { deadline });
+    await slices(log, addSlice, deadline);
   }
 }
 

@@ -32,3 +32,14 @@ export async function inSlices(
     await new Promise(setImmediate);
   }
 }
+
+/** Asks about times one after the other, each in slices. */
+export type Slices = (
+  times: readonly TimeRange[],
+  ask: (slice: TimeRange) => Promise<void>,
+  deadline: number,
+) => Promise<void>;
+
+export const allInSlices: Slices = async (times, ask, deadline) => {
+  for (const time of times) await inSlices(time, ask, { deadline });
+};

@@ -6,7 +6,6 @@ import { HISTOGRAMS } from './figures.ts';
 import { type By, nameIn } from './kinds.ts';
 import type { Sources } from './log-graphs.ts';
 import type { SumsQuestion } from './question.ts';
-import { inSlices } from './slices.ts';
 import type { TimeRange } from './time-range.ts';
 
 const PERCENTILES = [50, 90, 95, 99] as const;
@@ -25,7 +24,7 @@ export interface Summed {
 /** Those that made calls, in no order. */
 export async function sumUp(
   { by, filter, range }: SumsQuestion,
-  { entries, figures }: Sources,
+  { entries, figures, slices }: Sources,
   deadline: number,
 ): Promise<Summed[]> {
   const amounts = new Map<Value, Amount>();
@@ -34,7 +33,10 @@ export async function sumUp(
     amounts.set(name, amount);
     return amount;
   };
-  const found = await figures.find({ filter, range, by, sums: SUMS, isOverTime: false, histograms: HISTOGRAMS });
+  const found = await figures.find(
+    { filter, range, by, sums: SUMS, isOverTime: false, histograms: HISTOGRAMS },
+    deadline,
+  );
   for (const row of found.rows) {
     const { sums, durations, firstBytes } = amountOf(row.name);
     for (const name of SUMS) sums[name] += row[name];
@@ -44,7 +46,7 @@ export async function sumUp(
   const addSlice = async (slice: TimeRange) => {
     for (const [name, fact] of named(by, await entries<Source>(WHOLE_ENTRIES, slice))) addFact(amountOf(name), fact);
   };
-  for (const part of found.log) await inSlices(part, addSlice, { deadline });
+  await slices(found.log, addSlice, deadline);
   return [...amounts].filter(([, { sums }]) => sums.calls !== 0).map(([name, amount]) => shown(name, amount));
 }
 

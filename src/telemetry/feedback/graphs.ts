@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Reader } from '../../storage/reader.ts';
 import type { Store } from '../../storage/store.ts';
 import { type Bucketed, drawGraph, type Graph } from '../analytics/graph.ts';
-import { ANSWER_WITHIN_MS } from '../analytics/slices.ts';
+import { ANSWER_WITHIN_MS, allInSlices } from '../analytics/slices.ts';
 import { occurrences, ratio, sumsOf, type Tally } from '../analytics/tallies.ts';
 import type { TimeRange } from '../analytics/time-range.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -66,6 +66,7 @@ export function createFeedbackGraphs({ store, reader }: FeedbackGraphsDeps) {
         range,
         tally: TALLIES[name],
         rows: rowsOf(filter),
+        slices: allInSlices,
         deadline: performance.now() + ANSWER_WITHIN_MS,
       }),
   };

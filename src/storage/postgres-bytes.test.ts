@@ -1,0 +1,65 @@
+import { expect, test } from 'bun:test';
+import { createDatabase } from '../../test/postgres.ts';
+import { postgresPool } from './postgres.ts';
+import { binaryRows, int32In } from './postgres-bytes.ts';
+
+async function connected() {
+  const pool = postgresPool(await createDatabase(), 1);
+  const client = await pool.connect();
+  const close = async () => {
+    client.release();
+    await pool.end();
+  };
+  return { client, close };
+}
+
+test('bytes of any length come as they are, and nothing as nothing', async () => {
+  const { client, close } = await connected();
+  await client.query('create table kept (id integer, content bytea)');
+  const lengths = [0, 1, 7, 65_535, 65_536, 3_000_001];
+  const contents = lengths.map((length) => crypto.getRandomValues(new Uint8Array(Math.min(length, 65_536))));
+  const whole = contents.map((content, at) => {
+    const bytes = new Uint8Array(lengths[at]!);
+    for (let begin = 0; begin < bytes.length; begin += 65_536)
+      bytes.set(content.subarray(0, Math.min(65_536, bytes.length - begin)), begin);
+    return bytes;
+  });
+  for (const [id, content] of whole.entries())
+    await client.query('insert into kept values ($1, $2)', [id, Buffer.from(content)]);
+  await client.query('insert into kept values (-1, null)');
+  const rows = await binaryRows(client, 'select id, content from kept order by id');
+  expect(rows.map(([id]) => int32In(id!))).toEqual([-1, 0, 1, 2, 3, 4, 5]);
+  expect(rows[0]![1]).toBeNull();
+  for (const [id, content] of whole.entries()) expect(Bun.hash(rows[id + 1]![1]!)).toBe(Bun.hash(content));
+  await close();
+});
+
+test('a selection of nothing is no rows', async () => {
+  const { client, close } = await connected();
+  expect(await binaryRows(client, 'select 1 where false')).toEqual([]);
+  await close();
+});
+
+test('a statement that fails says why, and the connection goes on', async () => {
+  const { client, close } = await connected();
+  const failure = await binaryRows(client, 'select 1 / (select 0)').catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: '22012' });
+  expect((await binaryRows(client, 'select 5')).map(([five]) => int32In(five!))).toEqual([5]);
+  expect((await client.query('select 6 as six')).rows).toEqual([{ six: 6 }]);
+  await close();
+});
+
+test('a statement that fails after some rows gives none of them', async () => {
+  const { client, close } = await connected();
+  const failing = 'select 10 / (3 - each) from generate_series(1, 5) as each';
+  const failure = await binaryRows(client, failing).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: '22012' });
+  await close();
+});
+
+test('a connection that breaks while rows come is an error', async () => {
+  const { client, close } = await connected();
+  const cut = binaryRows(client, "select pg_terminate_backend(pg_backend_pid())::int, repeat('x', 1000)");
+  expect(await cut.then(String, (error: unknown) => (error as Error).constructor.name)).toMatch(/Error/);
+  await close().catch(() => {});
+});

@@ -1,0 +1,51 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Cube } from '../aggregates/cubes.ts';
+import { GRAINS } from '../aggregates/grains.ts';
+import type { LogTables } from '../log-columns.ts';
+import type { Piece } from './plan.ts';
+
+/** The log and its figures as of one moment. */
+export interface Snapshot {
+  readonly db: Kysely<LogTables>;
+  /** What lies in columns of the cells of these pieces; all of it is read by one statement. */
+  cells(pieces: readonly Piece[], cube: Cube, columns: readonly CellColumn[]): Promise<readonly CellsRow[]>;
+}
+
+export type CellColumn = 'sums' | 'more' | 'durations' | 'first_bytes';
+
+export interface CellsRow {
+  /** Which of the pieces. */
+  readonly piece: number;
+  readonly bucket: number;
+  /** One for each column. */
+  readonly bytes: readonly (Uint8Array | null)[];
+}
+
+/** Cells and what waits for them must be of one moment. */
+export type Snapshots = <Result>(work: (snapshot: Snapshot) => Promise<Result>) => Promise<Result>;
+
+export const sqliteSnapshots =
+  (db: Kysely<LogTables>): Snapshots =>
+  (work) =>
+    db.transaction().execute((snapshot) =>
+      work({
+        db: snapshot,
+        cells: async (pieces, cube, columns) => {
+          type Row = Readonly<Record<CellColumn, Uint8Array | null>> & Pick<CellsRow, 'piece' | 'bucket'>;
+          const { rows } = await sql<Row>`${selection(pieces, sql`${cube}`, columns)}`.execute(snapshot);
+          return rows.map((row) => ({ piece: row.piece, bucket: row.bucket, bytes: columns.map((name) => row[name]) }));
+        },
+      }),
+    );
+
+/** Of no pieces there is none. */
+export function selection(pieces: readonly Piece[], cube: RawBuilder<unknown>, columns: readonly CellColumn[]) {
+  const names = sql.raw(columns.join(', '));
+  const branches = pieces.map(({ grain, from, until }, at) => {
+    const { ms, id } = GRAINS[grain]!;
+    const [first, end] = [sql.lit(from / ms), sql.lit(until / ms)];
+    return sql`select ${sql.lit(at)} as piece, bucket, ${names} from analytics_cells
+      where grain = ${sql.lit(id)} and cube = ${cube} and bucket >= ${first} and bucket < ${end}`;
+  });
+  return sql`${sql.join(branches, sql` union all `)}`;
+}
