@@ -3,7 +3,7 @@ import { newObjectId } from '../core/object-ids.ts';
 import { Fields, fault } from '../dialects/fields.ts';
 import type { JsonObject } from '../dialects/ir.ts';
 import { isObject, objectIn, objectsIn, textIn } from '../dialects/json.ts';
-import { mcpFunctionName } from '../dialects/responses/hosted-items.ts';
+import { type McpCallError, mcpErrorText, mcpFunctionName } from '../dialects/responses/hosted-items.ts';
 import type { HostedCall, HostedFunction, HostedTool, Ran } from '../relay/hosted/hosted-tool.ts';
 import { type HostedClientDeps, type ServerTalk, talkTo } from './hosted-client.ts';
 import type { McpServer } from './server/server.ts';
@@ -181,7 +181,7 @@ function functionOf(
       return {
         item: { ...shown(call), status, approval_request_id: call.approvalId ?? null, output, error },
         events: [{ type: `response.mcp_call.${status}` }],
-        output: error === null ? (output ?? '') : `Error: ${error}`,
+        output: error === null ? (output ?? '') : `Error: ${mcpErrorText(error)}`,
       } satisfies Ran;
     },
     ...(!comesToTheSame(tool) && {
@@ -191,14 +191,18 @@ function functionOf(
           ...{ status: 'failed', approval_request_id: call.approvalId ?? null, output: null, error: INTERRUPTED },
         },
         events: [{ type: 'response.mcp_call.failed' }],
-        output: `Error: ${INTERRUPTED}`,
+        output: `Error: ${INTERRUPTED.message}`,
       }),
     }),
   };
 }
 
-const INTERRUPTED =
-  'The gateway was interrupted while the tool ran, so it is not known whether the tool has done its work. It was not called again.';
+const INTERRUPTED = {
+  type: 'http_error',
+  code: 502,
+  message:
+    'The gateway was interrupted while the tool ran, so it is not known whether the tool has done its work. It was not called again.',
+} as const;
 
 /** By the word of its server, a second call changes nothing that the first has not changed. */
 function comesToTheSame({ annotations }: JsonObject): boolean {
@@ -211,18 +215,25 @@ async function called(
   name: string,
   text: string,
   talk: ServerTalk,
-): Promise<{ output: string | null; error: string | null }> {
+): Promise<{ output: string | null; error: McpCallError | null }> {
   const args = argumentsIn(text);
-  if (!args) return { output: null, error: 'The arguments were no JSON object.' };
+  if (!args) return { output: null, error: NO_ARGUMENTS };
   try {
     const result = await talk.ask('tools/call', { name, arguments: args });
     const output = contentText(result).slice(0, LONGEST_OUTPUT);
-    return result.isError === true ? { output: null, error: output || 'The tool failed.' } : { output, error: null };
+    if (result.isError !== true) return { output, error: null };
+    const content = [{ type: 'text', text: output || 'The tool failed.' }];
+    return { output: null, error: { type: 'mcp_tool_execution_error', content } };
   } catch (error) {
     if (!(error instanceof GatewayError) || error.status >= 500) throw error;
-    return { output: null, error: error.message };
+    return { output: null, error: { type: 'http_error', code: error.status, message: error.message } };
   }
 }
+
+/** JSON-RPC's number for arguments that do not fit. */
+const NO_ARGUMENTS: McpCallError = {
+  ...{ type: 'mcp_protocol_error', code: -32_602, message: 'The arguments were no JSON object.' },
+};
 
 function argumentsIn(text: string): JsonObject | null {
   try {

@@ -160,7 +160,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
         expect([calls('read'), calls('write')]).toEqual([2, 1]);
         expect(await callOf('in a tool that reads')).toMatchObject({ status: 'completed', output: 'read {"a":1}' });
         expect(await callOf('in a tool that writes')).toMatchObject({
-          ...{ status: 'failed', output: null, error: expect.stringContaining('not known whether') },
+          ...{ status: 'failed', output: null, error: { message: expect.stringContaining('not known whether') } },
         });
         // No answer is charged twice. What a killed process had not written down yet is charged at what was held for it.
         const place = { dataDir: second.dataDir, databaseUrl } as unknown as TestGateway;
@@ -291,7 +291,10 @@ test(
     const callIn = ({ output }: OpenAI.Responses.Response) => output.find(({ type }) => type === 'mcp_call');
     expect(callIn(plain)).toMatchObject({ status: 'completed', output: 'write {"a":1}' });
     expect(callIn(read)).toMatchObject({ status: 'completed', output: 'read {"a":1}' });
-    expect(callIn(written)).toMatchObject({ status: 'failed', error: expect.stringContaining('not known whether') });
+    expect(callIn(written)).toMatchObject({
+      status: 'failed',
+      error: { message: expect.stringContaining('not known whether') },
+    });
     expect([calls('read'), calls('write')]).toEqual([2, 2]);
     // Three that asked for a tool, three that answered.
     expect([provider.requests.length, paid]).toEqual([6, 6]);

@@ -83,8 +83,21 @@ function plainItem(item: JsonObject, isRefused: boolean): readonly unknown[] {
 const REFUSED = 'The user did not allow this call.';
 const NOT_REPEATED = 'Done; what came of it is not repeated here.';
 
+/** Why a call of a server's tool came to nothing, as the vendor tells it. */
+export type McpCallError =
+  | { readonly type: 'mcp_protocol_error' | 'http_error'; readonly code: number; readonly message: string }
+  | { readonly type: 'mcp_tool_execution_error'; readonly content: readonly JsonObject[] };
+
+/** The same in words. */
+export function mcpErrorText(error: unknown): string {
+  const { message, content } = objectIn(error);
+  const texts = objectsIn(content).flatMap(({ text }) => textIn(text) ?? []);
+  return textIn(message) ?? (texts.length > 0 ? texts.join('\n') : JSON.stringify(error));
+}
+
+/** Before errors had a form of their own they were texts, and clients send again what they were given. */
 const errorText = (error: unknown): string | undefined =>
-  typeof error === 'string' ? `Error: ${error}` : isObject(error) ? `Error: ${JSON.stringify(error)}` : undefined;
+  typeof error === 'string' ? `Error: ${error}` : isObject(error) ? `Error: ${mcpErrorText(error)}` : undefined;
 
 function foundIn(item: JsonObject): string {
   const results = objectsIn(item.results);

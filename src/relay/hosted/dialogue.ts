@@ -70,7 +70,7 @@ export async function* playRounds(
         continue;
       }
       const { output, item } = await call.by.runs({ id: call.callId, arguments: call.arguments, ordinal });
-      yield* dialogue.ran(call, { output, isError: typeof item.error === 'string' });
+      yield* dialogue.ran(call, { output, isError: Boolean(item.error) });
     }
     dialogue.next();
     response = await ask(dialogue.asks({ isFirst: false, isLast: round >= MOST_ROUNDS - 1 || calls >= MOST_CALLS }));

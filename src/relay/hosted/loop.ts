@@ -300,7 +300,11 @@ export class HostedLoop {
     const begun = by?.begins(call).events ?? [];
     const ran = by
       ? await (await this.#about(by, call))()
-      : { item: { ...request, type: 'mcp_call', id: call.id, output: null, error: GONE }, events: [], output: GONE };
+      : {
+          item: { ...request, ...GONE_ITEM, id: call.id },
+          events: [{ type: 'response.mcp_call.failed' }],
+          output: GONE,
+        };
     this.#added.push(...asFunction({ id: call.id, name: by?.name ?? 'unknown', arguments: args, output: ran.output }));
     return { item: { ...ran.item, approval_request_id: request.id }, events: [...begun, ...ran.events] };
   }
@@ -355,6 +359,11 @@ const idOf = (conversation: unknown): string =>
 const isListed = ({ type, server_label }: JsonObject, earlier: readonly unknown[]): boolean =>
   objectsIn(earlier).some((item) => item.type === type && item.server_label === server_label);
 
+/** With JSON-RPC's number for what a server does not know. */
+const GONE_ITEM = {
+  ...{ type: 'mcp_call', status: 'failed', output: null },
+  error: { type: 'mcp_protocol_error', code: -32_602, message: GONE },
+};
 /** An item of a round as it is said again in the next: it is stored nowhere, so nothing may refer to it. */
 function replayed(item: JsonObject): JsonObject[] {
   if (item.type === 'reasoning' && typeof item.encrypted_content !== 'string') return [];
