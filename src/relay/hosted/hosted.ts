@@ -231,7 +231,7 @@ export function createHosted({ callModel, responses, conversations, report, ...d
               written({
                 type: 'response.failed',
                 sequence_number: number,
-                response: { ...loop.shaped({ object: 'response', model: '' }), status: 'failed', error: failure },
+                response: loop.failed(failure, Math.floor(Date.now() / 1_000)),
               }),
             );
             log.close({

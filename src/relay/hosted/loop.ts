@@ -2,7 +2,9 @@ import type { JsonObject } from '../../dialects/ir.ts';
 import { objectIn, objectsIn, present, textIn } from '../../dialects/json.ts';
 import { asFunction } from '../../dialects/responses/hosted-items.ts';
 import { shownTools } from '../../dialects/responses/shown-tools.ts';
+import { begunResponse } from './begun-response.ts';
 import type { Cited } from './cited-text.ts';
+import type { ResponseFailure } from './failure.ts';
 import type { HostedCall, HostedFunction, Ran, Shown } from './hosted-tool.ts';
 import { type KeptOutput, type KnownItem, newRound, Outgoing, type PendingCall } from './outgoing.ts';
 import { decisionsIn, type HostedRequest, itemsOf, roundBody, saidBefore } from './request.ts';
@@ -152,6 +154,11 @@ export class HostedLoop {
       output: isWhole ? this.#out.output.filter(Boolean) : this.#out.shown.filter(Boolean),
       usage: this.#usage ?? undefined,
     }) as JsonObject & { readonly id: string };
+  }
+
+  /** The response as it stands when it cannot go on. */
+  failed(error: ResponseFailure, now: number): JsonObject {
+    return this.shaped({ ...begunResponse(this.#request.body, now), status: 'failed', error });
   }
 
   get #state(): LoopState {
@@ -352,6 +359,11 @@ const begun = ({ before }: HostedRequest, { earlier, createdAt }: LoopDeps): Loo
 
 export const TOO_MANY = 'No more tools may be called; answer with what there is.';
 const GONE = 'This tool is not there any more.';
+/** With JSON-RPC's number for what a server does not know. */
+const GONE_ITEM = {
+  ...{ type: 'mcp_call', status: 'failed', output: null },
+  error: { type: 'mcp_protocol_error', code: -32_602, message: GONE },
+};
 
 const idOf = (conversation: unknown): string =>
   typeof conversation === 'string' ? conversation : (textIn(objectIn(conversation).id) ?? '');
@@ -359,11 +371,6 @@ const idOf = (conversation: unknown): string =>
 const isListed = ({ type, server_label }: JsonObject, earlier: readonly unknown[]): boolean =>
   objectsIn(earlier).some((item) => item.type === type && item.server_label === server_label);
 
-/** With JSON-RPC's number for what a server does not know. */
-const GONE_ITEM = {
-  ...{ type: 'mcp_call', status: 'failed', output: null },
-  error: { type: 'mcp_protocol_error', code: -32_602, message: GONE },
-};
 /** An item of a round as it is said again in the next: it is stored nowhere, so nothing may refer to it. */
 function replayed(item: JsonObject): JsonObject[] {
   if (item.type === 'reasoning' && typeof item.encrypted_content !== 'string') return [];
