@@ -182,6 +182,7 @@ export function createBackground(options: BackgroundOptions) {
     const signal = AbortSignal.any([request.signal, left.signal]);
     const events = followed({ id, after, signal }, watching);
     let isFirst = true;
+    let last = after;
     const body = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
@@ -190,11 +191,12 @@ export function createBackground(options: BackgroundOptions) {
             const { value, done } = await events.next();
             if (isFirst) log.firstByte();
             isFirst = false;
+            if (!done && value) last = value.sequence_number;
             if (!done) return say(value ? written(value) : KEEP_ALIVE);
             log.close({ status: 200, ...(signal.aborted && { failedBy: 'client', errorCode: 'client_closed' }) });
           } catch (error) {
             const { code, message } = asGatewayError(error, stamp['x-gateway-request-id'] ?? '');
-            say(written({ type: 'error', sequence_number: after + 1, code, message, param: null }));
+            say(written({ type: 'error', sequence_number: last + 1, code, message, param: null }));
             log.close({ status: 200, failedBy: 'gateway', errorCode: code });
           }
           controller.close();
