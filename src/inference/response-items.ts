@@ -16,6 +16,12 @@ const KINDS: Readonly<Record<string, ObjectKind>> = {
   reasoning: 'reasoning',
 };
 
+/** Items that have no status at the vendor's, or not always one. */
+const WITHOUT_STATUS: ReadonlySet<string> = new Set([
+  ...['reasoning', 'compaction', 'compaction_trigger', 'additional_tools', 'configuration_update', 'program'],
+  ...['mcp_list_tools', 'mcp_approval_request', 'mcp_approval_response'],
+]);
+
 /** The items of an input that the dialect has read before, so they are what they should be. */
 export function inputItems(input: unknown, now: number): StoredItem[] {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : objectsIn(input);
@@ -31,14 +37,22 @@ function storedItem(given: JsonObject, now: number): StoredItem {
   const id = textIn(given.id) || newObjectId(kind, now);
   const item: Record<string, unknown> = { ...(type === 'additional_tools' ? withShownTools(given) : given), id, type };
   if (type === 'message') item.content = contentList(given);
-  if (type !== 'reasoning') item.status ??= 'completed';
+  if (Array.isArray(given.output) && type.endsWith('_output')) item.output = given.output.map(filledPart);
+  if (!WITHOUT_STATUS.has(type)) item.status ??= 'completed';
   return { id, item };
 }
 
 function contentList({ role, content }: JsonObject): unknown {
-  if (typeof content !== 'string') return content;
+  if (typeof content !== 'string') return Array.isArray(content) ? content.map(filledPart) : content;
   if (role !== 'assistant') return [{ type: 'input_text', text: content }];
   return [{ type: 'output_text', text: content, annotations: [], logprobs: [] }];
+}
+
+/** With what a client may leave out and every reader finds. */
+function filledPart(part: unknown): unknown {
+  if (!isObject(part)) return part;
+  if (part.type === 'input_image') return { ...part, detail: part.detail ?? 'auto' };
+  return part.type === 'output_text' ? { ...part, annotations: part.annotations ?? [] } : part;
 }
 
 /** An item that stands for one that is stored. */
