@@ -76,6 +76,7 @@ const idOf = (head: ReplyHead, { id }: ReplyContext): string => (id.startsWith('
 /** A response of which nothing has been said yet. */
 export function emptyResponse(head: ReplyHead, context: ReplyContext): ResponseReply {
   return present<ResponseReply>({
+    access_programs: null,
     ...head.ext?.responses,
     id: idOf(head, context),
     object: 'response',

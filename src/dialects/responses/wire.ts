@@ -200,6 +200,8 @@ export interface Echo {
 }
 
 export interface ResponseReply extends Echo {
+  /** Of the vendor's own models; null is what it says of all others. */
+  readonly access_programs: null;
   readonly id: string;
   readonly object: 'response';
   readonly created_at: number;
