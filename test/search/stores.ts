@@ -50,7 +50,8 @@ export const stores: Readonly<Record<string, (approximateFrom?: number) => Promi
     await store.migrate();
     const place = { engine: 'sqlite', file: join(folder, 'search.db'), stateFile } as const;
     const thread = () => searchThread({ place, workerUrl });
-    const chunks = createEmbeddedChunks({ store, reader: thread(), writer: thread(), approximateFrom });
+    const threads = { reader: thread(), scanner: thread(), writer: thread() };
+    const chunks = createEmbeddedChunks({ store, ...threads, approximateFrom });
     return {
       store,
       chunks,

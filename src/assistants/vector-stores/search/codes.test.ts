@@ -4,7 +4,7 @@ import { anyDirection, recallOf, topicsOf } from '../../../../test/search/topics
 import { Candidates, codeQuery, encoded, segmentOf, turned } from './codes.ts';
 import { createKernel, plainCodeSums } from './dot-products.ts';
 import { MOST_DIMENSIONS, quantised, strideOf } from './quantised.ts';
-import { CodeScan, nearestOf as nearestRows } from './thread/code-scan.ts';
+import { CodeScan, type CodeScanOptions, nearestOf as nearestRows } from './thread/code-scan.ts';
 
 const SLOW_MS = 240_000;
 const signal = new AbortController().signal;
@@ -67,15 +67,16 @@ test('a chunk without a vector is no candidate, and a source that is not searche
   expect(candidates.result.map(({ source, number }) => [source, number])).toEqual([['mixed', 6]]);
 });
 
-test('with room for a part of the codes, a scan finds each chunk once, however often it is asked', async () => {
+test('with room for a part of the codes, a scan finds what it finds with room for all, however often and by how many it is asked', async () => {
   const topics = topicsOf(64);
   const [files, perFile] = [40, 300];
   const vectorsOf = (file: number) => Array.from({ length: perFile }, (_, number) => topics.chunk(file, number));
   const blocks = Array.from({ length: files }, (_, file) => quantised(vectorsOf(file), 64, 0));
   let loads = 0;
-  const scan = new CodeScan({
+  const options: Omit<CodeScanOptions, 'keptBytes'> = {
     load: async (sources) => {
       loads++;
+      await Bun.sleep(0);
       return new Map(sources.map((source) => [source, [encoded(vectorsOf(Number(source)), 64, 0)]]));
     },
     compare: async (asked) =>
@@ -87,18 +88,23 @@ test('with room for a part of the codes, a scan finds each chunk once, however o
         }),
         asked,
       ),
-    keptBytes: 60_000,
     mostBytes: Number.POSITIVE_INFINITY,
-  });
+  };
+  const scan = new CodeScan({ ...options, keptBytes: 60_000 });
+  const roomy = new CodeScan({ ...options, keptBytes: Number.POSITIVE_INFINITY });
   const all = Array.from({ length: files }, (_, file) => ({ id: String(file), chunks: perFile, dimensions: 64 }));
   for (const searched of [all, all.slice(20), all.toReversed(), all.slice(0, 1), all]) {
-    const found = (await scan.nearest(searched, topics.question(0, 4), 20))!;
-    expect(found).toHaveLength(20);
-    expect(new Set(found.map(({ source, number }) => `${source} ${number}`)).size).toBe(20);
+    const questions = [0, 21, 39].map((file) => topics.question(file, 4));
+    const found = await Promise.all(questions.map((question) => scan.nearest(searched, question, 20)));
     const ids = new Set(searched.map(({ id }) => id));
-    expect(found.every(({ source }) => ids.has(source))).toBe(true);
+    for (const [index, places] of found.entries()) {
+      expect(places).toHaveLength(20);
+      expect(new Set(places!.map(({ source, number }) => `${source} ${number}`)).size).toBe(20);
+      expect(places!.every(({ source }) => ids.has(source))).toBe(true);
+      expect(places).toEqual(await roomy.nearest(searched, questions[index]!, 20));
+    }
   }
-  expect(loads).toBeGreaterThan(3);
+  expect(loads).toBeGreaterThan(8);
 });
 
 for (const [name, files] of [

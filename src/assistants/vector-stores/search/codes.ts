@@ -1,4 +1,4 @@
-import { kernel, LANES } from './dot-products.ts';
+import { type Held, kernel, LANES } from './dot-products.ts';
 import { type QuantisedQuery, quantised, quantisedQuery } from './quantised.ts';
 
 /**
@@ -148,13 +148,13 @@ export interface Segment {
   readonly numberOf: Int32Array;
   /** One more than there are blocks: the end of the last one. */
   readonly rowOf: Int32Array;
-  readonly centres: Int8Array;
+  readonly centres: Int8Array | Held;
   readonly centreScales: Float32Array;
   readonly factors: Float32Array;
   /** For each block, the largest of its factors. */
   readonly mostOf: Float32Array;
   /** Of each 16 rows the first byte, then of each the second one, and so on. */
-  readonly codes: Uint8Array;
+  readonly codes: Uint8Array | Held;
   readonly bytes: number;
 }
 

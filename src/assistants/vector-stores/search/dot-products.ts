@@ -1,4 +1,5 @@
 import { KERNEL } from './dot-products-kernel.ts';
+import { Regions } from './regions.ts';
 
 /**
  * What a search computes for each vector. JavaScript needs ten times as long for it as the vector instructions of
@@ -9,6 +10,8 @@ import { KERNEL } from './dot-products-kernel.ts';
 export const LANES = 16;
 
 const PAGE = 65_536;
+/** So large the memory of a kernel may become by what is held there: with room for two that hold 256 MiB each, and for holes. */
+const MOST_HELD = 640 << 20;
 
 const MODULE = Uint8Array.fromBase64(KERNEL);
 
@@ -18,50 +21,97 @@ interface Exports {
   readonly sums: (codes: number, tables: number, out: number, groups: number, pairs: number) => void;
 }
 
+/** Bytes that lie in the kernel's own memory: what is looked at by every search is not copied for each of them. */
+export class Held {
+  readonly at: number;
+  readonly length: number;
+
+  constructor(at: number, length: number) {
+    this.at = at;
+    this.length = length;
+  }
+}
+
 /** Rows, one behind the other, each as long as the query; answers one product per row, valid until the next call. */
-export type DotProducts = (rows: Int8Array, query: Int16Array) => Int32Array;
+export type DotProducts = (rows: Int8Array | Held, query: Int16Array) => Int32Array;
 
 /**
  * Codes in groups of 16 rows, of each row a byte, then of each the next one. Tables have 32 numbers for every such byte: 16 for
  * its lower half, 16 for its upper one. Answers one sum per row, valid until the next call.
  */
-export type CodeSums = (codes: Uint8Array, tables: Uint8Array) => Uint16Array;
+export type CodeSums = (codes: Uint8Array | Held, tables: Uint8Array) => Uint16Array;
 
 export interface Kernel {
   readonly dotProducts: DotProducts;
   readonly codeSums: CodeSums;
+  /** Null: there is no room for it, or no memory of the kernel's own. */
+  readonly hold: (bytes: Int8Array | Uint8Array) => Held | null;
+  /** Its place is another's from then on. */
+  readonly letGo: (held: Held) => void;
 }
 
-export function createKernel(): Kernel {
-  if (!WebAssembly.validate(MODULE)) return { dotProducts: plainDotProducts, codeSums: plainCodeSums };
+export function createKernel(mostHeld = MOST_HELD): Kernel {
+  if (!WebAssembly.validate(MODULE)) return PLAIN;
   const { memory, dots, sums } = new WebAssembly.Instance(new WebAssembly.Module(MODULE)).exports as unknown as Exports;
-  const makeRoom = (bytes: number) => {
-    const missing = bytes - memory.buffer.byteLength;
-    if (missing > 0) memory.grow(Math.ceil(missing / PAGE));
+  const regions = new Regions();
+  /** A query, the answer, and behind them what it is compared with, unless that is held. */
+  let desk = new Held(0, 0);
+
+  const makeRoom = () => {
+    const missing = Math.ceil((regions.end - memory.buffer.byteLength) / PAGE);
+    // By a quarter at least: growing may move all of it.
+    if (missing > 0) memory.grow(Math.max(missing, Math.ceil(memory.buffer.byteLength / PAGE / 4)));
+  };
+  const deskOf = (bytes: number): number => {
+    if (bytes <= desk.length) return desk.at;
+    regions.giveBack(desk.at, desk.length);
+    desk = new Held(regions.take(bytes, Number.POSITIVE_INFINITY)!, bytes);
+    makeRoom();
+    return desk.at;
+  };
+  /** Where it lies; a copy of what is not held goes there. */
+  const placed = (bytes: Int8Array | Uint8Array | Held, free: number): number => {
+    if (bytes instanceof Held) return bytes.at;
+    new Int8Array(memory.buffer, free, bytes.length).set(bytes);
+    return free;
   };
   return {
     dotProducts: (rows, query) => {
       const stride = query.length;
       const count = rows.length / stride;
-      const outAt = query.byteLength;
-      const rowsAt = outAt + Math.ceil((count * 4) / LANES) * LANES;
-      makeRoom(rowsAt + rows.length);
-      new Int16Array(memory.buffer, 0, stride).set(query);
-      new Int8Array(memory.buffer, rowsAt, rows.length).set(rows);
-      if (count > 0) dots(rowsAt, 0, outAt, count, stride);
+      const ahead = query.byteLength + Math.ceil((count * 4) / LANES) * LANES;
+      const queryAt = deskOf(ahead + (rows instanceof Held ? 0 : rows.length));
+      const outAt = queryAt + query.byteLength;
+      new Int16Array(memory.buffer, queryAt, stride).set(query);
+      const rowsAt = placed(rows, queryAt + ahead);
+      if (count > 0) dots(rowsAt, queryAt, outAt, count, stride);
       return new Int32Array(memory.buffer, outAt, count);
     },
     codeSums: (codes, tables) => {
       const pairs = tables.length / (2 * LANES);
       const groups = codes.length / (pairs * LANES);
-      const outAt = tables.length;
-      const codesAt = outAt + groups * LANES * 2;
-      makeRoom(codesAt + codes.length);
-      new Uint8Array(memory.buffer, 0, tables.length).set(tables);
-      new Uint8Array(memory.buffer, codesAt, codes.length).set(codes);
-      if (groups > 0) sums(codesAt, 0, outAt, groups, pairs);
+      const ahead = tables.length + groups * LANES * 2;
+      const tablesAt = deskOf(ahead + (codes instanceof Held ? 0 : codes.length));
+      const outAt = tablesAt + tables.length;
+      new Uint8Array(memory.buffer, tablesAt, tables.length).set(tables);
+      const codesAt = placed(codes, tablesAt + ahead);
+      if (groups > 0) sums(codesAt, tablesAt, outAt, groups, pairs);
       return new Uint16Array(memory.buffer, outAt, groups * LANES);
     },
+    hold: (bytes) => {
+      const at = regions.take(bytes.length, mostHeld);
+      if (at === null) return null;
+      try {
+        makeRoom();
+      } catch {
+        // The machine has no more memory in one piece.
+        regions.giveBack(at, bytes.length);
+        return null;
+      }
+      new Int8Array(memory.buffer, at, bytes.length).set(bytes);
+      return new Held(at, bytes.length);
+    },
+    letGo: ({ at, length }) => regions.giveBack(at, length),
   };
 }
 
@@ -71,7 +121,7 @@ let shared: Kernel | null = null;
 export const kernel = (): Kernel => (shared ??= createKernel());
 
 /** The same without vector instructions. */
-export const plainDotProducts: DotProducts = (rows, query) => {
+export const plainDotProducts = (rows: Int8Array, query: Int16Array): Int32Array => {
   const stride = query.length;
   const products = new Int32Array(rows.length / stride);
   for (let row = 0, at = 0; row < products.length; row++) {
@@ -83,7 +133,7 @@ export const plainDotProducts: DotProducts = (rows, query) => {
 };
 
 /** The same without vector instructions. */
-export const plainCodeSums: CodeSums = (codes, tables) => {
+export const plainCodeSums = (codes: Uint8Array, tables: Uint8Array): Uint16Array => {
   const pairs = tables.length / (2 * LANES);
   const sums = new Uint16Array(codes.length / pairs);
   for (let at = 0; at < codes.length; at++) {
@@ -93,4 +143,12 @@ export const plainCodeSums: CodeSums = (codes, tables) => {
     sums[row]! += tables[pair * 2 * LANES + (byte & 15)]! + tables[pair * 2 * LANES + LANES + (byte >> 4)]!;
   }
   return sums;
+};
+
+/** Holds nothing, so it is shown nothing that is held. */
+const PLAIN: Kernel = {
+  dotProducts: (rows, query) => plainDotProducts(rows as Int8Array, query),
+  codeSums: (codes, tables) => plainCodeSums(codes as Uint8Array, tables),
+  hold: () => null,
+  letGo: () => {},
 };

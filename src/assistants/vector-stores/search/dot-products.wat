@@ -49,14 +49,16 @@
   (func (export "sums")
     (param $codes i32) (param $tables i32) (param $out i32) (param $groups i32) (param $pairs i32)
     (local $group_end i32) (local $table i32) (local $bytes v128) (local $both v128)
-    (local $first_rows v128) (local $last_rows v128)
+    (local $all v128) (local $odd v128) (local $even v128)
 
     (loop $next_group
       (local.set $group_end (i32.add (local.get $codes) (i32.shl (local.get $pairs) (i32.const 4))))
       (local.set $table (local.get $tables))
-      (local.set $first_rows (v128.const i32x4 0 0 0 0))
-      (local.set $last_rows (v128.const i32x4 0 0 0 0))
+      (local.set $all (v128.const i32x4 0 0 0 0))
+      (local.set $odd (v128.const i32x4 0 0 0 0))
 
+      ;; Sixteen sums of two numbers lie in $both, a byte for each row. Of two rows beside each other, $all gets both as one
+      ;; number of 16 bits, of which what does not fit is lost, and $odd gets the second.
       (loop $next_pair
         (local.set $bytes (v128.load align=16 (local.get $codes)))
         (local.set $both
@@ -68,17 +70,23 @@
                 (v128.const i8x16 15 15 15 15 15 15 15 15 15 15 15 15 15 15 15 15)))
             (i8x16.swizzle
               (v128.load offset=16 align=16 (local.get $table))
-              (i8x16.shr_u (local.get $bytes) (i32.const 4)))))
-        (local.set $first_rows
-          (i16x8.add (local.get $first_rows) (i16x8.extend_low_i8x16_u (local.get $both))))
-        (local.set $last_rows
-          (i16x8.add (local.get $last_rows) (i16x8.extend_high_i8x16_u (local.get $both))))
+              (v128.and
+                (i16x8.shr_u (local.get $bytes) (i32.const 4))
+                (v128.const i8x16 15 15 15 15 15 15 15 15 15 15 15 15 15 15 15 15)))))
+        (local.set $all (i16x8.add (local.get $all) (local.get $both)))
+        (local.set $odd (i16x8.add (local.get $odd) (i16x8.shr_u (local.get $both) (i32.const 8))))
         (local.set $table (i32.add (local.get $table) (i32.const 32)))
         (local.set $codes (i32.add (local.get $codes) (i32.const 16)))
         (br_if $next_pair (i32.lt_u (local.get $codes) (local.get $group_end))))
 
-      (v128.store align=16 (local.get $out) (local.get $first_rows))
-      (v128.store offset=16 align=16 (local.get $out) (local.get $last_rows))
+      ;; What is lost is the same on both sides: without the second rows, $all is the sum of the first ones.
+      (local.set $even (i16x8.sub (local.get $all) (i16x8.shl (local.get $odd) (i32.const 8))))
+      (v128.store align=16
+        (local.get $out)
+        (i8x16.shuffle 0 1 16 17 2 3 18 19 4 5 20 21 6 7 22 23 (local.get $even) (local.get $odd)))
+      (v128.store offset=16 align=16
+        (local.get $out)
+        (i8x16.shuffle 8 9 24 25 10 11 26 27 12 13 28 29 14 15 30 31 (local.get $even) (local.get $odd)))
       (local.set $out (i32.add (local.get $out) (i32.const 32)))
       (local.set $groups (i32.sub (local.get $groups) (i32.const 1)))
       (br_if $next_group (local.get $groups)))))

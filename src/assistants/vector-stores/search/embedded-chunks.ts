@@ -7,21 +7,35 @@ import type { SearchThread } from './thread/requests.ts';
 
 export interface EmbeddedChunksOptions {
   readonly store: Pick<Store, 'db' | 'engine'>;
-  /** Searches while the other one writes. */
+  /** Threads of their own: one looks words up and reads texts while another looks at vectors, and both do while the third writes. */
   readonly reader: SearchThread;
+  readonly scanner: SearchThread;
   readonly writer: SearchThread;
   /** From so many chunks on, a search may miss some of the nearest. */
   readonly approximateFrom: number;
 }
 
 /** Chunks beside the embedded store: words in FTS5, vectors scanned. */
-export function createEmbeddedChunks({ store, reader, writer, approximateFrom }: EmbeddedChunksOptions): ChunkStore {
+export function createEmbeddedChunks({
+  store,
+  reader,
+  scanner,
+  writer,
+  approximateFrom,
+}: EmbeddedChunksOptions): ChunkStore {
   const { db } = store;
   // Statements are only written here; the thread has the tables.
-  const ask: Ask = async <Row>(query: ReturnType<typeof sql<Row>>) => {
+  const ask: Ask = async <Row>(query: ReturnType<typeof sql<Row>>, options = {}) => {
     const { sql: text, parameters } = query.compile(db);
-    return (await reader.all({ sql: text, parameters })) as Row[];
+    return (await reader.all({ sql: text, parameters, ...options })) as Row[];
   };
+  // One thread brings the file's tables up to date. That may take longer than another one waits for it.
+  let upToDate: Promise<unknown> | null = null;
+  const areTablesThere = () =>
+    (upToDate ??= ask(sql`select 1`).catch((error) => {
+      upToDate = null;
+      throw error;
+    }));
 
   return {
     newVectors: async () => 'scanned',
@@ -37,7 +51,8 @@ export function createEmbeddedChunks({ store, reader, writer, approximateFrom }:
       const { sql: text, parameters } = searchedFiles(store, scope, only)
         .select(['indexed.id', 'indexed.chunks', 'indexed.dimensions'])
         .compile();
-      return reader.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
+      await areTablesThere();
+      return scanner.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
     },
     read: async (places) => {
       if (places.length === 0) return [];
@@ -48,6 +63,7 @@ export function createEmbeddedChunks({ store, reader, writer, approximateFrom }:
     },
     close: () => {
       reader.close();
+      scanner.close();
       writer.close();
     },
   };

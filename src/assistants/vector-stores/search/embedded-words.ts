@@ -4,11 +4,11 @@ import type { FoundByWords } from './chunk-store.ts';
 import { ENOUGH, foundTogether, joined } from './common-words.ts';
 import { type Scope, searchedFiles } from './scope.ts';
 import { lexeme } from './thread/lexeme.ts';
-import type { Place } from './thread/requests.ts';
+import type { Place, Statement } from './thread/requests.ts';
 import { type AskedWord, RANKING, scoreOf, type Term, termsOf, type Weighed, weighed } from './words.ts';
 
 /** Rows of a statement that the thread is asked for. */
-export type Ask = <Row>(query: ReturnType<typeof sql<Row>>) => Promise<Row[]>;
+export type Ask = <Row>(query: ReturnType<typeof sql<Row>>, options?: Pick<Statement, 'isOfState'>) => Promise<Row[]>;
 
 /** So many chunks are ranked in some milliseconds, and words are counted no further. */
 const MOST_LOOKED_AT = 2_000;
@@ -110,11 +110,14 @@ async function counted(ask: Ask, { storeIds }: Scope, words: readonly AskedWord[
       )) as chunks from asked order by place`);
     return words.map((asked, place) => ({ ...asked, chunks: counts[place]!.chunks }));
   };
-  const [all] = await ask<{ chunks: number }>(sql`
-    select coalesce(sum(chunks), 0) as chunks from indexed_files
-    where store_id in (${sql.join([...storeIds])}) and state = 'current'`);
-  const terms = await count(MOST_LOOKED_AT);
+  const all = ask<{ chunks: number }>(
+    sql`
+      select coalesce(sum(chunks), 0) as chunks from indexed_files
+      where store_id in (${sql.join([...storeIds])}) and state = 'current'`,
+    { isOfState: true },
+  );
+  const [[stored], terms] = await Promise.all([all, count(MOST_LOOKED_AT)]);
   const found = terms.filter(({ chunks }) => chunks > 0);
   const areCommon = found.length > 0 && found.every(({ chunks }) => chunks > MOST_LOOKED_AT);
-  return { terms: areCommon ? await count(MOST_COUNTED) : terms, chunks: all!.chunks };
+  return { terms: areCommon ? await count(MOST_COUNTED) : terms, chunks: stored!.chunks };
 }

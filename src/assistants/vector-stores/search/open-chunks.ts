@@ -29,10 +29,6 @@ export function openChunks({
     return createPostgresChunks({ store, thread, approximateFrom, now });
   }
   const place = { engine: 'sqlite', file: join(dataDir, 'search.db'), stateFile: join(dataDir, 'state.db') } as const;
-  return createEmbeddedChunks({
-    store,
-    reader: searchThread({ place, workerUrl }),
-    writer: searchThread({ place, workerUrl }),
-    approximateFrom,
-  });
+  const thread = () => searchThread({ place, workerUrl });
+  return createEmbeddedChunks({ store, reader: thread(), scanner: thread(), writer: thread(), approximateFrom });
 }

@@ -153,7 +153,7 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
       return joined(together, await ranked(scope, tsqueryOf(scope.storeIds, [forms]), { asked, scale, most }));
     },
     byVector: async (scope, vector, most) => {
-      const [found, scanned] = [await byExtension(scope, vector, most), await byScan(scope, vector, most)];
+      const [found, scanned] = await Promise.all([byExtension(scope, vector, most), byScan(scope, vector, most)]);
       if (scanned === null) return null;
       return [...found, ...scanned].sort((one, other) => other.similarity - one.similarity).slice(0, most);
     },

@@ -189,17 +189,17 @@ export function createSearch({ store, chunks, embeddings, rerank, health }: Sear
   async function shown(found: readonly [key: string, score: number][]): Promise<SearchResult[]> {
     if (found.length === 0) return [];
     const places = found.map(([key]) => placeOf(key));
-    const read = new Map((await chunks.read(places)).map((chunk) => [keyOf(chunk), chunk]));
-    const files = await db
+    const files = db
       .selectFrom('indexed_files as indexed')
       .innerJoin('vector_store_files as file', (join) =>
         join.onRef('file.store_id', '=', 'indexed.store_id').onRef('file.file_id', '=', 'indexed.file_id'),
       )
       .innerJoin('files', 'files.id', 'indexed.file_id')
       .select(['indexed.id', 'indexed.file_id', 'files.filename', 'file.attributes'])
-      .where('indexed.id', 'in', [...new Set(places.map(({ source }) => source))])
-      .execute();
-    const bySource = new Map(files.map((file) => [file.id, file]));
+      .where('indexed.id', 'in', [...new Set(places.map(({ source }) => source))]);
+    const [texts, shownFiles] = await Promise.all([chunks.read(places), files.execute()]);
+    const read = new Map(texts.map((chunk) => [keyOf(chunk), chunk]));
+    const bySource = new Map(shownFiles.map((file) => [file.id, file]));
     return found.flatMap(([key, score]) => {
       const file = bySource.get(placeOf(key).source);
       const chunk = read.get(key);

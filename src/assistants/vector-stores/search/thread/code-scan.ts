@@ -1,5 +1,5 @@
 import { Candidates, type CodeBlock, codeQuery, type Segment, segmentOf } from '../codes.ts';
-import { kernel } from '../dot-products.ts';
+import { Held, kernel } from '../dot-products.ts';
 import { quantisedQuery, strideOf } from '../quantised.ts';
 import type { SearchedFile } from './blocks.ts';
 import type { NearPlace, Place } from './requests.ts';
@@ -69,6 +69,7 @@ export class CodeScan {
       const loaded = await this.#options.load(some, vector.length);
       for (const segment of this.#keep(segmentsIn(loaded)))
         candidates.look(segment, new Uint8Array(segment.sources.length).fill(1));
+      this.#makeRoom();
       uncoded.push(...some.filter((source) => !loaded.has(source)));
     }
     return this.#options.compare({ candidates: candidates.result, uncoded, vector, most });
@@ -100,14 +101,15 @@ export class CodeScan {
     return { known, missing };
   }
 
+  /** They are there until room is made, which may take the place of any of them. */
   #keep(made: readonly Segment[]): readonly Segment[] {
-    for (const segment of made) {
+    const kept = made.map(heldByKernel);
+    for (const segment of kept) {
       this.#segments.add(segment);
       this.#bytes += segment.bytes;
       for (const [index, source] of segment.sources.entries()) this.#placeOf.set(source, { segment, index });
     }
-    this.#makeRoom();
-    return made;
+    return kept;
   }
 
   #makeRoom() {
@@ -115,12 +117,23 @@ export class CodeScan {
       if (this.#bytes <= this.#options.keptBytes) return;
       this.#segments.delete(oldest);
       this.#bytes -= oldest.bytes;
+      for (const part of [oldest.centres, oldest.codes]) if (part instanceof Held) kernel().letGo(part);
       // Another search may have loaded a source meanwhile.
       for (const source of oldest.sources)
         if (this.#placeOf.get(source)?.segment === oldest) this.#placeOf.delete(source);
     }
   }
 }
+
+/** The same, its large parts where the kernel looks at them, as far as there is room. */
+const heldByKernel = (segment: Segment): Segment => ({
+  ...segment,
+  centres: heldOr(segment.centres),
+  codes: heldOr(segment.codes),
+});
+
+const heldOr = <Bytes extends Int8Array | Uint8Array>(bytes: Bytes | Held): Bytes | Held =>
+  bytes instanceof Held ? bytes : (kernel().hold(bytes) ?? bytes);
 
 /** Each source lies in one segment as a whole. */
 function segmentsIn(loaded: ReadonlyMap<string, readonly CodeBlock[]>): Segment[] {

@@ -16,6 +16,7 @@ import {
 import { type CodeRow, CodeScan, codeRowOf, codesIn, nearestOf, type StoredRow } from './code-scan.ts';
 import { lexeme } from './lexeme.ts';
 import type { ChunkGroup, ChunkPlace, Nearest, Place, SearchThread, Statement } from './requests.ts';
+import { StateAnswers } from './state-answers.ts';
 
 /** Of vectors kept in memory while they are in use. */
 const KEPT_BYTES = 256 << 20;
@@ -127,6 +128,7 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
     reader()
       .query(sql)
       .all(...(parameters as [])) as Row[];
+  const stateAnswers = new StateAnswers(reader);
   const scan = new BlockScan({
     load: async (sources) =>
       blocksIn(sources.flatMap((source) => all<BlockRow>({ sql: BLOCKS, parameters: [source] }))),
@@ -153,11 +155,11 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
     add: async (group) => writer().transaction(() => addGroup(writer(), group))(),
     remove: async (source, most) => writer().transaction(() => removeSome(writer(), source, most))(),
     nearest: async ({ files, vector, most, approximateFrom }: Nearest) => {
-      const searched = all<SearchedFile>(files);
+      const searched = stateAnswers.all<SearchedFile>(files);
       const isLarge = isApproximate(searched, vector.length, { from: approximateFrom, keptBytes: KEPT_BYTES });
       return (isLarge ? codeScan : scan).nearest(searched, vector, most);
     },
-    all: async (statement) => all(statement),
+    all: async (statement) => (statement.isOfState ? [...stateAnswers.all(statement)] : all(statement)),
     close: () => {
       writing?.close();
       reading?.close();

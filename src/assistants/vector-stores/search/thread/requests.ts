@@ -9,6 +9,8 @@ export type ChunkPlace =
 export interface Statement {
   readonly sql: string;
   readonly parameters: readonly unknown[];
+  /** It asks about the state alone, not about chunks: until that changes, the answer stays as it is. */
+  readonly isOfState?: true;
 }
 
 export interface ChunkToAdd {
