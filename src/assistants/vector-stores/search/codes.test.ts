@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openLab, type SearchLab, stores, vectorFor } from '../../../../test/search/stores.ts';
 import { anyDirection, recallOf, topicsOf } from '../../../../test/search/topics.ts';
-import { Candidates, codeQuery, encoded, segmentOf, turned } from './codes.ts';
+import { Candidates, codeQuery, encoded, nthOf, segmentOf, turned } from './codes.ts';
 import { createKernel, plainCodeSums } from './dot-products.ts';
 import { MOST_DIMENSIONS, quantised, strideOf } from './quantised.ts';
 import { CodeScan, type CodeScanOptions, nearestOf as nearestRows } from './thread/code-scan.ts';
@@ -28,6 +28,19 @@ test('the fast sums are those of the plain loop, at every size', () => {
     const most = Math.min(127, Math.floor(65_535 / pairs / 2));
     const tables = new Uint8Array(pairs * 32).map(() => Math.floor(Math.random() * (most + 1)));
     expect([...codeSums(codes, tables)]).toEqual([...plainCodeSums(codes, tables)]);
+  }
+});
+
+test('the number at a place is the one that sorting brings there, among many that are equal, too', () => {
+  for (let round = 0; round < 300; round++) {
+    const kinds = round % 3 === 0 ? 4 : 1e9;
+    const numbers = Float64Array.from(
+      { length: 1 + (round % 97) * 7 },
+      () => Math.floor(Math.random() * kinds) / kinds,
+    );
+    if (round % 5 === 0) numbers.sort();
+    const place = Math.floor(Math.random() * numbers.length);
+    expect(nthOf(numbers.slice(), place)).toBe(numbers.toSorted()[place]!);
   }
 });
 
@@ -72,12 +85,13 @@ test('with room for a part of the codes, a scan finds what it finds with room fo
   const [files, perFile] = [40, 300];
   const vectorsOf = (file: number) => Array.from({ length: perFile }, (_, number) => topics.chunk(file, number));
   const blocks = Array.from({ length: files }, (_, file) => quantised(vectorsOf(file), 64, 0));
+  const codes = Array.from({ length: files }, (_, file) => encoded(vectorsOf(file), 64, 0));
   let loads = 0;
   const options: Omit<CodeScanOptions, 'keptBytes'> = {
     load: async (sources) => {
       loads++;
       await Bun.sleep(0);
-      return new Map(sources.map((source) => [source, [encoded(vectorsOf(Number(source)), 64, 0)]]));
+      return new Map(sources.map((source) => [source, [codes[Number(source)]!]]));
     },
     compare: async (asked) =>
       nearestRows(

@@ -265,7 +265,7 @@ export class Candidates {
   #cut() {
     const count = this.#kept.length;
     if (count < this.#most) return;
-    const floor = this.#estimates.slice(0, count).sort()[count - this.#most]!;
+    const floor = nthOf(this.#estimates.slice(0, count), count - this.#most);
     let kept = 0;
     // Those above first, so that of equal ones no more are left than there is room for.
     let equal = this.#most;
@@ -279,4 +279,25 @@ export class Candidates {
     this.#kept.length = kept;
     this.#floor = floor;
   }
+}
+
+/** The number that would be at this place if they were sorted; changes their order, and sorts no more of them than it must. */
+export function nthOf(numbers: Float64Array, place: number): number {
+  let [from, to] = [0, numbers.length - 1];
+  while (from < to) {
+    const middle = numbers[(from + to) >> 1]!;
+    let [low, high] = [from, to];
+    while (low <= high) {
+      while (numbers[low]! < middle) low++;
+      while (numbers[high]! > middle) high--;
+      if (low > high) break;
+      const one = numbers[low]!;
+      numbers[low++] = numbers[high]!;
+      numbers[high--] = one;
+    }
+    if (place <= high) to = high;
+    else if (place >= low) from = low;
+    else break;
+  }
+  return numbers[place]!;
 }

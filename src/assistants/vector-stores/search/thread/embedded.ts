@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite';
+import type { Database, Statement as SqliteStatement } from 'bun:sqlite';
 import { openSqliteFile } from '../../../../storage/sqlite.ts';
 import { encoded } from '../codes.ts';
 import { strideOf } from '../quantised.ts';
@@ -122,31 +122,41 @@ function openReader(place: SqlitePlace): Database {
 export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
   let writing: Database | null = null;
   let reading: Database | null = null;
+  let preparedBlockQuery: SqliteStatement | null = null;
   const writer = () => (writing ??= openWriter(place));
   const reader = () => (reading ??= openReader(place));
+  const blockQuery = () => (preparedBlockQuery ??= reader().prepare(BLOCK));
   const all = <Row>({ sql, parameters }: Statement): Row[] =>
     reader()
       .query(sql)
       .all(...(parameters as [])) as Row[];
   const stateAnswers = new StateAnswers(reader);
+  /** As they are in one moment. Each by itself would take and give back SQLite's locks, which costs as much as a short read. */
+  const together = <Read>(reads: () => Read): Read => reader().transaction(reads)();
+  const blocksOfEach = (sources: readonly string[]) =>
+    together(() => blocksIn(sources.flatMap((source) => all<BlockRow>({ sql: BLOCKS, parameters: [source] }))));
   const scan = new BlockScan({
-    load: async (sources) =>
-      blocksIn(sources.flatMap((source) => all<BlockRow>({ sql: BLOCKS, parameters: [source] }))),
+    load: async (sources) => blocksOfEach(sources),
     keptBytes: KEPT_BYTES,
     mostBytes: Number.POSITIVE_INFINITY,
   });
   const codeScan = new CodeScan({
     load: async (sources) => {
-      const codes = codesIn(sources.flatMap((source) => all<CodeRow>({ sql: CODES, parameters: [source] })));
-      for (const source of sources.filter((each) => !codes.has(each))) {
-        const blocks = blocksIn(all<BlockRow>({ sql: BLOCKS, parameters: [source] })).get(source);
-        if (blocks) codes.set(source, blocks.map(codesOf));
-      }
+      const codes = together(() =>
+        codesIn(sources.flatMap((source) => all<CodeRow>({ sql: CODES, parameters: [source] }))),
+      );
+      const missing = sources.filter((source) => !codes.has(source));
+      if (missing.length > 0)
+        for (const [source, blocks] of blocksOfEach(missing)) codes.set(source, blocks.map(codesOf));
       return codes;
     },
     compare: async (asked) => {
-      const blockAt = (parameters: [string, number]) => all<BlockRow>({ sql: BLOCK, parameters });
-      return nearestOf(rowsAt(asked.candidates, asked.vector.length, blockAt), asked);
+      const query = blockQuery();
+      const blockAt: BlockAt = (source, number) => blockIn(query.values(source, number));
+      return nearestOf(
+        together(() => rowsAt(asked.candidates, asked.vector.length, blockAt)),
+        asked,
+      );
     },
     keptBytes: KEPT_BYTES,
     mostBytes: Number.POSITIVE_INFINITY,
@@ -168,29 +178,41 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
 }
 
 const BLOCKS = 'select * from chunk_vectors where source = ? order by first';
-const BLOCK = 'select * from chunk_vectors where source = ? and first <= ? order by first desc limit 1';
+const BLOCK = `select first, dimensions, scales, rows from chunk_vectors
+  where source = ? and first <= ? order by first desc limit 1`;
 const CODES = 'select * from chunk_codes where source = ? order by first';
 
+/** The block that a chunk's vector is in, if it is there. */
+type BlockAt = (source: string, number: number) => Omit<BlockRow, 'source'> | null;
+
+/** Rows without the names of their columns: hundreds are read for one search. */
+function blockIn([row]: unknown[][]): ReturnType<BlockAt> {
+  if (!row) return null;
+  const [first, dimensions, scales, rows] = row as [number, number, Uint8Array, Uint8Array];
+  return { first, dimensions, scales, rows };
+}
+
 /** The vectors of some chunks, each block of them read once. */
-function rowsAt(
-  places: readonly Place[],
-  dimensions: number,
-  blockAt: (place: [source: string, number: number]) => BlockRow[],
-): StoredRow[] {
+function rowsAt(places: readonly Place[], dimensions: number, blockAt: BlockAt): StoredRow[] {
   const stride = strideOf(dimensions);
   const inOrder = places.toSorted((one, other) =>
     one.source === other.source ? one.number - other.number : one.source < other.source ? -1 : 1,
   );
-  let block: BlockRow | null = null;
-  return inOrder.flatMap(({ source, number }) => {
-    const isHere = block?.source === source && number < block.first + block.scales.byteLength / 4;
-    if (!isHere) block = blockAt([source, number])[0] ?? null;
-    const row = block ? number - block.first : 0;
-    if (!block || row >= block.scales.byteLength / 4 || block.dimensions !== dimensions) return [];
-    const { rows, scales } = block;
+  const found: StoredRow[] = [];
+  let block: ReturnType<BlockAt> = null;
+  let blockSource: string | null = null;
+  for (const { source, number } of inOrder) {
+    const isHere = block && blockSource === source && number < block.first + block.scales.byteLength / 4;
+    if (!isHere) block = blockAt(source, number);
+    blockSource = source;
+    if (block?.dimensions !== dimensions) continue;
+    const { first, rows, scales } = block;
+    const row = number - first;
+    if (row >= scales.byteLength / 4) continue;
     const scale = new DataView(scales.buffer, scales.byteOffset).getFloat32(row * 4, true);
-    return [{ source, number, scale, row: new Int8Array(rows.buffer, rows.byteOffset + row * stride, stride) }];
-  });
+    found.push({ source, number, scale, row: new Int8Array(rows.buffer, rows.byteOffset + row * stride, stride) });
+  }
+  return found;
 }
 
 function addGroup(database: Database, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup) {
