@@ -77,23 +77,25 @@ function branch(columns: readonly (keyof LogRow)[], filter: LogFilter, place: Pl
   const [source, isThere, time] = sourceOf(place, filter);
   const conditions = [
     isThere,
-    sql`${sql.ref(time)} >= ${from}`,
-    sql`${sql.ref(time)} < ${until}`,
+    sql`${time} >= ${from} and ${time} < ${until}`,
     ...conditionsOf(filter, typeof place === 'string' ? place : null),
   ];
-  return sql`select ${sql.join(columns.map((column) => sql.ref(`request_logs.${column}`)))}
+  // As text: of twenty workspaces and all columns, names one by one take longer to put together than to look up.
+  return sql`select ${sql.raw(columns.map((column) => `request_logs.${column}`).join(', '))}
     from ${source} where ${sql.join(conditions, sql` and `)}`;
 }
 
+const CREATED_AT = sql.raw('request_logs.created_at');
+
 function sourceOf(place: Place, filter: LogFilter) {
   const pair = firstPair(filter);
-  if (Array.isArray(place)) return [sql`request_logs`, isInWorkspaces(place), 'request_logs.created_at'] as const;
+  if (Array.isArray(place)) return [sql`request_logs`, isInWorkspaces(place), CREATED_AT] as const;
   const workspace = place as string | null;
   return pair
     ? ([
         sql`request_log_labels as label cross join request_logs`,
         isLabelled(workspace, pair),
-        'label.created_at',
+        sql.raw('label.created_at'),
       ] as const)
-    : ([sql`request_logs`, isInWorkspace(workspace), 'request_logs.created_at'] as const);
+    : ([sql`request_logs`, isInWorkspace(workspace), CREATED_AT] as const);
 }
