@@ -1,39 +1,39 @@
 import type { ResponseOf } from './api/client.ts';
-import { send, speakAs } from './api/client.ts';
+import { speakAs } from './api/client.ts';
 import { faultOf } from './api/fault.ts';
-
-const WORKSPACE = 'gateway.workspace';
+import { chosenWorkspace, forgetWorkspace, hasToken, whoIsAnywhere, whoIsThere } from './api/who.ts';
 
 /** Why nobody is signed in, where a visitor has to do something about it. */
 let notice: string | null = null;
 
+const unanswered = (): never => {
+  throw new Error('The gateway does not answer.');
+};
+
 /** The session of this browser; null: nobody is signed in. */
 async function currentSession(): Promise<ResponseOf<'/v1/sessions/current'> | null> {
-  const wanted = new URLSearchParams(location.search).get('workspace') ?? localStorage.getItem(WORKSPACE);
-  const asked = await send('/v1/sessions/current', wanted ? { headers: { 'x-gateway-workspace': wanted } } : {});
+  const asked = await whoIsThere().catch(unanswered);
   if (asked.ok) return asked.json();
   if (asked.status === 401) {
     const { code, message } = await faultOf(asked);
     if (code === 'two_sessions') notice = message;
   }
-  if (asked.status !== 403 || !wanted) return null;
+  if (asked.status !== 403 || !chosenWorkspace()) return null;
   // The workspace is gone, or the user has left it: the gateway chooses another.
-  localStorage.removeItem(WORKSPACE);
-  const again = await send('/v1/sessions/current');
+  forgetWorkspace();
+  const again = await whoIsAnywhere().catch(unanswered);
   return again.ok ? again.json() : null;
 }
 
 const root = document.getElementById('root')!;
-/** Links that let people in carry their token behind `#`, where servers and logs do not see it. */
-const hasToken = /^#(invite|owner)=/.test(location.hash);
 // Both kinds of page need React: it is on its way while the gateway says who is there.
 const react = import('react-dom/client');
 try {
-  const session = hasToken ? null : await currentSession();
+  const session = hasToken() ? null : await currentSession();
   await react;
   if (session) {
     speakAs({ csrfToken: session.csrf_token, workspace: session.workspace.slug });
-    (await import('./shell/app.tsx')).open(root, session);
+    await (await import('./shell/app.tsx')).open(root, session);
   } else (await import('./doors/doors.tsx')).open(root, notice);
 } catch (error) {
   root.textContent = `The console could not be opened: ${error instanceof Error ? error.message : error} Load the page again.`;

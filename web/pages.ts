@@ -1,8 +1,21 @@
+import type { QueryClient } from '@tanstack/react-query';
 import type { ComponentType } from 'react';
 import type { IconName } from './design/icon.tsx';
-import type { Scope } from './shell/session.tsx';
+import type { Scope, Session } from './shell/session.tsx';
 
 export type Group = 'Start' | 'Observe' | 'Build' | 'Connect' | 'Control';
+
+/** Who opens a page, and what stands behind `?` in its address. */
+export interface Opening {
+  readonly session: Session;
+  readonly search: Readonly<Record<string, unknown>>;
+}
+
+interface Loaded {
+  readonly default: ComponentType;
+  /** Asks what the page will ask first, before there is anything to see of it: the answers are on their way meanwhile. */
+  readonly ask?: (queries: QueryClient, opening: Opening) => void;
+}
 
 export interface Page {
   /** Below `/console`; `$name` is a parameter. */
@@ -16,7 +29,7 @@ export interface Page {
   readonly letter?: string;
   /** Not in the menu and not in the palette: reached from another page. */
   readonly isHidden?: boolean;
-  readonly load: () => Promise<{ readonly default: ComponentType }>;
+  readonly load: () => Promise<Loaded>;
 }
 
 /** Every page, in the order of the menu. A new one is a line here and a folder in `pages/`. */

@@ -63,6 +63,10 @@ function tokenIn(headers: SentHeaders, cookie: string): string | null {
   return found;
 }
 
+/** Whether a browser has a cookie of ours. Nothing is proved by it. */
+export const mayBeSignedIn = (headers: SentHeaders): boolean =>
+  headerOf(headers, 'cookie')?.includes(`${COOKIE}=`) ?? false;
+
 /** One of a user's own sessions, as it is shown to that user. */
 export interface ShownSession {
   readonly id: string;

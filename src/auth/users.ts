@@ -220,8 +220,11 @@ export function createUsers({ store, changes, passwords, now }: UsersDeps) {
 
     /** A user who has proven who they are. */
     async self(id: string): Promise<User> {
-      const row = await store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
-      return shownUser(row ?? fail('user_not_found', id), (await workspaceIdsOf(store.db, [id])).get(id)!);
+      const [row, workspaceIds] = await Promise.all([
+        store.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst(),
+        workspaceIdsOf(store.db, [id]),
+      ]);
+      return shownUser(row ?? fail('user_not_found', id), workspaceIds.get(id)!);
     },
 
     async update(who: Principal, id: string, input: UserChange): Promise<User> {

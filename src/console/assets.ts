@@ -7,15 +7,24 @@ import { layout, ownFile } from '../core/program.ts';
 export type Encoding = 'br' | 'gzip';
 const ENDING: Readonly<Record<Encoding, string>> = { br: '_br.z', gzip: '_gz.z' };
 
-interface Manifest {
-  /** Of the page, which names all other files. */
+/** What a browser begins with: it names all other files that it will need. */
+export interface Beginning {
+  readonly file: string;
   readonly etag: string;
+}
+
+interface Manifest {
+  /** For people who are not signed in. */
+  readonly visitors: Beginning;
+  /** By where they are below `/console`; `$name` is a parameter. */
+  readonly pages: readonly (Beginning & { readonly path: string })[];
   readonly files: Readonly<Record<string, { readonly type: string }>>;
 }
 
 /** The built console. What is in a file is read when a browser asks for it, and not kept. */
 export interface Assets {
-  readonly etag: string;
+  /** What a visitor begins with, or a user who opens the page at that path below `/console`. */
+  beginning(path: string, isVisitor: boolean): Beginning;
   typeOf(name: string): string | null;
   open(name: string, encoding: Encoding): Blob;
 }
@@ -24,15 +33,25 @@ export interface Assets {
 type Opener = (file: string) => Blob;
 
 async function assetsIn(open: Opener): Promise<Assets> {
-  const { etag, files }: Manifest = JSON.parse(
+  const { visitors, pages, files }: Manifest = JSON.parse(
     new TextDecoder().decode(gunzipSync(await open('manifest.json_gz.z').arrayBuffer())),
   );
+  const patterns = pages.map((page) => ({ page, parts: partsOf(page.path) }));
+  const pageAt = (path: string): Beginning => {
+    const asked = partsOf(path);
+    const isMeant = (parts: readonly string[]) =>
+      parts.length === asked.length && parts.every((part, at) => part.startsWith('$') || part === asked[at]);
+    // Where there is no page, the shell says so; every page brings the shell along.
+    return (patterns.find(({ parts }) => isMeant(parts)) ?? patterns[0]!).page;
+  };
   return {
-    etag,
+    beginning: (path, isVisitor) => (isVisitor ? visitors : pageAt(path)),
     typeOf: (name) => (Object.hasOwn(files, name) ? files[name]!.type : null),
     open: (name, encoding) => open(name + ENDING[encoding]),
   };
 }
+
+const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 
 const inFolder =
   (folder: string): Opener =>

@@ -1,4 +1,5 @@
 import { gunzipSync } from 'node:zlib';
+import { mayBeSignedIn } from '../auth/sessions.ts';
 import { fail } from '../core/errors.ts';
 import { headerOf, type SentHeaders } from '../http/headers.ts';
 import { get, type Route } from '../http/route.ts';
@@ -6,7 +7,6 @@ import type { Assets, Encoding } from './assets.ts';
 
 export const CONSOLE = '/console';
 const ASSETS = `${CONSOLE}/assets/`;
-const PAGE = 'index.html';
 const A_YEAR = 'public, max-age=31536000, immutable';
 
 /** Scripts and styles are our own files, never a part of the page: what people put into a log cannot become one. */
@@ -44,20 +44,22 @@ export function consoleRoutes(assets: () => Promise<Assets>): Route[] {
     { scopes: 'public', summary: 'The console, a page for browsers, and its files' },
     async ({ path, headers }) => {
       const built = await assets();
-      if (!path.startsWith(ASSETS)) return pageOf(built, headers);
+      if (!path.startsWith(ASSETS)) return pageOf(built, path.slice(CONSOLE.length), headers);
       const name = path.slice(ASSETS.length);
-      const type = built.typeOf(name) ?? fail('route_not_found', 'GET', path, []);
+      // Here, a page would be without its policy, and in any frame.
+      const type = (name.endsWith('.html') ? null : built.typeOf(name)) ?? fail('route_not_found', 'GET', path, []);
       return sent(built, name, headers, { ...SAFE, 'content-type': type, 'cache-control': A_YEAR });
     },
   );
   return [page, { ...page, method: 'HEAD' }];
 }
 
-function pageOf(built: Assets, headers: SentHeaders): Promise<Response> | Response {
-  const common = { ...SAFE_PAGE, 'cache-control': 'no-cache', etag: built.etag };
-  if (headerOf(headers, 'if-none-match')?.includes(built.etag))
-    return new Response(null, { status: 304, headers: common });
-  return sent(built, PAGE, headers, { ...common, 'content-type': built.typeOf(PAGE)! });
+/** The same page for all: it differs in the scripts that the browser is told to fetch at once. */
+function pageOf(built: Assets, path: string, headers: SentHeaders): Promise<Response> | Response {
+  const { file, etag } = built.beginning(path, !mayBeSignedIn(headers));
+  const common = { ...SAFE_PAGE, 'cache-control': 'no-cache', etag, vary: 'accept-encoding, cookie' };
+  if (headerOf(headers, 'if-none-match')?.includes(etag)) return new Response(null, { status: 304, headers: common });
+  return sent(built, file, headers, { ...common, 'content-type': built.typeOf(file)! });
 }
 
 async function sent(
@@ -67,7 +69,7 @@ async function sent(
   own: Readonly<Record<string, string>>,
 ): Promise<Response> {
   const encoding = encodingFor(headerOf(headers, 'accept-encoding') ?? '');
-  const always = { ...own, vary: 'accept-encoding' };
+  const always = { vary: 'accept-encoding', ...own };
   if (encoding)
     return new Response(await built.open(name, encoding).arrayBuffer(), {
       headers: { ...always, 'content-encoding': encoding },

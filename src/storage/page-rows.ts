@@ -8,14 +8,12 @@ export async function rowsOnPage<Table extends keyof Schema>(
   { current_page, page_size }: PageQuery,
   order: 'asc' | 'desc' = 'asc',
 ) {
+  const first = current_page * page_size;
+  const rows = await matching.selectAll().orderBy(sql.ref('id'), order).limit(page_size).offset(first).execute();
+  // The last page says how many there are; behind it there is nothing to be read.
+  if (rows.length < page_size && (rows.length > 0 || first === 0)) return { rows, total: first + rows.length };
   const { total } = await matching
     .select((select) => select.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow();
-  const rows = await matching
-    .selectAll()
-    .orderBy(sql.ref('id'), order)
-    .limit(page_size)
-    .offset(current_page * page_size)
-    .execute();
   return { rows, total: Number(total) };
 }

@@ -28,6 +28,8 @@ export async function findWorkspace(db: Db, who: Principal, idOrSlug: string): P
 export async function workspaceAsked(db: Db, who: Principal, named: string | undefined): Promise<string | null> {
   const reachesAll = reachesOrganisation(who);
   if (named === undefined) return reachesAll ? null : who.workspaceId;
+  // The caller is known to be in it, from a moment ago at most.
+  if (named === who.workspaceSlug || named === who.workspaceId) return who.workspaceId;
   if (reachesAll && isUuid(named)) return named.toLowerCase();
   return (await findWorkspace(db, who, named)).id;
 }

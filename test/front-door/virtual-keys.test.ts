@@ -325,9 +325,21 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     test('lists come in pages', async () => {
       const { id: workspace } = await gateway.given.workspace({ name: 'Paged' });
       for (const name of ['a', 'b', 'c']) await make({ name, workspace_id: workspace });
-      const { json } = await gateway.api.get(`/v1/virtual-keys?workspace_id=${workspace}&page_size=2&current_page=1`);
-      expect(json).toMatchObject({ object: 'list', total: 3, has_more: false });
-      expect(json.data.map(({ slug }: { slug: string }) => slug)).toEqual(['c']);
+      const pages: [number, number, string[], boolean][] = [
+        [2, 0, ['a', 'b'], true],
+        [2, 1, ['c'], false],
+        [2, 2, [], false],
+        [3, 0, ['a', 'b', 'c'], false],
+        [3, 1, [], false],
+        [4, 0, ['a', 'b', 'c'], false],
+      ];
+      for (const [size, at, slugs, has_more] of pages) {
+        const { json } = await gateway.api.get(
+          `/v1/virtual-keys?workspace_id=${workspace}&page_size=${size}&current_page=${at}`,
+        );
+        expect(json).toMatchObject({ object: 'list', total: 3, has_more });
+        expect(json.data.map(({ slug }: { slug: string }) => slug)).toEqual(slugs);
+      }
       refusal(await gateway.api.get('/v1/virtual-keys?page_size=1001'), 400, { param: 'page_size' });
       refusal(await gateway.api.get('/v1/virtual-keys?current_page=-1'), 400, { param: 'current_page' });
     });

@@ -49,11 +49,25 @@ function timeLabel(seconds: number): string {
   return (at.getHours() === 0 && at.getMinutes() === 0 ? dayLabel : clockLabel).format(at);
 }
 
+let known = { theme: '', values: new Map<string, string>() };
+
+/** What tokens say in the theme of now. To ask a page for them has its styles worked out anew, for every chart that was put in. */
+function tokens(): (name: string) => string {
+  const { theme = '' } = document.documentElement.dataset;
+  if (known.theme !== theme) known = { theme, values: new Map() };
+  const { values } = known;
+  const style = getComputedStyle(document.documentElement);
+  return (name) => {
+    const found = values.get(name) ?? style.getPropertyValue(name).trim();
+    values.set(name, found);
+    return found;
+  };
+}
+
 /** Draws into a place that has the width. */
 export function draw(place: HTMLElement, options: PlotOptions): uPlot {
   const { look, times, span, series, format, width, height, group } = options;
-  const style = getComputedStyle(document.documentElement);
-  const token = (name: string) => style.getPropertyValue(name).trim();
+  const token = tokens();
   const isStacked = look !== 'lines';
   const tops = stacked(series, isStacked);
   const font = `11px ${token('--font')}`;

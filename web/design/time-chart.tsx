@@ -41,6 +41,8 @@ export function TimeChart(props: TimeChartProps) {
   const theme = useTheme();
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  /** Of the place, as it was last seen. */
+  const width = useRef(0);
   const latest = useRef(props);
   latest.current = props;
   const isOver = useRef(false);
@@ -56,22 +58,29 @@ export function TimeChart(props: TimeChartProps) {
   useEffect(() => {
     const into = place.current!;
     const options = {
-      ...{ look, times, span, series: shown, format, height, group, width: into.clientWidth },
+      ...{ look, times, span, series: shown, format, height, group },
       onCursor: (index: number | null, left: number) => {
         if (isOver.current) setCursor(index === null || left < 0 ? null : { index, left });
       },
       onSelect: (from: number, until: number) => latest.current.onZoom?.(from, until),
     };
-    const drawn = draw(into, options);
-    plot.current = drawn;
-    const resize = new ResizeObserver(() => {
-      if (into.clientWidth > 0 && into.clientWidth !== drawn.width) drawn.setSize({ width: into.clientWidth, height });
+    const drawWith = (width: number) => {
+      plot.current = draw(into, { ...options, width });
+    };
+    if (width.current > 0) drawWith(width.current);
+    // Told when the page is laid out, before it is painted: to ask for it would have all of it laid out for every chart.
+    const resize = new ResizeObserver(([seen]) => {
+      const now = Math.round(seen!.contentRect.width);
+      if (now === 0 || (plot.current && now === width.current)) return;
+      width.current = now;
+      if (plot.current) plot.current.setSize({ width: now, height });
+      else drawWith(now);
     });
     resize.observe(into);
     return () => {
       resize.disconnect();
+      plot.current?.destroy();
       plot.current = null;
-      drawn.destroy();
     };
   }, [look, times, span, shown, format, height, group, theme]);
 

@@ -11,11 +11,14 @@ const withoutEnd = (path: string) => path.replace(/\/+$/, '');
  * the page that is shown.
  */
 export function useAddress(): Search {
-  const { history, options, basepath } = useRouter();
+  const { history, basepath, options } = useRouter();
+  const { parseSearch } = options;
   const told = useSearch({ strict: false }) as Search;
   const path = useMatch({ strict: false, select: ({ pathname }) => withoutEnd(basepath + pathname) });
   const written = useSyncExternalStore(history.subscribe, () =>
     withoutEnd(history.location.pathname) === path ? history.location.search : null,
   );
-  return useMemo(() => (written === null ? told : options.parseSearch(written)), [written, told, options]);
+  // The router tells the same address in new words; what is drawn from it stays the same.
+  const read = useMemo(() => (written === null ? null : parseSearch(written)), [written, parseSearch]);
+  return read ?? told;
 }

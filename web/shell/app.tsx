@@ -13,11 +13,12 @@ import {
 } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
 import { ApiFault } from '../api/fault.ts';
+import { rememberWorkspace } from '../api/who.ts';
 import { EmptyState, ErrorNote } from '../design/states.tsx';
 import { ToastPlace } from '../design/toast.tsx';
-import { PAGES, type Page } from '../pages.ts';
+import { type Opening, PAGES, type Page } from '../pages.ts';
 import { Shell } from './layout.tsx';
-import { rememberWorkspace, type Session, SessionProvider } from './session.tsx';
+import { type Session, SessionProvider } from './session.tsx';
 
 const MINUTE = 60_000;
 
@@ -46,6 +47,13 @@ const Refused = () => (
 
 const mayOpen = ({ scopes }: Page, session: Session) => scopes.every((scope) => session.scopes.includes(scope));
 
+const asked = (page: Page, opening: Opening) =>
+  page.load().then(
+    ({ ask }) => ask?.(queries, opening),
+    // The router says that the page could not be loaded.
+    () => {},
+  );
+
 function routerFor(session: Session) {
   const root = createRootRoute({
     component: Shell,
@@ -55,14 +63,19 @@ function routerFor(session: Session) {
     validateSearch: (search: Record<string, unknown>): Record<string, unknown> => search,
     search: { middlewares: [retainSearchParams(['workspace'])] },
   });
-  const routes = PAGES.map((page) =>
-    createRoute({
+  const routes = PAGES.map((page) => {
+    const isOpen = mayOpen(page, session);
+    return createRoute({
       getParentRoute: () => root,
       path: page.path,
-      component: mayOpen(page, session) ? lazyRouteComponent(page.load) : Refused,
+      component: isOpen ? lazyRouteComponent(page.load) : Refused,
+      loader: ({ cause, location }) => {
+        // A pointer above a link is no wish to see the page.
+        if (isOpen && cause === 'enter') void asked(page, { session, search: location.search });
+      },
       errorComponent: Failed,
-    }),
-  );
+    });
+  });
   return createRouter({
     routeTree: root.addChildren(routes),
     history: createBrowserHistory(),
@@ -73,14 +86,17 @@ function routerFor(session: Session) {
   });
 }
 
-export function open(root: HTMLElement, session: Session) {
+export async function open(root: HTMLElement, session: Session) {
   rememberWorkspace(session.workspace.slug);
+  const router = routerFor(session);
+  // Shell and page are drawn at once.
+  await router.load();
   createRoot(root).render(
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={queries}>
         <SessionProvider session={session}>
           <Tooltip.Provider delay={350}>
-            <RouterProvider router={routerFor(session)} />
+            <RouterProvider router={router} />
             <ToastPlace />
           </Tooltip.Provider>
         </SessionProvider>

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
+import type { Opening } from '../pages.ts';
 import { useAddress } from './address.ts';
 
 type Value = string | number | boolean;
@@ -22,6 +23,10 @@ function read<F extends Filters>(search: Readonly<Record<string, unknown>>, defa
 type Widened<F extends Filters> = {
   readonly [K in keyof F]: F[K] extends string ? string : F[K] extends number ? number : boolean;
 };
+
+/** What `useFilters` will say in a page that is being opened. */
+export const openedFilters = <F extends Filters>({ search }: Opening, defaults: F): Widened<F> =>
+  read(search, defaults) as unknown as Widened<F>;
 
 /**
  * The filters of a page, which live in the address: they survive a reload, and a link carries them. Give the defaults as a

@@ -1,10 +1,11 @@
 import { useNavigate } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
 import { useApi } from '../api/hooks.ts';
+import { forgetWorkspace } from '../api/who.ts';
 import { Icon } from '../design/icon.tsx';
 import { Menu, type MenuItem } from '../design/menu.tsx';
 import { PAGES } from '../pages.ts';
-import { forgetWorkspace, goToWorkspace, nameOf, useMay, useSession } from './session.tsx';
+import { goToWorkspace, nameOf, useMay, useSession } from './session.tsx';
 import { setTheme, type Theme, useThemeChoice } from './theme.ts';
 
 /** Most people have a few workspaces; those with more find them by address. */

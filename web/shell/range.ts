@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
+import type { Opening } from '../pages.ts';
 import { useAddress } from './address.ts';
 import { useWorkspace } from './session.tsx';
 
@@ -90,6 +91,11 @@ const read = (search: Readonly<Record<string, unknown>>): Reach => {
   };
 };
 
+/** What the address says, or what was looked at last where it says nothing. */
+const reachOf = (search: Readonly<Record<string, unknown>>): Reach =>
+  last === null || isSaidIn(search) ? read(search) : last;
+const isSaidIn = (search: Readonly<Record<string, unknown>>) => KEYS.some((name) => search[name] !== undefined);
+
 const ALL = 'all';
 /** Calls of models, answered or refused: a provider was chosen. */
 const OF_MODELS = '-provider:none';
@@ -132,8 +138,10 @@ export function useReach(): Looking {
   const search = useAddress();
   const navigate = useNavigate();
   const moment = useSyncExternalStore(subscribe, () => now);
-  const isSaid = KEYS.some((name) => search[name] !== undefined);
-  const said = useMemo(() => read(search), [search]);
+  const isSaid = isSaidIn(search);
+  // The same in other words, such as `%3A` for `:`, is the same time and filter: nothing is drawn or asked anew.
+  const words = JSON.stringify(read(search));
+  const said = useMemo((): Reach => JSON.parse(words), [words]);
   const reach = isSaid || last === null ? said : last;
   const set = useCallback(
     (change: Partial<Reach>, replace = false) => {
@@ -209,22 +217,47 @@ export interface AnalyticsQuery {
   readonly filter?: string;
 }
 
-/** That of the time that is looked at, and of the time before. `points`: more than so many are not asked for. */
-export function useAnalyticsQuery(points = MOST_POINTS): {
+/** That of the time that is looked at, and of the time before. */
+export interface AnalyticsQueries {
   readonly now: AnalyticsQuery;
   readonly before: AnalyticsQuery;
-} {
+}
+
+interface AnalyticsWish {
+  readonly slug: string;
+  readonly span: Span;
+  readonly filter: string;
+  readonly isAll: boolean;
+  readonly points: number;
+}
+
+function queriesOf({ slug, span, filter, isAll, points }: AnalyticsWish): AnalyticsQueries {
+  const asked = isAll ? filter.trim() : both(filter, OF_MODELS);
+  const about = (of: Span): AnalyticsQuery => ({
+    time_of_generation_min: String(of.from),
+    time_of_generation_max: String(of.until),
+    workspace_slug: slug,
+    bucket_seconds: stepOf(of.until - of.from, points) / 1_000,
+    ...(asked && { filter: asked }),
+  });
+  return { now: about(span), before: about(before(span)) };
+}
+
+/** `points`: more than so many are not asked for. */
+export function useAnalyticsQuery(points = MOST_POINTS): AnalyticsQueries {
   const { slug } = useWorkspace();
   const { span, filter, isAll } = useReach();
-  return useMemo(() => {
-    const asked = isAll ? filter.trim() : both(filter, OF_MODELS);
-    const about = (of: Span): AnalyticsQuery => ({
-      time_of_generation_min: String(of.from),
-      time_of_generation_max: String(of.until),
-      workspace_slug: slug,
-      bucket_seconds: stepOf(of.until - of.from, points) / 1_000,
-      ...(asked && { filter: asked }),
-    });
-    return { now: about(span), before: about(before(span)) };
-  }, [slug, span, filter, isAll, points]);
+  return useMemo(() => queriesOf({ slug, span, filter, isAll, points }), [slug, span, filter, isAll, points]);
 }
+
+export type OpenedReach = Pick<Looking, 'reach' | 'span' | 'filter' | 'isAll'>;
+
+/** What `useReach` will say in a page that is being opened. */
+export function openedReach({ search }: Opening): OpenedReach {
+  const reach = reachOf(search);
+  return { reach, span: spanOf(reach, now), filter: reach.filter, isAll: reach.calls === ALL };
+}
+
+/** What `useAnalyticsQuery` will say there. */
+export const openedQuery = (opening: Opening, points = MOST_POINTS): AnalyticsQueries =>
+  queriesOf({ ...openedReach(opening), slug: opening.session.workspace.slug, points });

@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useContext } from 'react';
 import type { ResponseOf } from '../api/client.ts';
+import { rememberWorkspace } from '../api/who.ts';
 
 export type Session = ResponseOf<'/v1/sessions/current'>;
 export type Scope = Session['scopes'][number];
@@ -29,21 +30,10 @@ export const useWorkspace = (): Session['workspace'] => useSession().workspace;
 export const nameOf = ({ first_name, last_name, username, email }: Session['user']): string =>
   [first_name, last_name].filter(Boolean).join(' ') || username || email;
 
-const STORED = 'gateway.workspace';
-const PARAM = 'workspace';
-
-/** The workspace that the address names, else the one that was used last in this browser. */
-export function chosenWorkspace(): string {
-  return new URLSearchParams(location.search).get(PARAM) ?? localStorage.getItem(STORED) ?? '';
-}
-
-export const rememberWorkspace = (slug: string) => localStorage.setItem(STORED, slug);
-export const forgetWorkspace = () => localStorage.removeItem(STORED);
-
 /** Rights differ between workspaces, so the console begins anew in the other one. */
 export function goToWorkspace(slug: string) {
   rememberWorkspace(slug);
   const url = new URL(location.href);
-  url.searchParams.set(PARAM, slug);
+  url.searchParams.set('workspace', slug);
   location.assign(url);
 }

@@ -1,5 +1,6 @@
+import type { QueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { useApi } from '../../api/hooks.ts';
+import { query, useApi } from '../../api/hooks.ts';
 import { Button } from '../../design/button.tsx';
 import { copyText } from '../../design/copy.tsx';
 import { csvOf, save } from '../../design/download.ts';
@@ -7,10 +8,11 @@ import { Card, PageHeader, Stack } from '../../design/layout.tsx';
 import { EmptyState, ErrorNote, Skeleton } from '../../design/states.tsx';
 import { TimeChart } from '../../design/time-chart.tsx';
 import { toast } from '../../design/toast.tsx';
+import type { Opening } from '../../pages.ts';
 import { dimensionOf, termOfOthers, useValueNames, type Value } from '../../shell/dimensions.ts';
-import { useFilters } from '../../shell/filters.ts';
+import { openedFilters, useFilters } from '../../shell/filters.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
-import { useAnalyticsQuery, useReach } from '../../shell/range.ts';
+import { type AnalyticsQuery, openedQuery, useAnalyticsQuery, useReach } from '../../shell/range.ts';
 import { isFilterFault, ReachBar, UnreadFilter } from '../../shell/reach-bar.tsx';
 import { SavedViews } from '../../shell/saved-views.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
@@ -37,30 +39,39 @@ export type Place = { readonly group: Value; readonly subgroup?: Value } | 'othe
 /** The most that can be asked for: what has most now need not have had it before. */
 const MOST_BEFORE = 50;
 
+const SERIES = '/v1/analytics/series';
+
+const chosenIn = ({ metric, group, subgroup }: Choice) => ({
+  metric: isMetric(metric) ? metric : 'requests',
+  by: dimensionOf(group),
+  then: subgroup ? dimensionOf(subgroup) : null,
+});
+
+function seriesOf(about: AnalyticsQuery, choice: Choice, limit = choice.limit) {
+  const { metric, by, then } = chosenIn(choice);
+  const rank_by = isMetric(choice.rank) ? choice.rank : undefined;
+  return { query: { ...about, metric, group_by: by.value, subgroup_by: then?.value, rank_by, limit } };
+}
+
+export function ask(queries: QueryClient, opening: Opening) {
+  const { now, before } = openedQuery(opening);
+  const choice = openedFilters(opening, FILTERS);
+  void queries.prefetchQuery(query(SERIES, seriesOf(now, choice)));
+  if (choice.compare) void queries.prefetchQuery(query(SERIES, seriesOf(before, choice, MOST_BEFORE)));
+}
+
 export default function Explore() {
   const [choice, setChoice] = useFilters(FILTERS);
   const { now, before } = useAnalyticsQuery();
   const { span, setSpan, filter, setFilter, setRange } = useReach();
   const openLogs = useOpenLogs();
   const nameOf = useValueNames();
-  const metric = isMetric(choice.metric) ? choice.metric : 'requests';
-  const [by, then] = [dimensionOf(choice.group), choice.subgroup ? dimensionOf(choice.subgroup) : null];
-  const asking = {
-    metric,
-    group_by: by.value,
-    subgroup_by: then?.value,
-    rank_by: isMetric(choice.rank) ? choice.rank : undefined,
-  };
-  const asked = useApi(
-    '/v1/analytics/series',
-    { query: { ...now, ...asking, limit: choice.limit } },
-    { keepsLast: true },
-  );
-  const past = useApi(
-    '/v1/analytics/series',
-    { query: { ...before, ...asking, limit: MOST_BEFORE } },
-    { keepsLast: true, enabled: choice.compare },
-  ).data;
+  const { metric, by, then } = chosenIn(choice);
+  const asked = useApi(SERIES, seriesOf(now, choice), { keepsLast: true });
+  const past = useApi(SERIES, seriesOf(before, choice, MOST_BEFORE), {
+    keepsLast: true,
+    enabled: choice.compare,
+  }).data;
   const { data } = asked;
   const isTwofold = data?.series.some(({ subgroup }) => subgroup !== undefined) ?? false;
   const labelOf = useMemo(

@@ -1,4 +1,10 @@
-import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  useInfiniteQuery,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { api, type ResponseOf } from '../../api/client.ts';
 
@@ -15,7 +21,6 @@ export interface EntriesWish {
   readonly until: number | null;
   /** Changes when another time is meant: what is called the last hour begins later and later, and is the same list. */
   readonly timeKey: string;
-  readonly isLive: boolean;
 }
 
 const PAGE = 100;
@@ -29,36 +34,45 @@ export const CALLS =
 const newestFirst = (one: LogEntry, other: LogEntry): number =>
   other.created_at - one.created_at || (other.id < one.id ? -1 : other.id > one.id ? 1 : 0);
 
-/** Entries of the log, page by page as they are scrolled to, and new ones as they come. Nothing is counted. */
-export function useEntries({ workspace_id, filter, from, until, timeKey, isLive }: EntriesWish) {
-  const client = useQueryClient();
-  const key = useMemo(() => ['/v1/logs', workspace_id, filter, timeKey] as const, [workspace_id, filter, timeKey]);
-  const ask = useCallback(
-    (after: string | undefined, signal: AbortSignal) =>
-      api.get('/v1/logs', {
-        query: {
-          ...{ workspace_id, limit: PAGE, start_time: String(from) },
-          ...(filter && { filter }),
-          ...(until !== null && { end_time: String(until) }),
-          ...(after && { after }),
-        },
-        signal,
-      }),
-    [workspace_id, filter, from, until],
-  );
-  const pages = useInfiniteQuery({
-    queryKey: [...key, 'pages'],
+const keyOf = ({ workspace_id, filter, timeKey }: Pick<EntriesWish, 'workspace_id' | 'filter' | 'timeKey'>) =>
+  ['/v1/logs', workspace_id, filter, timeKey] as const;
+
+const asking =
+  ({ workspace_id, filter, from, until }: EntriesWish) =>
+  (after: string | undefined, signal: AbortSignal) =>
+    api.get('/v1/logs', {
+      query: {
+        ...{ workspace_id, limit: PAGE, start_time: String(from) },
+        ...(filter && { filter }),
+        ...(until !== null && { end_time: String(until) }),
+        ...(after && { after }),
+      },
+      signal,
+    });
+
+/** Entries page by page, as they are scrolled to. */
+export const entriesQuery = (wish: EntriesWish) => {
+  const ask = asking(wish);
+  return infiniteQueryOptions({
+    queryKey: [...keyOf(wish), 'pages'],
     queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
     refetchOnWindowFocus: false,
-    placeholderData: keepPreviousData,
   });
+};
+
+/** Entries of the log, and new ones as they come. Nothing is counted. */
+export function useEntries(wish: EntriesWish, isLive: boolean) {
+  const client = useQueryClient();
+  const { workspace_id, filter, timeKey } = wish;
+  const key = useMemo(() => keyOf({ workspace_id, filter, timeKey }), [workspace_id, filter, timeKey]);
+  const pages = useInfiniteQuery({ ...entriesQuery(wish), placeholderData: keepPreviousData });
   const newest = useQuery({
     queryKey: [...key, 'live'],
-    queryFn: ({ signal }) => ask(undefined, signal),
+    queryFn: ({ signal }) => asking(wish)(undefined, signal),
     enabled: isLive && pages.isSuccess && !pages.isPlaceholderData,
     refetchInterval: LIVE_MS,
     staleTime: 0,

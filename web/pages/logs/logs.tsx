@@ -1,3 +1,4 @@
+import type { QueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { send } from '../../api/client.ts';
@@ -9,18 +10,19 @@ import { PageHeader } from '../../design/layout.tsx';
 import { Menu } from '../../design/menu.tsx';
 import { EmptyState, ErrorNote } from '../../design/states.tsx';
 import { Table } from '../../design/table.tsx';
+import type { Opening } from '../../pages.ts';
 import { FilterBar } from '../../shell/filter-bar.tsx';
 import { withTerm } from '../../shell/filter-text.ts';
 import { useFilters } from '../../shell/filters.ts';
 import { useCommands } from '../../shell/palette.tsx';
-import { renew, useReach } from '../../shell/range.ts';
+import { type OpenedReach, openedReach, renew, useReach } from '../../shell/range.ts';
 import { RangePicker } from '../../shell/range-picker.tsx';
 import { UnreadFilter } from '../../shell/reach-bar.tsx';
 import { SavedViews } from '../../shell/saved-views.tsx';
 import { useMay, useWorkspace } from '../../shell/session.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
 import { columnsOf } from './columns.tsx';
-import { CALLS, useEntries } from './entries.ts';
+import { CALLS, type EntriesWish, entriesQuery, useEntries } from './entries.ts';
 import { EntryPanel } from './entry-panel.tsx';
 import { useNames } from './names.ts';
 
@@ -29,6 +31,22 @@ const SHOWN = [
   { value: 'calls', label: 'Calls' },
   { value: 'all', label: 'All requests' },
 ] as const;
+
+function wishOf(workspace_id: string, { reach, span, filter, isAll }: OpenedReach): EntriesWish {
+  // A time that ends now stays open: what comes next is in it.
+  const until = reach.range === '' ? span.until : null;
+  return {
+    workspace_id,
+    // What people wrote stands first, so that the place of a fault in it is its place in the whole.
+    filter: [filter, ...(isAll ? [] : [CALLS])].filter(Boolean).join(' '),
+    from: span.from,
+    until,
+    timeKey: reach.range || `${span.from} ${until}`,
+  };
+}
+
+export const ask = (queries: QueryClient, opening: Opening) =>
+  void queries.prefetchInfiniteQuery(entriesQuery(wishOf(opening.session.workspace.id, openedReach(opening))));
 
 export default function Logs() {
   const { id: workspace_id } = useWorkspace();
@@ -39,15 +57,11 @@ export default function Logs() {
   const [isAtTop, setAtTop] = useState(true);
   const names = useNames();
   const isCalls = !isAll;
-  // What people wrote stands first, so that the place of a fault in it is its place in the whole.
-  const whole = [filter, ...(isCalls ? [CALLS] : [])].filter(Boolean).join(' ');
-  // A time that ends now stays open: what comes next is in it.
   const endsNow = reach.range !== '';
   const isLive = filters.live && endsNow;
-  const from = span.from;
-  const until = endsNow ? null : span.until;
-  const timeKey = reach.range || `${from} ${until}`;
-  const entries = useEntries({ workspace_id, filter: whole, from, until, timeKey, isLive });
+  const wish = wishOf(workspace_id, { reach, span, filter, isAll });
+  const { filter: whole, from, until } = wish;
+  const entries = useEntries(wish, isLive);
   const { look } = entries;
   // Pages look again from time to time, and when they are told to: `span` is then another one.
   const looked = useRef(span);

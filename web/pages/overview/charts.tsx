@@ -1,14 +1,13 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
-import { useApi } from '../../api/hooks.ts';
 import { formatDuration, formatMoney, formatNumber } from '../../design/format.ts';
 import { Card } from '../../design/layout.tsx';
 import { Skeleton } from '../../design/states.tsx';
 import { type ChartSeries, TimeChart } from '../../design/time-chart.tsx';
 import { dimensionOf } from '../../shell/dimensions.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
-import { searchOf, useAnalyticsQuery, useReach } from '../../shell/range.ts';
-import type { Figures, Point } from './figures.ts';
+import { searchOf, useReach } from '../../shell/range.ts';
+import { type Figures, type Point, TOLD, type ToldBy, useTold } from './figures.ts';
 
 const GROUP = 'overview';
 const FAILED = '-failed_by:none';
@@ -43,8 +42,8 @@ export function Charts({ figures, isCompared }: { readonly figures: Figures | nu
               </div>
             </Card>
           ))}
-      {figures && <Told by="cache_status" title="Cache" order={['HIT', 'REFRESH', 'MISS']} />}
-      {figures && <Told by="verdict" title="Guardrails" order={['passed', 'failed', 'denied']} />}
+      {figures && <Told by="cache_status" />}
+      {figures && <Told by="verdict" />}
     </div>
   );
 }
@@ -184,24 +183,12 @@ const COLORS: Readonly<Record<string, string>> = {
   failed: '--series-3',
   denied: '--bad-solid',
 };
-/** Calls told apart by what the cache or the guardrails said; those that they did not see are left out. */
-function Told({
-  by,
-  title,
-  order,
-}: {
-  readonly by: string;
-  readonly title: string;
-  readonly order: readonly string[];
-}) {
-  const { now } = useAnalyticsQuery();
-  const { data } = useApi(
-    '/v1/analytics/series',
-    { query: { ...now, metric: 'requests', group_by: by, limit: 8 } },
-    { keepsLast: true },
-  );
+/** Those that neither the cache nor a guardrail saw are left out. */
+function Told({ by }: { readonly by: ToldBy }) {
+  const { title, order } = TOLD[by];
+  const data = useTold(by);
   const [times, series, about] = useMemo(() => {
-    const found = order.flatMap((name) => data?.series.filter(({ group }) => group === name) ?? []);
+    const found = order.flatMap((name: string) => data?.series.filter(({ group }) => group === name) ?? []);
     const seen = found.reduce((sum, { value }) => sum + (value ?? 0), 0);
     const first = found.find(({ group }) => group === order[by === 'verdict' ? 2 : 0])?.value ?? 0;
     const share = seen > 0 ? `${((first / seen) * 100).toFixed(1)} % ${by === 'verdict' ? 'denied' : 'hits'}` : '';

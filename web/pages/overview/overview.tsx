@@ -10,11 +10,11 @@ import { isFilterFault, ReachBar, UnreadFilter } from '../../shell/reach-bar.tsx
 import { SavedViews } from '../../shell/saved-views.tsx';
 import { useShortcut } from '../../shell/shortcuts.tsx';
 import { Charts } from './charts.tsx';
-import { type Figures, timelineOf, useOverview } from './figures.ts';
+import { FILTERS, type Figures, timelineOf, useOverview } from './figures.ts';
 import { Rankings } from './rankings.tsx';
 import { Tiles } from './tiles.tsx';
 
-const FILTERS = { compare: true };
+export { ask } from './figures.ts';
 
 export default function Overview() {
   const [{ compare }, setFilters] = useFilters(FILTERS);

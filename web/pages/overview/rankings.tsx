@@ -1,6 +1,5 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useApi } from '../../api/hooks.ts';
 import { Segmented } from '../../design/field.tsx';
 import { formatMoney, formatNumber } from '../../design/format.ts';
 import { Card } from '../../design/layout.tsx';
@@ -8,9 +7,9 @@ import { BarList } from '../../design/sparkline.tsx';
 import { Skeleton } from '../../design/states.tsx';
 import { dimensionOf, useValueNames } from '../../shell/dimensions.ts';
 import { useOpenLogs } from '../../shell/open-logs.ts';
-import { searchOf, useAnalyticsQuery, useReach } from '../../shell/range.ts';
+import { searchOf, useReach } from '../../shell/range.ts';
+import { type Metric, RANKED, type Ranked, USUAL, useRanked } from './figures.ts';
 
-type Metric = 'requests' | 'cost' | 'total_tokens' | 'errors';
 const METRICS = [
   { value: 'requests', label: 'Requests' },
   { value: 'cost', label: 'Cost' },
@@ -19,7 +18,7 @@ const METRICS = [
 
 /** Who and what has most of it. */
 export function Rankings() {
-  const [metric, setMetric] = useState<Metric>('requests');
+  const [metric, setMetric] = useState<Metric>(USUAL);
   return (
     <>
       <div className="overview-rank-head">
@@ -27,35 +26,19 @@ export function Rankings() {
         <Segmented label="Ranked by" value={metric} choices={METRICS} onChange={setMetric} />
       </div>
       <div className="overview-ranks">
-        <Ranking title="Models" by="model" metric={metric} color="--series-1" />
-        <Ranking title="API keys" by="api_key_id" metric={metric} color="--series-2" />
-        <Ranking title="Users" by="user_id" metric={metric} color="--series-5" />
-        <Ranking title="Error codes" by="error_code" metric="errors" color="--bad-solid" />
+        {RANKED.map((ranked) => (
+          <Ranking key={ranked.by} metric={metric} {...ranked} />
+        ))}
       </div>
     </>
   );
 }
 
-/** Only sums are shown, and long points are quicker to add up. */
-const FEW = 30;
-
-interface RankingProps {
-  readonly title: string;
-  readonly by: string;
-  readonly metric: Metric;
-  readonly color: string;
-}
-
-function Ranking({ title, by, metric, color }: RankingProps) {
-  const { now } = useAnalyticsQuery(FEW);
+function Ranking({ title, by, metric, color }: Ranked & { readonly metric: Metric }) {
   const { reach } = useReach();
   const openLogs = useOpenLogs();
   const nameOf = useValueNames();
-  const { data } = useApi(
-    '/v1/analytics/series',
-    { query: { ...now, metric, group_by: by, limit: 7 } },
-    { keepsLast: true },
-  );
+  const data = useRanked(by, metric);
   const dimension = dimensionOf(by);
   const text = metric === 'cost' ? formatMoney : formatNumber;
   const rows = data?.series.filter(

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { signIn } from '../people.ts';
+import { startConsole, type TestConsole } from './browser.ts';
+import { givenPastCalls } from './past-calls.ts';
+
+let console: TestConsole;
+beforeAll(async () => {
+  console = await startConsole();
+  await givenPastCalls(console, 200, [(await console.gateway.given.apiKey({ name: 'checkout' })).id]);
+});
+afterAll(() => console.stop());
+
+const page = (path: string, headers: Record<string, string> = {}) =>
+  fetch(console.gateway.url + path, { headers: { 'accept-encoding': 'identity', ...headers } });
+
+test('what the server answers first names the scripts of the page that is asked for, and for visitors no more than theirs', async () => {
+  const { cookie } = (await signIn(console.gateway, console.people.owner.email)).headers;
+  const visitor = await page('/console/logs');
+  const user = await page('/console/logs', { cookie: cookie! });
+  const [forVisitors, forUsers] = [await visitor.text(), await user.text()];
+  expect(forUsers).toMatch(/rel="modulepreload" href="\/console\/assets\/logs-/);
+  expect(forUsers).not.toMatch(/assets\/(doors|overview)-/);
+  expect(forVisitors).toMatch(/rel="modulepreload" href="\/console\/assets\/doors-/);
+  expect(forVisitors).not.toMatch(/assets\/(app|logs)-/);
+  for (const text of [forUsers, forVisitors]) expect(text).not.toMatch(/<script(?![^>]* src=)/);
+
+  const tag = user.headers.get('etag')!;
+  expect(user.headers.get('vary')).toContain('cookie');
+  expect(tag).not.toBe(visitor.headers.get('etag')!);
+  const again = await page('/console/logs', { cookie: cookie!, 'if-none-match': tag });
+  expect([again.status, again.headers.get('content-security-policy')]).toEqual([
+    304,
+    user.headers.get('content-security-policy'),
+  ]);
+  // Signed out since: what the browser keeps is not what it needs.
+  expect((await page('/console/logs', { 'if-none-match': tag })).status).toBe(200);
+  // An address without a page, and one with a parameter.
+  expect((await page('/console/nothing/here', { cookie: cookie! })).status).toBe(200);
+  expect(await (await page('/console/routing/some-config', { cookie: cookie! })).text()).toMatch(
+    /assets\/config-page-/,
+  );
+});
+
+test('a page of the console cannot be had without its policy', async () => {
+  for (const name of ['index.html', 'at-logs.html']) {
+    const { status, json } = await console.gateway.api.get(`/console/assets/${name}`, { key: null });
+    expect([name, status, json.error.code]).toEqual([name, 404, 'route_not_found']);
+  }
+});
+
+const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
+  '/console/overview?range=7d': [
+    ...Array<string>(2).fill('/v1/analytics/graphs/all'),
+    ...Array<string>(6).fill('/v1/analytics/series'),
+  ],
+  '/console/overview?compare=false&filter=model:gpt-5': [
+    '/v1/analytics/graphs/all',
+    ...Array<string>(6).fill('/v1/analytics/series'),
+  ],
+  '/console/explore?range=24h&metric=cost&group=api_key_id&subgroup=model&compare=true':
+    Array<string>(2).fill('/v1/analytics/series'),
+  '/console/logs?range=7d&filter=status:200': ['/v1/logs'],
+};
+
+for (const [address, questions] of Object.entries(QUESTIONS))
+  test(`opening ${address} asks each question once, before the page is there`, async () => {
+    const { tab, faults, close } = await console.open('/health');
+    const asked: string[] = [];
+    // While nothing is drawn, no component has asked.
+    await tab.addInitScript(
+      `(() => {
+        const root = () => document.querySelector('#root > *') !== null;
+        const { fetch } = globalThis;
+        globalThis.fetch = (address, init) => {
+          (globalThis.askedEarly ??= []).push(root() ? null : String(address));
+          return fetch(address, init);
+        };
+      })()`,
+    );
+    tab.on('request', (request) => {
+      const { pathname, search } = new URL(request.url());
+      if (pathname.startsWith('/v1/')) asked.push(pathname + search);
+    });
+    await tab.goto(console.gateway.url + address);
+    await tab.locator('main canvas, main tbody tr td').first().waitFor();
+    await tab.waitForLoadState('networkidle');
+    const early = ((await tab.evaluate('globalThis.askedEarly')) as (string | null)[]).filter((each) => each !== null);
+    await close();
+    const isFigure = (each: string) => /^\/v1\/(analytics\/(graphs|series)|logs\b)/.test(each);
+    expect(asked.filter((each, at) => asked.indexOf(each) !== at)).toEqual([]);
+    expect(
+      asked
+        .filter(isFigure)
+        .map((each) => each.split('?')[0]!)
+        .toSorted(),
+    ).toEqual([...questions].toSorted());
+    expect(early[0]).toBe('/v1/sessions/current');
+    expect(early.filter(isFigure).toSorted()).toEqual(asked.filter(isFigure).toSorted());
+    expect(faults).toEqual([]);
+  });
+
+test('a page whose script does not come says so, and what it would ask is not asked', async () => {
+  const { tab, close } = await console.open('/health');
+  const asked: string[] = [];
+  tab.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await tab.route('**/console/assets/overview-*.js', (route) => route.abort());
+  await tab.goto(`${console.gateway.url}/console/overview`);
+  await tab.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await tab.getByRole('alert').waitFor();
+  expect(asked.filter((path) => path.startsWith('/v1/analytics/'))).toEqual([]);
+  await close();
+});
