@@ -111,7 +111,7 @@ export async function moveWithKills({
   await Bun.write(address, `${databaseUrl}\n`);
   let kills = 0;
   for (let lifeMs = firstLifeMs; ; lifeMs += longerMs) {
-    const child = Bun.spawn([...commands.bundle, 'move', '--to-file', address], {
+    const child = Bun.spawn([...commands.program, 'move', '--to-file', address], {
       env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: dataDir },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,13 +1,22 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { findSandbox } from '../src/assistants/interpreter/find.ts';
 import { bundle } from './bundle.ts';
 import { ADMIN_KEY, client } from './gateway.ts';
 
 export const root = join(import.meta.dir, '..');
 
+/** Names the executable that test/run.ts has made for all tests of a run. */
+export const executableVariable = 'GATEWAY_TEST_EXECUTABLE';
+
 /** Every way to start us that users have. The executable must have been built, the others need nothing. */
 export const commands = {
+  /** What tests start: the executable where `npm test` has made one, because it starts with half the work, else the bundle. */
+  get program(): readonly string[] {
+    const made = process.env[executableVariable];
+    return made ? [made] : commands.bundle;
+  },
   get bundle() {
     return [process.execPath, join(bundle(), 'main.js')] as const;
   },
@@ -30,13 +39,22 @@ export interface ProcessOptions {
 export const newDataDir = (): string => mkdtempSync(join(tmpdir(), 'gateway-process-'));
 export const removeDataDir = (dataDir: string): void => rmSync(dataDir, { recursive: true, force: true });
 
+/** An executable has no packages of npm beside it, and is told where they are, as an operator would. */
+function sandboxFor(command: readonly string[], environment: Record<string, string>): Record<string, string> {
+  if (command[0] !== process.env[executableVariable] || environment.GATEWAY_INTERPRETER_PYTHON) return {};
+  const found = findSandbox({ deno: null, pyodide: null, wheels: null });
+  if (!('place' in found)) return {};
+  return { GATEWAY_INTERPRETER_DENO: found.place.deno, GATEWAY_INTERPRETER_PYODIDE: found.place.pyodide };
+}
+
 /** Nothing of the tester's own environment: a provider's key or a raised limit there would change what is tested. */
-const surroundings = (dataDir: string, environment: Record<string, string>) => ({
+const surroundings = (command: readonly string[], dataDir: string, environment: Record<string, string>) => ({
   // npm's scripts find Bun beside the other tools, and bin/gateway needs only a shell.
   PATH: `${join(root, 'node_modules/.bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
   HOME: dataDir,
   PORT: '0',
   GATEWAY_DATA_DIR: join(dataDir, 'data'),
+  ...sandboxFor(command, environment),
   ...environment,
 });
 
@@ -48,7 +66,7 @@ export const forTests = {
 
 /** Runs a command of the gateway to its end. */
 export async function runGateway({
-  command = commands.bundle,
+  command = commands.program,
   arguments: rest = [],
   environment = {},
   dataDir,
@@ -57,7 +75,7 @@ export async function runGateway({
   const home = dataDir ?? newDataDir();
   const child = Bun.spawn([...command, ...rest], {
     cwd: cwd ?? home,
-    env: surroundings(home, environment),
+    env: surroundings(command, home, environment),
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -69,7 +87,7 @@ export async function runGateway({
 
 /** Starts the gateway as a process of its own and waits until it says where it listens. */
 export async function startProcess({
-  command = commands.bundle,
+  command = commands.program,
   arguments: rest = [],
   environment = forTests,
   dataDir,
@@ -80,7 +98,7 @@ export async function startProcess({
 
   const child = Bun.spawn([...command, ...rest], {
     cwd: cwd ?? home,
-    env: surroundings(home, environment),
+    env: surroundings(command, home, environment),
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',

@@ -2,9 +2,10 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { constants, setPriority, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { warmUp } from './assistants/sandbox.ts';
-import { bundle } from './bundle.ts';
+import { bundle, executable } from './bundle.ts';
 import { countsIn, testsIn, worthAnotherTry } from './outcome.ts';
 import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts';
+import { executableVariable } from './process.ts';
 import slowFiles from './slow-files.json';
 
 /**
@@ -163,7 +164,7 @@ try {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
     // Long tests fill more than memory has room for.
-    ...(!isLong && { TMPDIR: temporary }),
+    ...(!isLong && { TMPDIR: temporary, [executableVariable]: executable() }),
   };
   // What all workers would make at once, and the snapshot of Python beside busy tests not in its time.
   process.env[sharedUrlVariable] = postgres.url;

@@ -8,7 +8,7 @@ import { exportedMessage, writeExportFolder } from '../assistants/export-folder.
 import { laySnapshot } from '../assistants/sandbox.ts';
 import { startSmallServer } from '../mcp/small-server.ts';
 import { createDatabase } from '../postgres.ts';
-import { newDataDir, removeDataDir, root, startProcess } from '../process.ts';
+import { commands, newDataDir, removeDataDir, root, startProcess } from '../process.ts';
 import { type ShellBlock, shellBlocksOf } from './shell-blocks.ts';
 
 /**
@@ -71,11 +71,12 @@ afterAll(async () => {
   removeDataDir(folder);
 });
 
+const program = commands.program.map((word) => `"${word}"`).join(' ');
 /** Commands run as they are. A server is started with a database of its own, asked whether it is ready, and stopped. */
 const WRAPPER = `#!/bin/sh
-case "\${1:-serve}" in serve) ;; *) exec "${root}/bin/gateway" "$@" ;; esac
+case "\${1:-serve}" in serve) ;; *) exec ${program} "$@" ;; esac
 said=$(mktemp)
-PORT=0 GATEWAY_DATA_DIR=$(mktemp -d) "${root}/bin/gateway" > "$said" 2>&1 &
+PORT=0 GATEWAY_DATA_DIR=$(mktemp -d) ${program} > "$said" 2>&1 &
 for try in $(seq 300); do grep -q ' on http' "$said" && break; sleep 0.1; done
 kill $!
 wait $!

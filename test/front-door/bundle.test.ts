@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { ADMIN_KEY } from '../gateway.ts';
-import { eventually, root, startProcess } from '../process.ts';
+import { commands, eventually, root, startProcess } from '../process.ts';
 
 test('the bundle answers, logs in its thread, and reads documents in a process of its own', async () => {
-  const gateway = await startProcess();
+  const gateway = await startProcess({ command: commands.bundle });
   try {
     const headers = { 'x-gateway-virtual-key': 'demo' };
     const openai = new OpenAI({ apiKey: ADMIN_KEY, baseURL: `${gateway.url}/v1`, defaultHeaders: headers });
@@ -31,7 +31,7 @@ test('the bundle answers, logs in its thread, and reads documents in a process o
 });
 
 test('the bundle tells languages apart, with what a thread of checks loads for it', async () => {
-  const gateway = await startProcess();
+  const gateway = await startProcess({ command: commands.bundle });
   try {
     const headers = {
       'x-gateway-virtual-key': 'demo',
@@ -54,7 +54,7 @@ test('the bundle tells languages apart, with what a thread of checks loads for i
 });
 
 test('the bundle, which leaves out much of zod, still says in English what is wrong and describes every field', async () => {
-  const gateway = await startProcess();
+  const gateway = await startProcess({ command: commands.bundle });
   try {
     const { status, json: refusal } = await gateway.api.post('/v1/api-keys', { name: 5 });
     expect(status).toBe(400);

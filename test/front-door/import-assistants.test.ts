@@ -294,7 +294,7 @@ test('an import that was killed is whole after the next, with nothing twice', as
     threads: ids.map((id) => ({ id, created_at: 1_700_000_000, metadata: {} })),
     messages: ids.flatMap((id) => Array.from({ length: 5 }, (_, number) => exportedMessage(id, `m${number}`))),
   });
-  const child = Bun.spawn([...commands.bundle, 'import', 'assistants', folder], {
+  const child = Bun.spawn([...commands.program, 'import', 'assistants', folder], {
     cwd: home,
     env: { PATH: process.env.PATH, ...forTests, GATEWAY_DATA_DIR: join(home, 'data') },
     stdout: 'ignore',

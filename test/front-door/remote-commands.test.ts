@@ -28,7 +28,7 @@ const asOperator = (...rest: string[]) =>
 
 /** A shell gives the key as input, so that it stands in no list of processes. */
 async function signIn(home: string, url: string, key: string) {
-  const child = Bun.spawn([...commands.bundle, 'login', '--url', url], {
+  const child = Bun.spawn([...commands.program, 'login', '--url', url], {
     env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: join(home, 'data') },
     stdin: Buffer.from(`${key}\n`),
     stdout: 'pipe',
@@ -87,7 +87,7 @@ describe('gateway logs', () => {
   });
 
   test('goes on with what is called meanwhile, each entry once', async () => {
-    const child = Bun.spawn([...commands.bundle, 'logs', '--follow', '--limit', '1', '--url', gateway.url], {
+    const child = Bun.spawn([...commands.program, 'logs', '--follow', '--limit', '1', '--url', gateway.url], {
       env: { PATH: process.env.PATH, HOME: newHome(), GATEWAY_ADMIN_KEY: ADMIN_KEY },
       stdout: 'pipe',
     });
@@ -137,7 +137,7 @@ describe('gateway login', () => {
     const email = 'ann@example.com';
     await api.put('/v1/admin/workspaces/default', { member_keys: {} });
     await api.post('/v1/admin/users', { email, role: 'member', password: PASSWORD });
-    const child = Bun.spawn([...commands.bundle, 'login', '--browser', '--url', gateway.url], {
+    const child = Bun.spawn([...commands.program, 'login', '--browser', '--url', gateway.url], {
       env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: join(home, 'data') },
       stdout: 'pipe',
       stderr: 'pipe',

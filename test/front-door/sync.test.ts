@@ -62,7 +62,7 @@ const sync = async (
   }: { key?: string; environment?: Record<string, string>; url?: string } = {},
 ): Promise<Ran> => {
   const ran = await runGateway({
-    command: commands.bundle,
+    command: commands.program,
     arguments: ['sync', ...rest, '--url', url, '--json'],
     environment: { GATEWAY_API_KEY: key, TRUSTED_CUSTOM_HOSTS: '127.0.0.1', ...environment },
   });
@@ -398,7 +398,7 @@ describe('one sync at a time', () => {
       Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`${index}.md`, `text ${index}`])),
     );
     const home = newDataDir();
-    const child = Bun.spawn([...commands.bundle, 'sync', 'folder', folder, '--store', store, '--url', gateway.url], {
+    const child = Bun.spawn([...commands.program, 'sync', 'folder', folder, '--store', store, '--url', gateway.url], {
       env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: join(home, 'data'), GATEWAY_API_KEY: ADMIN_KEY },
       stdout: 'pipe',
       stderr: 'pipe',
@@ -484,7 +484,7 @@ describe('a killed sync', () => {
       const home = newDataDir();
       let child: Bun.Subprocess | null = null;
       const proxy = killingProxy(at, () => void child?.kill('SIGKILL'));
-      child = Bun.spawn([...commands.bundle, 'sync', 'folder', folder, '--store', store, '--url', proxy.url], {
+      child = Bun.spawn([...commands.program, 'sync', 'folder', folder, '--store', store, '--url', proxy.url], {
         env: { PATH: process.env.PATH, HOME: home, GATEWAY_DATA_DIR: join(home, 'data'), GATEWAY_API_KEY: key },
         stdout: 'ignore',
         stderr: 'ignore',
