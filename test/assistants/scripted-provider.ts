@@ -5,6 +5,7 @@ export interface ScriptedAnswer {
   /** In this order; calls in pieces of their arguments. */
   readonly parts?: readonly (
     | { readonly text: string }
+    | { readonly thought: string }
     | { readonly refusal: string }
     | { readonly call: string; readonly arguments: string; readonly id?: string }
   )[];
@@ -63,6 +64,8 @@ function* deltasOf({ parts = [] }: ScriptedAnswer): Generator<object> {
   yield { role: 'assistant', content: '' };
   for (const part of parts) {
     if ('text' in part) for (const piece of part.text.match(/\s*\S+|\s+$/g) ?? []) yield { content: piece };
+    else if ('thought' in part)
+      for (const piece of part.thought.match(/\s*\S+|\s+$/g) ?? []) yield { reasoning_content: piece };
     else if ('refusal' in part) yield { refusal: part.refusal };
     else {
       const index = calls++;
@@ -125,9 +128,11 @@ function whole(answer: ScriptedAnswer) {
       ? { id: part.id ?? `call_${index}`, type: 'function', function: { name: part.call, arguments: part.arguments } }
       : [],
   );
+  const thoughts = (answer.parts ?? []).flatMap((part) => ('thought' in part ? part.thought : []));
   const message = {
     role: 'assistant',
     content: texts.join('') || null,
+    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
   return {

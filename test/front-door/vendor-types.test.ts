@@ -4,11 +4,12 @@ import OpenAI, { toFile } from 'openai';
 import { ATLAS } from '../assistants/file-stories.ts';
 import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
 import { type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
+import { seeded } from '../fuzz.ts';
 import { serve, startGateway, type TestGateway } from '../gateway.ts';
 import { type SmallServer, startSmallServer } from '../mcp/small-server.ts';
 import { eventually } from '../process.ts';
 import { fits, judgedFetch } from '../vendor/judged-fetch.ts';
-import { vendorSchemas } from '../vendor/schemas.ts';
+import { type Schema, vendorSchemas } from '../vendor/schemas.ts';
 import { orderFaults } from '../vendor/stream-order.ts';
 
 /** Every answer and every event of these walks is held against the types that the vendor publishes with its client. */
@@ -18,6 +19,7 @@ type Loose = any;
 /** What the provider speaks; `responses` is the vendor's own format, which knows such tools itself: the gateway once more. */
 const FORMATS = ['chat', 'anthropic', 'gemini', 'responses'] as const;
 type Format = (typeof FORMATS)[number];
+type Random = ReturnType<typeof seeded>;
 
 const MOST_MS = 120_000;
 const PNG = Buffer.from('\x89PNG one', 'latin1').toString('base64');
@@ -309,6 +311,61 @@ describe('responses that are kept', () => {
   });
 });
 
+test(
+  'a model that says and calls whatever it likes, round after round, is told in order',
+  async () => {
+    const say = (random: Random) => (random.chance(0.2) ? { thought: 'Let me see. Or not?' } : spoken(random));
+    const spoken = (random: Random) => ({
+      text: random.pick([
+        'Well. ',
+        'It is Poseidonis【0:0†source】, in the sea. ',
+        '【1:0†source】',
+        '【9',
+        'a\n\nb【】 ',
+      ]),
+    });
+    /** Behind these the model is asked again. */
+    const ours = [
+      ['file_search', '{"queries":["capital"]}'],
+      ['file_search', '{"queries":["harbour"]}'],
+      ['file_search', 'no JSON'],
+      ['desk__echo', '{"a":1}'],
+      ['image_generation', '{"prompt":"a cat"}'],
+      ['web_search', '{"query":"Bern"}'],
+    ] as const;
+    /** These wait for a person or for the client. */
+    const waiting = [
+      ['desk__erase', '{}'],
+      ['weather', '{"city":"Oslo"}'],
+    ] as const;
+    const called = ([call, args]: readonly [string, string]) => ({ call, arguments: args });
+    const anyOf = (random: Random, calls: readonly (readonly [string, string])[]) =>
+      Array.from({ length: random.below(3) }, () => (random.chance(0.6) ? say(random) : called(random.pick(calls))));
+    const round = (random: Random): ScriptedAnswer => ({
+      parts: [...anyOf(random, ours), called(random.pick(ours)), ...anyOf(random, ours)],
+    });
+    const tools = [
+      ...[fileSearch(), mcp({ require_approval: { never: { tool_names: ['echo'] } } }), weather],
+      ...[{ type: 'image_generation', partial_images: 1 }, { type: 'web_search' }],
+    ];
+    for (let seed = 1; seed <= 15; seed++) {
+      const random = seeded(seed);
+      const rounds = Array.from({ length: 1 + random.below(3) }, () => round(random));
+      const answers = [...rounds, { parts: anyOf(random, [...ours, ...waiting]) }];
+      const client = await scripted(...answers);
+      const more = random.below(3) === 0 ? { max_tool_calls: 2 } : {};
+      const background = random.below(4) === 0 ? { background: true } : {};
+      const events = await told(client, { input: 'Go', tools, stream: true, ...more, ...background });
+      const { response } = events.at(-1);
+      expect({ seed, status: response.status }).toEqual({ seed, status: 'completed' });
+      const { output } = await client.responses.retrieve(response.id);
+      expect({ seed, output }).toEqual({ seed, output: response.output });
+      expect({ seed, faults: await judged.faults() }).toEqual({ seed, faults: [] });
+    }
+  },
+  MOST_MS,
+);
+
 test('tools that are called wrongly fail as items of the vendor', async () => {
   const calls = ['file_search', 'desk__echo', 'image_generation', 'web_search', 'code_interpreter'];
   for (const stream of [false, true]) {
@@ -426,6 +483,31 @@ test('runs of assistants, their steps and events', async () => {
   await assistants.delete(assistant_id);
 }, 120_000);
 
+test('runs that fail, are cut short or are cancelled, and threads made with them', async () => {
+  const hear = async (answer: ScriptedAnswer, meanwhile = async (_client: OpenAI, _event: Loose) => {}) => {
+    const client = await scripted(answer);
+    const { id: assistant_id } = await client.beta.assistants.create({ model: 'any' });
+    const thread = { messages: [{ role: 'user' as const, content: 'Go' }] };
+    const heard: string[] = [];
+    for await (const event of await client.beta.threads.createAndRun({ assistant_id, thread, stream: true })) {
+      heard.push(event.event);
+      await meanwhile(client, event);
+    }
+    return heard;
+  };
+  let [runId, threadId] = ['', ''];
+  expect(await hear({ status: 500 })).toContain('thread.run.failed');
+  expect(await hear({ parts: [{ text: 'It is' }], finish: 'length' })).toContain('thread.run.incomplete');
+  const cancelled = await hear({ parts: [{ text: 'One two' }], stallAfter: 2 }, async (client, { event, data }) => {
+    if (event === 'thread.message.delta') await client.beta.threads.runs.cancel(runId, { thread_id: threadId });
+    if (event === 'thread.run.created') [runId, threadId] = [data.id, data.thread_id];
+  });
+  expect(cancelled).toContain('thread.run.cancelled');
+  const { id: thread_id } = await openai.beta.threads.create({});
+  const { id } = await openai.beta.threads.messages.create(thread_id, { role: 'user', content: 'One' });
+  await openai.beta.threads.messages.delete(id, { thread_id });
+});
+
 describe('the judge', () => {
   test('finds what is missing, of another kind or unknown, and names the place', async () => {
     const schemas = await vendorSchemas();
@@ -464,4 +546,31 @@ describe('the judge', () => {
       'text is not what its pieces make',
     );
   });
+});
+
+/** Kinds of events that were not seen above, and why. */
+const UNSEEN: Readonly<Record<string, string>> = {
+  'response.audio.': 'No model speaks in a response of the gateway.',
+  'response.shell_call_': 'Shells are run by the vendor, or by the client without events of these kinds.',
+  'response.compaction.': 'The vendor compacts; the gateway does not.',
+  'response.custom_tool_call_input.': 'Judged in src/dialects/vendor-types.test.ts.',
+  'response.reasoning_text.': 'Thoughts of other vendors are shown as summaries.',
+  'response.mcp_list_tools.failed': 'Where a server does not list its tools, the request fails.',
+  'thread.run.expired': 'After ten minutes.',
+  'thread.run.step.expired': 'After ten minutes.',
+  'thread.run.step.failed': 'A model that fails before it says anything has no step.',
+};
+
+test('every kind of event that the vendor has was judged above, or is named with a reason', async () => {
+  const { roots, defs } = await vendorSchemas();
+  const whole = (schema: Schema): Schema => (schema.$ref === undefined ? schema : defs[schema.$ref]!);
+  const kinds = (['ResponseStreamEvent', 'AssistantStreamEvent'] as const).flatMap((type) =>
+    roots['7'][type].anyOf!.map((each) => {
+      const { event, type: named } = whole(each).properties!;
+      return String((event ?? named)!.const);
+    }),
+  );
+  expect(kinds.length).toBeGreaterThan(60);
+  const unseen = kinds.filter((kind) => !judged.seen.has(kind));
+  expect(unseen.filter((kind) => !Object.keys(UNSEEN).some((start) => kind.startsWith(start)))).toEqual([]);
 });

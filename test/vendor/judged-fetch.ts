@@ -25,6 +25,10 @@ const BY_OBJECT: Readonly<Record<string, VendorType>> = {
   'vector_store.deleted': 'VectorStoreDeleted',
   'vector_store.file': 'VectorStoreFile',
   'vector_store.files_batch': 'VectorStoreFileBatch',
+  'vector_store.file.deleted': 'VectorStoreFileDeleted',
+  'assistant.deleted': 'AssistantDeleted',
+  'thread.deleted': 'ThreadDeleted',
+  'thread.message.deleted': 'MessageDeleted',
   'chat.completion': 'ChatCompletion',
 };
 /** Lists whose items do not say what they are, by path. */
@@ -32,9 +36,9 @@ const LISTS: readonly (readonly [RegExp, VendorType])[] = [
   [/^\/v1\/responses\/[^/]+\/input_items$/, 'ResponseItemList'],
   [/^\/v1\/conversations\/[^/]+\/items$/, 'ConversationItemList'],
 ];
-/** Answers that the vendor has no type for: what is deleted. */
+/** Of these the vendor has no type: responses, containers and their files that were deleted. */
 const isUntyped = ({ object, deleted }: Loose): boolean =>
-  object.endsWith('.deleted') || (object === 'response' && deleted);
+  deleted === true && ['response', 'container.deleted', 'container.file.deleted'].includes(object);
 
 /** A `fetch` for the vendor's client that holds every answer and every event against what the vendor publishes. */
 export async function judgedFetch() {

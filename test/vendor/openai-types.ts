@@ -30,6 +30,10 @@ export interface VendorTypes {
     ChatCompletion: OpenAI.ChatCompletion;
     ChatCompletionChunk: OpenAI.ChatCompletionChunk;
     ErrorObject: OpenAI.ErrorObject;
+    AssistantDeleted: OpenAI.Beta.AssistantDeleted;
+    ThreadDeleted: OpenAI.Beta.ThreadDeleted;
+    MessageDeleted: OpenAI.Beta.Threads.MessageDeleted;
+    VectorStoreFileDeleted: OpenAI.VectorStores.VectorStoreFileDeleted;
   };
   readonly '7': {
     Response: OpenAI7.Responses.Response;
@@ -58,6 +62,10 @@ export interface VendorTypes {
     ChatCompletion: OpenAI7.ChatCompletion;
     ChatCompletionChunk: OpenAI7.ChatCompletionChunk;
     ErrorObject: OpenAI7.ErrorObject;
+    AssistantDeleted: OpenAI7.Beta.AssistantDeleted;
+    ThreadDeleted: OpenAI7.Beta.ThreadDeleted;
+    MessageDeleted: OpenAI7.Beta.Threads.MessageDeleted;
+    VectorStoreFileDeleted: OpenAI7.VectorStores.VectorStoreFileDeleted;
   };
 }
 
