@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { charactersIn } from '../core/characters.ts';
+import type { Engine } from '../storage/migrate.ts';
 import { conditionOf } from './filter/conditions.ts';
 import { fieldTerms } from './filter/language.ts';
 import { NO_WORKSPACE } from './log-columns.ts';
@@ -36,9 +37,10 @@ export const isInWorkspace = (workspace: string | null): Condition =>
     ? sql<boolean>`request_logs.workspace_id is null`
     : sql<boolean>`request_logs.workspace_id = ${workspace}`;
 
-/** On PostgreSQL. */
-export const isInWorkspaces = (workspaces: readonly string[]): Condition =>
-  sql<boolean>`request_logs.workspace_id = any(${workspaces}::text[])`;
+export const isInWorkspaces = (workspaces: readonly string[], engine: Engine): Condition =>
+  engine === 'postgres'
+    ? sql<boolean>`request_logs.workspace_id = any(${workspaces}::text[])`
+    : sql<boolean>`request_logs.workspace_id in (select value from json_each(${JSON.stringify(workspaces)}))`;
 
 export const isLabelled = (workspace: string | null, [key, value]: readonly [string, string]): Condition =>
   sql<boolean>`request_logs.id = label.log_id and label.workspace_id = ${workspace ?? NO_WORKSPACE}

@@ -48,10 +48,12 @@ type Place = string | null | readonly string[];
 
 export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: EntriesOptions): Entries {
   return async <Row>({ columns, select, where, groups }: Selection, slice: TimeRange) => {
-    const places = placesIn(await workspacesOf(slice), engine, filter);
+    const places = placesIn(await workspacesOf(slice), filter);
     let rows: Row[] = [];
     for (let at = 0; at < places.length; at += PLACES_AT_ONCE) {
-      const branches = places.slice(at, at + PLACES_AT_ONCE).map((place) => branch(columns, filter, place, slice));
+      const branches = places
+        .slice(at, at + PLACES_AT_ONCE)
+        .map((place) => branch({ columns, filter, place, slice, engine }));
       const query = sql<Row>`select ${select} from (${sql.join(branches, sql` union all `)}) as entries
         ${where ? sql`where ${where}` : sql``}
         ${groups > 0 ? sql`group by ${sql.raw(numbersTo(groups))}` : sql``}`;
@@ -62,34 +64,42 @@ export function entriesOf({ db, engine, filter, workspaces: workspacesOf }: Entr
 }
 
 /**
- * A branch for each workspace keeps every index usable: all of them begin with it. PostgreSQL looks up several in an index by
- * itself, and plans a question about twenty for longer than it takes to answer it.
+ * Every index begins with the workspace, and both stores look up several in one. Labels are joined by workspace, so those are
+ * asked about one by one.
  */
-function placesIn(workspaces: readonly (string | null)[], engine: Engine, filter: LogFilter): readonly Place[] {
-  if (engine === 'sqlite' || asksForLabels(filter)) return workspaces;
+function placesIn(workspaces: readonly (string | null)[], filter: LogFilter): readonly Place[] {
+  if (asksForLabels(filter)) return workspaces;
   const named = workspaces.filter((workspace) => workspace !== null);
   return [...(named.length > 0 ? [named] : []), ...(named.length < workspaces.length ? [null] : [])];
 }
 
 const numbersTo = (groups: number) => Array.from({ length: groups }, (_, index) => index + 1).join(', ');
 
-function branch(columns: readonly (keyof LogRow)[], filter: LogFilter, place: Place, { from, until }: TimeRange) {
-  const [source, isThere, time] = sourceOf(place, filter);
+interface Branch {
+  readonly columns: readonly (keyof LogRow)[];
+  readonly filter: LogFilter;
+  readonly place: Place;
+  readonly slice: TimeRange;
+  readonly engine: Engine;
+}
+
+function branch({ columns, filter, place, slice: { from, until }, engine }: Branch) {
+  const [source, isThere, time] = sourceOf(place, filter, engine);
   const conditions = [
     isThere,
     sql`${time} >= ${from} and ${time} < ${until}`,
     ...conditionsOf(filter, typeof place === 'string' ? place : null),
   ];
-  // As text: of twenty workspaces and all columns, names one by one take longer to put together than to look up.
+  // As text: names one by one take longer to put together than a short time takes to read.
   return sql`select ${sql.raw(columns.map((column) => `request_logs.${column}`).join(', '))}
     from ${source} where ${sql.join(conditions, sql` and `)}`;
 }
 
 const CREATED_AT = sql.raw('request_logs.created_at');
 
-function sourceOf(place: Place, filter: LogFilter) {
+function sourceOf(place: Place, filter: LogFilter, engine: Engine) {
   const pair = firstPair(filter);
-  if (Array.isArray(place)) return [sql`request_logs`, isInWorkspaces(place), CREATED_AT] as const;
+  if (Array.isArray(place)) return [sql`request_logs`, isInWorkspaces(place, engine), CREATED_AT] as const;
   const workspace = place as string | null;
   return pair
     ? ([
