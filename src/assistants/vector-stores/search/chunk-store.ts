@@ -23,6 +23,8 @@ export interface ChunkStore {
   texts(source: string): Promise<string[]>;
   /** The chunks that the words of a query speak for, best first. */
   byWords(scope: Scope, query: string, most: number): Promise<readonly FoundByWords[]>;
+  /** Told before the vector is there that `byVector` will be asked: what does not need it is found out meanwhile. */
+  expectVector(scope: Scope): void;
   /** The chunks whose vectors are nearest, nearest first. Null: there are more than can be looked at. */
   byVector(scope: Scope, vector: Float32Array, most: number): Promise<readonly NearPlace[] | null>;
   /** The texts of some chunks, in any order. Those that are gone meanwhile are missing. */

@@ -77,6 +77,22 @@ test('words are found while vectors are looked at, and vectors while words are l
   goOnReading();
   expect(await found).toMatchObject([place]);
 
+  // What is removed after a search was expected is not found by it, and a thread that cannot look ahead can still search.
+  chunks.expectVector(scope);
+  expect(await byVector()).toMatchObject([place]);
+  const scannerThatFails = { ...scanner.thread, expect: () => Promise.reject(new Error('it fails')) };
+  const others = createEmbeddedChunks({ store, ...threads, scanner: scannerThatFails, approximateFrom: 1 });
+  others.expectVector(scope);
+  expect(await others.byVector(scope, vector, 10)).toMatchObject([place]);
+  chunks.expectVector(scope);
+  await scanner.thread.all({ sql: 'select 1', parameters: [] });
+  await store.db.updateTable('vector_store_files').set({ deleted_at: 1 }).execute();
+  expect(await byVector()).toEqual([]);
+  // Vectors of another length are there, and are not compared with it.
+  await store.db.updateTable('vector_store_files').set({ deleted_at: null }).execute();
+  expect(await chunks.byVector(scope, new Float32Array(32).fill(0.25), 10)).toEqual([]);
+  expect(await byVector()).toMatchObject([place]);
+
   chunks.close();
   await store.close();
   rmSync(folder, { recursive: true, force: true });

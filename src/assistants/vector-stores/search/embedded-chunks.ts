@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Store } from '../../../storage/store.ts';
 import type { ChunkStore, ChunkText } from './chunk-store.ts';
 import { type Ask, findByWords } from './embedded-words.ts';
-import { searchedFiles } from './scope.ts';
-import type { SearchThread } from './thread/requests.ts';
+import { type Scope, searchedFiles } from './scope.ts';
+import type { SearchThread, Statement } from './thread/requests.ts';
 
 export interface EmbeddedChunksOptions {
   readonly store: Pick<Store, 'db' | 'engine'>;
@@ -36,6 +36,12 @@ export function createEmbeddedChunks({
       upToDate = null;
       throw error;
     }));
+  const scannedFiles = (scope: Scope): Statement => {
+    const { sql: text, parameters } = searchedFiles(store, scope, { vectors: 'scanned' })
+      .select(['indexed.id', 'indexed.chunks', 'indexed.dimensions'])
+      .compile();
+    return { sql: text, parameters };
+  };
 
   return {
     newVectors: async () => 'scanned',
@@ -46,13 +52,16 @@ export function createEmbeddedChunks({
       return rows.map(({ text }) => text);
     },
     byWords: (scope, query, most) => findByWords(ask, store, { scope, query, most }),
+    expectVector: (scope) => {
+      // What fails here fails again, and is told, when the vector is there.
+      areTablesThere().then(
+        () => scanner.expect(scannedFiles(scope)).catch(() => {}),
+        () => {},
+      );
+    },
     byVector: async (scope, vector, most) => {
-      const only = { vectors: 'scanned', dimensions: vector.length } as const;
-      const { sql: text, parameters } = searchedFiles(store, scope, only)
-        .select(['indexed.id', 'indexed.chunks', 'indexed.dimensions'])
-        .compile();
       await areTablesThere();
-      return scanner.nearest({ files: { sql: text, parameters }, vector, most, approximateFrom });
+      return scanner.nearest({ files: scannedFiles(scope), vector, most, approximateFrom });
     },
     read: async (places) => {
       if (places.length === 0) return [];

@@ -152,6 +152,7 @@ export function createPostgresChunks({ store, thread, approximateFrom, now }: Po
       if (together.length >= ENOUGH) return together;
       return joined(together, await ranked(scope, tsqueryOf(scope.storeIds, [forms]), { asked, scale, most }));
     },
+    expectVector: () => {},
     byVector: async (scope, vector, most) => {
       const [found, scanned] = await Promise.all([byExtension(scope, vector, most), byScan(scope, vector, most)]);
       if (scanned === null) return null;

@@ -9,11 +9,11 @@ export interface Scope {
   readonly filter: Filter | null;
 }
 
-/** Files that can be found. Those with vectors of one length alone, where that is what is looked for. */
+/** Files that can be found. Those with vectors alone, and of one length, where that is what is looked for. */
 export function searchedFiles(
   { db, engine }: Pick<Store, 'db' | 'engine'>,
   { storeIds, filter }: Scope,
-  only: { readonly vectors: 'scanned' | 'pgvector'; readonly dimensions: number } | null = null,
+  only: { readonly vectors: 'scanned' | 'pgvector'; readonly dimensions?: number } | null = null,
 ) {
   return db
     .selectFrom('indexed_files as indexed')
@@ -27,7 +27,6 @@ export function searchedFiles(
     .$if(filter !== null, (query) =>
       query.where(sql<boolean>`${filterSql(filter!, engine, sql.ref('file.attributes'))}`),
     )
-    .$if(only !== null, (query) =>
-      query.where('indexed.vectors', '=', only!.vectors).where('indexed.dimensions', '=', only!.dimensions),
-    );
+    .$if(only !== null, (query) => query.where('indexed.vectors', '=', only!.vectors))
+    .$if(only?.dimensions !== undefined, (query) => query.where('indexed.dimensions', '=', only!.dimensions!));
 }

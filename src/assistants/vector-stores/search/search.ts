@@ -148,6 +148,7 @@ export function createSearch({ store, chunks, embeddings, rerank, health }: Sear
     model: EmbeddingModel,
     storeIds: readonly string[],
   ): Promise<(readonly NearPlace[])[] | null> {
+    chunks.expectVector({ storeIds, filter });
     const vectors = await embedded({ workspaceId, model, texts: queries, isWaitedFor: true, proven, signal });
     if (!vectors) return null;
     const lists: (readonly NearPlace[])[] = [];

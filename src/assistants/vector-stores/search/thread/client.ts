@@ -25,6 +25,7 @@ export function searchThread({ place, workerUrl }: ThreadOptions): SearchThread 
   return {
     add: (group) => ask('add', group),
     remove: (source, most) => ask('remove', source, most),
+    expect: (files) => ask('expect', files),
     nearest: (question) => ask('nearest', question),
     all: (statement) => ask('all', statement),
     close: thread.close,

@@ -164,6 +164,7 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
   return {
     add: async (group) => writer().transaction(() => addGroup(writer(), group))(),
     remove: async (source, most) => writer().transaction(() => removeSome(writer(), source, most))(),
+    expect: async (files) => void stateAnswers.all(files),
     nearest: async ({ files, vector, most, approximateFrom }: Nearest) => {
       const searched = stateAnswers.all<SearchedFile>(files);
       const isLarge = isApproximate(searched, vector.length, { from: approximateFrom, keptBytes: KEPT_BYTES });

@@ -55,6 +55,8 @@ export function openPostgresChunks(
   return {
     add: (group) => db.transaction().execute((transaction) => addGroup(transaction, group)),
     remove: (source, most) => db.transaction().execute((transaction) => removeSome(transaction, source, most)),
+    // What the database would answer is kept nowhere.
+    expect: async () => {},
     nearest: async ({ files, isByExtension, vector, most, approximateFrom }) => {
       const query = CompiledQuery.raw(files.sql, [...files.parameters]) as CompiledQuery<SearchedFile>;
       const { rows } = await db.executeQuery(query);

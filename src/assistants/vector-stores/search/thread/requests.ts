@@ -35,7 +35,7 @@ export interface ChunkGroup {
 }
 
 export interface Nearest {
-  /** Which files are searched: rows of `id`, `chunks` and `dimensions`. */
+  /** Which files are searched: rows of `id`, `chunks` and `dimensions`. Those with vectors of another length are passed over. */
   readonly files: Statement;
   /** The database compares their vectors itself, where these are looked at with all their numbers; else they lie in blocks. */
   readonly isByExtension?: true;
@@ -61,6 +61,8 @@ export interface SearchThread {
   add(group: ChunkGroup): Promise<void>;
   /** Removes up to so many chunks of a source; answers whether there may be more. */
   remove(source: string, most: number): Promise<boolean>;
+  /** The files of a search that will come: which they are is found out before. */
+  expect(files: Statement): Promise<void>;
   /** The chunks whose vectors are nearest, nearest first. Null: there are more than are looked at. */
   nearest(question: Nearest): Promise<readonly NearPlace[] | null>;
   /** Rows of the embedded store. */
@@ -68,7 +70,7 @@ export interface SearchThread {
   close(): void;
 }
 
-export type Operation = 'add' | 'remove' | 'nearest' | 'all';
+export type Operation = 'add' | 'remove' | 'expect' | 'nearest' | 'all';
 
 export interface ThreadRequest {
   readonly id: number;
