@@ -434,6 +434,7 @@ test('vector stores, their files, batches and searches', async () => {
   await vectorStores.fileBatches.createAndPoll(store.id, { file_ids: [file.id] });
   await vectorStores.files.list(store.id);
   await vectorStores.files.update(file.id, { vector_store_id: store.id, attributes: { country: 'no', year: 7 } });
+  await vectorStores.files.content(file.id, { vector_store_id: store.id });
   const found = await vectorStores.search(store.id, { query: 'capital' });
   expect(found.data).toHaveLength(1);
   await vectorStores.list({ limit: 2 });

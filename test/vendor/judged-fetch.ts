@@ -115,6 +115,8 @@ function parts(path: string, body: Loose, isOk: boolean): (readonly [VendorType,
     return [['ConversationItem', body]];
   if (body.object === 'vector_store.search_results.page')
     return body.data.map((each: unknown) => ['VectorStoreSearchResult', each] as const);
+  if (body.object === 'vector_store.file_content.page')
+    return body.data.map((each: unknown) => ['VectorStoreFileContent', each] as const);
   if (body.object === 'list') {
     const items = body.data.map((each: unknown) => parts(path, each, true));
     return items.includes(null) ? null : items.flat();

@@ -33,6 +33,7 @@ export interface VendorTypes {
     AssistantDeleted: OpenAI.Beta.AssistantDeleted;
     ThreadDeleted: OpenAI.Beta.ThreadDeleted;
     MessageDeleted: OpenAI.Beta.Threads.MessageDeleted;
+    VectorStoreFileContent: OpenAI.VectorStores.FileContentResponse;
     VectorStoreFileDeleted: OpenAI.VectorStores.VectorStoreFileDeleted;
   };
   readonly '7': {
@@ -65,6 +66,7 @@ export interface VendorTypes {
     AssistantDeleted: OpenAI7.Beta.AssistantDeleted;
     ThreadDeleted: OpenAI7.Beta.ThreadDeleted;
     MessageDeleted: OpenAI7.Beta.Threads.MessageDeleted;
+    VectorStoreFileContent: OpenAI7.VectorStores.FileContentResponse;
     VectorStoreFileDeleted: OpenAI7.VectorStores.VectorStoreFileDeleted;
   };
 }
