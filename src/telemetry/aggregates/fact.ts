@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../core/bounded-map.ts';
-import { type Columns, rowsOf } from '../../core/columns.ts';
+import type { Columns } from '../../core/columns.ts';
 import { NANO_DOLLARS } from '../../core/money.ts';
 import type { PackedAttempts } from '../attempts.ts';
 import type { LogRow } from '../log-columns.ts';
@@ -142,11 +142,6 @@ function remembering<Made>(make: (cell: unknown) => Made): (cell: unknown) => Ma
     }
     return known;
   };
-}
-
-export function factsOf(rows: readonly Source[], keys: readonly string[], times: 1 | -1 = 1): Fact[] {
-  const columns = factColumns((name) => rows.map((row) => row[name]), keys, times);
-  return rowsOf<Fact>(columns, FACT_COLUMNS, rows.length);
 }
 
 function chosenOf(metadata: string | null, keys: readonly string[]): string | null {

@@ -13,7 +13,7 @@ import {
   otherKind,
   valueIn,
 } from '../aggregates/cubes.ts';
-import { ANY, chosenValue, type Dimension, type Fact, OTHER, type Value } from '../aggregates/fact.ts';
+import { ANY, type Dimension, OTHER, type Value } from '../aggregates/fact.ts';
 import { type Shared, sharedValue } from '../aggregates/wholes.ts';
 import type { LogTables } from '../log-columns.ts';
 import type { LogFilter } from '../log-query.ts';
@@ -141,12 +141,6 @@ function verdict(conditions: Conditions, saying: (name: Name) => Value): boolean
   }
   return isMeant;
 }
-
-/** What an entry is called when entries are told apart by that. */
-export const nameIn = (fact: Fact, by: By): Value => {
-  if (by === 'workspace_id') return fact.workspace_id;
-  return typeof by === 'string' ? fact[by] : chosenValue(fact.metadata, by.metadata);
-};
 
 interface Known {
   readonly id: number;

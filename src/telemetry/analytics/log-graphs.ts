@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import { SUMS } from '../aggregates/amount.ts';
 import type { Entries, Selection } from './entries.ts';
-import { COUNTABLE_COLUMNS, everything } from './everything.ts';
+import { everything } from './everything.ts';
 import { type Counted, HISTOGRAMS, type Figures as Kept, type Looked } from './figures.ts';
 import { type Bucketed, drawGraph, type Graph } from './graph.ts';
+import { COUNTABLE_COLUMNS } from './logged.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
 import type { Slices } from './slices.ts';

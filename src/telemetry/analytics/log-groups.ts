@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import { type Page, page } from '../../core/paging.ts';
-import { cacheStatusOf, endpointOf, verdictOf } from '../aggregates/fact.ts';
 import type { LogRow } from '../log-columns.ts';
-import { labelsOf } from '../log-labels.ts';
 import type { Selection } from './entries.ts';
 import type { Found, Looked } from './figures.ts';
 import type { Sources } from './log-graphs.ts';
+import { inLog } from './logged.ts';
 import { columnsOf, type Measure, measured, selected, sumsIn } from './measures.ts';
 import { type FacetQuestion, GROUPS, type GroupQuestion, MADE_GROUPS } from './question.ts';
 import { ratio, sumsOf, type Tally } from './tallies.ts';
@@ -92,15 +91,6 @@ async function sumsByName<Wanted extends Measure>(
     .filter(([, { requests }]) => requests !== 0);
 }
 
-/** Where the log has it, and what is made of that. */
-function inLog(by: GroupQuestion['by']): { column: keyof LogRow; nameOf: (value: Name) => Name } {
-  if (typeof by !== 'string') return { column: 'metadata', nameOf: valueUnder(by.metadata) };
-  if (by === 'endpoint') return { column: 'path', nameOf: (path) => endpointOf(String(path)) };
-  if (by === 'verdict') return { column: 'hook_results', nameOf: (results) => verdictOf(results as string | null) };
-  if (by === 'cache_status') return { column: 'attempts', nameOf: (tried) => cacheStatusOf(tried as string | null) };
-  return { column: by, nameOf: (name) => name };
-}
-
 const FACETS = [...Object.values(GROUPS), ...Object.values(MADE_GROUPS)];
 
 /** Which values there are of everything that entries can be told apart by, in whole hours or days. */
@@ -140,10 +130,6 @@ const selectionOf = (column: keyof LogRow, measures: readonly Measure[]): Select
   select: sql`${sql.ref(column)} as group_name, ${selected(measures)}`,
   groups: 1,
 });
-
-/** Metadata come as they are stored: PostgreSQL cannot look into all that clients may have written there. */
-const valueUnder = (key: string) => (metadata: Name) =>
-  labelsOf({ metadata: metadata as string | null }).find(([name]) => name === key)?.[1] ?? null;
 
 const shown = (key: string, name: Name, { duration_ms, ...figures }: Sums): Group => ({
   [key]: name,

@@ -1,11 +1,11 @@
 import { NANO_DOLLARS } from '../../core/money.ts';
 import { type Amount, addAmount, addFact, nothing, nothingYet, type Sum } from '../aggregates/amount.ts';
-import { factsOf, type Source, type Value } from '../aggregates/fact.ts';
+import type { Value } from '../aggregates/fact.ts';
 import { addAll, percentileOf } from '../aggregates/histogram.ts';
 import type { LogFilter } from '../log-query.ts';
-import { type Entries, WHOLE_ENTRIES } from './entries.ts';
+import type { Entries } from './entries.ts';
 import { type Counted, type Figures, HISTOGRAMS, type HistogramName, type Wish } from './figures.ts';
-import { nameIn } from './kinds.ts';
+import { countableIn, type LoggedRow, loggedBy } from './logged.ts';
 import type { SeriesQuestion } from './question.ts';
 import type { Slices } from './slices.ts';
 import { ratio, tidy } from './tallies.ts';
@@ -195,11 +195,13 @@ class NamedEntries {
 
   async addLogged(log: readonly TimeRange[], { question, buckets, entries, slices, deadline }: Logging): Promise<void> {
     const { by, then } = question;
-    const keys = [by, then].flatMap((each) => (each === null || typeof each === 'string' ? [] : [each.metadata]));
+    const selection = loggedBy(then === null ? [by] : [by, then]);
     const addSlice = async (slice: TimeRange) => {
-      for (const fact of factsOf(await entries<Source>(WHOLE_ENTRIES, slice), keys)) {
-        const { amount, logged } = this.of({ name: nameIn(fact, by), then: then === null ? null : nameIn(fact, then) });
-        const bucket = Math.floor(fact.at / buckets.ms);
+      for (const row of await entries<LoggedRow>(selection, slice)) {
+        const [name = null, second = null] = selection.namesOf(row);
+        const { amount, logged } = this.of({ name, then: second });
+        const fact = countableIn(row);
+        const bucket = Math.floor(row.created_at / buckets.ms);
         const inBucket = logged.get(bucket) ?? nothing();
         logged.set(bucket, inBucket);
         addFact(inBucket, fact);

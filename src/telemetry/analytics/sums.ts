@@ -1,10 +1,9 @@
 import { type Amount, addFact, nothingYet, SUMS, type Sum } from '../aggregates/amount.ts';
-import { factsOf, type Source, type Value } from '../aggregates/fact.ts';
+import type { Value } from '../aggregates/fact.ts';
 import { addAll, type Histogram, percentileOf } from '../aggregates/histogram.ts';
-import { WHOLE_ENTRIES } from './entries.ts';
 import { HISTOGRAMS } from './figures.ts';
-import { type By, nameIn } from './kinds.ts';
 import type { Sources } from './log-graphs.ts';
+import { countableIn, type LoggedRow, loggedBy } from './logged.ts';
 import type { SumsQuestion } from './question.ts';
 import type { TimeRange } from './time-range.ts';
 
@@ -43,16 +42,13 @@ export async function sumUp(
     addAll(durations, row.durations);
     addAll(firstBytes, row.firstBytes);
   }
+  const selection = loggedBy(by === null ? [] : [by]);
   const addSlice = async (slice: TimeRange) => {
-    for (const [name, fact] of named(by, await entries<Source>(WHOLE_ENTRIES, slice))) addFact(amountOf(name), fact);
+    for (const row of await entries<LoggedRow>(selection, slice))
+      addFact(amountOf(selection.namesOf(row)[0] ?? null), countableIn(row));
   };
   await slices(found.log, addSlice, deadline);
   return [...amounts].filter(([, { sums }]) => sums.calls !== 0).map(([name, amount]) => shown(name, amount));
-}
-
-function* named(by: By | null, rows: readonly Source[]) {
-  const key = by !== null && typeof by !== 'string' ? [by.metadata] : [];
-  for (const fact of factsOf(rows, key)) yield [by === null ? null : nameIn(fact, by), fact] as const;
 }
 
 const shown = (name: Value, { sums, durations, firstBytes }: Amount): Summed => ({
