@@ -5,6 +5,9 @@ const root = join(import.meta.dir, '..');
 const dist = join(root, 'dist');
 const HOUR_MS = 3_600_000;
 
+/** Names the executable that test/run.ts has made for all tests of a run. */
+export const executableVariable = 'GATEWAY_TEST_EXECUTABLE';
+
 type Kind = 'bundle' | 'executable';
 const made = new Map<Kind, string>();
 

@@ -2,13 +2,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findSandbox } from '../src/assistants/interpreter/find.ts';
-import { bundle } from './bundle.ts';
+import { bundle, executableVariable } from './bundle.ts';
 import { ADMIN_KEY, client } from './gateway.ts';
 
 export const root = join(import.meta.dir, '..');
-
-/** Names the executable that test/run.ts has made for all tests of a run. */
-export const executableVariable = 'GATEWAY_TEST_EXECUTABLE';
 
 /** Every way to start us that users have. The executable must have been built, the others need nothing. */
 export const commands = {

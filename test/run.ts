@@ -2,10 +2,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { constants, setPriority, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { warmUp } from './assistants/sandbox.ts';
-import { bundle, executable } from './bundle.ts';
+import { bundle, executable, executableVariable } from './bundle.ts';
 import { countsIn, testsIn, worthAnotherTry } from './outcome.ts';
 import { createDatabase, sharedUrlVariable, startPostgres } from './postgres.ts';
-import { executableVariable } from './process.ts';
 import slowFiles from './slow-files.json';
 
 /**
