@@ -24,6 +24,7 @@ export const PREFIXES = {
   functionCallOutput: 'fco_',
   reasoning: 'rs_',
   responseItem: 'item_',
+  compaction: 'cmp_',
   /** Of a response whose tools the gateway ran: the gateway keeps it for every provider. */
   hostedResponse: 'resp_gw',
   fileSearchCall: 'fs_',

@@ -21,6 +21,7 @@ export type Purpose =
   | 'ending'
   | 'work-proof'
   | 'response'
+  | 'compaction'
   | 'realtime-secret'
   | 'realtime-call';
 

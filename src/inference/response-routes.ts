@@ -93,6 +93,16 @@ export const responseRoutes = ({
         return isStreamed(call.query) ? background.resume(call, id(call), startingAfter(call.query)) : response;
       }),
     ),
+    post(
+      '/v1/responses/compact',
+      { ...details, summary: 'Write a conversation down in short, to go on from there, with a model of any provider' },
+      (call) =>
+        relay({
+          ...{ request: call.request, headers: call.headers, stamp: call.stamp, log: call.log },
+          ...{ endpoint: 'createModelResponse', path: '/responses/compact', search: call.search, readsModel: true },
+          ...{ principal: call.principal, providerKey: call.providerKey },
+        }),
+    ),
     post('/v1/responses/:response_id/cancel', { ...details, summary: 'Cancel a response in the background' }, (call) =>
       ours(call, async () => {
         const response = await responses.read(call.principal, id(call));

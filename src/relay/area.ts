@@ -25,6 +25,7 @@ import { checkConfigParts } from './check-config.ts';
 import { checkVirtualKey } from './check-virtual-key.ts';
 import { thoughtEndings } from './endings.ts';
 import { openGuard } from './guarding/open-guard.ts';
+import { createCompaction } from './hosted/compaction.ts';
 import { createHosted } from './hosted/hosted.ts';
 import { createImageGeneration } from './hosted/served/image-generation.ts';
 import type { ServedBy } from './hosted/served/served.ts';
@@ -143,6 +144,7 @@ export const relayArea = area({
     for (const type of WEB_SEARCH_TYPES) hosted.offer(type, createWebSearch({ ...serving, by: webSearch }));
     const deps: RelayDeps = {
       hosted,
+      compaction: createCompaction({ responses, sealer, now, callModel: () => callModel }),
       names,
       guard,
       responses,

@@ -7,6 +7,7 @@ import type { Admission } from '../limits/limiter.ts';
 import type { AnswerCache } from '../routing/cache.ts';
 import { NO_SETTINGS } from '../routing/plan.ts';
 import { type AskDeps, ask } from './ask.ts';
+import { KEPT_BELOW, keepWhole } from './body.ts';
 import { followPlan, type PlanDeps, settingsInService } from './by-plan.ts';
 import { type Cached, keeping, lookUp, replay } from './cached.ts';
 import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready, Report } from './call.ts';
@@ -14,6 +15,7 @@ import { type ChooseDeps, choose } from './choose.ts';
 import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
+import type { Compaction } from './hosted/compaction.ts';
 import type { Hosted } from './hosted/hosted.ts';
 import { admit, NOTHING_TAKEN, nanoDollars, refuseExhausted, takenBy, takenInVain } from './limits.ts';
 import { type PrepareDeps, prepare } from './prepare.ts';
@@ -29,6 +31,7 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
   readonly cache: AnswerCache;
   /** Tools that the gateway runs itself. */
   readonly hosted: Pick<Hosted, 'answer' | 'answerPlain' | 'standIn' | 'standingBy'>;
+  readonly compaction: Compaction;
 }
 
 /**
@@ -39,12 +42,19 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
  * The log entry closes on the last byte.
  */
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
-  const received = await receive(call, deps.maxBodyBytes);
-  if (call.isRound) return relayed(received, deps);
+  const arrived = await receive(call, deps.maxBodyBytes);
   if (call.endpoint !== RESPONSES) {
-    const plain = PLAIN.has(call.endpoint) ? await deps.hosted.answerPlain(received) : null;
-    return plain ?? relayed(received, deps);
+    const plain = PLAIN.has(call.endpoint) && !call.isRound ? await deps.hosted.answerPlain(arrived) : null;
+    return plain ?? relayed(arrived, deps);
   }
+  const whole = await withBody(arrived, deps);
+  if (call.path === COMPACT) {
+    const compacted = await deps.compaction.compact(whole);
+    // Left to the provider, it is one of its paths like others.
+    return compacted ?? relayed({ ...whole, endpoint: 'proxy' }, deps);
+  }
+  const received = deps.compaction.opened(whole);
+  if (call.isRound) return relayed(received, deps);
   const hosted = await deps.hosted.answer(received);
   if (hosted) return hosted;
   const standingBy = await deps.hosted.standingBy(received);
@@ -71,7 +81,15 @@ async function relayed(received: OpenCall, deps: RelayDeps): Promise<Response> {
   return respond(received, await attempt(open, { target, settings, path: NO_PLAN }, deps));
 }
 
+/** Tools and compactions may stand anywhere in it; what no provider would take passes by. */
+async function withBody(call: OpenCall, { maxBodyBytes }: RelayDeps): Promise<OpenCall> {
+  const { body, headers } = call;
+  if (!body?.rest || !call.isJson || Number(headers['content-length'] ?? 0) > KEPT_BELOW) return call;
+  return { ...call, body: await keepWhole(body, maxBodyBytes, true) };
+}
+
 const RESPONSES = 'createModelResponse';
+const COMPACT = '/responses/compact';
 const PLAIN: ReadonlySet<string> = new Set(['chatComplete', 'messages']);
 
 /** Where a target stands that no config names. */

@@ -64,6 +64,10 @@ const EXCEPTIONS: readonly Exception[] = [
     reason: 'The vendor sent it, and only the types of requests name it.',
   },
   {
+    pattern: /CompactedResponse\.output\[\d+\]: \{"id":"msg_\w+","type":"message","status":"completed","role/,
+    reason: 'Messages of the user, as the vendor says it sends them; its types have those of the assistant alone.',
+  },
+  {
     pattern: /: response\.cancelled: \{"type":"response\.cancelled"/,
     reason: 'The vendor has no last event for a response that was cancelled. Documented.',
   },

@@ -305,6 +305,9 @@ export interface Paths {
     get: { params: { response_id: string }; response: unknown };
     delete: { params: { response_id: string }; response: unknown };
   };
+  '/v1/responses/compact': {
+    post: { response: unknown };
+  };
   '/v1/responses/{response_id}/cancel': {
     post: { params: { response_id: string }; response: unknown };
   };
