@@ -21,6 +21,13 @@ export async function findWorkspace(db: Db, who: Principal, idOrSlug: string): P
   return row ?? fail('workspace_not_found', idOrSlug.slice(0, 80));
 }
 
+/** The caller is known to be in its own, from a moment ago at most: a page need not ask for it with each question. */
+const isOwn = (who: Principal, named: string): boolean => named === who.workspaceSlug || named === who.workspaceId;
+
+/** The id behind an id or a slug; a foreign one is missing. */
+export const workspaceIdOf = async (db: Db, who: Principal, named: string): Promise<string> =>
+  isOwn(who, named) ? who.workspaceId : (await findWorkspace(db, who, named)).id;
+
 /**
  * The workspace that records are asked of, by id or slug; null is all of them. A caller that sees the whole
  * organisation may also ask by the id of a workspace that was deleted: its records remain.
@@ -28,10 +35,8 @@ export async function findWorkspace(db: Db, who: Principal, idOrSlug: string): P
 export async function workspaceAsked(db: Db, who: Principal, named: string | undefined): Promise<string | null> {
   const reachesAll = reachesOrganisation(who);
   if (named === undefined) return reachesAll ? null : who.workspaceId;
-  // The caller is known to be in it, from a moment ago at most.
-  if (named === who.workspaceSlug || named === who.workspaceId) return who.workspaceId;
-  if (reachesAll && isUuid(named)) return named.toLowerCase();
-  return (await findWorkspace(db, who, named)).id;
+  if (reachesAll && isUuid(named) && !isOwn(who, named)) return named.toLowerCase();
+  return workspaceIdOf(db, who, named);
 }
 
 /** The workspace a new resource goes to: the one that was named, if the caller may act there, or the caller's own. */

@@ -7,7 +7,7 @@ import type { Checked } from '../../core/schema.ts';
 import { jsonText } from '../../http/reply.ts';
 import { type Call, get, post, type Route } from '../../http/route.ts';
 import type { Store } from '../../storage/store.ts';
-import { findWorkspace } from '../../storage/workspace-lookup.ts';
+import { workspaceIdOf } from '../../storage/workspace-lookup.ts';
 import { FEEDBACK_GRAPHS, type FeedbackGraphs } from '../feedback/graphs.ts';
 import { filterFields, filterOf, filterText, metadataIn, queryWithMetadata, termsOf, word } from '../log-filters.ts';
 import type { LogFilter, LogReach } from '../log-query.ts';
@@ -243,7 +243,7 @@ async function askedBy(store: Store, who: Principal, query: Checked<typeof logQu
 async function reachOf(store: Store, who: Principal, query: { workspace_slug?: string }): Promise<LogReach> {
   const named = query.workspace_slug;
   const own = reachesOrganisation(who) ? null : who.workspaceId;
-  const workspaceId = named === undefined ? own : (await findWorkspace(store.db, who, named)).id;
+  const workspaceId = named === undefined ? own : await workspaceIdOf(store.db, who, named);
   return { organisationId: who.organisationId, workspaceId };
 }
 
