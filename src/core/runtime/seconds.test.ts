@@ -21,6 +21,16 @@ test('what is asked for every second is done together, until it is stopped', asy
   expect(done).toHaveLength(count);
 });
 
+test('what was begun and stopped again and again puts nothing off', async () => {
+  for (let time = 0; time < 1_000; time++) every(1, () => {}).stop();
+  let isDone = false;
+  const task = every(1, () => {
+    isDone = true;
+  });
+  await eventually('a second is over', () => isDone, 30_000);
+  task.stop();
+});
+
 test('a process that nobody asks wakes up every five seconds, and the first who asks waits for what it has missed', async () => {
   const at: number[] = [];
   const counting = every(1, () => at.push(performance.now()));

@@ -41,6 +41,8 @@ export function every(everySeconds: number, work: Task['work']): { stop(): void 
       if (tasks.size > 0) return;
       clearTimeout(timer);
       timer = undefined;
+      // Else each task that begins and ends alone would put the next one off by a second, and a thousand of them by a quarter of an hour.
+      due = Number.NEGATIVE_INFINITY;
       isAsleep = false;
       calm = 0;
     },
