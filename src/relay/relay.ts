@@ -7,7 +7,7 @@ import type { Admission } from '../limits/limiter.ts';
 import type { AnswerCache } from '../routing/cache.ts';
 import { NO_SETTINGS } from '../routing/plan.ts';
 import { type AskDeps, ask } from './ask.ts';
-import { KEPT_BELOW, keepWhole } from './body.ts';
+import { keepUpTo } from './body.ts';
 import { followPlan, type PlanDeps, settingsInService } from './by-plan.ts';
 import { type Cached, keeping, lookUp, replay } from './cached.ts';
 import type { Attempt, Attempted, Exchange, ModelCall, OpenCall, Ready, Report } from './call.ts';
@@ -47,7 +47,7 @@ export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response>
     const plain = PLAIN.has(call.endpoint) && !call.isRound ? await deps.hosted.answerPlain(arrived) : null;
     return plain ?? relayed(arrived, deps);
   }
-  const whole = await withBody(arrived, deps);
+  const whole = await withBody(arrived);
   if (call.path === COMPACT) {
     const compacted = await deps.compaction.compact(whole);
     // Left to the provider, it is one of its paths like others.
@@ -81,12 +81,9 @@ async function relayed(received: OpenCall, deps: RelayDeps): Promise<Response> {
   return respond(received, await attempt(open, { target, settings, path: NO_PLAN }, deps));
 }
 
-/** Tools and compactions may stand anywhere in it; what no provider would take passes by. */
-async function withBody(call: OpenCall, { maxBodyBytes }: RelayDeps): Promise<OpenCall> {
-  const { body, headers } = call;
-  if (!body?.rest || !call.isJson || Number(headers['content-length'] ?? 0) > KEPT_BELOW) return call;
-  return { ...call, body: await keepWhole(body, maxBodyBytes, true) };
-}
+/** Tools and compactions may stand anywhere in it, but for a body that no client should send. */
+const withBody = async (call: OpenCall): Promise<OpenCall> =>
+  call.isJson && call.body?.rest ? { ...call, body: await keepUpTo(call.body) } : call;
 
 const RESPONSES = 'createModelResponse';
 const COMPACT = '/responses/compact';

@@ -159,6 +159,10 @@ describe('conversations that are written down in short', () => {
       [{ model: 'any', input: [] }, 'input'],
       [{ model: 'any', input: 5 }, 'input'],
       [{ model: 'any', input: 'x', instructions: 5 }, 'instructions'],
+      [{ model: 'any', input: [user('x'), null] }, 'input[1]'],
+      [{ model: 'any', input: [{ role: 'user', content: null }] }, 'input[0].content'],
+      [{ model: 'any', input: [{ role: 'nobody', content: 'x' }] }, 'input[0].role'],
+      [{ model: 'any', input: [JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`)] }, 'input'],
       [{ model: 'any', input: [{ type: 'compaction', encrypted_content: 'theirs' }] }, 'input[0]'],
       [
         { model: 'any', input: [{ type: 'compaction', encrypted_content: 'gwc.v1.a.b' }] },
@@ -167,6 +171,11 @@ describe('conversations that are written down in short', () => {
     ] as const)
       expect(await compact(body)).toMatchObject({ status: 400, json: { error: { param } } });
     expect(await compact({ model: 'any', previous_response_id: 'resp_none' })).toMatchObject({ status: 400 });
+    const { id } = await client().responses.create({ model: 'any', input: 'Hello' });
+    const theirs = { model: 'any', previous_response_id: id };
+    expect(await compact(theirs, { 'x-gateway-api-key': foreign })).toMatchObject({
+      json: { error: { code: 'previous_response_not_found' } },
+    });
     expect(await compact({ model: 'any', input: 'x' }, { 'x-gateway-hosted-tools': 'both' })).toMatchObject({
       status: 400,
     });

@@ -60,6 +60,14 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect((await openai.responses.retrieve(answer.id)).output_text).toBe(answer.output_text);
     });
 
+    test('are gone on in by a request longer than a megabyte', async () => {
+      const { id } = await openai.conversations.create({});
+      const input = 'All work and no play. '.repeat(80_000);
+      const answer = await openai.responses.create({ model: 'any', input, conversation: id });
+      expect(answer.conversation).toEqual({ id });
+      expect((await openai.conversations.items.list(id)).data).toHaveLength(2);
+    });
+
     test('of others, unknown ones and faulty requests are refused in words', async () => {
       const { id } = await openai.conversations.create({});
       const ask = (path: string, body: object, headers = {}) =>

@@ -5,12 +5,14 @@ import type { Principal } from '../../core/principal.ts';
 import type { Sealer } from '../../crypto/seal.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectIn, objectsIn, parsed, textIn } from '../../dialects/json.ts';
+import { decodeItems } from '../../dialects/responses/decode-items.ts';
 import { plainItems } from '../../dialects/responses/hosted-items.ts';
-import { headerOf } from '../../http/headers.ts';
+import { KEPT_BELOW } from '../body.ts';
 import type { OpenCall } from '../call.ts';
 import type { CallModel } from '../internal.ts';
 import type { ResponseKeeper } from '../kept-response.ts';
-import { jsonBytes } from '../rewritten.ts';
+import { jsonBytes, parsedRequest } from '../rewritten.ts';
+import { choiceIn, HOSTED_TOOLS } from './choice.ts';
 import { repeated } from './repeated-headers.ts';
 import { itemsOf } from './request.ts';
 import { transcriptOf } from './transcript.ts';
@@ -30,8 +32,6 @@ export interface Compaction {
   opened(call: OpenCall): OpenCall;
 }
 
-const HEADER = 'x-gateway-hosted-tools';
-const CHOICES = ['gateway', 'provider'];
 /** What the content of our items begins with; content of a provider is read there alone. */
 const OURS = 'gwc.';
 const OURS_IN_BODY = Buffer.from(`"${OURS}`);
@@ -51,9 +51,13 @@ export function createCompaction({ callModel, responses, sealer, now }: Compacti
   const summaryIn = (who: Principal, item: JsonObject, at: string): string => {
     const content = textIn(item.encrypted_content) ?? '';
     if (!content.startsWith(OURS))
-      fail('invalid_request', at, `was compacted by a provider, which alone can read it; send ${HEADER}: provider`);
+      fail(
+        'invalid_request',
+        at,
+        `was compacted by a provider, which alone can read it; send ${HOSTED_TOOLS}: provider`,
+      );
     try {
-      return sealer.open('compaction', who.workspaceId ?? '', content.slice(OURS.length));
+      return sealer.open('compaction', who.workspaceId, content.slice(OURS.length));
     } catch {
       return fail('invalid_request', `${at}.encrypted_content`, 'is no compaction of this workspace, or was altered');
     }
@@ -66,12 +70,11 @@ export function createCompaction({ callModel, responses, sealer, now }: Compacti
 
   return {
     compact: async (call) => {
-      const choice = headerOf(call.headers, HEADER);
-      if (choice !== null && !CHOICES.includes(choice)) fail('invalid_header', HEADER, 'must be gateway or provider');
-      if (choice === 'provider') return null;
+      if (choiceIn(call.headers) === 'provider') return null;
+      if (call.body?.rest) fail('body_too_large', KEPT_BELOW);
       const { principal: who, log } = call;
-      const given = parsed(Buffer.from(call.body?.head ?? []).toString());
-      if (!call.isJson || !isObject(given)) return fail('invalid_request', 'body', 'must be a JSON object');
+      const given = call.isJson && call.body ? parsedRequest(call.body.head) : null;
+      if (!isObject(given)) return fail('invalid_request', 'body', 'must be a JSON object');
       const asked = await askedIn(who, given);
       const items = asked.items.map((item, index) =>
         isObject(item) && item.type === 'compaction' ? messageOf(who, item, asked.at(index)) : item,
@@ -92,7 +95,7 @@ export function createCompaction({ callModel, responses, sealer, now }: Compacti
       const { output, usage } = objectIn(parsed(await answer.text()));
       const summary = saidIn(output);
       if (summary === '') return fail('upstream_failed', textIn(given.model) ?? 'The model', 'it said nothing');
-      const encrypted_content = OURS + sealer.seal('compaction', who.workspaceId ?? '', summary);
+      const encrypted_content = OURS + sealer.seal('compaction', who.workspaceId, summary);
       return Response.json({
         id: newObjectId('response'),
         object: 'response.compaction',
@@ -129,6 +132,8 @@ export function createCompaction({ callModel, responses, sealer, now }: Compacti
     if (input != null && typeof input !== 'string' && !Array.isArray(input))
       fail('invalid_request', 'input', 'must be a text or a list of items');
     const body = objectIn(await responses.resolved(who, given));
+    // Faults of items are told as of those of every response.
+    decodeItems(itemsOf(body.input), 'input');
     const previousId = textIn(previous_response_id);
     const earlier = previousId ? await responses.items(who, previousId) : [];
     const items = [...earlier, ...itemsOf(body.input)];

@@ -5,11 +5,11 @@ import type { Principal } from '../../core/principal.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectIn, parsed, textIn } from '../../dialects/json.ts';
 import { formatSse } from '../../dialects/sse.ts';
-import { headerOf } from '../../http/headers.ts';
 import type { Background, BackgroundOptions } from '../background/background.ts';
 import type { OpenCall } from '../call.ts';
 import type { CallModel } from '../internal.ts';
 import type { ConversationKeeper, ResponseKeeper } from '../kept-response.ts';
+import { choiceIn } from './choice.ts';
 import { eventsIn } from './events.ts';
 import { failureOf } from './failure.ts';
 import type { HostedCaller, HostedTool } from './hosted-tool.ts';
@@ -43,8 +43,6 @@ export interface Hosted {
   readonly background: Background;
 }
 
-const HEADER = 'x-gateway-hosted-tools';
-const CHOICES = ['gateway', 'provider'];
 const GONE_ON_FROM = Buffer.from('"resp_gw');
 const CONVERSATION = Buffer.from('"conversation"');
 const BACKGROUND = Buffer.from('"background"');
@@ -94,8 +92,7 @@ export function createHosted({ callModel, responses, conversations, report, ...d
 
   async function answered(call: OpenCall, tools: ReadonlyMap<string, HostedTool>, isLeft: boolean) {
     if (!mayAsk(call)) return null;
-    const choice = headerOf(call.headers, HEADER);
-    if (choice !== null && !CHOICES.includes(choice)) fail('invalid_header', HEADER, 'must be gateway or provider');
+    const choice = choiceIn(call.headers);
     const given = parsed(Buffer.from(call.body!.head).toString());
     if (choice === 'provider' || !isObject(given)) return null;
     const { principal: who, headers, proven, log } = call;

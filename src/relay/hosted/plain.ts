@@ -3,11 +3,11 @@ import { fail } from '../../core/errors.ts';
 import type { JsonObject } from '../../dialects/ir.ts';
 import { isObject, objectIn, objectsIn, parsed, textIn } from '../../dialects/json.ts';
 import { formatSse } from '../../dialects/sse.ts';
-import { headerOf } from '../../http/headers.ts';
 import { asGatewayError } from '../../http/reply.ts';
 import type { OpenCall } from '../call.ts';
 import type { CallModel } from '../internal.ts';
 import { ChatDialogue } from './chat-dialogue.ts';
+import { choiceIn } from './choice.ts';
 import { type Dialogue, playRounds } from './dialogue.ts';
 import type { HostedCaller, HostedFunction, HostedTool } from './hosted-tool.ts';
 import { RoundFailed } from './loop.ts';
@@ -21,9 +21,6 @@ export interface PlainDeps {
   /** Null: no area offers it. */
   readonly mcp: () => HostedTool | null;
 }
-
-const HEADER = 'x-gateway-hosted-tools';
-const CHOICES = ['gateway', 'provider'];
 
 /** An API whose calls can name registered MCP servers. */
 interface PlainForm {
@@ -80,8 +77,7 @@ export function createPlain({ callModel, report, mcp }: PlainDeps) {
     const tool = mcp();
     if (!form || !tool || call.form || !isJson || body === null || body.rest !== null) return null;
     if (!includesBytes(body.head, form.word)) return null;
-    const choice = headerOf(call.headers, HEADER);
-    if (choice !== null && !CHOICES.includes(choice)) fail('invalid_header', HEADER, 'must be gateway or provider');
+    const choice = choiceIn(call.headers);
     const given = parsed(Buffer.from(body.head).toString());
     const request = choice === 'provider' || !isObject(given) ? null : form.read(given);
     if (!request) return null;
