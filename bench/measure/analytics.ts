@@ -17,7 +17,7 @@ import { percentile, percentiles, short } from '../numbers.ts';
 import { chatRequest } from '../prompt.ts';
 import { openPostgres } from '../stores.ts';
 import { pagesInBrowser } from './browser-pages.ts';
-import { CONSOLE_PAGES, CONSOLE_SPANS_MS } from './console-pages.ts';
+import { CONSOLE_PAGES, consoleSpans } from './console-pages.ts';
 
 export interface AnalyticsSample {
   readonly store: 'embedded' | 'PostgreSQL';
@@ -139,10 +139,9 @@ async function measured(lab: Lab, place: Place, entries: number): Promise<Analyt
     const took: number[] = [];
     const span = await during(async () => {
       for (let time = 0; time < PAGE_TIMES; time++)
-        for (const span of CONSOLE_SPANS_MS) {
-          const until = Date.now();
+        for (const span of consoleSpans(Date.now())) {
           const began = performance.now();
-          await Promise.all(questions(until - span, until).map((path) => asked(gateway, path)));
+          await Promise.all(questions(span).map((path) => asked(gateway, path)));
           took.push(performance.now() - began);
           await Bun.sleep(Math.max(PAUSE_MS, PAGE_EVERY_MS - took.at(-1)!));
         }

@@ -6,6 +6,10 @@ const fullTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeSty
 
 export const formatNumber = (value: number): string => (Math.abs(value) >= 100_000 ? compact : whole).format(value);
 
+/** `1 call`, `2 calls`. */
+export const formatCount = (value: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(value)} ${value === 1 ? one : many}`;
+
 /** Fractions of a cent are told apart: calls cost that little. */
 export function formatMoney(dollars: number): string {
   const size = Math.abs(dollars);

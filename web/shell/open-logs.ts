@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useCallback } from 'react';
-import { both, type Span, searchOf, useReach } from './range.ts';
+import { both, searchOf, useReach } from './range.ts';
 import { useMay } from './session.tsx';
+import type { Span } from './spans.ts';
 
 /** Opens Logs at a time with what is filtered by here, and more terms. Null where the role may not see logs. */
 export function useOpenLogs(): ((terms: readonly string[], span?: Span) => void) | null {

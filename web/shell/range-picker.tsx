@@ -3,7 +3,8 @@ import { Button, IconButton } from '../design/button.tsx';
 import { Field, Input } from '../design/field.tsx';
 import { Icon } from '../design/icon.tsx';
 import { Popover } from '../design/menu.tsx';
-import { PRESETS, renew, type Span, useReach } from './range.ts';
+import { renew, useReach } from './range.ts';
+import { PRESETS, type Span } from './spans.ts';
 
 /** What the browser's field for a time takes: local time, to the minute. */
 const localOf = (at: number): string => {

@@ -3,29 +3,10 @@ import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
 import type { Opening } from '../pages.ts';
 import { useAddress } from './address.ts';
 import { useWorkspace } from './session.tsx';
+import { before, DAY, lastSpan, MOST_POINTS, PRESETS, type Span, stepOf } from './spans.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-/** Times that end now, by the word that stands in the address. */
-export const PRESETS = [
-  { value: '15m', label: 'Last 15 minutes', ms: 15 * MINUTE },
-  { value: '1h', label: 'Last hour', ms: HOUR },
-  { value: '6h', label: 'Last 6 hours', ms: 6 * HOUR },
-  { value: '24h', label: 'Last 24 hours', ms: DAY },
-  { value: '7d', label: 'Last 7 days', ms: 7 * DAY },
-  { value: '30d', label: 'Last 30 days', ms: 30 * DAY },
-  { value: '90d', label: 'Last 90 days', ms: 90 * DAY },
-] as const;
 const USUAL = PRESETS[3];
 const LONGEST = 400 * DAY;
-
-/** Milliseconds since the epoch; `until` is not included. */
-export interface Span {
-  readonly from: number;
-  readonly until: number;
-}
 
 /** What Overview, Explore and Logs have in common; it stands in the address. */
 export interface Reach {
@@ -39,28 +20,11 @@ export interface Reach {
   readonly calls: string;
 }
 
-/** How long points can be, as `/v1/analytics` knows them. */
-const STEPS = [
-  ...[MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE],
-  ...[HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY],
-] as const;
-/** More of them are noise in a chart. */
-const MOST_POINTS = 120;
-
-/** As long as points are, so that a chart has no more than it can show. */
-const stepOf = (ms: number, most = MOST_POINTS) => STEPS.find((step) => ms / step <= most) ?? DAY;
-
-/** The time before, of the same length. */
-export const before = ({ from, until }: Span): Span => ({ from: from - (until - from), until: from });
-
 function spanOf({ range, from, until }: Reach, now: number): Span {
   const [begin, end] = [Number(from), Number(until)];
   if (!range && begin > 0 && end > begin && end - begin <= LONGEST) return { from: begin, until: end };
   const { ms } = PRESETS.find(({ value }) => value === range) ?? USUAL;
-  // A part of a point at the end would look like a fall.
-  const step = stepOf(ms);
-  const last = Math.ceil(now / step) * step;
-  return { from: last - ms, until: last };
+  return lastSpan(ms, now);
 }
 
 /** The moment that pages call now: the same for all that is on screen, until it is renewed. */

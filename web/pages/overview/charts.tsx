@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
-import { formatDuration, formatMoney, formatNumber } from '../../design/format.ts';
+import { formatCount, formatDuration, formatMoney, formatNumber } from '../../design/format.ts';
 import { Card } from '../../design/layout.tsx';
 import { Skeleton } from '../../design/states.tsx';
 import { type ChartSeries, TimeChart } from '../../design/time-chart.tsx';
@@ -195,7 +195,7 @@ function Told({ by }: { readonly by: ToldBy }) {
     return [
       data?.timestamps.map((timestamp) => ({ timestamp })) ?? [],
       found.map(({ group, points }) => ({ label: String(group), values: points, color: COLORS[String(group)] })),
-      seen > 0 ? `${formatNumber(seen)} calls, ${share}` : undefined,
+      seen > 0 ? `${formatCount(seen, 'call')}, ${share}` : undefined,
     ] as const;
   }, [data, order, by]);
   if (!data) return null;

@@ -1,4 +1,4 @@
-import { formatDuration, formatMoney, formatNumber } from '../../design/format.ts';
+import { formatCount, formatDuration, formatMoney, formatNumber } from '../../design/format.ts';
 import { Delta, Stat } from '../../design/sparkline.tsx';
 import { Skeleton } from '../../design/states.tsx';
 import type { Figures } from './figures.ts';
@@ -36,7 +36,7 @@ export function Tiles({ figures }: { readonly figures: Figures | null }) {
         label="Failed"
         value={share(summary.error_rate)}
         delta={<Delta now={summary.error_rate} before={before?.error_rate ?? null} better="less" />}
-        about={`${formatNumber(summary.errors)} errors`}
+        about={formatCount(summary.errors, 'error')}
         values={points.map(({ errors }) => errors)}
         color="--bad-solid"
       />
@@ -46,7 +46,7 @@ export function Tiles({ figures }: { readonly figures: Figures | null }) {
         delta={<Delta now={summary.cost} before={before?.cost ?? null} better="less" />}
         about={
           unpriced > 0
-            ? `${formatNumber(unpriced)} calls without a price`
+            ? `${formatCount(unpriced, 'call')} without a price`
             : before && `${formatMoney(before.cost)} before`
         }
         values={points.map(({ cost }) => cost)}
