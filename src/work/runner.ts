@@ -202,6 +202,8 @@ export class Runner {
       } catch (error) {
         onError(`sweeping ${kind.name}`, error);
       }
+      // On the embedded store each sweep holds the event loop, and calls that came meanwhile wait for one of them, not for all.
+      await new Promise(setImmediate);
     }
   }
 }
