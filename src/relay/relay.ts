@@ -15,6 +15,7 @@ import { type ChooseDeps, choose } from './choose.ts';
 import { judgeAnswer } from './guarding/answer-guard.ts';
 import type { Guarding } from './guarding/exchange-guard.ts';
 import type { Passed } from './guarding/guarded.ts';
+import { choiceIn } from './hosted/choice.ts';
 import type { Compaction } from './hosted/compaction.ts';
 import type { Hosted } from './hosted/hosted.ts';
 import { admit, NOTHING_TAKEN, nanoDollars, refuseExhausted, takenBy, takenInVain } from './limits.ts';
@@ -44,8 +45,10 @@ export interface RelayDeps extends ChooseDeps, PlanDeps, PrepareDeps, WordingDep
 export async function relay(call: ModelCall, deps: RelayDeps): Promise<Response> {
   const arrived = await receive(call, deps.maxBodyBytes);
   if (call.endpoint !== RESPONSES) {
-    const plain = PLAIN.has(call.endpoint) && !call.isRound ? await deps.hosted.answerPlain(arrived) : null;
-    return plain ?? relayed(arrived, deps);
+    if (!PLAIN.has(call.endpoint) || call.isRound) return relayed(arrived, deps);
+    // A long body is passed on while it comes, unless the caller says that it has tools for the gateway: they stand behind what was said.
+    const plain = arrived.body?.rest && choiceIn(arrived.headers) === 'gateway' ? await withBody(arrived) : arrived;
+    return (await deps.hosted.answerPlain(plain)) ?? relayed(plain, deps);
   }
   const whole = await withBody(arrived);
   if (call.path === COMPACT) {

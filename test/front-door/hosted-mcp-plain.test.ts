@@ -89,6 +89,32 @@ describe('chat', () => {
       expect(server.sessions.size).toBe(0);
     });
 
+  test("tools behind a long conversation are found where the caller says that they are the gateway's", async () => {
+    const { provider, key } = await scripted(({ messages }) =>
+      messages.at(-1)!.role === 'tool'
+        ? { parts: [{ text: 'done' }] }
+        : { parts: [{ call: 'desk__echo', arguments: '{}' }], finish: 'tool_calls' },
+    );
+    const said = 'x'.repeat(3 * 2 ** 20);
+    const send = (choice: string) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          'x-gateway-hosted-tools': choice,
+        },
+        body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: said }], tools: [desk()] }),
+      });
+    const before = called();
+    const answer = (await (await send('gateway')).json()) as OpenAI.ChatCompletion;
+    expect(answer.choices[0]!.message.content).toBe('done');
+    expect(called()).toBe(before + 1);
+    expect(provider.requests.at(-1)!.messages[0]!.content).toBe(said);
+    const wrong = await send('ours');
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining('must be gateway or provider')]);
+    provider.stop();
+  });
+
   test('the model is told of all it did; a call of the client beside one of ours is left for the client', async () => {
     const own = { type: 'function' as const, function: { name: 'mine', parameters: { type: 'object' } } };
     const { provider, key } = await scripted((_, number) => {
