@@ -27,7 +27,18 @@ test('the fast sums are those of the plain loop, at every size', () => {
     const codes = new Uint8Array(groups * 16 * pairs).map(() => Math.floor(Math.random() * 256));
     const most = Math.min(127, Math.floor(65_535 / pairs / 2));
     const tables = new Uint8Array(pairs * 32).map(() => Math.floor(Math.random() * (most + 1)));
-    expect([...codeSums(codes, tables)]).toEqual([...plainCodeSums(codes, tables)]);
+    const all = plainCodeSums(codes, tables, new Uint16Array(groups));
+    expect(all.groups).toHaveLength(groups);
+    const inOrder = all.sums.toSorted();
+    for (const part of [0, 0.5, 0.95, 1]) {
+      const enough = inOrder[Math.floor(inOrder.length * part)] ?? 65_535;
+      const least = new Uint16Array(groups).map((_, group) =>
+        group % 3 === 0 ? enough : Math.min(65_535, enough + 1),
+      );
+      const { groups: found, sums } = codeSums(codes, tables, least);
+      const plain = plainCodeSums(codes, tables, least);
+      expect([[...found], [...sums]]).toEqual([[...plain.groups], [...plain.sums]]);
+    }
   }
 });
 
@@ -62,6 +73,50 @@ test('what codes say of a cosine is near to it', () => {
     expect(candidates.result).toHaveLength(50);
     const off = candidates.result.map(({ number, estimate }) => Math.abs(estimate - product(query, vectors[number]!)));
     expect(off.reduce((sum, each) => sum + each, 0) / off.length).toBeLessThan(0.6 / Math.sqrt(dimensions));
+  }
+});
+
+test('candidates are those that looking at every row finds, with its estimates, whatever was left out unseen', () => {
+  for (const [dimensions, perBlock, most] of [
+    [64, 50, 30],
+    [100, 7, 40],
+    [256, 64, 20],
+    [32, 1, 25],
+  ] as const) {
+    const topics = topicsOf(dimensions);
+    const segments = Array.from({ length: 6 }, (_, place) =>
+      segmentOf(
+        Array.from({ length: 12 }, (_, index) => {
+          const file = place * 12 + index;
+          const vectors = Array.from({ length: perBlock }, (_, number) =>
+            (file + number) % 9 === 0 ? null : topics.chunk(file % 20, number % 30),
+          );
+          return [`source-${file}`, encoded(vectors, dimensions, index * 100)];
+        }),
+      ),
+    );
+    for (const query of [topics.question(3, 1), topics.question(14, 5), anyDirection(7, dimensions)]) {
+      const asked = codeQuery(query);
+      const candidates = new Candidates(asked, most);
+      const estimates: number[] = [];
+      const estimateOf = new Map<string, number>();
+      for (const segment of segments) {
+        const searched = Uint8Array.from(segment.sources, (_, index) => (index % 4 === 1 ? 0 : 1));
+        candidates.look(segment, searched);
+        // All by themselves: nothing is known that could leave one out.
+        const alone = new Candidates(asked, 10_000);
+        alone.look(segment, searched);
+        for (const { source, number, estimate } of alone.result) {
+          estimates.push(estimate);
+          estimateOf.set(`${source} ${number}`, estimate);
+        }
+      }
+      expect(estimates.length).toBeGreaterThan(most * 1.5);
+      const best = estimates.sort((one, other) => other - one).slice(0, most);
+      expect(candidates.result.map(({ estimate }) => estimate)).toEqual(best);
+      for (const { source, number, estimate } of candidates.result)
+        expect(estimateOf.get(`${source} ${number}`)).toBe(estimate);
+    }
   }
 });
 

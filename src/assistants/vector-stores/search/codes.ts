@@ -217,25 +217,34 @@ export class Candidates {
   /** Looks at those of the segment's sources that are searched: for each of them 1, for the others 0. */
   look(segment: Segment, searched: Uint8Array) {
     const { whole, tables, step, least } = this.#query;
-    const { sources, sourceOf, numberOf, rowOf, factors, mostOf, centreScales } = segment;
+    const { sources, sourceOf, numberOf, rowOf, factors, centreScales } = segment;
     const { dotProducts, codeSums } = kernel();
-    // The next answer of the kernel takes the place of this one.
-    const products = dotProducts(segment.centres, whole.numbers).slice();
-    const sums = codeSums(segment.codes, tables);
-    for (let block = 0; block < sourceOf.length; block++) {
-      if (searched[sourceOf[block]!] === 0) continue;
-      const from = rowOf[block]!;
-      const to = rowOf[block + 1]!;
-      const base = products[block]! * whole.scale * centreScales[block]!;
-      let enough = this.#enoughFor(base, mostOf[block]!);
+    const products = dotProducts(segment.centres, whole.numbers);
+    const bases = new Float64Array(products.length);
+    for (let block = 0; block < bases.length; block++)
+      bases[block] = products[block]! * whole.scale * centreScales[block]!;
+    const { groups, sums } = codeSums(segment.codes, tables, this.#enoughOf(segment, searched, bases));
+    const rows = rowOf[rowOf.length - 1]!;
+    let block = -1;
+    let end = 0;
+    let enough = 0;
+    for (let place = 0; place < groups.length; place++) {
+      const from = groups[place]! * LANES;
+      const to = Math.min(rows, from + LANES);
       for (let row = from; row < to; row++) {
-        // Nearly all rows end here.
-        if (sums[row]! < enough) continue;
-        const estimate = base + factors[row]! * (sums[row]! * step + least);
+        if (row >= end) {
+          do end = rowOf[++block + 1]!;
+          while (row >= end);
+          enough = this.#enoughIn(block, segment, searched, bases);
+        }
+        const sum = sums[place * LANES + row - from]!;
+        if (sum < enough) continue;
+        const estimate = bases[block]! + factors[row]! * (sum * step + least);
         // Also false for a row that has no vector.
         if (!(estimate > this.#floor)) continue;
-        this.#add({ source: sources[sourceOf[block]!]!, number: numberOf[block]! + row - from, estimate });
-        enough = this.#enoughFor(base, mostOf[block]!);
+        const source = sources[sourceOf[block]!]!;
+        this.#add({ source, number: numberOf[block]! + row - rowOf[block]!, estimate });
+        enough = this.#enoughIn(block, segment, searched, bases);
       }
     }
   }
@@ -246,13 +255,27 @@ export class Candidates {
     return this.#kept.toSorted((one, other) => other.estimate - one.estimate);
   }
 
-  /** A row whose sum is less, in a block with this base and this largest factor, is no candidate. */
-  #enoughFor(base: number, mostFactor: number): number {
+  /** For each group of rows, the least of what is enough in the blocks that it has rows of. */
+  #enoughOf(segment: Segment, searched: Uint8Array, bases: Float64Array): Uint16Array {
+    const { rowOf } = segment;
+    const most = new Uint16Array(Math.ceil(rowOf[rowOf.length - 1]! / LANES)).fill(LARGEST_SUM);
+    for (let block = 0; block < bases.length; block++) {
+      const enough = this.#enoughIn(block, segment, searched, bases);
+      const end = rowOf[block + 1]! / LANES;
+      for (let group = Math.floor(rowOf[block]! / LANES); group < end; group++)
+        if (enough < most[group]!) most[group] = enough;
+    }
+    return most;
+  }
+
+  /** A row of the block whose sum is less is no candidate. */
+  #enoughIn(block: number, { sourceOf, mostOf }: Segment, searched: Uint8Array, bases: Float64Array): number {
+    if (searched[sourceOf[block]!] === 0) return Number.POSITIVE_INFINITY;
     const { step, least } = this.#query;
-    const gap = this.#floor - base;
-    // Below the base, small factors bring a row nearer to it: nothing is known by the sum alone.
-    if (gap < 0) return 0;
-    return Math.floor((gap / mostFactor - least) / step);
+    const gap = this.#floor - bases[block]!;
+    // At the base and below it, small factors bring a row nearer: nothing is known by the sum alone.
+    if (!(gap > 0)) return 0;
+    return Math.max(0, Math.floor((gap / mostOf[block]! - least) / step));
   }
 
   #add(candidate: Candidate) {

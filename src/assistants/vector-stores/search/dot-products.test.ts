@@ -41,7 +41,8 @@ test('what is held stays as it is, whatever else is held, let go or compared', (
       if (!each) continue;
       expect(dotProducts(each.held, query)).toEqual(plainDotProducts(each.bytes, query));
       const codes = new Uint8Array(each.bytes.buffer);
-      expect(codeSums(each.held, tables)).toEqual(plainCodeSums(codes, tables));
+      const least = new Uint16Array(codes.length / stride).fill(round % 2 === 0 ? 0 : 400);
+      expect(codeSums(each.held, tables, least)).toEqual(plainCodeSums(codes, tables, least));
     }
   }
   for (const { bytes, held } of kept) expect(dotProducts(held, query)).toEqual(plainDotProducts(bytes, query));

@@ -13,12 +13,17 @@ const PAGE = 65_536;
 /** So large the memory of a kernel may become by what is held there: with room for two that hold 256 MiB each, and for holes. */
 const MOST_HELD = 640 << 20;
 
+/** Of a group of codes: the sums of its rows, its number, and what is enough there. */
+const BYTES_PER_GROUP = LANES * 2 + 4 + 2;
+
 const MODULE = Uint8Array.fromBase64(KERNEL);
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
   readonly dots: (data: number, query: number, out: number, count: number, stride: number) => void;
-  readonly sums: (codes: number, tables: number, out: number, groups: number, pairs: number) => void;
+  readonly sums: (
+    ...[codes, tables, least, found, out, groups, pairs]: [number, number, number, number, number, number, number]
+  ) => number;
 }
 
 /** Bytes that lie in the kernel's own memory: what is looked at by every search is not copied for each of them. */
@@ -37,9 +42,17 @@ export type DotProducts = (rows: Int8Array | Held, query: Int16Array) => Int32Ar
 
 /**
  * Codes in groups of 16 rows, of each row a byte, then of each the next one. Tables have 32 numbers for every such byte: 16 for
- * its lower half, 16 for its upper one. Answers one sum per row, valid until the next call.
+ * its lower half, 16 for its upper one. Answers the groups in which the sum of a row is at least what is said for its group, valid
+ * until the next call: nearly all rows are looked at here and nowhere else.
  */
-export type CodeSums = (codes: Uint8Array | Held, tables: Uint8Array) => Uint16Array;
+export type CodeSums = (codes: Uint8Array | Held, tables: Uint8Array, least: Uint16Array) => GroupSums;
+
+export interface GroupSums {
+  /** Their numbers. */
+  readonly groups: Int32Array;
+  /** The sums of each, of all its 16 rows. */
+  readonly sums: Uint16Array;
+}
 
 export interface Kernel {
   readonly dotProducts: DotProducts;
@@ -87,16 +100,23 @@ export function createKernel(mostHeld = MOST_HELD): Kernel {
       if (count > 0) dots(rowsAt, queryAt, outAt, count, stride);
       return new Int32Array(memory.buffer, outAt, count);
     },
-    codeSums: (codes, tables) => {
+    codeSums: (codes, tables, least) => {
       const pairs = tables.length / (2 * LANES);
       const groups = codes.length / (pairs * LANES);
-      const ahead = tables.length + groups * LANES * 2;
-      const tablesAt = deskOf(ahead + (codes instanceof Held ? 0 : codes.length));
+      const tablesAt = deskOf(
+        tables.length + groups * BYTES_PER_GROUP + 2 * LANES + (codes instanceof Held ? 0 : codes.length),
+      );
       const outAt = tablesAt + tables.length;
+      const foundAt = outAt + groups * LANES * 2;
+      const leastAt = foundAt + groups * 4;
       new Uint8Array(memory.buffer, tablesAt, tables.length).set(tables);
-      const codesAt = placed(codes, tablesAt + ahead);
-      if (groups > 0) sums(codesAt, tablesAt, outAt, groups, pairs);
-      return new Uint16Array(memory.buffer, outAt, groups * LANES);
+      new Uint16Array(memory.buffer, leastAt, groups).set(least);
+      const codesAt = placed(codes, Math.ceil((leastAt + groups * 2) / LANES) * LANES);
+      const count = groups > 0 ? sums(codesAt, tablesAt, leastAt, foundAt, outAt, groups, pairs) : 0;
+      return {
+        groups: new Int32Array(memory.buffer, foundAt, count),
+        sums: new Uint16Array(memory.buffer, outAt, count * LANES),
+      };
     },
     hold: (bytes) => {
       const at = regions.take(bytes.length, mostHeld);
@@ -133,22 +153,26 @@ export const plainDotProducts = (rows: Int8Array, query: Int16Array): Int32Array
 };
 
 /** The same without vector instructions. */
-export const plainCodeSums = (codes: Uint8Array, tables: Uint8Array): Uint16Array => {
+export const plainCodeSums = (codes: Uint8Array, tables: Uint8Array, least: Uint16Array): GroupSums => {
   const pairs = tables.length / (2 * LANES);
-  const sums = new Uint16Array(codes.length / pairs);
+  const all = new Uint16Array(codes.length / pairs);
   for (let at = 0; at < codes.length; at++) {
     const pair = Math.floor(at / LANES) % pairs;
     const row = Math.floor(at / (LANES * pairs)) * LANES + (at % LANES);
     const byte = codes[at]!;
-    sums[row]! += tables[pair * 2 * LANES + (byte & 15)]! + tables[pair * 2 * LANES + LANES + (byte >> 4)]!;
+    all[row]! += tables[pair * 2 * LANES + (byte & 15)]! + tables[pair * 2 * LANES + LANES + (byte >> 4)]!;
   }
-  return sums;
+  const sumsOf = (group: number) => all.subarray(group * LANES, (group + 1) * LANES);
+  const groups = Int32Array.from(least.keys()).filter((group) => sumsOf(group).some((sum) => sum >= least[group]!));
+  const sums = new Uint16Array(groups.length * LANES);
+  for (const [place, group] of groups.entries()) sums.set(sumsOf(group), place * LANES);
+  return { groups, sums };
 };
 
 /** Holds nothing, so it is shown nothing that is held. */
 const PLAIN: Kernel = {
   dotProducts: (rows, query) => plainDotProducts(rows as Int8Array, query),
-  codeSums: (codes, tables) => plainCodeSums(codes as Uint8Array, tables),
+  codeSums: (codes, tables, least) => plainCodeSums(codes as Uint8Array, tables, least),
   hold: () => null,
   letGo: () => {},
 };

@@ -43,13 +43,16 @@
       (local.set $count (i32.sub (local.get $count) (i32.const 1)))
       (br_if $next_row (local.get $count))))
 
-  ;; For each of $groups groups of 16 rows at $codes: the numbers that the tables have for a row's bits, added up, go to
-  ;; $out, 16 bits for each row. A group has $pairs times 16 bytes, of each row one; a table has 16 numbers for the lower
-  ;; half of that byte and 16 for the upper one, none above 127. $groups and $pairs are at least 1.
+  ;; For each of $groups groups of 16 rows at $codes: the numbers that the tables have for a row's bits are added up. Of a
+  ;; group in which a row has as much as $least says for the group, 16 bits for each, all sums go to $out, 16 bits for each
+  ;; row, and its number goes to $found as a 32-bit number, one behind the other; the answer is how many there are. A group
+  ;; has $pairs times 16 bytes, of each row one; a table has 16 numbers for the lower half of that byte and 16 for the upper
+  ;; one, none above 127. $groups and $pairs are at least 1.
   (func (export "sums")
-    (param $codes i32) (param $tables i32) (param $out i32) (param $groups i32) (param $pairs i32)
-    (local $group_end i32) (local $table i32) (local $bytes v128) (local $both v128)
-    (local $all v128) (local $odd v128) (local $even v128)
+    (param $codes i32) (param $tables i32) (param $least i32) (param $found i32) (param $out i32)
+    (param $groups i32) (param $pairs i32) (result i32)
+    (local $group i32) (local $count i32) (local $group_end i32) (local $table i32) (local $enough v128)
+    (local $bytes v128) (local $both v128) (local $all v128) (local $odd v128) (local $even v128)
 
     (loop $next_group
       (local.set $group_end (i32.add (local.get $codes) (i32.shl (local.get $pairs) (i32.const 4))))
@@ -81,12 +84,23 @@
 
       ;; What is lost is the same on both sides: without the second rows, $all is the sum of the first ones.
       (local.set $even (i16x8.sub (local.get $all) (i16x8.shl (local.get $odd) (i32.const 8))))
-      (v128.store align=16
-        (local.get $out)
-        (i8x16.shuffle 0 1 16 17 2 3 18 19 4 5 20 21 6 7 22 23 (local.get $even) (local.get $odd)))
-      (v128.store offset=16 align=16
-        (local.get $out)
-        (i8x16.shuffle 8 9 24 25 10 11 26 27 12 13 28 29 14 15 30 31 (local.get $even) (local.get $odd)))
-      (local.set $out (i32.add (local.get $out) (i32.const 32)))
-      (local.set $groups (i32.sub (local.get $groups) (i32.const 1)))
-      (br_if $next_group (local.get $groups)))))
+      (local.set $enough (v128.load16_splat (i32.add (local.get $least) (i32.shl (local.get $group) (i32.const 1)))))
+      (if
+        (v128.any_true
+          (v128.or
+            (i16x8.ge_u (local.get $even) (local.get $enough))
+            (i16x8.ge_u (local.get $odd) (local.get $enough))))
+        (then
+          (v128.store align=16
+            (local.get $out)
+            (i8x16.shuffle 0 1 16 17 2 3 18 19 4 5 20 21 6 7 22 23 (local.get $even) (local.get $odd)))
+          (v128.store offset=16 align=16
+            (local.get $out)
+            (i8x16.shuffle 8 9 24 25 10 11 26 27 12 13 28 29 14 15 30 31 (local.get $even) (local.get $odd)))
+          (local.set $out (i32.add (local.get $out) (i32.const 32)))
+          (i32.store (i32.add (local.get $found) (i32.shl (local.get $count) (i32.const 2))) (local.get $group))
+          (local.set $count (i32.add (local.get $count) (i32.const 1)))))
+      (local.set $group (i32.add (local.get $group) (i32.const 1)))
+      (br_if $next_group (i32.lt_u (local.get $group) (local.get $groups))))
+
+    (local.get $count)))

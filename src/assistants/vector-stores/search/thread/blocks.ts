@@ -105,16 +105,18 @@ export const rowOf = (source: string, { first, dimensions, scales, rows }: Vecto
   rows: Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength),
 });
 
+export const blockOf = ({ first, dimensions, scales, rows }: Omit<BlockRow, 'source'>): VectorBlock => ({
+  first,
+  dimensions,
+  // A copy begins where numbers of four bytes may begin; a piece of a driver's buffer may not.
+  scales: new Float32Array(scales.slice().buffer),
+  rows: new Int8Array(rows.buffer, rows.byteOffset, rows.byteLength),
+});
+
 export function blocksIn(found: readonly BlockRow[]): Map<string, VectorBlock[]> {
   const blocks = new Map<string, VectorBlock[]>();
-  for (const { source, first, dimensions, scales, rows } of found) {
-    const block: VectorBlock = {
-      first,
-      dimensions,
-      // A copy begins where numbers of four bytes may begin; a piece of a driver's buffer may not.
-      scales: new Float32Array(scales.slice().buffer),
-      rows: new Int8Array(rows.buffer, rows.byteOffset, rows.byteLength),
-    };
+  for (const { source, ...row } of found) {
+    const block = blockOf(row);
     const known = blocks.get(source);
     if (known) known.push(block);
     else blocks.set(source, [block]);

@@ -36,6 +36,15 @@ const SEGMENT_ROWS = 4_096;
 /** For each chunk that is asked for, so many are looked at byte for byte. */
 const CANDIDATES = 10;
 
+/** What a search looks at. */
+interface Chosen {
+  readonly chunks: number;
+  /** The segments that are there, with which of their sources are searched. */
+  readonly known: ReadonlyMap<Segment, Uint8Array>;
+  /** The sources that are in none of them. */
+  readonly missing: readonly string[];
+}
+
 /**
  * Finds the nearest of many vectors by codes that fit the memory, and looks only at those byte for byte that may be among them.
  * A source's codes never change, so segments are kept for as long as there is room; sources that are gone are in no search.
@@ -46,6 +55,9 @@ export class CodeScan {
   readonly #segments = new Set<Segment>();
   readonly #placeOf = new Map<string, { readonly segment: Segment; readonly index: number }>();
   #bytes = 0;
+  /** What the last search looked at, until other segments are there: the next one mostly asks for the same files. */
+  #last: { readonly files: readonly SearchedFile[]; readonly dimensions: number; readonly chosen: Chosen } | null =
+    null;
 
   constructor(options: CodeScanOptions) {
     this.#options = options;
@@ -57,12 +69,14 @@ export class CodeScan {
     vector: Float32Array,
     most: number,
   ): Promise<readonly NearPlace[] | null> {
-    const searched = files.filter(({ dimensions }) => dimensions === vector.length);
-    const chunks = searched.reduce((sum, file) => sum + file.chunks, 0);
+    const { chunks, known, missing } = this.#chosen(files, vector.length);
     if ((chunks * vector.length) / 8 > this.#options.mostBytes) return null;
     const candidates = new Candidates(codeQuery(vector), most * CANDIDATES);
-    const { known, missing } = this.#chosen(searched);
-    for (const [segment, isSearched] of known) candidates.look(segment, isSearched);
+    for (const [segment, isSearched] of known) {
+      this.#segments.delete(segment);
+      this.#segments.add(segment);
+      candidates.look(segment, isSearched);
+    }
     const uncoded: string[] = [];
     for (let at = 0; at < missing.length; at += SOURCES_AT_ONCE) {
       const some = missing.slice(at, at + SOURCES_AT_ONCE);
@@ -79,31 +93,33 @@ export class CodeScan {
    * The segments that are there, with which of their sources are searched, and the sources that are in none. Each source is looked
    * for once: a million chunks have many, and their names are long.
    */
-  #chosen(files: readonly SearchedFile[]) {
+  #chosen(files: readonly SearchedFile[], dimensions: number): Chosen {
+    if (this.#last?.files === files && this.#last.dimensions === dimensions) return this.#last.chosen;
     const known = new Map<Segment, Uint8Array>();
     const missing: string[] = [];
-    for (const { id } of files) {
-      const place = this.#placeOf.get(id);
+    let chunks = 0;
+    for (const file of files) {
+      if (file.dimensions !== dimensions) continue;
+      chunks += file.chunks;
+      const place = this.#placeOf.get(file.id);
       if (!place) {
-        missing.push(id);
+        missing.push(file.id);
         continue;
       }
       const { segment, index } = place;
-      let isSearched = known.get(segment);
-      if (!isSearched) {
-        isSearched = new Uint8Array(segment.sources.length);
-        known.set(segment, isSearched);
-        this.#segments.delete(segment);
-        this.#segments.add(segment);
-      }
+      const isSearched = known.get(segment) ?? new Uint8Array(segment.sources.length);
+      known.set(segment, isSearched);
       isSearched[index] = 1;
     }
-    return { known, missing };
+    const chosen = { chunks, known, missing };
+    this.#last = { files, dimensions, chosen };
+    return chosen;
   }
 
   /** They are there until room is made, which may take the place of any of them. */
   #keep(made: readonly Segment[]): readonly Segment[] {
     const kept = made.map(heldByKernel);
+    if (kept.length > 0) this.#last = null;
     for (const segment of kept) {
       this.#segments.add(segment);
       this.#bytes += segment.bytes;
@@ -115,6 +131,7 @@ export class CodeScan {
   #makeRoom() {
     for (const oldest of this.#segments) {
       if (this.#bytes <= this.#options.keptBytes) return;
+      this.#last = null;
       this.#segments.delete(oldest);
       this.#bytes -= oldest.bytes;
       for (const part of [oldest.centres, oldest.codes]) if (part instanceof Held) kernel().letGo(part);

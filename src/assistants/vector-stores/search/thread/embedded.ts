@@ -1,11 +1,12 @@
 import type { Database, Statement as SqliteStatement } from 'bun:sqlite';
 import { openSqliteFile } from '../../../../storage/sqlite.ts';
 import { encoded } from '../codes.ts';
-import { strideOf } from '../quantised.ts';
+import { NearestRows, quantisedQuery, type VectorBlock } from '../quantised.ts';
 import { indexedWords } from '../words.ts';
 import {
   type BlockRow,
   BlockScan,
+  blockOf,
   blocksIn,
   blocksOf,
   codesOf,
@@ -13,9 +14,9 @@ import {
   rowOf,
   type SearchedFile,
 } from './blocks.ts';
-import { type CodeRow, CodeScan, codeRowOf, codesIn, nearestOf, type StoredRow } from './code-scan.ts';
+import { type CodeRow, CodeScan, type Compared, codeRowOf, codesIn } from './code-scan.ts';
 import { lexeme } from './lexeme.ts';
-import type { ChunkGroup, ChunkPlace, Nearest, Place, SearchThread, Statement } from './requests.ts';
+import type { ChunkGroup, ChunkPlace, Nearest, NearPlace, SearchThread, Statement } from './requests.ts';
 import { StateAnswers } from './state-answers.ts';
 
 /** Of vectors kept in memory while they are in use. */
@@ -153,10 +154,7 @@ export function openEmbeddedChunks(place: SqlitePlace): SearchThread {
     compare: async (asked) => {
       const query = blockQuery();
       const blockAt: BlockAt = (source, number) => blockIn(query.values(source, number));
-      return nearestOf(
-        together(() => rowsAt(asked.candidates, asked.vector.length, blockAt)),
-        asked,
-      );
+      return together(() => nearestInBlocks(asked, blockAt));
     },
     keptBytes: KEPT_BYTES,
     mostBytes: Number.POSITIVE_INFINITY,
@@ -184,36 +182,37 @@ const BLOCK = `select first, dimensions, scales, rows from chunk_vectors
 const CODES = 'select * from chunk_codes where source = ? order by first';
 
 /** The block that a chunk's vector is in, if it is there. */
-type BlockAt = (source: string, number: number) => Omit<BlockRow, 'source'> | null;
+type BlockAt = (source: string, number: number) => VectorBlock | null;
 
 /** Rows without the names of their columns: hundreds are read for one search. */
-function blockIn([row]: unknown[][]): ReturnType<BlockAt> {
+function blockIn([row]: unknown[][]): VectorBlock | null {
   if (!row) return null;
   const [first, dimensions, scales, rows] = row as [number, number, Uint8Array, Uint8Array];
-  return { first, dimensions, scales, rows };
+  return blockOf({ first, dimensions, scales, rows });
 }
 
-/** The vectors of some chunks, each block of them read once. */
-function rowsAt(places: readonly Place[], dimensions: number, blockAt: BlockAt): StoredRow[] {
-  const stride = strideOf(dimensions);
-  const inOrder = places.toSorted((one, other) =>
-    one.source === other.source ? one.number - other.number : one.source < other.source ? -1 : 1,
-  );
-  const found: StoredRow[] = [];
-  let block: ReturnType<BlockAt> = null;
-  let blockSource: string | null = null;
-  for (const { source, number } of inOrder) {
-    const isHere = block && blockSource === source && number < block.first + block.scales.byteLength / 4;
-    if (!isHere) block = blockAt(source, number);
-    blockSource = source;
-    if (block?.dimensions !== dimensions) continue;
-    const { first, rows, scales } = block;
-    const row = number - first;
-    if (row >= scales.byteLength / 4) continue;
-    const scale = new DataView(scales.buffer, scales.byteOffset).getFloat32(row * 4, true);
-    found.push({ source, number, scale, row: new Int8Array(rows.buffer, rows.byteOffset + row * stride, stride) });
+/** With so many vectors compared for each chunk that is asked for, blocks of candidates that are left say little more. */
+const MOST_COMPARED = 150;
+
+/**
+ * The nearest in the blocks of some chunks, the best of which come first. To read a block is what takes the time, so all of its
+ * vectors are compared: those of a file are near to each other, and what codes have missed is mostly beside what they found.
+ */
+function nearestInBlocks({ candidates, vector, most }: Compared, blockAt: BlockAt): readonly NearPlace[] {
+  const nearest = new NearestRows(quantisedQuery(vector), most);
+  const read = new Map<string, VectorBlock[]>();
+  let compared = 0;
+  for (const { source, number } of candidates) {
+    if (compared >= most * MOST_COMPARED) break;
+    const known = read.get(source) ?? [];
+    if (known.some(({ first, scales }) => number >= first && number < first + scales.length)) continue;
+    const block = blockAt(source, number);
+    if (!block) continue;
+    nearest.look(source, block);
+    read.set(source, [...known, block]);
+    compared += block.scales.length;
   }
-  return found;
+  return nearest.result;
 }
 
 function addGroup(database: Database, { source, storeId, first, dimensions, vectors, chunks }: ChunkGroup) {
