@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { Pool } from 'pg';
 import { createDatabase } from '../../test/postgres.ts';
 import { postgresPool } from './postgres.ts';
 import { binaryRows, int32In } from './postgres-bytes.ts';
@@ -62,4 +63,47 @@ test('a connection that breaks while rows come is an error', async () => {
   const cut = binaryRows(client, "select pg_terminate_backend(pg_backend_pid())::int, repeat('x', 1000)");
   expect(await cut.then(String, (error: unknown) => (error as Error).constructor.name)).toMatch(/Error/);
   await close().catch(() => {});
+});
+
+test('statements that wait for one another, of either kind, each get their own answer', async () => {
+  const { client, close } = await connected();
+  const copies = [3, 2_000, 40_000].map((count) =>
+    binaryRows(
+      client,
+      `select each, repeat('x', each) from generate_series(1, ${count}, ${Math.ceil(count / 100)}) as each`,
+    ),
+  );
+  const plain = client.query('select 7 as seven');
+  const last = binaryRows(client, "select 1, 'y'");
+  for (const rows of await Promise.all(copies))
+    expect(rows.every(([each, text]) => int32In(each!) === text!.length)).toBe(true);
+  expect((await plain).rows).toEqual([{ seven: 7 }]);
+  expect((await last).map(([, text]) => new TextDecoder().decode(text!))).toEqual(['y']);
+  await close();
+});
+
+test('what the server says between two rows is heard, and is none of them', async () => {
+  const { client, close } = await connected();
+  const said: (string | undefined)[] = [];
+  client.on('notice', ({ message }) => said.push(message));
+  await client.query(`create function saying(each integer) returns bytea language plpgsql as $$
+    begin raise notice 'row %', each; return convert_to(repeat('z', 100000 * each), 'UTF8'); end $$`);
+  const rows = await binaryRows(client, 'select saying(each) from generate_series(1, 3) as each');
+  expect(rows.map(([bytes]) => bytes!.length)).toEqual([100_000, 200_000, 300_000]);
+  expect(said).toEqual(['row 1', 'row 2', 'row 3']);
+  await close();
+});
+
+test('a statement that nobody waits for any longer keeps nothing, and says so', async () => {
+  const pool = new Pool({ connectionString: await createDatabase(), max: 1, query_timeout: 500 });
+  pool.on('error', () => {});
+  const client = await pool.connect();
+  const slow = 'select each, pg_sleep(0.05)::text from generate_series(1, 100000) as each';
+  const failure = (await binaryRows(client, slow).catch((error: unknown) => error)) as Error;
+  expect(failure.message).toContain('timeout');
+  client.release(failure);
+  const other = await pool.connect();
+  expect((await binaryRows(other, 'select 5')).map(([five]) => int32In(five!))).toEqual([5]);
+  other.release();
+  await pool.end();
 });

@@ -1,17 +1,15 @@
-import { addFact, nothingYet, SUMS } from '../aggregates/amount.ts';
+import { nothingYet, SUMS } from '../aggregates/amount.ts';
 import { type Counted, HISTOGRAMS } from './figures.ts';
-import { type CountableRow, countableIn } from './logged.ts';
 import { addCounted, METRIC_NAMES, METRICS } from './series.ts';
 import type { Tally } from './tallies.ts';
 
 const ALL = { sums: SUMS, histograms: HISTOGRAMS };
 
 /** Every figure at once: what they are made of is read once for all of them. */
-export function everything(): Tally<Counted | CountableRow> {
+export function everything(): Tally<Counted> {
   const amount = nothingYet();
   return {
-    add: (row) =>
-      'durations' in row ? addCounted(amount, row, ALL) : addFact(amount, countableIn(row as CountableRow)),
+    add: (row) => addCounted(amount, row, ALL),
     figures: () => Object.fromEntries(METRIC_NAMES.map((name) => [name, METRICS[name].of(amount)])),
   };
 }

@@ -3,8 +3,8 @@ import { SUMS } from '../aggregates/amount.ts';
 import type { Entries, Selection } from './entries.ts';
 import { everything } from './everything.ts';
 import { type Counted, HISTOGRAMS, type Figures as Kept, type Looked } from './figures.ts';
-import { type Bucketed, drawGraph, type Graph } from './graph.ts';
-import { COUNTABLE_COLUMNS } from './logged.ts';
+import { drawGraph, type Graph } from './graph.ts';
+import { bucketOf, countedIn, type LoggedRow, loggedBy } from './logged.ts';
 import { columnsOf, HAS_FAILED, type Measure, measured, selected, sumsIn } from './measures.ts';
 import type { GraphQuestion, LogGraphName } from './question.ts';
 import type { Slices } from './slices.ts';
@@ -24,10 +24,9 @@ interface Drawing<Row> {
   /** The same of what was counted when entries were logged: what is asked, and rows of the answer. */
   readonly counted: Pick<Looked, 'by' | 'sums' | 'histograms'>;
   readonly taken: (row: Counted) => Row | null;
+  /** What a row of the log is; left out: what is taken in. */
+  readonly read?: (row: LoggedRow) => Row;
 }
-
-// Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
-const bucketOf = (bucketMs: number) => sql`created_at / ${sql.lit(bucketMs)} as bucket`;
 
 const adding = <Name extends Measure>(
   measures: readonly Name[],
@@ -41,6 +40,17 @@ const adding = <Name extends Measure>(
   tally: sumsOf(measures, shown),
   counted: { by: null, sums: sumsIn(measures) },
   taken: (row) => measured(measures, row),
+});
+
+/** What the log has is added up as cells are. */
+const counting = <Row>(
+  { sums, histograms }: Required<Pick<Looked, 'sums' | 'histograms'>>,
+  taken: (row: Counted) => Row,
+) => ({
+  selection: (bucketMs: number) => loggedBy({ by: [], sums, histograms, bucketMs }),
+  counted: { by: null, sums, histograms },
+  taken,
+  read: (row: LoggedRow) => taken(countedIn(row, histograms)),
 });
 
 const byUser = (bucketMs: number): Selection => ({
@@ -59,37 +69,22 @@ const countedByUser = {
 // biome-ignore lint/suspicious/noExplicitAny: each drawing takes in rows of its own
 const DRAWINGS: Readonly<Record<LogGraphName, Drawing<any>>> = {
   all: {
-    selection: (bucketMs) => ({
-      columns: ['created_at', ...COUNTABLE_COLUMNS],
-      select: sql`${bucketOf(bucketMs)}, ${sql.raw(COUNTABLE_COLUMNS.join(', '))}`,
-      groups: 0,
-    }),
+    ...counting({ sums: SUMS, histograms: HISTOGRAMS }, (row) => row),
     tally: everything,
-    counted: { by: null, sums: SUMS, histograms: HISTOGRAMS },
-    taken: (row) => row,
   },
   requests: adding(['requests']),
   cost: adding(['requests', 'cost', 'requests_without_cost']),
   latency: {
-    selection: (bucketMs) => ({
-      columns: ['created_at', 'duration_ms'],
-      select: sql`${bucketOf(bucketMs)}, duration_ms`,
-      groups: 0,
-    }),
+    ...counting({ sums: ['calls', 'duration'], histograms: ['durations'] }, (row) => row),
     tally: durations,
-    counted: { by: null, sums: ['calls', 'duration'], histograms: ['durations'] },
-    taken: (row) => row,
   },
   'first-byte': {
-    selection: (bucketMs) => ({
-      columns: ['created_at', 'first_byte_ms'],
-      select: sql`${bucketOf(bucketMs)}, first_byte_ms as duration_ms`,
-      where: sql`first_byte_ms is not null`,
-      groups: 0,
-    }),
+    ...counting({ sums: ['first_bytes', 'first_byte'], histograms: ['firstBytes'] }, (row) => ({
+      calls: row.first_bytes,
+      duration: row.first_byte,
+      durations: row.firstBytes,
+    })),
     tally: durations,
-    counted: { by: null, sums: ['first_bytes', 'first_byte'], histograms: ['firstBytes'] },
-    taken: (row) => ({ calls: row.first_bytes, duration: row.first_byte, durations: row.firstBytes }),
   },
   tokens: adding(['requests', 'input_tokens', 'output_tokens', 'total_tokens', 'cached_tokens', 'reasoning_tokens']),
   bytes: adding(['requests', 'request_bytes', 'response_bytes']),
@@ -124,7 +119,7 @@ export async function drawLogGraph(
   { entries, figures, slices }: Sources,
   deadline: number,
 ): Promise<Graph> {
-  const { selection, tally, counted, taken } = DRAWINGS[name];
+  const { selection, tally, counted, taken, read } = DRAWINGS[name];
   const found = await figures.find(
     { filter, range: asked, isOverTime: true, bucketMs: wishedMs, ...counted },
     deadline,
@@ -135,7 +130,10 @@ export async function drawLogGraph(
     const each = taken(row);
     if (each !== null) known.push([each, row.bucket]);
   }
-  const rows = (slice: TimeRange, bucketMs: number) => entries<Bucketed<unknown>>(selection(bucketMs), slice);
+  const rows = async (slice: TimeRange, bucketMs: number) => {
+    const logged = await entries<LoggedRow>(selection(bucketMs), slice);
+    return read ? logged.map((row) => ({ ...read(row), bucket: row.bucket })) : logged;
+  };
   const lengths = { shortestMs: Math.max(shortestMs, MINUTE_MS), wishedMs };
   return drawGraph({ range, ...lengths, tally, rows, known, asks, slices, deadline });
 }

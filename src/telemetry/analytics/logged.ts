@@ -1,38 +1,14 @@
-import { sql } from 'kysely';
-import type { Countable } from '../aggregates/amount.ts';
-import { cacheStatusOf, endpointOf, micros, nanos, type Value, verdictOf } from '../aggregates/fact.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { NANO_DOLLARS } from '../../core/money.ts';
+import type { Sum } from '../aggregates/amount.ts';
+import { cacheStatusOf, endpointOf, type Value, verdictOf } from '../aggregates/fact.ts';
+import { type Histogram, bucketOf as histogramBucketOf, Spectrum } from '../aggregates/histogram.ts';
 import type { LogRow } from '../log-columns.ts';
 import { labelsOf } from '../log-labels.ts';
 import type { Selection } from './entries.ts';
+import type { Counted, HistogramName } from './figures.ts';
 import type { By } from './kinds.ts';
-
-/** What is read of an entry that is not counted yet. */
-export const COUNTABLE_COLUMNS = [
-  'status',
-  'failed_by',
-  'provider',
-  'cost',
-  'input_tokens',
-  'output_tokens',
-  'total_tokens',
-  'cached_tokens',
-  'reasoning_tokens',
-  'request_bytes',
-  'response_bytes',
-  'duration_ms',
-  'first_byte_ms',
-] as const satisfies readonly (keyof LogRow)[];
-
-export type CountableRow = Pick<LogRow, (typeof COUNTABLE_COLUMNS)[number]>;
-
-export const countableIn = ({ duration_ms, first_byte_ms, cost, ...row }: CountableRow): Countable => ({
-  ...row,
-  at: 0,
-  times: 1,
-  cost: nanos(cost),
-  duration: micros(duration_ms)!,
-  first_byte: micros(first_byte_ms),
-});
+import { MEASURES } from './measures.ts';
 
 interface Naming {
   readonly column: keyof LogRow;
@@ -53,18 +29,91 @@ export function inLog(by: By): Naming {
 const valueUnder = (key: string) => (metadata: Value) =>
   labelsOf({ metadata: metadata as string | null }).find(([name]) => name === key)?.[1] ?? null;
 
-export type LoggedRow = CountableRow & Pick<LogRow, 'created_at'> & Readonly<Record<string, unknown>>;
+/** What entries of one name, and of one bucket, amount to: the sums that were wished for, and the values of histograms as text. */
+export type LoggedRow = Readonly<Record<Sum, number>> &
+  Readonly<Record<HistogramName, string | null>> & { readonly bucket: number } & Readonly<Record<string, unknown>>;
 
-/** Entries one by one, with no more of each than it adds and is called by: the hour that a month begins in may have many. */
-export function loggedBy(by: readonly By[]): Selection & { readonly namesOf: (row: LoggedRow) => Value[] } {
+export interface LoggedWish {
+  readonly by: readonly By[];
+  readonly sums: readonly Sum[];
+  readonly histograms: readonly HistogramName[];
+  /** Null: all buckets as one. */
+  readonly bucketMs: number | null;
+}
+
+// Written into the text: a number that is bound is a fraction to SQLite, and so would be what it divides.
+export const bucketOf = (bucketMs: number) => sql`created_at / ${sql.lit(bucketMs)} as bucket`;
+
+/** Added up by the store: the hour that a month begins in may have many entries, and each would be put together here. */
+export function loggedBy({ by, sums, histograms, bucketMs }: LoggedWish): Selection & {
+  readonly namesOf: (row: LoggedRow) => Value[];
+} {
   const namings = by.map(inLog);
-  const columns = [
-    ...new Set<keyof LogRow>(['created_at', ...COUNTABLE_COLUMNS, ...namings.map((each) => each.column)]),
+  const told = [...new Set(namings.map((each) => each.column))];
+  const select = [
+    ...(bucketMs === null ? [] : [bucketOf(bucketMs)]),
+    ...told.map((column) => sql.ref(column)),
+    ...sums.map((name) => sql`${SUMMED[name].sql} as ${sql.ref(name)}`),
+    ...histograms.map((name) => sql`${listed(VALUES[name])} as ${sql.ref(name)}`),
   ];
+  const columns: (keyof LogRow)[] = ['created_at', ...told, ...sums.flatMap((name) => SUMMED[name].columns)];
   return {
-    columns,
-    select: sql.raw(columns.join(', ')),
-    groups: 0,
+    columns: [...new Set([...columns, ...histograms.map((name) => VALUES[name])])],
+    select: sql.join(select),
+    groups: (bucketMs === null ? 0 : 1) + told.length,
     namesOf: (row) => namings.map(({ column, nameOf }) => nameOf(row[column] as Value)),
   };
+}
+
+interface Summed {
+  readonly sql: RawBuilder<unknown>;
+  readonly columns: readonly (keyof LogRow)[];
+}
+
+/** As a whole number, rounded as `micros` and `nanos` round it. */
+const whole = (column: keyof LogRow, units: number) =>
+  sql`case when ${sql.ref(column)} < 0 then 0 else floor(${sql.ref(column)} * ${sql.lit(units)} + 0.5) end`;
+const rounded = (column: keyof LogRow, units: number): Summed => ({
+  sql: sql`coalesce(sum(${whole(column, units)}), 0)`,
+  columns: [column],
+});
+const MICROS = 1_000;
+
+/** What can be added up over entries, as it is counted in cells (`aggregates/amount.ts`). */
+const SUMMED: Readonly<Record<Sum, Summed>> = {
+  calls: MEASURES.requests,
+  errors: MEASURES.errors,
+  client_errors: MEASURES.client_errors,
+  gateway_errors: MEASURES.gateway_errors,
+  provider_errors: MEASURES.provider_errors,
+  unpriced: MEASURES.requests_without_cost,
+  cost: rounded('cost', NANO_DOLLARS),
+  input_tokens: MEASURES.input_tokens,
+  output_tokens: MEASURES.output_tokens,
+  total_tokens: MEASURES.total_tokens,
+  cached_tokens: MEASURES.cached_tokens,
+  reasoning_tokens: MEASURES.reasoning_tokens,
+  request_bytes: MEASURES.request_bytes,
+  response_bytes: MEASURES.response_bytes,
+  duration: rounded('duration_ms', MICROS),
+  first_byte: rounded('first_byte_ms', MICROS),
+  first_bytes: { sql: sql`count(first_byte_ms)`, columns: ['first_byte_ms'] },
+};
+
+/** Microseconds, one after the other. */
+const listed = (column: keyof LogRow) => sql`string_agg(cast(cast(${whole(column, MICROS)} as bigint) as text), ',')`;
+const VALUES = { durations: 'duration_ms', firstBytes: 'first_byte_ms' } as const;
+
+/** The same as rows of cells are. */
+export const countedIn = (row: LoggedRow, histograms: readonly HistogramName[]): Counted => {
+  const counted = { ...row, name: null, then: null } as Record<string, unknown>;
+  for (const name of histograms) counted[name] = histogramOf(row[name]);
+  return counted as Counted;
+};
+
+/** Of microseconds as text; null: there are none. */
+function histogramOf(values: string | null): Histogram {
+  const histogram = new Spectrum();
+  for (const value of values?.split(',') ?? []) histogram.add(histogramBucketOf(Number(value)), 1);
+  return histogram;
 }

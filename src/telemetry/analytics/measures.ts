@@ -17,7 +17,7 @@ const counted = (condition: RawBuilder<boolean>, columns: readonly (keyof LogRow
 const from = (origin: FailedBy) => counted(sql<boolean>`failed_by = ${sql.lit(origin)}`, ['failed_by']);
 
 /** What can be added up over entries. */
-const MEASURES = {
+export const MEASURES = {
   requests: { sql: sql`count(*)`, columns: [] },
   errors: counted(HAS_FAILED, ['status', 'failed_by']),
   client_errors: from('client'),

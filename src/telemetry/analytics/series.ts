@@ -1,15 +1,15 @@
 import { NANO_DOLLARS } from '../../core/money.ts';
-import { type Amount, addAmount, addFact, nothing, nothingYet, type Sum } from '../aggregates/amount.ts';
+import { type Amount, addAmount, nothing, nothingYet, type Sum } from '../aggregates/amount.ts';
 import type { Value } from '../aggregates/fact.ts';
 import { addAll, percentileOf } from '../aggregates/histogram.ts';
 import type { LogFilter } from '../log-query.ts';
 import type { Entries } from './entries.ts';
 import { type Counted, type Figures, HISTOGRAMS, type HistogramName, type Wish } from './figures.ts';
-import { countableIn, type LoggedRow, loggedBy } from './logged.ts';
+import { countedIn, type LoggedRow, type LoggedWish, loggedBy } from './logged.ts';
 import type { SeriesQuestion } from './question.ts';
 import type { Slices } from './slices.ts';
 import { ratio, tidy } from './tallies.ts';
-import { type Buckets, bucketsOf, MINUTE_MS, type TimeRange } from './time-range.ts';
+import { bucketsOf, MINUTE_MS, type TimeRange } from './time-range.ts';
 
 export interface SeriesSources {
   readonly figures: Figures;
@@ -120,8 +120,7 @@ export async function drawSeries(question: SeriesQuestion, sources: SeriesSource
   const whole = { sums, histograms: histogramsOf(rankBy) };
   for (const row of look.count({ ...whole, isTogether: true })) addCounted(named.of(row).amount, row, whole);
   await named.addLogged(look.log, {
-    question,
-    buckets,
+    wish: { by: then === null ? [by] : [by, then], sums, histograms, bucketMs: buckets.ms },
     deadline,
     entries: sources.entriesFor(filter),
     slices: sources.slices,
@@ -169,8 +168,7 @@ interface Named {
 }
 
 interface Logging {
-  readonly question: SeriesQuestion;
-  readonly buckets: Buckets;
+  readonly wish: LoggedWish;
   readonly entries: Entries;
   readonly slices: Slices;
   readonly deadline: number;
@@ -193,19 +191,17 @@ class NamedEntries {
     return all.filter(({ amount }) => amount.sums.calls !== 0);
   }
 
-  async addLogged(log: readonly TimeRange[], { question, buckets, entries, slices, deadline }: Logging): Promise<void> {
-    const { by, then } = question;
-    const selection = loggedBy(then === null ? [by] : [by, then]);
+  async addLogged(log: readonly TimeRange[], { wish, entries, slices, deadline }: Logging): Promise<void> {
+    const selection = loggedBy(wish);
     const addSlice = async (slice: TimeRange) => {
       for (const row of await entries<LoggedRow>(selection, slice)) {
         const [name = null, second = null] = selection.namesOf(row);
         const { amount, logged } = this.of({ name, then: second });
-        const fact = countableIn(row);
-        const bucket = Math.floor(row.created_at / buckets.ms);
-        const inBucket = logged.get(bucket) ?? nothing();
-        logged.set(bucket, inBucket);
-        addFact(inBucket, fact);
-        addFact(amount, fact);
+        const inBucket = logged.get(row.bucket) ?? nothing();
+        logged.set(row.bucket, inBucket);
+        const counted = countedIn(row, wish.histograms);
+        addCounted(inBucket, counted, wish);
+        addCounted(amount, counted, wish);
       }
     };
     await slices(log, addSlice, deadline);

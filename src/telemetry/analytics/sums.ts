@@ -1,12 +1,14 @@
-import { type Amount, addFact, nothingYet, SUMS, type Sum } from '../aggregates/amount.ts';
+import { type Amount, nothingYet, SUMS, type Sum } from '../aggregates/amount.ts';
 import type { Value } from '../aggregates/fact.ts';
-import { addAll, type Histogram, percentileOf } from '../aggregates/histogram.ts';
+import { type Histogram, percentileOf } from '../aggregates/histogram.ts';
 import { HISTOGRAMS } from './figures.ts';
 import type { Sources } from './log-graphs.ts';
-import { countableIn, type LoggedRow, loggedBy } from './logged.ts';
+import { countedIn, type LoggedRow, loggedBy } from './logged.ts';
 import type { SumsQuestion } from './question.ts';
+import { addCounted } from './series.ts';
 import type { TimeRange } from './time-range.ts';
 
+const ALL = { sums: SUMS, histograms: HISTOGRAMS };
 const PERCENTILES = [50, 90, 95, 99] as const;
 /** In milliseconds, within 1 %; null: there is nothing to tell. */
 export type Percentiles = Readonly<Record<`p${(typeof PERCENTILES)[number]}`, number | null>>;
@@ -32,20 +34,12 @@ export async function sumUp(
     amounts.set(name, amount);
     return amount;
   };
-  const found = await figures.find(
-    { filter, range, by, sums: SUMS, isOverTime: false, histograms: HISTOGRAMS },
-    deadline,
-  );
-  for (const row of found.rows) {
-    const { sums, durations, firstBytes } = amountOf(row.name);
-    for (const name of SUMS) sums[name] += row[name];
-    addAll(durations, row.durations);
-    addAll(firstBytes, row.firstBytes);
-  }
-  const selection = loggedBy(by === null ? [] : [by]);
+  const found = await figures.find({ filter, range, by, isOverTime: false, ...ALL }, deadline);
+  for (const row of found.rows) addCounted(amountOf(row.name), row, ALL);
+  const selection = loggedBy({ ...ALL, by: by === null ? [] : [by], bucketMs: null });
   const addSlice = async (slice: TimeRange) => {
     for (const row of await entries<LoggedRow>(selection, slice))
-      addFact(amountOf(selection.namesOf(row)[0] ?? null), countableIn(row));
+      addCounted(amountOf(selection.namesOf(row)[0] ?? null), countedIn(row, HISTOGRAMS), ALL);
   };
   await slices(found.log, addSlice, deadline);
   return [...amounts].filter(([, { sums }]) => sums.calls !== 0).map(([name, amount]) => shown(name, amount));

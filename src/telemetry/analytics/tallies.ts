@@ -1,4 +1,4 @@
-import { addAll, bucketOf, type Histogram, percentileOf, Spectrum } from '../aggregates/histogram.ts';
+import { addAll, type Histogram, percentileOf, Spectrum } from '../aggregates/histogram.ts';
 
 /** What a graph says of one stretch of time, or of all of it. */
 export type Figures = Readonly<Record<string, number | null | Readonly<Record<string, number>>>>;
@@ -37,10 +37,12 @@ export const sumsOf =
 
 const PERCENTILES = [50, 90, 99] as const;
 
-/** One duration, or many that were counted together: their sum in microseconds. */
-export type DurationRow =
-  | { readonly duration_ms: number }
-  | { readonly calls: number; readonly duration: number; readonly durations: Histogram };
+/** Durations that were counted together: their sum in microseconds. */
+export interface DurationRow {
+  readonly calls: number;
+  readonly duration: number;
+  readonly durations: Histogram;
+}
 
 /** Percentiles are the nearest rank: the smallest duration that so many hundredths of all do not exceed, within 1 %. */
 export function durations(): Tally<DurationRow> {
@@ -49,15 +51,9 @@ export function durations(): Tally<DurationRow> {
   let sum = 0;
   return {
     add: (row) => {
-      if ('durations' in row) {
-        requests += row.calls;
-        sum += row.duration / 1_000;
-        addAll(histogram, row.durations);
-      } else {
-        requests += 1;
-        sum += row.duration_ms;
-        histogram.add(bucketOf(Math.round(row.duration_ms * 1_000)), 1);
-      }
+      requests += row.calls;
+      sum += row.duration;
+      addAll(histogram, row.durations);
     },
     figures: () => {
       const percentile = (hundredths: number) => {
@@ -65,7 +61,7 @@ export function durations(): Tally<DurationRow> {
         return micros === null ? null : Number((micros / 1_000).toPrecision(4));
       };
       const percentiles = PERCENTILES.map((hundredths) => [`p${hundredths}`, percentile(hundredths)] as const);
-      return { requests, avg: ratio(sum, requests), ...Object.fromEntries(percentiles) };
+      return { requests, avg: ratio(sum / 1_000, requests), ...Object.fromEntries(percentiles) };
     },
   };
 }
