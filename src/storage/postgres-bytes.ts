@@ -41,7 +41,7 @@ class Copy implements Submittable {
 
   submit(connection: Connection): void {
     const rows = new Filling(rowsInto(this.#rows));
-    // Of a statement that failed, or that nobody waits for any longer, nothing is kept.
+    // Of a statement that failed, or whose time is over, nothing is kept.
     readCopied(connection.stream, (bytes) => this.#error === null && rows.take(bytes));
     connection.query(`copy (${this.#select}) to stdout (format binary)`);
   }
