@@ -8,16 +8,22 @@ export async function startChromium(): Promise<Browser> {
     executablePath: await ensureBinary(),
     timeout: 180_000,
     // Tests may run as root, and in containers without shared memory to speak of.
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', `--disable-features=${WITHOUT.join(',')}`],
+    args: [
+      ...['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', `--disable-features=${WITHOUT.join(',')}`],
+      // The code of a page runs for seconds only: to translate it well takes longer than it saves.
+      '--js-flags=--no-opt --no-maglev --no-sparkplug',
+    ],
   });
 }
 
 /**
  * Every window would load two pages for suggestions below its address bar, which nobody sees: three quarters of what a
- * window takes of the processor. Chromium heeds the last list only, so the one of Playwright is repeated here.
+ * window takes of the processor; and it would start a process for a page that may come. Chromium heeds the last list only,
+ * so the one of Playwright is repeated here.
  */
 const WITHOUT = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup', 'AimEnabled', 'LensOverlay'],
+  'SpareRendererForSitePerProcess',
   ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'PaintHolding', 'MediaRouter'],
   ...['HttpsUpgrades', 'HttpsFirstBalancedModeAutoEnable', 'ThirdPartyStoragePartitioning', 'PreconnectToSearch'],
   ...['AvoidCorsURLLoaderRestartOnRedirect', 'OptimizationHints', 'NetworkTimeServiceQuerying'],

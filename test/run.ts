@@ -162,6 +162,8 @@ try {
   const environment = {
     [sharedUrlVariable]: postgres.url,
     BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
+    // Much code runs for a short time: the last and slowest translation of it (FTL) is worth its while for very little.
+    ...(!isLong && { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '300000' }),
     // Long tests fill more than memory has room for.
     ...(!isLong && { TMPDIR: temporary, [executableVariable]: executable() }),
   };

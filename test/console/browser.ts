@@ -138,12 +138,18 @@ function pageOf(tab: Tab, faults: string[], close: () => Promise<void>): Console
     close,
     axe: async () => {
       // Not as a script of the page: its policy would refuse it.
-      await tab.evaluate(AXE);
+      if (!(await tab.evaluate('Boolean(globalThis.axe)'))) await tab.evaluate(AXE);
       return tab.evaluate(async () => {
-        const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-        const { violations } = await axe.run();
+        const { axe } = globalThis as unknown as { axe: Axe };
+        const isGrave = (impact: string) => impact === 'serious' || impact === 'critical';
+        // A finding has the impact of its rule: what would be left out below need not be looked for.
+        const slight = axe._audit.rules.filter(({ impact }) => !isGrave(impact));
+        const { violations } = await axe.run({
+          resultTypes: ['violations'],
+          rules: Object.fromEntries(slight.map(({ id }) => [id, { enabled: false }])),
+        });
         return violations
-          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .filter(({ impact }) => isGrave(impact))
           .map(
             ({ id, nodes }) =>
               `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary ?? ''}`).join('; ')}`,
@@ -180,6 +186,12 @@ const DESCRIBE = `(() => {
   };
   return Object.entries(parts).map(([name, part]) => name + ': ' + String(part).slice(0, 2000)).join('\\n');
 })()`;
+
+interface Axe {
+  /** The rules with their impacts; `axe.getRules()` does not tell them. */
+  readonly _audit: { readonly rules: readonly { readonly id: string; readonly impact: string }[] };
+  run(options: object): Promise<{ violations: Violation[] }>;
+}
 
 interface Violation {
   readonly id: string;
