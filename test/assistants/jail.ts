@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JailOptions, openJail } from '../../src/assistants/interpreter/jail.ts';
 import { SandboxPool } from '../../src/assistants/interpreter/sandbox.ts';
+import { dataDirWithSnapshot } from './sandbox.ts';
 
 /** Debian's Python, with what an operator would install for it. */
 export const PYTHON = '/usr/bin/python3';
@@ -30,6 +31,21 @@ export async function ensureJail(): Promise<void> {
   const said = await child.stderr.text();
   if (!hasAll()) throw new Error(`${PACKAGES} could not be installed with apt-get: ${said.slice(-500)}`);
 }
+
+/**
+ * What a gateway runs code in: the Python that it brings along, or the machine's in a jail, which starts with a fifth of the
+ * work. Tests of what is the same for both, on two stores, take one for each.
+ */
+export const pythonOf = {
+  sqlite: { dataDir: dataDirWithSnapshot, environment: {} },
+  postgres: {
+    dataDir: async () => {
+      await ensureJail();
+      return mkdtempSync(join(tmpdir(), 'gateway-test-'));
+    },
+    environment: { GATEWAY_INTERPRETER_PYTHON: PYTHON },
+  },
+} as const;
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-jail-'));
 

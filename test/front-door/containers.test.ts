@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
+import { JAIL_MS, pythonOf } from '../assistants/jail.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { openaiClient } from '../sdk-clients.ts';
 import { query } from '../state-tables.ts';
@@ -18,12 +18,15 @@ for (const engine of ['sqlite', 'postgres'] as const)
     let dataDir: string;
     let openai: OpenAI;
     beforeAll(async () => {
-      dataDir = await dataDirWithSnapshot();
-      gateway = await startGateway({ engine, environment: { GATEWAY_DATA_DIR: dataDir } });
+      dataDir = await pythonOf[engine].dataDir();
+      gateway = await startGateway({
+        engine,
+        environment: { ...pythonOf[engine].environment, GATEWAY_DATA_DIR: dataDir },
+      });
       await gateway.given.virtualKey({ slug: 'code', provider: 'groq', key: 'k', custom_host: gateway.provider.url });
       const { key } = await gateway.given.apiKey({ defaults: { virtual_key: 'code' } });
       openai = openaiClient(gateway.url, key);
-    }, PREPARED_MS);
+    }, JAIL_MS);
     afterAll(async () => {
       await gateway.stop();
       rmSync(dataDir, { recursive: true, force: true });

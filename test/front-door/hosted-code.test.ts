@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
+import { JAIL_MS, pythonOf } from '../assistants/jail.ts';
 import { type ScriptedAnswer, startScriptedProvider } from '../assistants/scripted-provider.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { openaiClient } from '../sdk-clients.ts';
@@ -43,8 +43,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
     let made: OpenAI.Responses.Response;
     let container: string;
     beforeAll(async () => {
-      dataDir = await dataDirWithSnapshot();
-      gateway = await startGateway({ engine, environment: { GATEWAY_DATA_DIR: dataDir } });
+      dataDir = await pythonOf[engine].dataDir();
+      gateway = await startGateway({
+        engine,
+        environment: { ...pythonOf[engine].environment, GATEWAY_DATA_DIR: dataDir },
+      });
       const { given, provider, url } = gateway;
       const format = async (slug: (typeof FORMATS)[number], name: string, custom_host: string, key = 'simulated') => {
         await given.virtualKey({ slug, provider: name, key, custom_host });
@@ -61,7 +64,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       fileId = (await openai.files.create({ purpose: 'user_data', file })).id;
       made = await openai.responses.create({ model: 'any', input: asks(SUMS), tools: [auto(fileId)], include });
       container = callsIn(made)[0]!.container_id;
-    }, PREPARED_MS);
+    }, JAIL_MS);
     afterAll(async () => {
       await gateway.stop();
       rmSync(dataDir, { recursive: true, force: true });

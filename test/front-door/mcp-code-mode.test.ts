@@ -1,35 +1,54 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { dataDirWithSnapshot, PREPARED_MS } from '../assistants/sandbox.ts';
+import { ensureJail, JAIL_MS, PYTHON } from '../assistants/jail.ts';
+import { dataDirWithSnapshot } from '../assistants/sandbox.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
 import { startOrderServer } from '../mcp/order-server.ts';
 import { message } from '../mcp/recorder.ts';
 import { startSmallServer } from '../mcp/small-server.ts';
 import { startTalkingServer } from '../mcp/talking-server.ts';
 import { catalogue, startCatalogue } from '../mcp/tool-catalogue.ts';
-import { eventually } from '../process.ts';
+import { eventually, newDataDir } from '../process.ts';
 
 /** Models that write programs which call tools. */
-let gateway: TestGateway;
-let dataDir: string;
-let key: string;
-let workspace: string;
+interface Place {
+  readonly gateway: TestGateway;
+  readonly workspace: string;
+  readonly key: string;
+}
+/** A gateway with the Python that it brings along, and one with the machine's in a jail: programs find the same in both. */
+let [bundled, jailed]: Place[] = [];
+/** The one that is asked. */
+let { gateway, workspace, key }: Place = {} as Place;
+const ask = (place: Place) => {
+  ({ gateway, workspace, key } = place);
+};
+const dataDirs: string[] = [];
 const orders = startOrderServer();
 const talking = startTalkingServer();
-beforeAll(async () => {
-  dataDir = await dataDirWithSnapshot();
-  gateway = await startGateway({ environment: { GATEWAY_DATA_DIR: dataDir, GATEWAY_INTERPRETER_SECONDS: '30' } });
-  workspace = (await gateway.given.workspace({ name: 'code mode' })).id;
-  key = (await gateway.given.apiKey({ workspace_id: workspace })).key;
+
+async function opened(dataDir: string, more: Record<string, string>): Promise<Place> {
+  dataDirs.push(dataDir);
+  const made = await startGateway({ environment: { GATEWAY_DATA_DIR: dataDir, ...more } });
+  const { id } = await made.given.workspace({ name: 'code mode' });
+  const place = { gateway: made, workspace: id, key: (await made.given.apiKey({ workspace_id: id })).key };
+  ask(place);
   await register('code-orders', orders.url);
   await register('code_talk', talking.url);
-}, PREPARED_MS);
+  return place;
+}
+beforeAll(async () => {
+  bundled = await opened(await dataDirWithSnapshot(), { GATEWAY_INTERPRETER_SECONDS: '30' });
+  await ensureJail();
+  jailed = await opened(newDataDir(), { GATEWAY_INTERPRETER_SECONDS: '30', GATEWAY_INTERPRETER_PYTHON: PYTHON });
+}, JAIL_MS);
 afterAll(async () => {
-  await gateway.stop();
+  await bundled?.gateway.stop();
+  await jailed?.gateway.stop();
   orders.stop();
   talking.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  for (const dataDir of dataDirs) rmSync(dataDir, { recursive: true, force: true });
 });
 
 async function register(slug: string, url: string, { configurations = {}, workspace_id = workspace } = {}) {
@@ -61,6 +80,7 @@ async function connected(path = '/mcp/code', { as = key, capabilities = {} } = {
 }
 
 describe('a client whose model writes programs', () => {
+  beforeAll(() => ask(bundled!));
   test('is one at its own address, by header, by key, by workspace or by tool set', async () => {
     const listed = async (options = {}) =>
       (await send(message('tools/list'), options)).json.result.tools.map(({ name }: { name: string }) => name);
@@ -166,6 +186,7 @@ print(sum(order["total"] for order in all if order["state"] == "returned"))`,
 });
 
 describe('what holds for every call holds for those of programs', () => {
+  beforeAll(() => ask(jailed!));
   test('a tool that is switched off is in no list and no program, and is not reached by its name', async () => {
     await register('code-shut', orders.url);
     await gateway.api.put('/v1/mcp-servers/code-shut/capabilities', {
@@ -174,16 +195,15 @@ describe('what holds for every call holds for those of programs', () => {
     const before = orders.calls.length;
     const stubs = await use('describe_tools', { names: ['code_shut__delete_order', 'code-shut__delete_order'] });
     expect(stubs.said).toBe('# Not available: code_shut__delete_order, code-shut__delete_order');
-    expect((await run('await code_shut__delete_order(id="o-1")')).said).toContain(
-      "name 'code_shut__delete_order' is not defined",
-    );
     const tries = await run(`
 for name in ["code-shut__delete_order", "code-shut__Delete_Order", "code-shut__delete_order ", "code-shut__delete%5forder", "other__x", "run_code"]:
     try:
         print("GOT", await call_tool(name, {"id": "o-1"}))
     except ToolError as error:
-        print(error.code)`);
-    expect(tries.said).toBe('-32602\n'.repeat(6));
+        print(error.code)
+await code_shut__delete_order(id="o-1")`);
+    expect(tries.said).toStartWith(`${'-32602\n'.repeat(6)}Traceback`);
+    expect(tries.said).toEndWith("NameError: name 'code_shut__delete_order' is not defined\n");
     expect(orders.calls.slice(before)).toEqual([]);
   });
 
@@ -234,12 +254,13 @@ for n in range(5):
     expect((await use('describe_tools', { names: ['print'] }, { path })).said).toStartWith(
       'async def print_(*, id: str):',
     );
-    const { said } = await run('print((await print_(id="o-3"))["id"], "code_orders__list_orders" in globals())', {
-      path,
-    });
-    expect(said).toBe('o-3 False\n');
-    const outside = await run('await call_tool("code-orders__list_orders", {"month": "2026-01"})', { path });
-    expect(outside.said).toContain('is not available here');
+    const { said } = await run(
+      `print((await print_(id="o-3"))["id"], "code_orders__list_orders" in globals())
+await call_tool("code-orders__list_orders", {"month": "2026-01"})`,
+      { path },
+    );
+    expect(said).toStartWith('o-3 False\nTraceback');
+    expect(said).toMatch(/\nToolError: code-orders__list_orders: .*is not available here/);
   });
 
   test('what a server asks meanwhile reaches a client that can be asked, and is refused for others', async () => {
@@ -272,6 +293,7 @@ for n in range(5):
 });
 
 describe('a program ends', () => {
+  beforeAll(() => ask(jailed!));
   /** Begins a program that waits for a tool, as a client that takes a stream. */
   const begin = async (as = key, session?: string, id = 5) => {
     const before = orders.waiting;
@@ -328,8 +350,9 @@ describe('a program ends', () => {
   });
 
   test('when its time is over, and says which calls were under way', async () => {
-    const own = await dataDirWithSnapshot();
-    const slow = await startGateway({ environment: { GATEWAY_DATA_DIR: own, GATEWAY_INTERPRETER_SECONDS: '10' } });
+    const own = newDataDir();
+    const environment = { GATEWAY_INTERPRETER_SECONDS: '5', GATEWAY_INTERPRETER_PYTHON: PYTHON };
+    const slow = await startGateway({ environment: { GATEWAY_DATA_DIR: own, ...environment } });
     try {
       await slow.api.post('/v1/mcp-servers', { name: 'Late', slug: 'code-late', url: orders.url });
       const before = orders.givenUp;
@@ -343,7 +366,7 @@ describe('a program ends', () => {
       );
       expect(json.result.isError).toBe(true);
       expect(json.result.content[0].text).toBe(
-        'The program was stopped: it ran for more than 10 seconds, and what it had printed is lost. Calls of tools that were answered: 1. Given up before their answers: code-late__wait. What they have done stays done.',
+        'The program was stopped: it ran for more than 5 seconds, and what it had printed is lost. Calls of tools that were answered: 1. Given up before their answers: code-late__wait. What they have done stays done.',
       );
       await ended(before);
     } finally {
@@ -366,6 +389,7 @@ print("over")`);
 });
 
 describe('a hostile program', () => {
+  beforeAll(() => ask(bundled!));
   test('has no more calls and no more at once than others, and the gateway answers meanwhile', async () => {
     const before = orders.calls.length;
     let isOver = false;
@@ -386,7 +410,7 @@ print(sum(isinstance(each, ToolError) for each in made), [str(each) for each in 
     expect(pings).toBeGreaterThan(5);
   });
 
-  test('cannot say anything to the gateway but the name of a tool and its arguments', async () => {
+  test('says nothing to the gateway but names and arguments of tools, and reaches nothing else of it', async () => {
     const before = orders.calls.length;
     const raw = (what: string, id: number, name: string, given: string) => `
 result = await js.eval(r'''new Promise((resolve) => {
@@ -407,17 +431,10 @@ print(${JSON.stringify(what)}, "|", result.replace("\\n", " "))`;
       'a prototype': ['__proto__', '{}'],
     };
     const code = Object.entries(attempts).map(([what, [name, given]], index) => raw(what, 900 + index, name, given));
-    const { said } = await run(`import js\n${code.join('\n')}`);
-    const lines = said.trimEnd().split('\n');
-    expect(lines.map((line) => line.split(' | ')[0])).toEqual(Object.keys(attempts));
-    for (const line of lines) expect(line).toContain('"error"');
-    expect(orders.calls.slice(before)).toEqual([]);
-  });
-
-  test('reaches no network, no files and no environment of the gateway', async () => {
     const origin = new URL(orders.url).origin;
     const { said } = await run(`
 import js, os
+${code.join('\n')}
 async def attempt(name, what):
     try:
         print(name, "GOT", await what())
@@ -434,7 +451,12 @@ await attempt("deno file", lambda: deno("return Deno.readTextFileSync('/etc/pass
 await attempt("deno env", lambda: deno("return JSON.stringify(Deno.env.toObject())"))
 await attempt("deno run", lambda: deno("return new Deno.Command('/bin/id').outputSync()"))
 print("HOME" in os.environ and len(os.environ))`);
-    expect(said.split('\n').slice(0, 5)).toEqual([
+    const lines = said.trimEnd().split('\n');
+    const answers = lines.splice(0, code.length);
+    expect(answers.map((line) => line.split(' | ')[0])).toEqual(Object.keys(attempts));
+    for (const line of answers) expect(line).toContain('"error"');
+    expect(orders.calls.slice(before)).toEqual([]);
+    expect(lines.slice(0, 5)).toEqual([
       'fetch FAILED',
       'deno fetch FAILED',
       'deno file FAILED',
@@ -445,6 +467,7 @@ print("HOME" in os.environ and len(os.environ))`);
 });
 
 test('what a model reads for a task of many calls is a small part of what it reads otherwise', async () => {
+  ask(bundled!);
   const servers = startCatalogue();
   const { id } = await gateway.given.workspace({ name: 'measured code' });
   const { key: as } = await gateway.given.apiKey({ workspace_id: id });

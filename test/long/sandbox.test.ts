@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../assistants/sandbox.ts';
+import { FRAMES_OF_JAILS, SPOOFS } from '../assistants/spoofed-frames.ts';
 
 /** Code that uses up whatever it can get hold of. */
 const sandbox = openTestSandbox({ cellSeconds: 30 });
@@ -91,4 +92,11 @@ for (const [name, code] of Object.entries(forks))
     await short.stop();
 
     expect(stopped).toBeOneOf(['time', 'crash']);
+  });
+
+for (const name of FRAMES_OF_JAILS)
+  test(`a frame with ${name} ends the sandbox and nothing else`, async () => {
+    const { stopped, logs, files } = await threadOf(sandbox).run(SPOOFS[name]!);
+
+    expect([stopped, logs, files]).toEqual(['crash', '', {}]);
   });

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openTestSandbox, PREPARED_MS, threadOf, warmUp } from '../../../test/assistants/sandbox.ts';
+import { eventually } from '../../../test/process.ts';
 import type { CodeTools, ProgramEnd } from '../../core/code-runner.ts';
 import type { WorkspaceId } from '../../core/ids.ts';
 import { createPrograms } from './programs.ts';
 
 /** Programs that call tools, as models write them and as attackers would. */
-const sandbox = openTestSandbox({ cellSeconds: 20 });
+const sandbox = openTestSandbox({ cellSeconds: 60 });
 const problems: string[] = [];
 const programs = createPrograms({
   sandbox,
-  cellSeconds: 20,
+  cellSeconds: 60,
   memoryMb: 256,
   report: (problem) => void problems.push(problem),
 });
@@ -70,42 +71,33 @@ const run = (
   return programs.run({ workspaceId: 'workspace' as WorkspaceId, code, tools: tools(more), signal });
 };
 
-test('a program calls tools, and only what it prints comes out', async () => {
-  const { printed, how } = await run(`
+test('a program calls tools, at the same time when it says so, and only what it prints comes out', async () => {
+  const code = `
+import asyncio
 total = 0
 for n in range(3):
     total += (await add(a=n, b=10))["sum"]
 print(total, await words(), await listing({}), (await picture())[0]["mimeType"], len(await large()))
-print(await call_tool("add", {"a": 1, "b": 2}))`);
+print(await call_tool("add", {"a": 1, "b": 2}))
+print(await asyncio.gather(*[slow() for _ in range(5)]))
+made = await asyncio.gather(*[add(a="x" * 2_000_000, b="y") for _ in range(20)])
+print(len(made))`;
+  const { printed, how } = await run(code, { mostCalls: 33, mostBytes: 3 << 20 });
 
-  expect([printed, how]).toEqual(["33 just words [1, 2, {'three': 3}] image/png 3145728\n{'sum': 3}\n", 'well']);
-  expect(made.map(({ name }) => name)).toEqual(['add', 'add', 'add', 'words', 'listing', 'picture', 'large', 'add']);
+  expect(printed.split('\n')).toEqual([
+    "33 just words [1, 2, {'three': 3}] image/png 3145728",
+    "{'sum': 3}",
+    "['done', 'done', 'done', 'done', 'done']",
+    // Large calls that wait for their turn wait in the sandbox, and all are made.
+    ...['20', ''],
+  ]);
+  expect(how).toBe('well');
+  expect(made.map(({ name }) => name)).toEqual([
+    ...['add', 'add', 'add', 'words', 'listing', 'picture', 'large', 'add'],
+    ...[...Array(5).fill('slow'), ...Array(20).fill('add')],
+  ]);
   expect(made[1]!.given).toBe('{"a": 1, "b": 10}');
-});
-
-test('calls are made at the same time when the program says so', async () => {
-  const { printed } = await run('import asyncio\nprint(await asyncio.gather(*[slow() for _ in range(5)]))');
-
-  expect(printed).toBe("['done', 'done', 'done', 'done', 'done']\n");
   expect(mostUnderWay).toBe(3);
-});
-
-test('what a tool or a policy refuses is an exception that says which and why', async () => {
-  const { printed, how } = await run(`
-for name in ["broken", "denied", "asks", "no_such"]:
-    try:
-        await call_tool(name)
-    except ToolError as error:
-        print(error.tool, error.code, error.message)
-await broken(city="Atlantis")`);
-
-  expect(printed).toStartWith(
-    'broken None no such city\ndenied -32602 Tool denied is not available.\nasks None the tool asks the user for something, which a program cannot pass on\nno_such -32602 Tool denied is not available.\n',
-  );
-  expect(printed).toContain('line 7');
-  expect(printed).toEndWith('ToolError: broken: no such city\n');
-  expect(printed).not.toContain('<tools>');
-  expect(how).toBe('failed');
 });
 
 const refusals: Readonly<Record<string, readonly [code: string, says: string]>> = {
@@ -120,49 +112,51 @@ const refusals: Readonly<Record<string, readonly [code: string, says: string]>> 
     'nested more than 60 levels deep',
   ],
 };
-test('what cannot be called is an error that a model can act on', async () => {
+test('what is refused, or cannot be called, is an exception that says which and why', async () => {
   const attempts = Object.entries(refusals).map(
     ([name, [code]]) => `try:
 ${code.replace(/^/gm, '    ')}
 except Exception as error:
     print(${JSON.stringify(name)}, "|", type(error).__name__, error)`,
   );
-  const { printed, how } = await run(attempts.join('\n'));
+  const { printed, how } = await run(`
+for name in ["broken", "denied", "asks", "no_such"]:
+    try:
+        await call_tool(name)
+    except ToolError as error:
+        print(error.tool, error.code, error.message)
+${attempts.join('\n')}
+print("one too many")
+for _ in range(17): await words()`);
 
-  expect(how).toBe('well');
-  const lines = printed.trimEnd().split('\n');
-  expect(lines.map((line) => line.split(' | ')[0])).toEqual(Object.keys(refusals));
-  for (const [index, [, says]] of Object.values(refusals).entries()) expect(lines[index]).toContain(says);
-  expect(made).toEqual([]);
-});
+  const [ofTools, ofArguments] = [4, Object.keys(refusals).length];
+  const lines = printed.split('\n');
+  expect(lines.slice(0, ofTools)).toEqual([
+    'broken None no such city',
+    'denied -32602 Tool denied is not available.',
+    'asks None the tool asks the user for something, which a program cannot pass on',
+    'no_such -32602 Tool denied is not available.',
+  ]);
+  const refused = lines.slice(ofTools, ofTools + ofArguments);
+  expect(refused.map((line) => line.split(' | ')[0])).toEqual(Object.keys(refusals));
+  for (const [index, [, says]] of Object.values(refusals).entries()) expect(refused[index]).toContain(says);
+  expect(made.map(({ name }) => name)).toEqual([
+    ...['broken', 'denied', 'asks', 'no_such'],
+    ...Array(16).fill('words'),
+  ]);
 
-test('one call too many is an error that a model can act on', async () => {
-  const { printed, how } = await run('for _ in range(21): await words()');
-
-  expect(printed).toContain('not called: one program makes at most 20 calls');
+  // What the program does not catch ends it, and is told as of its own lines alone.
+  const uncaught = printed.slice(printed.indexOf('one too many\n'));
+  expect(uncaught).toStartWith('one too many\nTraceback');
+  expect(uncaught).toContain('for _ in range(17): await words()');
+  expect(uncaught).toEndWith('ToolError: words: not called: one program makes at most 20 calls\n');
+  expect(uncaught).not.toContain('<tools>');
   expect(how).toBe('failed');
-  expect(made).toHaveLength(20);
 });
 
-test('large calls that wait for their turn wait in the sandbox, and all are made', async () => {
-  const code =
-    'import asyncio\nmade = await asyncio.gather(*[add(a="x" * 2_000_000, b="y") for _ in range(20)])\nprint(len(made))';
-  expect((await run(code, { mostBytes: 3 << 20 })).printed).toBe('20\n');
-  expect(made).toHaveLength(20);
-  const quick = openTestSandbox({ cellSeconds: 4 });
-  const hasty = createPrograms({ sandbox: quick, cellSeconds: 4, memoryMb: 256, report: () => {} });
-  const left = await hasty.run({
-    workspaceId: 'workspace' as WorkspaceId,
-    code: `import asyncio\n${'asyncio.ensure_future(call_tool("never", {"a": "x" * 2_000_000}));'.repeat(15)}\nawait asyncio.sleep(1)\nwhile True: pass`,
-    tools: tools({ mostBytes: 3 << 20 }),
-    signal: new AbortController().signal,
-  });
-  await quick.stop();
-  expect(left.how).toBe('too_long');
-});
-
-test('two programs never share anything', async () => {
-  await run('secret = 1\nopen("/mnt/data/left", "w").write("x")\nimport builtins\nbuiltins.left = 1');
+test('two programs never share anything, and files are not handed out', async () => {
+  const left = await run('secret = 1\nopen("/mnt/data/left", "w").write("x")\nimport builtins\nbuiltins.left = 1');
+  expect(left.printed).toContain('were not handed out');
   const { printed } = await run(
     'import os, builtins\nprint("secret" in globals(), hasattr(builtins, "left"), os.listdir("/mnt/data"))',
   );
@@ -171,50 +165,64 @@ test('two programs never share anything', async () => {
   expect(sandbox.pids).toEqual([]);
 });
 
+/** Programs with less of something than others. */
+const lesser = ({ cellSeconds = 60, memoryMb = 256 }) => {
+  const pool = openTestSandbox({ cellSeconds, memoryMb });
+  const runner = createPrograms({ sandbox: pool, cellSeconds, memoryMb, report: () => {} });
+  return {
+    pool,
+    run: (code: string, more: Partial<CodeTools> = {}, signal = new AbortController().signal) =>
+      runner.run({ workspaceId: 'workspace' as WorkspaceId, code, tools: tools(more), signal }),
+  };
+};
+
 test('a program that does not end is ended, and so is one whose client leaves', async () => {
-  const quick = openTestSandbox({ cellSeconds: 3 });
-  const hasty = createPrograms({ sandbox: quick, cellSeconds: 3, memoryMb: 256, report: () => {} });
-  const ends = async (code: string, signal = new AbortController().signal) =>
-    hasty.run({ workspaceId: 'workspace' as WorkspaceId, code, tools: tools(), signal });
+  const hasty = lesser({ cellSeconds: 2 });
   try {
-    expect(await ends('while True: pass')).toEqual({ printed: '', how: 'too_long' });
-    expect(await ends('await never()')).toEqual({ printed: '', how: 'too_long' });
-    const leaving = new AbortController();
-    const left = ends('await never()', leaving.signal).then(
-      () => 'ended',
-      (error) => error,
-    );
-    setTimeout(() => leaving.abort(new Error('gone')), 1_000);
-    expect(await left).toEqual(new Error('gone'));
-    expect(quick.pids).toEqual([]);
+    // With calls that wait for their turn, more than the gateway holds.
+    const spins = `import asyncio\n${'asyncio.ensure_future(call_tool("never", {"a": "x" * 2_000_000}));'.repeat(15)}\nawait asyncio.sleep(1)\nwhile True: pass`;
+    expect(await hasty.run(spins, { mostBytes: 3 << 20 })).toEqual({ printed: '', how: 'too_long' });
+    expect(await hasty.run('await never()')).toEqual({ printed: '', how: 'too_long' });
+    expect(hasty.pool.pids).toEqual([]);
   } finally {
-    await quick.stop();
+    await hasty.pool.stop();
   }
+
+  const leaving = new AbortController();
+  const left = run('await never()', {}, leaving.signal).then(
+    () => 'ended',
+    (error) => error,
+  );
+  await eventually('it waits for its call', () => made.length === 1);
+  leaving.abort(new Error('gone'));
+  expect(await left).toEqual(new Error('gone'));
+  expect(sandbox.pids).toEqual([]);
 });
 
 test('memory and output are bounded, and say so', async () => {
-  const flood = await run('x = []\nwhile True: x.append(bytearray(16 << 20))');
-  expect(flood.printed).toContain('MemoryError');
-  const printed = await run('for _ in range(2000): print("y" * 1000)\nprint("last")');
-  expect(printed.printed.length).toBeLessThan(34_000);
-  expect(printed.printed).toMatch(/\[… \d+ bytes of output left out …\]/);
-  expect(printed.printed).toEndWith('last\n');
-  const files = await run('open("a.txt", "w").write("x")');
-  expect(files.printed).toContain('were not handed out');
+  const small = lesser({ memoryMb: 48 });
+  const { printed } = await small.run(
+    'for _ in range(200): print("y" * 1000)\nprint("last")\nx = []\nwhile True: x.append(bytearray(4 << 20))',
+  );
+  await small.pool.stop();
+
+  expect(printed.length).toBeLessThan(34_000);
+  expect(printed).toMatch(/\[… \d+ bytes of output left out …\]/);
+  expect(printed).toMatch(/yyy\nlast\nTraceback [\s\S]*MemoryError\n$/);
 });
 
 /** Frames that are written past the functions, in JavaScript. */
-const raw = (count: number, name = 'add', given = '{"a":1,"b":2}') => `import js
+const raw = (count: number, name = 'add', given = '{"a":1,"b":2}', seconds = 30) => `import js
 js.eval(r'''
 for (let id = 1; id <= ${count}; id++)
   self.postMessage({ header: { type: 'call', id }, bodies: [new TextEncoder().encode(${JSON.stringify(name)}), new TextEncoder().encode(${JSON.stringify(given)})] });
 ''')
 import asyncio
-await asyncio.sleep(5)
+await asyncio.sleep(${seconds})
 print("still there")`;
 
 test('calls that are made past the functions are the same calls, and no more of them', async () => {
-  const { printed } = await run(raw(3, '__proto__', '{"__proto__":{"polluted":1}}'));
+  const { printed } = await run(raw(3, '__proto__', '{"__proto__":{"polluted":1}}', 1));
   expect(printed).toBe('still there\n');
   expect(made).toHaveLength(3);
   expect(({} as { polluted?: number }).polluted).toBeUndefined();

@@ -229,7 +229,10 @@ export class SandboxPool implements Sandbox {
     signal.addEventListener('abort', abort);
     try {
       signal.throwIfAborted();
-      return await work();
+      const result = await work();
+      // What was said before the end had its effect is for a caller that is not there any more.
+      signal.throwIfAborted();
+      return result;
     } catch (error) {
       child.kill();
       signal.throwIfAborted();

@@ -168,7 +168,8 @@ def defined_by(source, name):
     """The value of the last line of one of our own sources."""
     tree = ast.parse(source, name)
     last = ast.Expression(tree.body.pop().value)
-    namespace = {'__name__': name}
+    # The name of what code is in: tracebacks say no other one before those of exceptions.
+    namespace = {'__name__': '__main__'}
     exec(compile(tree, name, 'exec'), namespace)
     return eval(compile(last, name, 'eval'), namespace)
 
