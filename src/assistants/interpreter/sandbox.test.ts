@@ -73,8 +73,9 @@ Plot(b'last')`;
   expect((await run('display("text", 1)\nPlot')).logs).toBe("text\n1\n<class '__main__.Plot'>\n");
 });
 
+const PAST = crypto.randomUUID();
 /** A thread with a past, and what it answers when it is asked for it. */
-const remembering = threadOf(sandbox, { thread: 'a thread with a past' });
+const remembering = threadOf(sandbox, { thread: PAST });
 const ASKED = 'n, open("n.txt").read(), late, first';
 
 test('state is rebuilt elsewhere by repeating the cells, with their files as they came', async () => {
@@ -86,7 +87,7 @@ test('state is rebuilt elsewhere by repeating the cells, with their files as the
   const before = await run(ASKED);
 
   const elsewhere = openTestSandbox();
-  const again = threadOf(elsewhere, { thread: 'a thread with a past' });
+  const again = threadOf(elsewhere, { thread: PAST });
   again.past.push(...past);
   const after = await again.run(ASKED);
   await elsewhere.stop();
@@ -99,7 +100,7 @@ test('state is rebuilt elsewhere by repeating the cells, with their files as the
 });
 
 test('a thread of the same name in another workspace has a Python of its own', async () => {
-  const theirs = threadOf(sandbox, { thread: 'a thread with a past', workspace: 'theirs' });
+  const theirs = threadOf(sandbox, { thread: PAST, workspace: 'theirs' });
   theirs.past.push(...remembering.past.map((each) => ({ ...each, code: 'pass' })));
 
   expect((await remembering.run('"late" in globals()')).logs).toBe('True\n');
